@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Profiles from end to end: ceems_exporter samples the jobs of two users and pushes to a stand-in for Pyroscope, in front of which
-ceems_lb lets each of them see the profiles of the own jobs only. Needs root and a kernel that permits eBPF and perf events."""
+ceems_lb lets each of them see the profiles of the own jobs only. The program of one is stripped, so that its names come from a stand-in
+for debuginfod. Needs root and a kernel that permits eBPF and perf events."""
 
+import http.server
 import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -18,6 +21,8 @@ from profile_store import ProfileStore  # noqa: E402
 
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids")
 JOBS = {"alice": 1700001, "bob": 1700002}  # a user and the job
+BUILD_IDS = {"alice": 20 * "a1", "bob": 20 * "b0"}
+STRIPPED = "bob"
 SOURCE = """
 volatile double x;
 __attribute__((noinline)) void secret_of_%(user)s(void) { for (int i = 0; i < 1000; ++i) x = x + 1.0 / (i + 1); }
@@ -113,6 +118,43 @@ class Gate:
         return [name for name in answer.json["flamegraph"]["names"] if name.startswith("secret_of_")] if answer.status == 200 else answer.status
 
 
+class Debuginfod:
+    """Has the debug file of one program. `asked` are the paths of all requests."""
+
+    def __init__(self, build_id, path):
+        outer = self
+        self.asked = []
+        with open(path, "rb") as f:
+            content = f.read()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.asked.append(self.path)
+                found = self.path == "/buildid/%s/debuginfo" % build_id
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Length", str(len(content) if found else 0))
+                self.end_headers()
+                self.wfile.write(content if found else b"")
+
+            def log_message(self, *_):
+                pass
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def build(directory, user):
+    """The program of a user."""
+    program = "%s/%s" % (directory, user)
+    with open(program + ".c", "w", encoding="utf-8") as f:
+        f.write(SOURCE % {"user": user})
+    subprocess.run(["gcc", "-O1", "-Wl,--build-id=0x" + BUILD_IDS[user], "-o", program, program + ".c"], check=True)
+    if user == STRIPPED:
+        subprocess.run(["objcopy", "--only-keep-debug", program, program + ".served"], check=True)
+        subprocess.run(["strip", program], check=True)
+    return program
+
+
 def need_profiler(exporter):
     """Skips where the kernel permits no profiles."""
     said = subprocess.run([exporter, "doctor", "--collector.slurm", "--profiling.ebpf"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -155,20 +197,21 @@ def check(gate, store, outsider):
 def main():
     if os.geteuid() != 0:
         skip("making cgroups needs root")
-    harness.need_programs("gcc")
+    harness.need_programs("gcc", "objcopy", "strip")
     exporter = os.path.join(harness.BIN, "ceems_exporter")
     need_profiler(exporter)
     store = ProfileStore()
     with scratch("ceems-profiles-") as directory, Jobs() as jobs:
         make_database(directory)
         for user in JOBS:
-            with open("%s/%s.c" % (directory, user), "w", encoding="utf-8") as f:
-                f.write(SOURCE % {"user": user})
-            subprocess.run(["gcc", "-O1", "-o", "%s/%s" % (directory, user), "%s/%s.c" % (directory, user)], check=True)
-            jobs.start(user, "%s/%s" % (directory, user))
+            jobs.start(user, build(directory, user))
+        debuginfod = Debuginfod(BUILD_IDS[STRIPPED], "%s/%s.served" % (directory, STRIPPED))
+        os.mkdir(directory + "/kept")
+        os.chown(directory + "/kept", 65534, 65534)  # the exporter runs as nobody by then
         with open(directory + "/profiler.yml", "w", encoding="utf-8") as f:
             f.write("ceems_profiler:\n  ebpf:\n    collect_interval: 1s\n    discover_interval: 1s\n  pyroscope:\n"
-                    "    url: http://127.0.0.1:%d\n    external_labels:\n      site: test\n" % store.port)
+                    "    url: http://127.0.0.1:%d\n    external_labels:\n      site: test\n  debuginfod:\n    urls: [http://127.0.0.1:%d]\n"
+                    "    directory: %s/kept\n" % (store.port, debuginfod.port, directory))
         outsider = subprocess.Popen([directory + "/alice"], stdin=subprocess.DEVNULL)  # in no job
         try:
             with Program([exporter, "--collector.slurm", "--no-collector.energy", "--profiling.ebpf",
@@ -180,6 +223,10 @@ def main():
                                    for labels, functions, _ in list(store.profiles)) for user, job in JOBS.items())
                 wait_until("profiles of both jobs with the names of their functions", complete, 120)
                 check(gate, store, outsider.pid)
+                path = "/buildid/%s/debuginfo"
+                assert debuginfod.asked.count(path % BUILD_IDS[STRIPPED]) == 1, debuginfod.asked
+                assert path % BUILD_IDS["alice"] not in debuginfod.asked, "it has symbols"
+                assert os.listdir(directory + "/kept") == [BUILD_IDS[STRIPPED] + ".debug"], os.listdir(directory + "/kept")
         finally:
             outsider.kill()
             outsider.wait()

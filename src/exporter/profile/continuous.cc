@@ -3,26 +3,38 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
 
 namespace ceems::exporter::profile {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainEvery{200};
 constexpr std::chrono::milliseconds kSharedAge{1000};
+constexpr std::int64_t kMaxProcesses = 65'536;  // 8 MB in the kernel
 constexpr std::string_view kSelf = "__internal_ceems_exporter";
 
-SymbolizerOptions symbolizer_options(const SamplingConfig& config) {
+SymbolizerOptions symbolizer_options(const SamplingConfig& config, DebugFileSource* debug_files) {
   return {.demangle = config.demangle,
           .processes = static_cast<std::size_t>(config.pid_cache_size),
           .python_functions = static_cast<std::size_t>(config.symbols_map_size),
           .binaries = {.by_build_id = static_cast<std::size_t>(config.build_id_cache_size),
                        .by_file = static_cast<std::size_t>(config.same_file_cache_size),
-                       .rounds = static_cast<unsigned>(config.cache_rounds)}};
+                       .rounds = static_cast<unsigned>(config.cache_rounds)},
+          .debug_files = debug_files};
+}
+
+/// The number of this process in the pid namespace that `paths.proc` shows.
+pid_t own_pid(const host::Paths& paths) {
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink(paths.proc / "self", error);
+  return parse_int<pid_t>(link.string()).value_or(::getpid());
 }
 
 }  // namespace
@@ -32,13 +44,15 @@ Result<std::unique_ptr<ContinuousProfiler>> ContinuousProfiler::create(Continuou
                                                                        const host::Paths& paths,
                                                                        const Clock& clock) {
   const SamplingConfig& sampling = options.config.sampling;
-  auto sampler = StackSampler::create({.rate = static_cast<unsigned>(sampling.sample_rate),
-                                       .user = sampling.collect_user_profile,
-                                       .kernel = sampling.collect_kernel_profile,
-                                       .python = sampling.python_enabled,
-                                       .by_unit = options.variables.empty(),
-                                       .controller = std::string(source.controller())},
-                                      paths);
+  auto sampler = StackSampler::create(
+      {.rate = static_cast<unsigned>(sampling.sample_rate),
+       .user = sampling.collect_user_profile,
+       .kernel = sampling.collect_kernel_profile,
+       .python = sampling.python_enabled,
+       .by_unit = options.variables.empty(),
+       .processes = static_cast<unsigned>(std::min(sampling.pid_map_size, kMaxProcesses)),
+       .controller = std::string(source.controller())},
+      paths);
   if (!sampler) {
     return fail(std::move(sampler).error());
   }
@@ -46,11 +60,20 @@ Result<std::unique_ptr<ContinuousProfiler>> ContinuousProfiler::create(Continuou
   if (!pusher) {
     return fail(std::move(pusher).error());
   }
+  std::unique_ptr<Debuginfod> debuginfod;
+  if (!options.config.debuginfod.urls.empty()) {
+    auto made = Debuginfod::create(options.config.debuginfod, clock);
+    if (!made) {
+      return fail(std::move(made).error());
+    }
+    debuginfod = *std::move(made);
+  }
   if (!options.variables.empty()) {
     source.want_processes();
   }
-  return std::unique_ptr<ContinuousProfiler>(new ContinuousProfiler(
-      std::move(options), source, paths, clock, *std::move(sampler), *std::move(pusher)));
+  return std::unique_ptr<ContinuousProfiler>(
+      new ContinuousProfiler(std::move(options), source, paths, clock, *std::move(sampler),
+                             *std::move(pusher), std::move(debuginfod)));
 }
 
 ContinuousProfiler::ContinuousProfiler(ContinuousOptions options,
@@ -58,7 +81,8 @@ ContinuousProfiler::ContinuousProfiler(ContinuousOptions options,
                                        const host::Paths& paths,
                                        const Clock& clock,
                                        std::unique_ptr<StackSampler> sampler,
-                                       std::unique_ptr<Pusher> pusher)
+                                       std::unique_ptr<Pusher> pusher,
+                                       std::unique_ptr<Debuginfod> debuginfod)
     : options_(std::move(options)),
       source_(source),
       paths_(paths),
@@ -66,7 +90,8 @@ ContinuousProfiler::ContinuousProfiler(ContinuousOptions options,
       filter_(paths.proc, std::string(source.manager()), options_.variables),
       sampler_(std::move(sampler)),
       pusher_(std::move(pusher)),
-      symbolizer_(paths, symbolizer_options(options_.config.sampling)),
+      debuginfod_(std::move(debuginfod)),
+      symbolizer_(paths, symbolizer_options(options_.config.sampling, debuginfod_.get())),
       builder_(symbolizer_, nullptr, static_cast<unsigned>(options_.config.sampling.sample_rate)) {
   if (options_.config.sampling.collect_kernel_profile) {
     if (auto symbols = read_kernel_symbols(paths_)) {
@@ -123,7 +148,7 @@ void ContinuousProfiler::discover() {
     cgroups_.clear();
     std::vector<pid_t> processes;
     if (options_.self) {
-      processes.push_back(::getpid());
+      processes.push_back(own_pid(paths_));
     }
     for (const Unit& unit : (*snapshot)->units) {
       if (unit.ended || unit.cgroup_id == 0) {
@@ -166,7 +191,7 @@ std::string ContinuousProfiler::uuid_of(const ProfileOwner& owner) const {
   if (owner.unit != 0 && unit != uuids_.end()) {
     return unit->second;
   }
-  return owner.pid == ::getpid() ? std::string(kSelf) : std::string();
+  return owner.pid == own_pid(paths_) ? std::string(kSelf) : std::string();
 }
 
 void ContinuousProfiler::push() {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "exporter/profile/debuginfod/debuginfod.h"
 #include "exporter/profile/push/config.h"
 #include "exporter/profile/push/pusher.h"
 #include "exporter/profile/sampler/profile_builder.h"
@@ -40,7 +41,7 @@ struct ProfilerCounters {
 class ContinuousProfiler {
  public:
   /// Loads the program into the kernel. `source` and `clock` must outlive the object. Errors: those
-  /// of StackSampler::create() and Pusher::create().
+  /// of StackSampler::create(), Pusher::create() and Debuginfod::create().
   static Result<std::unique_ptr<ContinuousProfiler>> create(ContinuousOptions options,
                                                             UnitSource& source,
                                                             const host::Paths& paths,
@@ -56,7 +57,8 @@ class ContinuousProfiler {
                      const host::Paths& paths,
                      const Clock& clock,
                      std::unique_ptr<StackSampler> sampler,
-                     std::unique_ptr<Pusher> pusher);
+                     std::unique_ptr<Pusher> pusher,
+                     std::unique_ptr<Debuginfod> debuginfod);
 
   void run(const std::stop_token& stop);
   void discover();
@@ -72,6 +74,7 @@ class ContinuousProfiler {
   std::unique_ptr<StackSampler> sampler_;
   std::unique_ptr<Pusher> pusher_;
   std::optional<KernelSymbols> kernel_;
+  std::unique_ptr<Debuginfod> debuginfod_;  // null if not configured
   Symbolizer symbolizer_;
   ProfileBuilder builder_;
   /// By the number of their cgroup; those that ended stay until their last profile is pushed.

@@ -1,4 +1,5 @@
-// Runs code that it has made at run time, and describes it in /tmp/perf-PID.map, as runtimes that compile do.
+// Runs code that it has made at run time, and describes it in /tmp/perf-PID.map, as runtimes that
+// compile do.
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,7 +8,8 @@
 int main(void) {
   // mov %rdi,%rcx; 1: dec %rcx; jnz 1b; ret
   static const unsigned char code[] = {0x48, 0x89, 0xf9, 0x48, 0xff, 0xc9, 0x75, 0xfb, 0xc3};
-  void* memory = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return 1;
   }

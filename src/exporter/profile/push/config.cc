@@ -220,6 +220,42 @@ Result<> read_push(const Node& node,
   return section.done();
 }
 
+Result<> read_debuginfod(const Node& node,
+                         const std::string& directory,
+                         DebuginfodOptions& options) {
+  constexpr std::int64_t kMegabyte = std::int64_t{1} << 20U;
+  constexpr std::int64_t kMaxFile = 4096;
+  constexpr std::int64_t kMaxCache = std::int64_t{1} << 20U;
+  auto client = net::client_options(
+      node, directory, {"urls", "directory", "max_file_mb", "max_cache_mb", "timeout"});
+  if (!client) {
+    return fail(client.error());
+  }
+  options.client = *std::move(client);
+  std::int64_t file = options.max_file_bytes / kMegabyte;
+  std::int64_t cache = options.max_cache_bytes / kMegabyte;
+  std::vector<std::string> urls;
+  Section section(node);
+  section.list("urls", urls)
+      .file("directory", options.directory, directory)
+      .duration("timeout", options.timeout)
+      .refuse(node.present() && urls.empty(), "urls", "expected at least one URL")
+      .refuse(options.directory.empty(), "directory", "expected a directory")
+      .refuse(options.timeout < std::chrono::seconds(1) || options.timeout > std::chrono::hours(1),
+              "timeout", "expected 1s to 1h");
+  read_number(section, "max_file_mb", file, 1, kMaxFile);
+  read_number(section, "max_cache_mb", cache, 1, kMaxCache);
+  for (const std::string& text : urls) {
+    auto url = base_url(text);
+    section.refuse(!url || net::is_unix_url(text), "urls",
+                   "expected URLs such as https://debuginfod.example.org");
+    options.urls.push_back(url.value_or(std::string()));
+  }
+  options.max_file_bytes = file * kMegabyte;
+  options.max_cache_bytes = cache * kMegabyte;
+  return section.done();
+}
+
 }  // namespace
 
 Result<ProfilerConfig> parse_config(const Node& document,
@@ -229,9 +265,10 @@ Result<ProfilerConfig> parse_config(const Node& document,
   const Node node = document["ceems_profiler"];
   const auto done = Section(document)
                         .only(config::kTopLevelKeys)
-                        .also(Section(node).only({"ebpf", "pyroscope"}).done())
+                        .also(Section(node).only({"ebpf", "pyroscope", "debuginfod"}).done())
                         .also(read_sampling(node["ebpf"], config.sampling))
                         .also(read_push(node["pyroscope"], directory, hostname, config.push))
+                        .also(read_debuginfod(node["debuginfod"], directory, config.debuginfod))
                         .done();
   if (!done) {
     return fail(done.error());

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "config/yaml.h"
+#include "exporter/profile/debuginfod/debuginfod.h"
 #include "exporter/profile/symbol/demangle.h"
 #include "net/client/client.h"
 
@@ -26,7 +27,7 @@ struct SamplingConfig {
   std::int64_t pid_cache_size = 32;
   std::int64_t same_file_cache_size = 8;
   std::int64_t cache_rounds = 3;
-  std::int64_t pid_map_size = 2048;
+  std::int64_t pid_map_size = 2048;  ///< StackSampler holds 65,536 at most
   std::int64_t symbols_map_size = 16384;
 };
 
@@ -44,6 +45,7 @@ struct PushConfig {
 struct ProfilerConfig {
   SamplingConfig sampling = {};
   PushConfig push = {};
+  DebuginfodOptions debuginfod = {};  ///< without URLs, nothing is fetched
 };
 
 /// Reads the document, which may be absent. Sections of other programs are not checked. Relative

@@ -50,6 +50,8 @@ void expect_defaults(const ProfilerConfig& config) {
   EXPECT_EQ(sampling.cache_rounds, 3);
   EXPECT_EQ(sampling.pid_map_size, 2048);
   EXPECT_EQ(sampling.symbols_map_size, 16384);
+  EXPECT_THAT(config.debuginfod.urls, IsEmpty()) << "nothing is fetched";
+  EXPECT_EQ(config.debuginfod.directory, "/var/lib/ceems_exporter/debuginfod");
   const PushConfig& push = config.push;
   EXPECT_EQ(push.url, "http://localhost:4040");
   EXPECT_THAT(push.external_labels, IsEmpty());
@@ -103,8 +105,22 @@ ceems_profiler:
     follow_redirects: false
     enable_http2: false
     http_headers: {X-Scope-OrgID: {values: [hpc]}}
+  debuginfod:
+    urls: [https://debuginfod.example.org/, http://127.0.0.1:8002]
+    directory: cache
+    max_file_mb: 10
+    max_cache_mb: 20
+    timeout: 7s
+    basic_auth: {username: d, password_file: secret}
 )");
   ASSERT_TRUE(config) << config.error().message;
+  EXPECT_THAT(config->debuginfod.urls,
+              ElementsAre("https://debuginfod.example.org", "http://127.0.0.1:8002"));
+  EXPECT_EQ(config->debuginfod.directory, "/etc/ceems_exporter/cache");
+  EXPECT_EQ(config->debuginfod.max_file_bytes, 10 << 20);
+  EXPECT_EQ(config->debuginfod.max_cache_bytes, 20 << 20);
+  EXPECT_EQ(config->debuginfod.timeout, std::chrono::seconds(7));
+  EXPECT_EQ(config->debuginfod.client.basic_auth->username, "d");
   const SamplingConfig& sampling = config->sampling;
   EXPECT_EQ(sampling.collect_interval, std::chrono::seconds(90));
   EXPECT_EQ(sampling.discover_interval, std::chrono::milliseconds(500));
@@ -234,6 +250,24 @@ TEST(ProfilerConfig, ReadsFilesAndExpandsVariablesOnlyWhenAskedTo) {
   EXPECT_THAT(literal.error().message, HasSubstr("not supported with literal template token"));
   EXPECT_THAT(read_config(dir.path() / "none.yml", false, "n").error().message,
               HasSubstr("none.yml"));
+}
+
+TEST(ProfilerConfig, RefusesADebuginfodThatCannotWork) {
+  const auto debuginfod = [](const std::string& text) {
+    return refusal("ceems_profiler:\n  debuginfod:\n    " + text + "\n");
+  };
+  EXPECT_EQ(debuginfod("max_file_mb: 1"),
+            "p.yml:3: ceems_profiler.debuginfod: expected at least one URL");
+  EXPECT_EQ(debuginfod("urls: [debuginfod.example.org]"),
+            "p.yml:3: ceems_profiler.debuginfod.urls: expected URLs such as "
+            "https://debuginfod.example.org");
+  EXPECT_EQ(debuginfod("urls: [http://d]\n    max_file_mb: 0"),
+            "p.yml:4: ceems_profiler.debuginfod.max_file_mb: expected a number from 1 to 4096, got "
+            "0");
+  EXPECT_EQ(debuginfod("urls: [http://d]\n    timeout: 2h"),
+            "p.yml:4: ceems_profiler.debuginfod.timeout: expected 1s to 1h");
+  EXPECT_EQ(debuginfod("url: http://d"),
+            "p.yml:3: ceems_profiler.debuginfod.url: unknown key, did you mean 'urls'?");
 }
 
 }  // namespace

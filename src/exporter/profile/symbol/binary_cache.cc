@@ -16,11 +16,14 @@ namespace {
 
 constexpr std::size_t kMaxPlaces = 16;  ///< of one binary
 
-Binary make_binary(const ElfFile& elf, const std::string& path, const FileOpener& open) {
+Binary make_binary(const ElfFile& elf,
+                   const std::string& path,
+                   const FileOpener& open,
+                   DebugFileSource* source) {
   return {.segments = elf.segments(),
           .base = elf.base(),
           .build_id = elf.build_id(),
-          .symbols = read_symbols(elf, path, open)};
+          .symbols = read_symbols(elf, path, open, {}, source)};
 }
 
 std::size_t bytes_of(const Binary& binary) {
@@ -44,9 +47,10 @@ std::optional<Binary> read_vdso() {
   if (!elf) {
     return std::nullopt;
   }
-  return make_binary(*elf, "[vdso]", [](const std::string& path) -> Result<BinaryFile> {
+  const auto open = [](const std::string& path) -> Result<BinaryFile> {
     return fail(ErrorCode::kNotFound, "{}", path);
-  });
+  };
+  return make_binary(*elf, "[vdso]", open, nullptr);
 }
 
 }  // namespace
@@ -71,8 +75,10 @@ std::optional<std::uint32_t> Binary::offset_of(const Mapping& mapping,
   return static_cast<std::uint32_t>(*code - base);
 }
 
-BinaryCache::BinaryCache(host::Paths paths, const BinaryCacheLimits& limits)
-    : paths_(std::move(paths)), limits_(limits) {}
+BinaryCache::BinaryCache(host::Paths paths,
+                         const BinaryCacheLimits& limits,
+                         DebugFileSource* source)
+    : paths_(std::move(paths)), limits_(limits), source_(source) {}
 
 Result<std::shared_ptr<const Binary>> BinaryCache::find(pid_t pid, const Mapping& mapping) {
   auto file = open_binary(paths_, pid, mapping);
@@ -113,7 +119,7 @@ Result<std::shared_ptr<const Binary>> BinaryCache::find(pid_t pid, const Mapping
     }
     return debug;
   };
-  auto binary = std::make_shared<const Binary>(make_binary(*elf, mapping.path, open));
+  auto binary = std::make_shared<const Binary>(make_binary(*elf, mapping.path, open, source_));
   const std::size_t bytes = bytes_of(*binary);
   entries_.push_front({.files = {identity},
                        .build_id = key,
@@ -161,10 +167,24 @@ const Binary* BinaryCache::vdso() {
   return vdso_ ? &*vdso_ : nullptr;
 }
 
-void BinaryCache::next_round() {
+bool BinaryCache::next_round() {
   ++round_;
   loads_ = 0;
+  bool more = false;
+  if (source_ != nullptr) {
+    for (const std::string& id : source_->arrived()) {
+      std::erase_if(entries_, [&](const Entry& entry) {
+        if (entry.binary->build_id != id) {
+          return false;
+        }
+        memory_bytes_ -= entry.bytes;
+        more = true;
+        return true;
+      });
+    }
+  }
   evict();
+  return more;
 }
 
 }  // namespace ceems::exporter::profile

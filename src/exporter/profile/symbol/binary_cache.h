@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "exporter/profile/symbol/debug_file_source.h"
 #include "exporter/profile/symbol/elf_file.h"
 #include "exporter/profile/symbol/names/symbol_table.h"
 #include "exporter/profile/symbol/process_maps.h"
@@ -51,7 +52,10 @@ struct BinaryCacheLimits {
 /// file, and a debug file only if it belongs to root or to the owner of the binary.
 class BinaryCache {
  public:
-  BinaryCache(host::Paths paths, const BinaryCacheLimits& limits);
+  /// `source`, which may be null, must outlive this object.
+  BinaryCache(host::Paths paths,
+              const BinaryCacheLimits& limits,
+              DebugFileSource* source = nullptr);
 
   /// The binary of a mapping. Errors: those of opening and reading, kUnavailable if too many were
   /// loaded in this round.
@@ -59,7 +63,8 @@ class BinaryCache {
   /// The kernel's code in every process; null if it cannot be read.
   const Binary* vdso();
 
-  void next_round();
+  /// True if debug files have arrived: binaries that were found before may have more names now.
+  bool next_round();
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
 
@@ -78,6 +83,7 @@ class BinaryCache {
 
   host::Paths paths_;
   BinaryCacheLimits limits_;
+  DebugFileSource* source_;
   Entries entries_;  ///< the most recently used first
   std::uint64_t round_ = 0;
   std::size_t loads_ = 0;  ///< in this round

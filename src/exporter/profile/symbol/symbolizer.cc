@@ -15,7 +15,9 @@ constexpr std::size_t kMaxPythonBytes = std::size_t{4} << 20U;  // of a process
 }  // namespace
 
 Symbolizer::Symbolizer(host::Paths paths, const SymbolizerOptions& options)
-    : paths_(std::move(paths)), options_(options), binaries_(paths_, options.binaries) {}
+    : paths_(std::move(paths)),
+      options_(options),
+      binaries_(paths_, options.binaries, options.debug_files) {}
 
 SymbolName Symbolizer::name(pid_t pid, std::uint64_t address) {
   // As a return address, minus one.
@@ -162,7 +164,11 @@ void Symbolizer::forget(pid_t pid) {
 
 void Symbolizer::next_round() {
   ++round_;
-  binaries_.next_round();
+  if (binaries_.next_round()) {
+    for (auto& [pid, process] : processes_) {
+      process.binaries.assign(process.maps.mappings.size(), std::nullopt);
+    }
+  }
   evict();
 }
 

@@ -27,6 +27,7 @@ struct SymbolizerOptions {
   std::size_t process_bytes = 16U << 20U;  ///< of all; the least recently used ones go first
   std::size_t python_functions = 16'384;   ///< of a process; if it has more, all are read again
   BinaryCacheLimits binaries = {};
+  DebugFileSource* debug_files = nullptr;  ///< must outlive the symbolizer
 };
 
 /// The name of an address.

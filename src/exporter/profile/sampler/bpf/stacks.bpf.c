@@ -34,7 +34,7 @@ enum { RBP_SAME, RBP_AT_CFA, RBP_UNDEFINED, RBP_AT_RBP, RBP_AT_RSP };
 #define BPF_RB_NO_WAKEUP 1
 #define THREAD_SIZE 16384
 #define MAX_MAPPINGS 32768
-#define MAX_PID_LEVELS 32
+#define MAX_PID_LEVELS 8
 #define ADDRESSES_MASK 1023
 #define FIRST_OWNER_OF_INTERPRETER 3
 #define NO_FRAME (~0ULL)
@@ -141,7 +141,10 @@ static __always_inline u32 process_of(struct task_struct* leader) {
   struct pid* pid = BPF_CORE_READ(leader, thread_pid);
   u32 level = BPF_CORE_READ(pid, level);
   const void* numbers = (const void*)pid + bpf_core_field_offset(pid->numbers);
-  for (u32 i = 0; i < MAX_PID_LEVELS && i <= level; ++i) {
+  for (u32 i = 0; i < MAX_PID_LEVELS; ++i) {
+    if (i > level) {
+      break;
+    }
     struct upid number = {};
     bpf_probe_read_kernel(&number, sizeof(number), numbers + i * sizeof(number));
     if (BPF_CORE_READ(number.ns, ns.inum) == settings.pid_namespace) {

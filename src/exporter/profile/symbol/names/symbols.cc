@@ -115,6 +115,16 @@ std::optional<ElfFile> debug_file_by_id(const ElfFile& elf, const FileOpener& op
   return debug && debug->build_id() == id ? std::optional(std::move(*debug)) : std::nullopt;
 }
 
+std::optional<ElfFile> fetched_debug_file(const ElfFile& elf, DebugFileSource& source) {
+  const std::string& id = elf.build_id();
+  auto file = id.empty() ? std::nullopt : source.find(id);
+  if (!file) {
+    return std::nullopt;
+  }
+  auto debug = ElfFile::read(*std::move(file));
+  return debug && debug->build_id() == id ? std::optional(*std::move(debug)) : std::nullopt;
+}
+
 std::optional<ElfFile> debug_file_by_link(const ElfFile& elf,
                                           const std::string& path,
                                           const FileOpener& open) {
@@ -159,9 +169,11 @@ void add_elf_symbols(const ElfFile& elf, std::uint64_t base, SymbolTableBuilder&
 SymbolTable read_symbols(const ElfFile& elf,
                          const std::string& path,
                          const FileOpener& open,
-                         const SymbolLimits& limits) {
+                         const SymbolLimits& limits,
+                         DebugFileSource* source) {
   SymbolTableBuilder builder(limits);
   add_go_symbols(elf, builder);
+  const bool is_go = builder.size() > 0;
   auto debug = debug_file_by_id(elf, open);
   if (!debug) {
     debug = debug_file_by_link(elf, path, open);
@@ -170,8 +182,16 @@ SymbolTable read_symbols(const ElfFile& elf,
     add_elf_symbols(*debug, elf.base(), builder);
   }
   add_elf_symbols(elf, elf.base(), builder);
-  if (const auto mini = mini_debug_info(elf)) {
+  const auto mini = mini_debug_info(elf);
+  if (mini) {
     add_elf_symbols(*mini, elf.base(), builder);
+  }
+  const bool is_stripped = std::ranges::find(elf.sections(), std::uint32_t{SHT_SYMTAB},
+                                             &Section::type) == elf.sections().end();
+  if (source != nullptr && is_stripped && !is_go && !debug && !mini) {
+    if (const auto fetched = fetched_debug_file(elf, *source)) {
+      add_elf_symbols(*fetched, elf.base(), builder);
+    }
   }
   return builder.finish();
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "exporter/profile/symbol/debug_file_source.h"
 #include "exporter/profile/symbol/elf_file.h"
 #include "exporter/profile/symbol/names/symbol_table.h"
 
@@ -15,11 +16,13 @@ using FileOpener = std::function<Result<BinaryFile>(const std::string& path)>;
 /// The functions of a binary. Sources, of which the first wins: the line table of Go programs; the
 /// separate debug file, by build id in /usr/lib/debug/.build-id, or by debug link beside the
 /// binary, in its .debug/ and in /usr/lib/debug; the binary's symbol tables; its mini debug info.
+/// If there are none but dynamic symbols, `source` is asked, unless it is null.
 /// @param path  of the binary, which a debug link is relative to
 SymbolTable read_symbols(const ElfFile& elf,
                          const std::string& path,
                          const FileOpener& open,
-                         const SymbolLimits& limits = {});
+                         const SymbolLimits& limits = {},
+                         DebugFileSource* source = nullptr);
 
 /// Adds the functions of .symtab and .dynsym, as offsets from `base`.
 void add_elf_symbols(const ElfFile& elf, std::uint64_t base, SymbolTableBuilder& builder);
