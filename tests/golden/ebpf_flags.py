@@ -8,7 +8,7 @@ FLAGS = ["--collector.ebpf.io-metrics", "--collector.ebpf.network-metrics", "--c
 # Rows of 'ceems_exporter doctor', and how their series begin.
 SERIES = {"ebpf": "ceems_ebpf_", "profiling": "ceems_profiler_"}
 # Managers whose units each of them is for.
-UNITS = {"ebpf": ("slurm", "libvirt", "k8s"), "profiling": ("slurm", "k8s")}
+UNITS = {"ebpf": ("slurm", "libvirt", "k8s", "lsf", "openpbs"), "profiling": ("slurm", "k8s", "lsf", "openpbs")}
 
 
 def states(program):
