@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares whole pages of the real exporter, on the machines in tests/fixtures, with tests/golden/exporter/*.txt.
 
-    tests/golden/exporter_golden.py [--bin PROGRAM] [--update] [--no-promtool] [CASE ...]
+    tests/golden/exporter_golden.py [--bin PROGRAM] [--update] [--no-promtool] [--ebpf] [CASE ...]
 
 --update rewrites the golden pages. Each page is also checked with `promtool check metrics`, and the OpenMetrics page must have the
-same series."""
+same series. --ebpf switches on eBPF metrics and the profiler, whose own series are checked to be there where the kernel permits
+them; nothing else on a page may change."""
 
 import argparse
 import dataclasses
@@ -19,6 +20,7 @@ import tempfile
 import time
 import urllib.request
 
+import ebpf_flags
 import services
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -179,6 +181,14 @@ def deterministic(page):
     return [ANY_VALUE.sub(r"\1 *", line) for line in page.splitlines() if not NOT_DETERMINISTIC.match(line)]
 
 
+def ebpf_series(lines):
+    """(the lines without eBPF metrics and those of the profiler, the rows of ebpf_flags.SERIES to which the others belong)"""
+    found = [re.match(r"(?:# (?:HELP|TYPE) )?(%s)" % "|".join(ebpf_flags.SERIES.values()), line) for line in lines]
+    names = {match.group(1) for match in found if match}
+    return ([line for line, match in zip(lines, found) if not match],
+            [name for name, prefix in ebpf_flags.SERIES.items() if prefix in names])
+
+
 def lint(page):
     """The complaints of promtool except the known ones."""
     checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True)
@@ -225,7 +235,7 @@ def pages(case, program):
                 service.close()
 
 
-def check(name, program, update, with_promtool):
+def check(name, program, update, with_promtool, works):
     page, open_metrics = pages(CASES[name], program)
     failures = lint(page) if with_promtool else []
     if not CASES[name].compared:
@@ -234,6 +244,11 @@ def check(name, program, update, with_promtool):
         failures.append("the OpenMetrics page does not have the same series as the text page")
     path = os.path.join(GOLDEN, name + ".txt")
     have = deterministic(page)
+    if works:
+        have, rows = ebpf_series(have)
+        wanted = ebpf_flags.shown(CASES[name].flags, works, os.path.join(TESTS, "fixtures", CASES[name].machine, "sys"))
+        if rows != wanted:
+            failures.append("the page has series of %s instead of %s" % (rows, wanted))
     if update:
         os.makedirs(GOLDEN, exist_ok=True)
         with open(path, "w", encoding="utf-8") as f:
@@ -251,19 +266,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=default)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--ebpf", action="store_true", help="with eBPF metrics and the profiler")
     parser.add_argument("--no-promtool", action="store_true", help="do not check the pages with promtool")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
     if not options.no_promtool and not shutil.which("promtool"):
         print("promtool is missing (Debian package prometheus)")
         return 1
+    works = None
+    if options.ebpf:
+        works = ebpf_flags.states(os.path.abspath(options.bin))
+        print("eBPF: %s" % ", ".join("%s %s" % (name, "works" if state else "refused") for name, state in works.items()))
+        for case in CASES.values():
+            case.flags = case.flags + ebpf_flags.FLAGS
     failed = 0
     for name in options.cases or sorted(CASES):
         if CASES[name].scenario and not os.path.exists(os.path.join(libraries(options.bin), "libfake_nvml.so")):
             print("skipped %s: the fake libraries are not built" % name)
             continue
         start = time.monotonic()
-        differences = check(name, os.path.abspath(options.bin), options.update, not options.no_promtool)
+        differences = check(name, os.path.abspath(options.bin), options.update and not works, not options.no_promtool, works)
         print("%-4s %s (%.2f s)" % ("FAIL" if differences else "ok", name, time.monotonic() - start))
         for line in differences:
             print("     " + line)

@@ -237,20 +237,22 @@ class CommandFailed(AssertionError):
 class Machine:
     """A running machine. A context manager that ends it."""
 
-    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options=""):
+    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None):
+        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p."""
         self.port = free_port()
         self.console_path = os.path.join(scratch, "console.log")
         agent = os.path.join(scratch, "agent")
         self.console = open(self.console_path, "wb")
         bmc = ["-chardev", "socket,id=bmc,reconnect=1,path=%s" % bmc_socket, "-device", "ipmi-bmc-extern,id=bmc0,chardev=bmc",
                "-device", "isa-ipmi-kcs,bmc=bmc0"] if bmc_socket else []
+        files = ["-virtfs", "local,path=%s,mount_tag=host,security_model=none,readonly=on,multidevs=remap" % share] if share else []
         drive = ["-drive", "if=virtio,format=raw,file=" + disk] if disk else []
         self.process = subprocess.Popen(
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-display", "none",
              "-nodefaults", "-no-reboot", "-serial", "stdio",
              "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
              "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,
-             "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 rdinit=/init " + options] + bmc + drive,
+             "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init " + options] + bmc + drive + files,
             stdin=subprocess.DEVNULL, stdout=self.console, stderr=self.console)
         self.received = b""
         self.commands = 0
@@ -259,7 +261,7 @@ class Machine:
             assert self.alive(), self.console_text()
             self.agent = socket.socket(socket.AF_UNIX)
             self.agent.connect(agent)
-            self._wait_for(rb"agent: ready", 120)
+            self._wait_for(rb"agent: ready", 400)
         except BaseException:
             self._end()
             raise

@@ -108,7 +108,7 @@ Result<AllocationMap> run_bjobs(os::CommandRunner& runner,
       .environment = os::process_environment(),
       .timeout = kTimeLimit,
       .max_output_bytes = kMaxOutput};
-  command.environment["LC_ALL"] = "C";
+  command.environment.insert_or_assign("LC_ALL", std::string("C"));
   const auto result = runner.run(command, stop);
   if (!result) {
     return fail(result.error());

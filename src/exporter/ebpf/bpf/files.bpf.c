@@ -267,7 +267,7 @@ static __always_inline void end_run(const struct ebpf_file_run* run,
 /// there do not count.
 static __noinline int change_run(u32 operation, u64 cgroup, u64 address) {
   const struct vfsmount* mount = (const struct vfsmount*)address;
-  if (cgroup <= 1 || BPF_CORE_READ(mount, mnt_sb, s_flags) & SB_NOUSER) {
+  if (cgroup <= 1) {
     return 0;
   }
   struct ebpf_file_key key = {
@@ -298,6 +298,10 @@ static __always_inline int count_in_run(struct file* file,
   u32 index = operation;
   struct ebpf_file_run* run = bpf_map_lookup_elem(&runs, &index);
   if (!run) {
+    return 0;
+  }
+  // Sockets and pipes, of which there are many.
+  if (run->key.mount != (u64)mount && (mount->mnt_sb->s_flags & SB_NOUSER)) {
     return 0;
   }
   u64 cgroup = current_cgroup();
