@@ -188,7 +188,7 @@ TEST_F(Openpbs, CountsADayOfTenThousandJobs) {
   }
   std::map<std::string, double> walltime;
   std::map<std::string, std::int64_t> ended;
-  constexpr std::int64_t kWindow = kHour / 2;
+  constexpr std::int64_t kWindow = kHour;
   for (std::int64_t from = 0; from < 26 * kHour; from += kWindow) {
     const auto units = fetch(*manager, from, from + kWindow);
     ASSERT_TRUE(units) << units.error().message;
