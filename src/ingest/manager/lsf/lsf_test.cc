@@ -56,7 +56,7 @@ class FakeLsf {
            " " + text.substr(0, 4);
   }
 
-  os::CommandResult bjobs(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult bjobs(const os::Command& command) const {
     const bool all =
         remembers && std::ranges::find(command.arguments, "-a") != command.arguments.end();
     std::string records;
@@ -86,7 +86,7 @@ class FakeLsf {
     return {.output = "{\n\"COMMAND\":\"bjobs\",\"JOBS\":1,\n\"RECORDS\":[" + records + "]\n}\n"};
   }
 
-  os::CommandResult bacct(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult bacct(const os::Command& command) const {
     std::int64_t from = -kHour * 1000;
     std::int64_t to = kHour * 1000;
     std::vector<std::string> ids(command.arguments.begin() + 5, command.arguments.end());

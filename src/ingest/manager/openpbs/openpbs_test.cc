@@ -51,7 +51,7 @@ class FakePbs {
            (text[8] == '0' ? " " + text.substr(9, 1) : text.substr(8, 2)) + " " + text.substr(11) +
            " " + text.substr(0, 4);
   }
-  os::CommandResult qstat(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult qstat(const os::Command& command) const {
     std::string text = "{\n    \"timestamp\":1,\n    \"pbs_server\":\"srv\",\n    \"Jobs\":{";
     bool first = true;
     for (const Job& job : jobs) {
