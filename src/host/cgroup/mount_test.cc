@@ -69,6 +69,8 @@ TEST(ResourceManager, IsDetectedByItsCgroups) {
   EXPECT_TRUE(present("system.slice/n1_slurmstepd.scope/cgroup.procs"));
   EXPECT_TRUE(present("kubepods.slice/cgroup.procs"));
   EXPECT_TRUE(present("machine.slice/machine-qemu\\x2d1\\x2dvm.scope/cgroup.procs"));
+  EXPECT_TRUE(present("lsf/hpc1/job.6[1].7.8/cgroup.procs"));
+  EXPECT_TRUE(present("pbs_jobs.service/jobs/12[3].srv/cgroup.procs"));
   EXPECT_FALSE(present("system.slice/ssh.service/cgroup.procs"));
   EXPECT_FALSE(present("machine.slice/libpod-1.scope/cgroup.procs"));
 }

@@ -55,7 +55,7 @@ std::string lsf_job_id(std::string_view name) {
     return {};
   }
   std::string_view rest = *plain;
-  const std::string id(take_until(rest, '.'));
+  std::string id(take_until(rest, '.'));
   const std::string_view pid = take_until(rest, '.');
   if (!is_number(pid) || !is_number(rest)) {
     return {};

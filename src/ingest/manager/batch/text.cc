@@ -66,7 +66,7 @@ std::optional<std::int64_t> parse_ctime(std::string_view text,
   if (year) {
     rest = take_word(text);
   }
-  if ((rest != "" && rest != "L" && rest != "E" && rest != "X") || !trim(text).empty()) {
+  if ((!rest.empty() && rest != "L" && rest != "E" && rest != "X") || !trim(text).empty()) {
     return std::nullopt;
   }
   if (year) {

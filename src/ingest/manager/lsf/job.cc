@@ -405,7 +405,7 @@ Result<std::optional<FinishedJob>> parse_finished(const std::vector<std::string>
     if (trim(line) == "GPU_ALLOCATION:") {
       gpus.emplace();
       in_table = true;
-    } else if (in_table) {
+    } else if (in_table && gpus) {
       in_table = gpus->add(line);
     } else if (line.find("CPU_T ") != std::string_view::npos && i + 1 < lines.size()) {
       used = below(line, lines[i + 1], "MEM");
@@ -474,8 +474,8 @@ void BacctReader::end_record() {
     if (malformed_++ == 0) {
       first_problem_ = job.error().message;
     }
-  } else if (job->has_value()) {
-    job_(std::move(**job));
+  } else if (std::optional<FinishedJob>& found = *job) {
+    job_(*std::move(found));
   }
 }
 

@@ -56,7 +56,7 @@ class FakeLsf {
            " " + text.substr(0, 4);
   }
 
-  os::CommandResult bjobs(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult bjobs(const os::Command& command) const {
     const bool all =
         remembers && std::ranges::find(command.arguments, "-a") != command.arguments.end();
     std::string records;
@@ -86,7 +86,7 @@ class FakeLsf {
     return {.output = "{\n\"COMMAND\":\"bjobs\",\"JOBS\":1,\n\"RECORDS\":[" + records + "]\n}\n"};
   }
 
-  os::CommandResult bacct(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult bacct(const os::Command& command) const {
     std::int64_t from = -kHour * 1000;
     std::int64_t to = kHour * 1000;
     std::vector<std::string> ids(command.arguments.begin() + 5, command.arguments.end());
@@ -299,7 +299,7 @@ TEST_F(Lsf, CountsADayOfTenThousandJobs) {
   }
   std::map<std::string, double> walltime;
   std::map<std::string, std::int64_t> ended;
-  constexpr std::int64_t kWindow = kHour / 2;
+  constexpr std::int64_t kWindow = kHour;
   for (std::int64_t from = 0; from < 26 * kHour; from += kWindow) {
     const auto units = fetch(*manager, from, from + kWindow);
     ASSERT_TRUE(units) << units.error().message;

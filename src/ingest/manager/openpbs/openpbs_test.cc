@@ -51,7 +51,7 @@ class FakePbs {
            (text[8] == '0' ? " " + text.substr(9, 1) : text.substr(8, 2)) + " " + text.substr(11) +
            " " + text.substr(0, 4);
   }
-  os::CommandResult qstat(const os::Command& command) const {
+  [[nodiscard]] os::CommandResult qstat(const os::Command& command) const {
     std::string text = "{\n    \"timestamp\":1,\n    \"pbs_server\":\"srv\",\n    \"Jobs\":{";
     bool first = true;
     for (const Job& job : jobs) {
@@ -188,7 +188,7 @@ TEST_F(Openpbs, CountsADayOfTenThousandJobs) {
   }
   std::map<std::string, double> walltime;
   std::map<std::string, std::int64_t> ended;
-  constexpr std::int64_t kWindow = kHour / 2;
+  constexpr std::int64_t kWindow = kHour;
   for (std::int64_t from = 0; from < 26 * kHour; from += kWindow) {
     const auto units = fetch(*manager, from, from + kWindow);
     ASSERT_TRUE(units) << units.error().message;
