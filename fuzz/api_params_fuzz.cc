@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/request/params.h"
+#include "api/request/row_filter.h"
 #include "base/time/time_zone.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -27,6 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   static_cast<void>(ceems::api::select_fields(ceems::store::unit_fields(), params.fields));
+  for (const auto fields : {ceems::store::unit_fields(), ceems::store::usage_fields()}) {
+    if (const auto filter = ceems::api::RowFilter::create(params, fields); filter) {
+      static_cast<void>(filter->matches([](std::string_view field) { return field; }));
+    }
+  }
   if (const auto zone = ceems::TimeZone::find(params.time_zone); zone) {
     static_cast<void>(zone->local_with_offset(kNow));
   }

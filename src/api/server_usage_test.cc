@@ -1,5 +1,7 @@
 // Arithmetic and reach of usage/current, as answers show it.
 #include <map>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -139,6 +141,24 @@ TEST_F(UsageTest, PatternsFilterUsage) {
   }
   EXPECT_EQ(get("/api/v1/usage/current?match=username:(", "ann").status, 400);
   EXPECT_EQ(get("/api/v1/usage/global?match=nothing:x", "ann").status, 400);
+}
+
+TEST_F(UsageTest, PagesOfFilteredUnitsAreFull) {
+  const std::string query =
+      "units/admin?cluster_id=hpc-a&running&field=uuid&match=username:ada|eve";
+  std::vector<std::string> seen;
+  std::string next = "?" + query.substr(query.find('?') + 1) + "&limit=1";
+  for (int page = 0; page < 3; ++page) {
+    const auto answer = get("/api/v1/units/admin" + next, "root");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    const std::string key = R"("uuid":")";
+    const auto at = answer.body.find(key) + key.size();
+    seen.push_back(answer.body.substr(at, answer.body.find('"', at) - at));
+    const std::string link = header(answer, "Link");
+    EXPECT_EQ(link == "(none)", page == 2) << link;
+    next = link.substr(1, link.find('>') - 1);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"1", "10", "3"}));  // ada's two and eve's
 }
 
 TEST_F(UsageTest, PartitionsFilterUnitsAndUsage) {

@@ -233,7 +233,8 @@ def test_people_who_left(directory):
                                "        - web: {url: 'http://127.0.0.1:%d'}\n%s" % (port, access))
                 lb_port = free_port()
                 lb = stack.enter_context(Program([os.path.join(BIN, "ceems_lb"), "--config.file=" + config,
-                                                  "--web.listen-address=127.0.0.1:%d" % lb_port], os.path.join(directory, name + ".log")))
+                                                  "--web.listen-address=127.0.0.1:%d" % lb_port,
+                                                  "--no-security.drop-privileges"], os.path.join(directory, name + ".log")))
                 lb.wait_ready("http://127.0.0.1:%d/-/healthy" % lb_port)
                 backends.append((name, "http://127.0.0.1:%d" % lb_port))
 

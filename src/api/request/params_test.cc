@@ -72,7 +72,7 @@ TEST(Params, FieldsKeepTheOrderOfAnswers) {
   const auto fields = select_fields(store::unit_fields(), {"state", "nonsense", "uuid"});
   ASSERT_TRUE(fields);
   EXPECT_EQ(*fields, (std::vector<std::size_t>{2, 14}));
-  EXPECT_EQ(select_fields(store::unit_fields(), {})->size(), 30U);
+  EXPECT_EQ(select_fields(store::unit_fields(), {})->size(), 34U);
   EXPECT_FALSE(select_fields(store::unit_fields(), {"id"}));
   EXPECT_FALSE(select_fields(store::unit_fields(), {"UUID"}));
 }

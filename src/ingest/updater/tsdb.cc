@@ -589,9 +589,9 @@ UpdaterSpec tsdb_updater() {
       .needs_url = true,
       .web_is_tsdb = true,
       .extra_keys = {"unit_counters", "emission_factor", "country_code", "cutoff_duration",
-                     "scrape_interval", "evaluation_interval", "delete_ignored", "delete_whole_series",
-                     "labels_to_drop", "query_max_series", "query_min_samples",
-                     "query_batch_size", "queries"},
+                     "scrape_interval", "evaluation_interval", "delete_ignored",
+                     "delete_whole_series", "labels_to_drop", "query_max_series",
+                     "query_min_samples", "query_batch_size", "queries"},
       .create = create_tsdb};
 }
 

@@ -49,17 +49,18 @@ TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
   EXPECT_EQ(columns("units"),
             "allocation ceems_weights cluster_id created_at created_at_ts elapsed ended_at "
             "ended_at_ts groupname "
-            "id ignore name num_updates project resource_manager started_at started_at_ts state "
+            "id ignore max_custom_stats min_custom_stats name num_updates project resource_manager "
+            "started_at started_at_ts state "
             "tags username uuid");
   EXPECT_EQ(columns("usage"),
-            "ceems_weights cluster_id groupname id num_units num_updates project resource_manager "
-            "username");
+            "ceems_weights cluster_id groupname id max_custom_stats min_custom_stats num_units "
+            "num_updates project resource_manager username");
   EXPECT_EQ(columns("daily_usage"), columns("usage"));
   EXPECT_EQ(columns("users"), "cluster_id id name projects resource_manager tags uid");
   EXPECT_EQ(columns("projects"), "cluster_id id name resource_manager tags uid users");
   EXPECT_EQ(columns("admin_users"), columns("users"));
-  EXPECT_EQ(text("SELECT version||' '||dirty FROM schema_migrations"), "9 false");
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "7");
+  EXPECT_EQ(text("SELECT version||' '||dirty FROM schema_migrations"), "10 false");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "8");
 }
 
 TEST_F(PgDatabaseTest, ProgramsThatStartTogetherMakeTheTablesOnce) {

@@ -24,9 +24,16 @@ class PgUpgradingTest : public AnyDatabase {
     write(first);
     ASSERT_TRUE(db_->writer().write_admins("ceems", {"root"}));
     db_.reset();
-    execute(
+    std::string sql =
         "DROP TABLE ceems_project_leads; DROP TABLE ceems_names; DROP INDEX ceems_units_counts;"
-        "UPDATE ceems_schema SET version = 3");
+        "ALTER TABLE ceems_unit_sums DROP weight_avg_custom_stats;"
+        "UPDATE schema_migrations SET version = 9; UPDATE ceems_schema SET version = 3;";
+    for (const char* table : {"units", "usage", "daily_usage", "ceems_unit_sums"}) {
+      for (const char* kind : {"total", "avg", "min", "max"}) {
+        sql += fmt::format("ALTER TABLE {} DROP {}_custom_stats;", table, kind);
+      }
+    }
+    execute(sql);
     holder_.emplace(Connector::create(url_, "").value()->connect().value());
     ASSERT_TRUE(holder_->execute("BEGIN; LOCK TABLE units IN ROW EXCLUSIVE MODE"));
   }
@@ -82,8 +89,10 @@ TEST_F(PgUpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
   release();
   EXPECT_TRUE((*database)->wait_until_ready({}));
   EXPECT_FALSE(failure_);
-  EXPECT_EQ(version(), "7");
+  EXPECT_EQ(version(), "8");
   EXPECT_EQ(text("SELECT count(*) FROM pg_indexes WHERE indexname = 'ceems_units_counts'"), "1");
+  EXPECT_EQ(text("SELECT version FROM schema_migrations"), "10");
+  EXPECT_EQ(text("SELECT min_custom_stats FROM units"), "{}");
   EXPECT_EQ(column(reader.units(mine, uuid_), 0), Texts{"7"});
   EXPECT_EQ(column(reader.stats({}, std::nullopt), 2), Texts{"1"});
   EXPECT_TRUE(*writer.lead());
@@ -139,14 +148,14 @@ TEST_F(PgUpgradingTest, AStopInterruptsItAndTheNextStartContinues) {
   auto database = open_in_use();
   ASSERT_TRUE(database);
   EXPECT_TRUE((*database)->wait_until_ready({}));
-  EXPECT_EQ(version(), "7");
+  EXPECT_EQ(version(), "8");
 }
 
 TEST_F(PgUpgradingTest, ASmallDatabaseIsUpgradedBeforeItIsOpened) {
   release();
   const auto database = open_in_use(std::int64_t{1} << 30U);
   ASSERT_TRUE(database);
-  EXPECT_EQ(version(), "7");
+  EXPECT_EQ(version(), "8");
   EXPECT_TRUE(*(*database)->writer().lead());
 }
 

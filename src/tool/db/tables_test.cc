@@ -37,7 +37,7 @@ TEST(Location, RefusesPasswordsWithoutShowingThem) {
 }
 
 TEST(Layout, HasTheKeysOfAllTables) {
-  const auto layout = current_layout();
+  const auto layout = current_layout(false);
   ASSERT_TRUE(layout);
   std::vector<std::string> keys;
   for (const TableLayout& table : *layout) {
@@ -57,7 +57,7 @@ TEST(Layout, HasTheKeysOfAllTables) {
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {
-  const auto layout = current_layout();
+  const auto layout = current_layout(false);
   ASSERT_TRUE(layout);
   const auto content = [&layout](std::string_view table, std::string_view column) {
     const auto found = std::ranges::find(*layout, table, &TableLayout::name);
@@ -169,7 +169,7 @@ TEST_F(TwoFiles, AreOpenedForWritingOnce) {
 
 TEST_F(TwoFiles, AreNotUpgradedIfTheyAreNewer) {
   make("a.db", "UPDATE schema_migrations SET version = 99");
-  const auto plan = plan_migration(*open("a.db", Use::kRead));
+  const auto plan = plan_migration(*open("a.db", Use::kRead), false);
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().message.find("newer"), std::string::npos);
 }

@@ -15,8 +15,6 @@
 #include "base/strings.h"
 #include "store/json.h"
 #include "store/schema/sums_columns.h"
-#include "store/schema/table_sql.h"
-#include "store/schema/tables.h"
 #include "store/sums/unit_sums.h"
 #include "store/sums/usage_sums.h"
 #include "tool/db/layout.h"
@@ -36,6 +34,14 @@ constexpr std::size_t kFirstMap = kKeySize + 1;
 const std::string& sums_list() {
   static const std::string kList = store::sums_columns(store::kAllMaps);
   return kList;
+}
+
+/// The maps of units and daily_usage in tables of this version of the reference.
+std::string maps_list(int reference) {
+  const std::string columns = store::unit_columns(store::kAllMaps, reference);
+  auto names = split(columns, ',');
+  names.resize(std::tuple_size_v<store::UsageMaps>);  // without the weights
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 using Key = std::array<std::string, kKeySize>;
@@ -121,8 +127,7 @@ class Check {
     if (!custom_stats) {
       return fail(custom_stats.error());
     }
-    maps_list_ = store::selected_of(
-        store::kMapColumns, *custom_stats ? store::kNewestReference : store::kOldestReference);
+    maps_list_ = maps_list(*custom_stats ? store::kNewestReference : store::kOldestReference);
     const auto listed = tables_.query("SELECT level, span FROM ceems_unit_spans ORDER BY 1, 2");
     if (!listed) {
       return fail(listed.error());

@@ -46,3 +46,22 @@ INSERT INTO ceems_names SELECT cluster_id, 'project', uid, name FROM projects WH
 -- version 6
 CREATE INDEX ceems_units_counts ON units (ended_at_ts, cluster_id, project, username);
 -- version 7
+-- version 8
+ALTER TABLE units ADD total_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE units ADD avg_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE units ADD min_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE units ADD max_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE usage ADD total_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE usage ADD avg_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE usage ADD min_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE usage ADD max_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE daily_usage ADD total_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE daily_usage ADD avg_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE daily_usage ADD min_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE daily_usage ADD max_custom_stats text COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE ceems_unit_sums ADD total_custom_stats text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE ceems_unit_sums ADD avg_custom_stats text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE ceems_unit_sums ADD min_custom_stats text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE ceems_unit_sums ADD max_custom_stats text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE ceems_unit_sums ADD weight_avg_custom_stats text COLLATE "C" NOT NULL DEFAULT '';
+UPDATE schema_migrations SET version = 10;
