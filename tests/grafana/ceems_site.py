@@ -112,7 +112,7 @@ def extra_series(instance):
     its rules, and faults for the dashboards of operators to show."""
     seconds = time.monotonic()
     lines = []
-    of_node = {"job": "ceems", "instance": instance}  # as if they were on the page of the first node
+    of_node = {"job": "ceems", "instance": instance, "cluster": "hpc1"}  # as if they were on the page of the first node
 
     def add(metric, value, **labels):
         lines.append("%s{%s} %r" % (metric, ",".join('%s="%s"' % pair for pair in labels.items()), float(value)))
@@ -165,7 +165,8 @@ def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
     return write(os.path.join(directory, "prometheus.yml"),
                  "global: {scrape_interval: %ds, scrape_timeout: %ds, evaluation_interval: %ds}\nrule_files: %s\nscrape_configs:\n%s" % (
                      SCRAPE, SCRAPE, SCRAPE, json.dumps(listed), "".join(
-                         "  - job_name: %s\n    honor_labels: true\n    static_configs: [{targets: %s}]\n" % (job, json.dumps(targets))
+                         "  - job_name: %s\n    honor_labels: true\n    static_configs: [{targets: %s%s}]\n" % (
+                             job, json.dumps(targets), ", labels: {cluster: hpc1}" if job == "ceems" else "")
                          for job, targets in jobs.items())))
 
 

@@ -407,6 +407,14 @@ class Test:
             table.append((uid, *require_data(asker, dashboard, uid)))
         return table
 
+    def clusters(self):
+        """A Prometheus with several clusters: only the chosen ones are shown."""
+        for chosen, expected in ((["hpc1"], True), (["hpc1", "hpc2"], True), (["hpc2"], False)):
+            asker, dashboard = self.asker("ceems-cluster", "operator")
+            values_of_variables(asker, dashboard, {"cluster": chosen, **self.country("ceems-cluster")})
+            panel = next(panel for _, _, panel in panels(dashboard) if panel["title"] == "Power of all nodes by share (W)")
+            assert bool(asker.promql(panel["targets"][0])) == expected, chosen
+
     def books(self):
         """The figures themselves: the audit balances, and watts are those that the meters of the nodes show."""
         asker, dashboard = self.asker("ceems-audit", "operator")
@@ -484,6 +492,7 @@ def live(place, stack):
     time.sleep(5 * SCRAPE)  # the programs have answered: let Prometheus see it
     test.end = time.time()
     table += steady(test, test.operators)
+    steady(test, test.clusters)
     steady(test, test.books)
     return table, others, steady(test, test.reference)
 
