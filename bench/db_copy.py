@@ -4,7 +4,7 @@
     cmake --preset bench && cmake --build build/bench --target ceems_tool database
     bench/db_copy.py --bin build/bench/bin [--units 10000000] [--data DIRECTORY] [--write bench/RESULTS.md]
 
-The database has the units of a year (bench/database.cc), of which the first 100,000 are repeated under other IDs, because writing
+The database has the units of a year (bench/database.cc), of which the first --written are repeated under other IDs, because writing
 10 million as the API server does takes an hour; with --data it is a copy of the one in that directory. It is made below $TMPDIR; all
 takes about 5 kB for each unit. Needs PostgreSQL and psql."""
 
@@ -94,6 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bench/bin")
     parser.add_argument("--units", type=int, default=10_000_000)
+    parser.add_argument("--written", type=int, default=100_000, help="units to write, which are then repeated (default: 100000)")
     parser.add_argument("--data")
     parser.add_argument("--kill-after", type=float, help="seconds; otherwise a hundred-thousandth of the units, at least 1")
     parser.add_argument("--one-way", action="store_true", help="do not copy back")
@@ -108,8 +109,8 @@ def main():
             lines(tool, "db", "backup", "--db", options.data, "--output", source)
             lines(tool, "db", "migrate", "--db", source, "--time-zone", "UTC")
         else:
-            seed = min(options.units, 100_000)
-            lines(os.path.join(options.bin, "database"), "sqlite:" + work + "/source", str(seed), "1000", "nothing")
+            written = min(options.units, options.written)
+            lines(os.path.join(options.bin, "database"), "sqlite:" + work + "/source", str(written), "1000", "nothing")
             begin = time.monotonic()
             repeat_units(source, options.units)
             print("%d units after %.0f s" % (options.units, time.monotonic() - begin), file=sys.stderr)

@@ -32,6 +32,8 @@ namespace {
 
 constexpr std::int64_t kMaxDumpSeconds = std::int64_t{7} * 86400;  // of the reference from 0.16 on
 
+constexpr std::int64_t kMaxTimeMs = 253'402'300'799'999;  // the end of the year 9999
+
 /// An error of the command line.
 std::unexpected<Error> usage_error(std::string message) {
   return fail(Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)});
@@ -369,7 +371,9 @@ class Run {
                     .end_ms = record.whole("ended_at_ts")};
       unit.running = unit.end_ms == 0;
       unit.end_ms = unit.running ? now_ * 1000 : unit.end_ms;
-      if (!unit.uuid.empty() && unit.start_ms > 0) {
+      const bool has_times = unit.start_ms > 0 && unit.start_ms <= kMaxTimeMs && unit.end_ms > 0 &&
+                             unit.end_ms <= kMaxTimeMs;
+      if (!unit.uuid.empty() && has_times) {
         units.push_back(std::move(unit));
       }
     }

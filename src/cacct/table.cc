@@ -16,6 +16,8 @@ namespace ceems::cacct {
 namespace {
 
 constexpr std::string_view kTimes = "total_time_seconds";
+/// Whatever a server claims, more seconds or jobs than this are not shown.
+constexpr std::int64_t kMost = 1'000'000'000'000'000;
 
 /// A unit of measurement and how many basic ones it is, from small to large.
 struct Measure {
@@ -122,8 +124,8 @@ std::string footer_cell(const Record& usage, const Column& column, const TableOp
     return std::string(usage.text("num_units"));
   }
   if (field.name == "elapsed") {
-    const auto walltime =
-        static_cast<std::int64_t>(number_of(usage, kTimes, "walltime").value_or(0));
+    const double seconds = number_of(usage, kTimes, "walltime").value_or(0);
+    const auto walltime = static_cast<std::int64_t>(std::clamp<double>(seconds, 0, kMost));
     return walltime > 0 ? elapsed_text(walltime) : std::string();
   }
   const bool named = field.name == "account" || field.name == "group" || field.name == "user";
@@ -149,7 +151,7 @@ Record total_of(const std::vector<Record>& usage) {
   std::map<std::string, std::map<std::string, double>> weights;
   std::int64_t units = 0;
   for (const Record& record : usage) {
-    units += record.whole("num_units");
+    units += std::clamp<std::int64_t>(record.whole("num_units"), 0, kMost);
     for (const auto& [tag, numbers] : record.metrics) {
       const bool average = tag.starts_with("avg_");
       const double weight = average ? number_of(record, kTimes, weight_of(tag)).value_or(0) : 1;

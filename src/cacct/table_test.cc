@@ -141,6 +141,18 @@ TEST(Table, LeastAndGreatestValuesOfCustomMetricsAreNotAddedUp) {
   EXPECT_THAT(table.footers[2], ElementsAre("2 total", "12.00", "55.00", "38.00", "78.00"));
 }
 
+/// Found by fuzzing: an answer with a wall time of 1e81.
+TEST(Table, BoundsWhatTheServerClaims) {
+  Record sum = usage("a", 1, 50, 300, 10);
+  sum.texts["num_units"] = "9223372036854775807";
+  sum.metrics["total_time_seconds"] = {{"walltime", 1e81}};
+  const Table table =
+      make_table(fields("jobid,elapsed"), {unit("1", "a", 1, {})}, {sum, sum}, {.totals = true});
+  ASSERT_EQ(table.footers.size(), 3U);
+  EXPECT_EQ(table.footers[0][1], "11574074074-01:46:40");
+  EXPECT_EQ(table.footers[2][0], "2000000000000000 total");
+}
+
 TEST(Table, ShowsUnitsThatFit) {
   const auto shown = [](const char* name, double value) {
     return fitting_text(fields(name).front(), "mem", value);

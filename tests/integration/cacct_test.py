@@ -180,6 +180,9 @@ def later(directory):
         many["units"] = UNITS[:1]
         done = run(directory, "--job=7", "--ts.metrics=curve", "-o", "account", "--ts.out-dir=%s/named" % directory)
         assert done.returncode == 0 and len(files_of(directory + "/named")) == 2, done
+        many["units"] = [dict(UNITS[0], started_at_ts=2 ** 63 - 1, ended_at_ts=-2 ** 63)]  # a server that makes no sense
+        done = run(directory, "--job=7", "--ts", "--ts.out-dir=%s/none" % directory)
+        assert done.returncode == 0 and list(files_of(directory + "/none")) == ["metadata.json"], done
         many["units"] = UNITS
         done = run(directory, "--ts.metrics=curve")
         assert done.returncode == 1 and b"explicit job IDs" in done.stderr, done
