@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -405,7 +406,7 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     restore_lag();
   }
   lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds,
-               interval.timing.late);
+               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)));
   if (!reading.watts) {  // a counter of energy has no lag
     const double wall = interval.joules.at(index(Domain::kNode));
     node.observe(wall, interval.seconds, interval.utilisation);

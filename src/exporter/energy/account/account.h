@@ -195,6 +195,7 @@ class Account {
   MeterLag lag_;
   std::optional<std::size_t> lag_source_;       // whose lag it is
   std::optional<Clock::SteadyTime> lag_fresh_;  // of the last value that was given to it
+  double late_ = 0;                             // Timing::late of the last sample with a wall meter
   double peak_known_watts_ = 0;
   bool measured_ = false;  // a meter of package or node has delivered energy
   std::optional<Clock::SteadyTime> last_;

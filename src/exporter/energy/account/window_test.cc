@@ -31,6 +31,18 @@ TEST(Window, DoesNotEndWhereEnergyMayHaveBeenReadLate) {
   EXPECT_EQ(window.add(2, {.late = 0.02}), Next::kNew);
 }
 
+TEST(Window, EndsWhereEnergyIsAlwaysReadLate) {
+  Window window(2);
+  for (int i = 0; i < 11; ++i) {
+    ASSERT_EQ(window.add(1, {.late = 0.3}), Next::kSame) << i;
+  }
+  EXPECT_EQ(window.add(1, {.late = 0.3}), Next::kGivenUp);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.late = 0.31}), Next::kNew);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.late = 0}), Next::kSame);
+}
+
 TEST(Window, IsGivenUpWhereNothingIsInTime) {
   Window window(2);
   for (int i = 0; i < 11; ++i) {

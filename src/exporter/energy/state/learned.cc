@@ -323,7 +323,7 @@ bool Learned::Idle::same_place(const Idle& other) const {
 }
 
 void Learned::add(Idle entry) {
-  if (!entry.bins.empty()) {
+  if (!entry.bins.empty() || entry.estimate) {
     idle.push_back(std::move(entry));
   }
 }

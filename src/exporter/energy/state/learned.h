@@ -61,7 +61,7 @@ struct Learned {
   std::vector<Lag> lags;
   std::map<std::string, double, std::less<>> numbers;  ///< others' finite values, by name
 
-  /// Adds an entry, unless it has no bins.
+  /// Adds an entry, unless it has neither bins nor an estimate.
   void add(Idle entry);
   /// The entry for the same place (`place.bins` does not matter), or null.
   [[nodiscard]] const Idle* find(const Idle& place) const;
