@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   if (std::string_view("GPUs").contains(wanted)) {
     simulate_gpus(nodes, seconds, seed);
   }
-  if (all.size() > 1) {
+  if (!all.empty()) {
     print_summary_head();
     for (const Done& done : all) {
       print_summary(done.scenario->name, done.scenario->meters, done.results);

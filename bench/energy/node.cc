@@ -222,20 +222,21 @@ double Node::wall_watts(const std::vector<SocketLoad>& loads) const {
   return (inside + hardware_.board + hardware_.fans * (inside - idle)) / hardware_.supply;
 }
 
-void Node::add_busy(const Job& job, std::vector<double>& seconds) const {
+void Node::add_busy(const Job& job, double back, std::vector<double>& seconds) const {
   const std::vector<int> cpus = cpus_of(job, hardware_);
   const double threads = static_cast<double>(job.cores) * job.threads_busy(hardware_);
+  const double used = job.cpu_seconds - back * job.busy_cpus;
   for (std::size_t i = 0; i < static_cast<std::size_t>(threads); ++i) {
-    seconds[static_cast<std::size_t>(cpus[i])] += job.cpu_seconds / threads;
+    seconds[static_cast<std::size_t>(cpus[i])] += used / threads;
   }
 }
 
-std::vector<host::BusyCpu> Node::busy_cpus() const {
+std::vector<host::BusyCpu> Node::busy_cpus(double back) const {
   std::vector<double> seconds = busy_of_ended_;
   for (const std::size_t job : running_) {
-    add_busy(jobs_[job], seconds);
+    add_busy(jobs_[job], back, seconds);
   }
-  const double system = kSystemLoad * time_ / static_cast<double>(seconds.size());
+  const double system = kSystemLoad * (time_ - back) / static_cast<double>(seconds.size());
   std::vector<host::BusyCpu> cpus;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     cpus.push_back({.cpu = static_cast<int>(i),
@@ -251,7 +252,7 @@ void Node::advance(double step) {
   std::erase_if(running_, [this](std::size_t job) {
     const bool ended = jobs_[job].end <= time_;
     if (ended) {
-      add_busy(jobs_[job], busy_of_ended_);
+      add_busy(jobs_[job], 0, busy_of_ended_);
     }
     return ended;
   });
@@ -269,7 +270,8 @@ void Node::advance(double step) {
     sum.core_watts += load.core_watts;
     sum.busy_cores += load.busy_cores;
     sum.dram_watts += load.dram_watts;
-    const double used = load.busy_cores * job.threads_busy(hardware_) * step;
+    job.busy_cpus = load.busy_cores * job.threads_busy(hardware_);
+    const double used = job.busy_cpus * step;
     job.cpu_seconds += used;
     busy_seconds_ += used;
     memory_used_ += job.memory_bytes;

@@ -68,6 +68,7 @@ struct Job {
   double phase_seconds = 0;  ///< of kPhased: length of each phase
 
   double cpu_seconds = 0;   ///< used up to now
+  double busy_cpus = 0;     ///< that it used in the last step
   double truth_joules = 0;  ///< at the wall
   /// The fraction of a core's first hardware thread that it keeps busy at a time.
   [[nodiscard]] double load(double time) const;
@@ -115,9 +116,9 @@ class Node {
   [[nodiscard]] double idle_wall() const { return idle_wall_; }
   /// CPU-seconds since the start: of jobs and of the operating system.
   [[nodiscard]] double busy_seconds() const { return busy_seconds_; }
-  /// The same of each logical CPU, in ticks, as /proc/stat has it. The second threads of all cores
-  /// follow the first ones.
-  [[nodiscard]] std::vector<host::BusyCpu> busy_cpus() const;
+  /// The same of each logical CPU, in ticks, as /proc/stat had it `back` seconds ago, within the
+  /// last step. The second threads of all cores follow the first ones.
+  [[nodiscard]] std::vector<host::BusyCpu> busy_cpus(double back) const;
   [[nodiscard]] double memory_used() const { return memory_used_; }
   [[nodiscard]] double package_joules(std::size_t socket) const { return package_joules_[socket]; }
   [[nodiscard]] double dram_joules(std::size_t socket) const { return dram_joules_[socket]; }
@@ -130,7 +131,7 @@ class Node {
     double dram_watts = 0;
   };
   [[nodiscard]] SocketLoad load_of(const Job& job) const;
-  void add_busy(const Job& job, std::vector<double>& seconds) const;
+  void add_busy(const Job& job, double back, std::vector<double>& seconds) const;
   [[nodiscard]] double package_watts(const SocketLoad& load) const;
   [[nodiscard]] double wall_watts(const std::vector<SocketLoad>& loads) const;
 

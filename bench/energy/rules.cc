@@ -21,6 +21,7 @@ constexpr double kKepler = 3;   // its interval
 constexpr double kMicro = 1e6;
 constexpr std::uint64_t kCounterRange = 262'143'328'850;  // max_energy_range_uj
 constexpr double kPoll = 5;                               // of the BMC
+constexpr double kMaxStall = 2;
 
 Clock::SteadyTime steady(double seconds) {
   using std::chrono::steady_clock;
@@ -123,7 +124,7 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
     next_young_ += kYoungPause;
     see_units(node);
   }
-  if (now >= next_tick_) {
+  if (!sample_ && now >= next_tick_) {
     next_tick_ += kTick;
     if (view_.restart_after && now >= begin_ + *view_.restart_after) {
       view_.restart_after.reset();
@@ -136,14 +137,66 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
         account_->restore(learned);
       }
     }
-    tick(node);
+    sample_ = plan(next_tick_ - kTick);
+  }
+  proceed(node);
+}
+
+/// Seconds between two steps of a sample.
+double OurRule::pause() {
+  const Sampling& sampling = view_.sampling;
+  const auto exponential = [this](double mean) {
+    return mean > 0 ? std::exponential_distribution(1 / mean)(random_) : 0;
+  };
+  const bool stalls = std::bernoulli_distribution(sampling.stall)(random_);
+  return exponential(sampling.pause) +
+         (stalls ? std::min(exponential(sampling.stall_seconds), kMaxStall) : 0);
+}
+
+OurRule::Parts OurRule::plan(double time) {
+  Parts parts;
+  const double late = view_.sampling.late;
+  const double begin = time + (late > 0 ? std::exponential_distribution(1 / late)(random_) : 0);
+  parts.units_read = begin + pause();
+  parts.stat_clock = parts.units_read + pause();
+  parts.stat_read = parts.stat_clock + pause();
+  parts.meters_clock = parts.stat_read + pause();
+  parts.meters_read = parts.meters_clock + pause();
+  next_tick_ = std::max(next_tick_, begin + kTick);
+  return parts;
+}
+
+/// Reads what is due.
+void OurRule::proceed(const Node& node) {
+  if (!sample_) {
+    return;
+  }
+  const double now = node.time() + kSlack;
+  Parts& parts = *sample_;
+  if (!parts.units && now >= parts.units_read) {
+    parts.units = snapshot(node, parts.units_read);
+  }
+  if (!parts.stat && now >= parts.stat_read) {
+    parts.stat = true;
+    read_stat(node, parts, std::max(0.0, node.time() - parts.stat_read));
+  }
+  if (now >= parts.meters_read) {
+    read_meters(node, parts, std::max(0.0, node.time() - parts.meters_read));
+    sample_.reset();
+    if (now >= next_scrape_) {
+      next_scrape_ += kScrape;
+      collect();
+    }
   }
 }
 
-void OurRule::see(const Node& node, const Job& job) {
+/// `back`: how many seconds ago, within the last step of the simulation.
+void OurRule::see(const Node& node, const Job& job, double back) {
   Seen& seen = units_[job.number];
-  seen.cpu_seconds = job.cpu_seconds;
-  seen.last_seen = std::min(node.time(), job.end);
+  const double used = std::max(0.0, job.cpu_seconds - back * job.busy_cpus);
+  const double unit = job.busy_cpus * view_.sampling.cpu_update;
+  seen.cpu_seconds = std::max(seen.cpu_seconds, unit > 0 ? std::floor(used / unit) * unit : used);
+  seen.last_seen = std::min(node.time() - back, job.end);
   if (seen.cpus == nullptr) {
     seen.cpus = std::make_shared<const std::vector<int>>(cpus_of(job, node.hardware()));
   }
@@ -155,29 +208,29 @@ void OurRule::see_units(const Node& node) {
   if (view_.events) {
     for (std::size_t i = first_; i < jobs.size() && jobs[i].begin <= node.time(); ++i) {
       if (alive(jobs[i], node.time() - kStep)) {
-        see(node, jobs[i]);
+        see(node, jobs[i], 0);
       }
     }
     return;
   }
   for (const auto& [number, seen] : units_) {
     if (alive(jobs[number], node.time())) {
-      see(node, jobs[number]);
+      see(node, jobs[number], 0);
     }
   }
 }
 
-exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
+exporter::UnitSnapshot OurRule::snapshot(const Node& node, double time) {
   exporter::UnitSnapshot snapshot;
   snapshot.manager = "slurm";
-  snapshot.taken = steady(node.time());
-  snapshot.wall = wall_clock(node.time());
+  snapshot.taken = steady(time);
+  snapshot.wall = wall_clock(time);
   const auto& jobs = node.jobs();
   for (std::size_t i = first_; i < jobs.size() && jobs[i].begin <= node.time(); ++i) {
     const Job& job = jobs[i];
     const bool running = alive(job, node.time());
     if (running) {
-      see(node, job);
+      see(node, job, std::max(0.0, node.time() - time));
     }
     const auto seen = units_.find(i);
     if (seen == units_.end()) {
@@ -206,29 +259,43 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
   return snapshot;
 }
 
-void OurRule::tick(const Node& node) {
+void OurRule::read_stat(const Node& node, const Parts& parts, double back) {
+  const std::vector<host::BusyCpu> cpus = node.busy_cpus(back);
+  std::uint64_t ticks = 0;
+  for (const host::BusyCpu& cpu : cpus) {
+    ticks += cpu.ticks;
+  }
+  const auto all = static_cast<std::uint64_t>(parts.stat_read * 100) * cpus.size();
+  busy_cpus_ = cpu_use_.advance(ticks, cpus, steady(parts.stat_clock), all);
+}
+
+/// Completes the sample.
+void OurRule::read_meters(const Node& node, const Parts& parts, double back) {
+  const double time = parts.meters_clock;
   const Hardware& hardware = node.hardware();
-  const exporter::UnitSnapshot units = snapshot(node);
+  const exporter::UnitSnapshot& units = *parts.units;
   const exporter::energy::ManagerUnits manager{.manager = units.manager, .snapshot = &units};
   const bool jumped = view_.jump_after && node.time() >= begin_ + *view_.jump_after;
+  const double update = view_.sampling.energy_update;
+  back += update > 0 ? std::fmod(node.time() - back, update) : 0;
   std::vector<std::optional<Reading>> readings;
   const auto add_counter = [&](double joules) {
     const auto raw = static_cast<std::uint64_t>(joules * kMicro) % kCounterRange;
-    readings.emplace_back(
-        Reading{.joules = counters_[readings.size()].advance(raw, steady(node.time())),
-                .fresh = steady(node.time()),
-                .idle_watts = {}});
+    readings.emplace_back(Reading{.joules = counters_[readings.size()].advance(raw, steady(time)),
+                                  .fresh = steady(time),
+                                  .idle_watts = {}});
   };
   for (std::size_t socket = 0; socket < hardware.sockets; ++socket) {
     if (meters_.packages) {
-      add_counter(node.package_joules(socket) + (jumped ? view_.jump_joules : 0));
+      add_counter(node.package_joules(socket) - back * node.power().package[socket] +
+                  (jumped ? view_.jump_joules : 0));
     }
     if (meters_.dram) {
-      add_counter(node.dram_joules(socket));
+      add_counter(node.dram_joules(socket) - back * node.power().dram[socket]);
     }
   }
   if (meters_.wall_period > 0) {
-    const auto joules = held_.advance(steady(node.time()));
+    const auto joules = held_.advance(steady(time));
     readings.push_back(joules ? std::optional(Reading{.joules = *joules,
                                                       .fresh = held_.fresh().value_or(steady(0)),
                                                       .idle_watts = {},
@@ -236,26 +303,18 @@ void OurRule::tick(const Node& node) {
                               : std::nullopt);
   }
   exporter::energy::Sample sample;
-  sample.time = steady(node.time());
+  sample.time = steady(time);
   sample.readings = readings;
   sample.managers = {&manager, 1};
   sample.node.cpus_online =
       static_cast<double>(hardware.sockets * hardware.cores * hardware.threads);
   sample.node.memory_total_bytes = hardware.memory_bytes;
   sample.node.memory_used_bytes = node.memory_used();
-  const std::vector<host::BusyCpu> cpus = node.busy_cpus();
-  std::uint64_t ticks = 0;
-  for (const host::BusyCpu& cpu : cpus) {
-    ticks += cpu.ticks;
-  }
-  sample.node.busy_cpus = cpu_use_.advance(ticks, cpus, sample.time);
+  sample.node.busy_cpus = busy_cpus_;
   sample.node.cpus = cpu_use_.cpus();
   sample.node.sockets = cpu_use_.sockets();
+  sample.timing = {.slip = cpu_use_.slip(), .late = parts.meters_read - parts.meters_clock};
   account_->advance(sample);
-  if (node.time() + kSlack >= next_scrape_) {
-    next_scrape_ += kScrape;
-    collect();
-  }
 }
 
 void OurRule::collect() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,39 @@ namespace ceems::bench::energy {
 /// Joules by the number of the job.
 using Charges = std::map<std::size_t, double>;
 
+/// How far the exporter is from reading everything at one moment. It reads the clock, the units,
+/// the clock, /proc/stat, the clock, and the meters, with a pause before each, which is
+/// exponential, as is the time by which a sample begins late.
+struct Sampling {
+  double late = 0;           ///< mean, in seconds
+  double pause = 0;          ///< mean, in seconds
+  double stall = 0;          ///< probability that others hold it up in a pause
+  double stall_seconds = 0;  ///< mean time for which they do, which is limited to 2 s
+  /// Seconds between two updates of the CPU time of a running thread in its cgroup, and between two
+  /// updates of the counters of energy.
+  double cpu_update = 0;
+  double energy_update = 0;
+};
+/// All at once.
+inline constexpr Sampling kExact;
+/// As on a node whose jobs leave the operating system some time: a kernel of 250 Hz, and RAPL.
+inline constexpr Sampling kUsual{.late = 0.002,
+                                 .pause = 0.0005,
+                                 .stall = 0.005,
+                                 .stall_seconds = 0.02,
+                                 .cpu_update = 0.004,
+                                 .energy_update = 0.001};
+/// As on an overloaded node.
+inline constexpr Sampling kLoaded{.late = 0.02,
+                                  .pause = 0.005,
+                                  .stall = 0.1,
+                                  .stall_seconds = 0.4,
+                                  .cpu_update = 0.01,
+                                  .energy_update = 0.001};
+
 /// What the exporter sees of a node, and what happens to it.
 struct View {
+  Sampling sampling = kUsual;
   bool events = false;       ///< it is told of births and deaths, and reads a unit when it ends
   bool reservations = true;  ///< it knows what units have reserved
   /// Seconds from its start until it is started again.
@@ -54,11 +86,25 @@ class OurRule {
     double last_seen = 0;
     std::shared_ptr<const std::vector<int>> cpus;
   };
+  /// A sample that is being taken: when its parts are read, and what was read of them.
+  struct Parts {
+    double units_read = 0;
+    double stat_clock = 0;
+    double stat_read = 0;
+    double meters_clock = 0;
+    double meters_read = 0;
+    std::optional<exporter::UnitSnapshot> units;
+    bool stat = false;
+  };
   void start(const Node& node);
-  void tick(const Node& node);
+  [[nodiscard]] double pause();
+  [[nodiscard]] Parts plan(double time);
+  void proceed(const Node& node);
   void see_units(const Node& node);
-  void see(const Node& node, const Job& job);
-  [[nodiscard]] exporter::UnitSnapshot snapshot(const Node& node);
+  void see(const Node& node, const Job& job, double back);
+  [[nodiscard]] exporter::UnitSnapshot snapshot(const Node& node, double time);
+  void read_stat(const Node& node, const Parts& parts, double back);
+  void read_meters(const Node& node, const Parts& parts, double back);
 
   MeterSet meters_;
   View view_;
@@ -70,6 +116,9 @@ class OurRule {
   std::map<std::size_t, Seen> units_;
   std::size_t first_ = 0;  // jobs before it have ended and been reported
   double next_tick_;
+  std::optional<Parts> sample_;
+  std::mt19937_64 random_{1};
+  std::optional<double> busy_cpus_;
   double next_young_;
   double next_scrape_;
   double next_poll_;

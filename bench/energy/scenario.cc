@@ -33,6 +33,10 @@ std::vector<Scenario> make_scenarios() {
   const std::vector<MeterSet> both = {kAll, kBmc};
   return {
       {.name = "random nodes", .meters = standard},
+      {.name = "everything is read at once", .meters = standard, .view = {.sampling = kExact}},
+      {.name = "overloaded node, samples late and uneven",
+       .meters = standard,
+       .view = {.sampling = kLoaded}},
       {.name = "births and deaths are reported", .meters = standard, .view = {.events = true}},
       {.name = "BMC that averages: period + delay",
        .meters = {bmc("10 + 0 s", 10, 0), bmc("10 + 20 s", 10, 20), bmc("30 + 5 s", 30, 5),

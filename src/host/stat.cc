@@ -29,6 +29,10 @@ std::uint64_t busy_ticks(const CpuTimes& times) {
   return times.user + times.nice + times.system + times.irq + times.softirq;
 }
 
+std::uint64_t all_ticks(const CpuTimes& times) {
+  return busy_ticks(times) + times.idle + times.iowait + times.steal;
+}
+
 Result<Stat> parse_stat(std::string_view text) {
   Stat stat;
   bool aggregate = false;

@@ -25,6 +25,9 @@ struct CpuTimes {
 /// All but idle, iowait and steal.
 std::uint64_t busy_ticks(const CpuTimes& times);
 
+/// The time of all CPUs, whatever they did. It moves with the clock.
+std::uint64_t all_ticks(const CpuTimes& times);
+
 struct Stat {
   CpuTimes total;        ///< the aggregate line "cpu"
   std::size_t cpus = 0;  ///< the number of lines "cpuN", which is the number of CPUs online

@@ -97,6 +97,7 @@ class EnergyCollector final : public Collector {
       sink.add(ended_joules_, account.ended_joules(domain), {hostname_, name});
       if (const auto watts = account.idle_watts(domain)) {
         sink.add(idle_watts_, *watts, {hostname_, name});
+        sink.add(idle_info_, 1, {hostname_, name, energy::to_string(account.idle_basis(domain))});
       }
     }
   }
@@ -170,6 +171,10 @@ class EnergyCollector final : public Collector {
                          "Idle power used to split energy, learned or configured.",
                          Type::kGauge,
                          {"hostname", "domain"}};
+  const Desc idle_info_{"ceems_energy_idle_info",
+                        "Where the idle power comes from: learned, assumed, configured, modelled.",
+                        Type::kGauge,
+                        {"hostname", "domain", "basis"}};
   const Desc age_{"ceems_energy_source_age_seconds",
                   "Age of the newest value of an energy source.",
                   Type::kGauge,
@@ -223,6 +228,9 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
   if (const std::optional<energy::ModelWatts>& readings = *model; readings) {
     energy::calibrate(meters, *readings);
   }
+  const energy::ModelMeter* model_meter = energy::find_model(meters);
+  const energy::AssumedIdle assumed =
+      model_meter == nullptr ? energy::AssumedIdle{} : energy::assumed_idle(model_meter->model());
   meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
   std::unique_ptr<energy::StateFile> state;
   if (!flags.state_file.empty()) {
@@ -230,9 +238,10 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
         flags.state_file, energy::this_machine(context.paths), *context.clock);
   }
   auto sampler = std::make_unique<energy::Sampler>(
-      energy::SamplerOptions{.interval = *interval,
-                             .account = {.keep_ended = context.keep_ended, .idle_watts = *idle},
-                             .second_thread = *second_thread},
+      energy::SamplerOptions{
+          .interval = *interval,
+          .account = {.keep_ended = context.keep_ended, .idle_watts = *idle, .assumed = assumed},
+          .second_thread = *second_thread},
       *context.clock, context.paths, sources.units, meters, sources.devices, std::move(state));
   return std::make_unique<EnergyCollector>(std::move(sampler), std::move(meters), *context.clock,
                                            context.hostname);

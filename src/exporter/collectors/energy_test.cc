@@ -97,6 +97,9 @@ ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="package",
 ceems_ended_units_energy_joules_total{domain="node",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="other",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="package",hostname="n1"} 0
+ceems_energy_idle_info{basis="learned",domain="node",hostname="n1"} 1
+ceems_energy_idle_info{basis="learned",domain="other",hostname="n1"} 1
+ceems_energy_idle_info{basis="learned",domain="package",hostname="n1"} 1
 ceems_energy_idle_watts{domain="node",hostname="n1"} 100
 ceems_energy_idle_watts{domain="other",hostname="n1"} 40
 ceems_energy_idle_watts{domain="package",hostname="n1"} 60

@@ -42,13 +42,12 @@ bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> nam
 }
 
 /// What the exporter that runs as a service has learned, or one with the same flags.
-energy::IdleWatts learned_idle_watts(const config::FlagSet& flags, const host::Paths& paths) {
+energy::Learned learned(const config::FlagSet& flags, const host::Paths& paths) {
   std::string file = first_value(flags, {"collector.energy.state-file"});
   if (file.empty()) {
     file = kServiceStateFile;
   }
-  return energy::idle_watts(
-      energy::StateFile(std::move(file), energy::this_machine(paths), real_clock()).load());
+  return energy::StateFile(std::move(file), energy::this_machine(paths), real_clock()).load();
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   };
   context.web_config = options.web_config_file;
   context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});
-  context.learned_idle_watts = learned_idle_watts(flags, context.paths);
+  context.learned = learned(flags, context.paths);
   context.model_watts = first_value(flags, {"collector.energy.model-watts"});
   context.energy_refused = flags.given("collector.energy") && !any_on(flags, {"collector.energy"});
   for (const CollectorSpec& spec : known.specs()) {

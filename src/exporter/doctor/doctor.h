@@ -6,7 +6,7 @@
 #include <string>
 
 #include "exporter/doctor/finding.h"
-#include "exporter/energy/meter/meter.h"
+#include "exporter/energy/state/learned.h"
 #include "exporter/gpu/device.h"
 #include "host/paths.h"
 #include "os/privileges.h"
@@ -32,10 +32,10 @@ struct DoctorContext {
   std::function<bool(gpu::Vendor)> has_library = {};
   /// Collectors that are switched on by flag. If what they need is missing, that is a fault.
   std::set<std::string, std::less<>> wanted;
-  bool energy_refused = false;           ///< --no-collector.energy
-  std::string idle_watts;                ///< --collector.energy.idle-watts
-  std::string model_watts;               ///< --collector.energy.model-watts
-  energy::IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
+  bool energy_refused = false;  ///< --no-collector.energy
+  std::string idle_watts;       ///< --collector.energy.idle-watts
+  std::string model_watts;      ///< --collector.energy.model-watts
+  energy::Learned learned;      ///< what exporters on this host have learned and stored
   bool perf_wanted = false;
   bool ebpf_wanted = false;
   bool profiling_wanted = false;

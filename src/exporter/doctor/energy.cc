@@ -151,6 +151,60 @@ std::string as_flag(const energy::IdleWatts& watts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
+std::string range(const energy::ErrorRange& error) {
+  return fmt::format("{:+.0f} to {:+.0f} %", error.low, error.high);
+}
+
+/// What holds until idle power was learned.
+std::string assumption(const Found& found) {
+  constexpr const char* kOther = "; the error is unknown, easily half";
+  const energy::AssumedIdle assumed =
+      found.model ? energy::assumed_idle(*found.model) : energy::AssumedIdle{};
+  if (found.model && found.model->calibrated) {
+    return fmt::format(
+        "assumed from the calibrated power model: {:.0f} % of the power at full load",
+        100 * assumed.packages);
+  }
+  if (!found.model || found.model->family.empty()) {
+    return fmt::format(
+        "assumed without a model of the CPU family: {:.0f} % of the power at full load{}",
+        100 * assumed.packages, kOther);
+  }
+  return fmt::format("assumed from the model of {}: {:.0f} % of the power at full load{}",
+                     found.model->family, 100 * assumed.packages,
+                     found.model->idle_error
+                         ? fmt::format("; error {} over the published results of the family",
+                                       range(*found.model->idle_error))
+                         : kOther);
+}
+
+void report_learned(const Found& found, const energy::IdleEstimates& estimates, Report& report) {
+  energy::IdleWatts learned{};
+  energy::IdleWatts assumed{};
+  double error = 0;
+  for (const Domain domain : energy::kDomains) {
+    if (const auto& estimate = estimates.at(energy::index(domain))) {
+      const bool known = estimate->learned();
+      (known ? learned : assumed).at(energy::index(domain)) = estimate->watts;
+      error = known ? std::max(error, estimate->deviation / estimate->watts) : error;
+    }
+  }
+  const std::string flag = as_flag(learned);
+  if (!flag.empty()) {
+    report.works(fmt::format("idle power was learned: {}, error about {:.0f} %", flag,
+                             std::max(1.0, 100 * error)),
+                 "for other nodes of this kind: --collector.energy.idle-watts=" + flag);
+  }
+  if (const std::string flag_assumed = as_flag(assumed); !flag_assumed.empty()) {
+    report.works(fmt::format("idle power while the use has hardly varied: {}, {}", flag_assumed,
+                             assumption(found)));
+  }
+  if (flag.empty() && as_flag(assumed).empty()) {
+    report.works("idle power is learned; nothing is stored yet. Until the use varies, it is " +
+                 assumption(found));
+  }
+}
+
 void report_idle(const DoctorContext& context, const Found& found, Report& report) {
   const auto configured = energy::parse_idle_watts(context.idle_watts);
   if (!configured) {
@@ -158,23 +212,23 @@ void report_idle(const DoctorContext& context, const Found& found, Report& repor
                   "correct the flag, or leave it out: idle power is learned");
     return;
   }
+  const energy::IdleEstimates estimates = energy::idle_estimates(
+      context.learned, found.model ? energy::assumed_idle(*found.model) : energy::AssumedIdle{});
   const std::string given = as_flag(*configured);
-  const std::string learned = as_flag(context.learned_idle_watts);
   if (!given.empty()) {
+    energy::IdleWatts all{};
+    std::ranges::transform(estimates, all.begin(), [](const auto& estimate) {
+      return estimate ? std::optional(estimate->watts) : std::nullopt;
+    });
+    const std::string learned = as_flag(all);
     report.works(fmt::format("idle power is configured: {}{}", given,
                              learned.empty() ? "" : "; learned was " + learned));
-  } else if (!learned.empty()) {
-    report.works("idle power was learned: " + learned,
-                 "for other nodes of this kind: --collector.energy.idle-watts=" + learned);
-  } else if (found.wall() == nullptr && !found.has(Domain::kPackage)) {
+  } else if (found.wall() == nullptr && !found.has(Domain::kPackage) &&
+             context.learned.idle.empty()) {
     report.works("idle power is that of the power model");
   } else {
-    report.works("idle power is learned; nothing is stored yet");
+    report_learned(found, estimates, report);
   }
-}
-
-std::string range(const energy::ErrorRange& error) {
-  return fmt::format("{:+.0f} to {:+.0f} %", error.low, error.high);
 }
 
 void report_error(const Found& found, Report& report) {

@@ -136,7 +136,9 @@ TEST(DoctorEnergy, ListsTheMetersByDomain) {
       ElementsAre("package: rapl-package-0, rapl-package-1; dram: rapl-dram-0; the node's energy "
                   "is the sum of these (derived), without fans, disks and losses -> "
                   "--collector.ipmi_dcmi measures the whole node",
-                  "idle power is learned; nothing is stored yet",
+                  "idle power is learned; nothing is stored yet. Until the use varies, it is "
+                  "assumed from the model of AMD EPYC Genoa: 26 % of the power at full load; error "
+                  "-17 to +11 % over the published results of the family",
                   errors_with(MeterSet::kPackages)));
 }
 
@@ -175,14 +177,40 @@ TEST(DoctorEnergy, LeavesOutWhatTheExporterCannotRead) {
 TEST(DoctorEnergy, PrintsIdlePowerReadyToPaste) {
   Node node;
   node.rapl();
-  node.context.learned_idle_watts.at(energy::index(energy::Domain::kPackage)) = 90.46;
-  node.context.learned_idle_watts.at(energy::index(energy::Domain::kDram)) = 12;
+  node.context.learned.idle = {
+      {.domain = energy::Domain::kPackage,
+       .bins = {{.use = 0, .watts = 91, .windows = 90}},
+       .estimate = energy::PowerEstimate{.watts = 90.46, .deviation = 3.6}},
+      {.domain = energy::Domain::kDram, .bins = {{.use = 0, .watts = 12, .windows = 90}}}};
   EXPECT_EQ(node.causes()[1],
-            "idle power was learned: package=90.5,dram=12.0 -> for other nodes of this kind: "
+            "idle power was learned: package=90.5,dram=12.0, error about 4 % -> for other nodes of "
+            "this kind: "
             "--collector.energy.idle-watts=package=90.5,dram=12.0");
   node.context.idle_watts = "package=80";
   EXPECT_EQ(node.causes()[1],
             "idle power is configured: package=80.0; learned was package=90.5,dram=12.0");
+}
+
+TEST(DoctorEnergy, TellsAssumedIdlePowerFromLearned) {
+  Node node;
+  node.rapl();
+  node.context.learned.idle = {
+      {.domain = energy::Domain::kPackage,
+       .bins = {{.use = 1, .watts = 400, .windows = 90}},
+       .estimate = energy::PowerEstimate{.watts = 118, .deviation = 59}},
+      {.domain = energy::Domain::kDram, .bins = {{.use = 0, .watts = 12, .windows = 90}}}};
+  auto causes = node.causes();
+  EXPECT_EQ(causes[1],
+            "idle power was learned: dram=12.0, error about 1 % -> for other nodes of this kind: "
+            "--collector.energy.idle-watts=dram=12.0");
+  EXPECT_EQ(causes[2],
+            "idle power while the use has hardly varied: package=118.0, assumed from the model of "
+            "AMD EPYC Genoa: 26 % of the power at full load; error -17 to +11 % over the published "
+            "results of the family");
+  node.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: Other\n");
+  causes = node.causes();
+  EXPECT_THAT(causes[2], HasSubstr("assumed without a model of the CPU family: 50 % of the power "
+                                   "at full load; the error is unknown, easily half"));
 }
 
 TEST(DoctorEnergy, NamesInvalidFlags) {

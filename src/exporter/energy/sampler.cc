@@ -110,7 +110,8 @@ void Sampler::read_cpu_use(NodeUse& use, Clock::SteadyTime now) {
     cpu_use_.set_topology(host::read_cpu_topology(paths_));
     topology_read_ = now;
   }
-  use.busy_cpus = cpu_use_.advance(host::busy_ticks(stat->total), cpus_, now);
+  use.busy_cpus =
+      cpu_use_.advance(host::busy_ticks(stat->total), cpus_, now, host::all_ticks(stat->total));
   use.cpus = cpu_use_.cpus();
   use.sockets = cpu_use_.sockets();
 }
@@ -135,14 +136,22 @@ NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
   return use;
 }
 
-void Sampler::read_meters(const MeterContext& context) {
+/// Returns how long after `context.now` the last counter of packages and memory was read, in
+/// seconds.
+double Sampler::read_meters(const MeterContext& context) {
+  double late = 0;
   for (std::size_t i = 0; i < meters_.size(); ++i) {
     auto reading = meters_[i]->read(context);
+    const Domain domain = meters_[i]->source().domain;
+    if (domain == Domain::kPackage || domain == Domain::kDram) {
+      late = std::chrono::duration<double>(clock_.steady_now() - context.now).count();
+    }
     bool failing = meter_failing_[i];
     log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
     meter_failing_[i] = failing;
     readings_[i] = reading ? std::optional(*reading) : std::nullopt;
   }
+  return late;
 }
 
 void Sampler::tick(Caller caller) {
@@ -162,15 +171,16 @@ void Sampler::tick(Caller caller) {
 
 void Sampler::take_sample(bool may_block) {
   take_snapshots();
+  const NodeUse use = read_node_use(clock_.steady_now());
+  // The system may have held up this thread, so the energy is that of the time up to now.
   const auto now = clock_.steady_now();
   last_tick_ = now;
-  const NodeUse use = read_node_use(now);
   MeterContext context{
       .now = now, .utilisation = {}, .may_block = may_block, .suspended = os::suspended_time()};
   if (use.busy_cpus && use.cpus_online > 0) {
     context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
   }
-  read_meters(context);
+  const double late = read_meters(context);
   device_samples_.clear();
   for (const auto& devices : devices_) {
     devices->read(context, managers_, device_samples_);
@@ -180,7 +190,8 @@ void Sampler::take_sample(bool may_block) {
                     .readings = readings_,
                     .node = use,
                     .managers = managers_,
-                    .devices = device_samples_});
+                    .devices = device_samples_,
+                    .timing = {.slip = cpu_use_.slip(), .late = late}});
   updated_ = now;
   if (!std::exchange(sampled_, true)) {
     first_sample_.notify_all();

@@ -79,7 +79,7 @@ class Sampler {
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
   void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
-  void read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
+  double read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
   const SamplerOptions options_;
   const Clock& clock_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -24,6 +25,7 @@ struct Account::Interval {
   bool known_source = false;        // a source of these has a value and has delivered energy before
   std::optional<std::size_t> wall;  // index of the source that determines the node's energy
   double utilisation = std::numeric_limits<double>::quiet_NaN();
+  Timing timing;
 };
 
 Account::Account(const AccountOptions& options)
@@ -36,8 +38,8 @@ Account::Account(const AccountOptions& options)
                              .other_joules = {},
                              .fresh = {}}},
       units_(options.keep_ended) {
-  idle_.at(index(Domain::kOther)) = IdlePower::of_cpus();
-  idle_.at(index(Domain::kNode)) = IdlePower::of_cpus();
+  idle_.at(index(Domain::kOther)) = IdlePower::of_cpus(options.assumed.node);
+  idle_.at(index(Domain::kNode)) = IdlePower::of_cpus(options.assumed.node);
   for (const Domain domain : kDomains) {
     if (const auto& watts = options.idle_watts.at(index(domain))) {
       idle_.at(index(domain)).configure(*watts);
@@ -79,20 +81,6 @@ double Account::node_joules(Domain domain) const {
     }
   }
   return sum;
-}
-
-/// Of the domain without its devices; the configured value if there is one.
-std::optional<double> Account::learned_watts(Domain domain) const {
-  if (const auto& given = options_.idle_watts.at(index(domain))) {
-    return given;
-  }
-  auto watts = idle_.at(index(domain)).watts();
-  for (const Book& book : books_.at(index(domain))) {
-    if (const auto more = book.idle.watts()) {
-      watts = watts.value_or(0) + *more;
-    }
-  }
-  return watts;
 }
 
 /// Idle power before it is limited by a configured idle power of the whole node.
@@ -224,7 +212,7 @@ void Account::fill_books(Domain domain, const Sample& sample) {
   const bool sockets = by_socket(domain);
   const std::size_t count = sockets ? claims_.sockets() : 1;
   if (books.size() != count) {
-    books.assign(count, Book{});
+    books.assign(count, Book(domain, options_.assumed));
     restore_books(domain);
   }
   for (Book& book : books) {
@@ -254,23 +242,36 @@ void Account::split_books(Domain domain, const Interval& interval) {
         whole ? (package ? claims_.cpus() : claims_.memory())
               : (package ? claims_.cpus(socket) : claims_.memory(socket));
     const double cores = whole ? claims_.cores() : claims_.cores(socket);
-    book.idle.observe(book.joules, interval.seconds,
-                      whole ? claims_.utilisation() : claims_.utilisation(socket));
-    const auto& given = options_.idle_watts.at(index(domain));
-    const double idle_watts =
-        given ? *given * (whole ? 1 : claims_.part(socket)) : book.idle.watts().value_or(0);
-    const double idle = std::min(book.joules, idle_watts * idle_scale() * interval.seconds);
     uses_.clear();
-    double by_units = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const bool over = entries[i]->ended && claims[i].use <= 0;
       if (!over) {
-        uses_.push_back({.key = entries[i]->serial, .cores = claims[i].use});
-        by_units += claims[i].use;
+        uses_.push_back({.key = entries[i]->serial,
+                         .cores = claims[i].use,
+                         .before = book.before_of(*entries[i])});
       }
     }
-    book.watts.observe(interval.seconds > 0 ? (book.joules - idle) / interval.seconds : 0,
-                       interval.seconds, std::max(0.0, cores - by_units), uses_);
+    const double utilisation = whole ? claims_.utilisation() : claims_.utilisation(socket);
+    book.seconds += interval.seconds;
+    if (book.seconds > kBefore) {
+      book.before.clear();
+    }
+    book.idle.observe(book.joules, interval.seconds, utilisation, interval.timing);
+    const auto& given = options_.idle_watts.at(index(domain));
+    const double part = whole ? 1 : claims_.part(socket);
+    if (given) {
+      book.watts.fix_idle(*given * part);
+    }
+    const double cores_max = whole ? claims_.cores_max() : claims_.cores_max(socket);
+    book.watts.observe({.joules = book.joules,
+                        .seconds = interval.seconds,
+                        .cores_max = std::isnan(utilisation) ? 0 : cores_max,
+                        .cores = cores,
+                        .timing = interval.timing},
+                       uses_);
+    const double idle_watts =
+        given ? *given * part : book.idle_estimate().value_or(PowerEstimate{}).watts;
+    const double idle = std::min(book.joules, idle_watts * idle_scale() * interval.seconds);
     book_claims_.assign(claims.begin(), claims.end());
     for (std::size_t i = 0, use = 0; i < entries.size(); ++i) {
       if (use < uses_.size() && uses_[use].key == entries[i]->serial) {
@@ -402,8 +403,10 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     lag_.reset();
     lag_source_ = interval.wall;
     lag_fresh_.reset();
+    restore_lag();
   }
-  lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds);
+  lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds,
+               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)));
   if (!reading.watts) {  // a counter of energy has no lag
     const double wall = interval.joules.at(index(Domain::kNode));
     node.observe(wall, interval.seconds, interval.utilisation);
@@ -463,6 +466,7 @@ void Account::advance(const Sample& sample) {
   last_ = sample.time;
   claims_.make(units_.entries(), sample.node);
   interval.utilisation = claims_.utilisation();
+  interval.timing = sample.timing;
   for (std::size_t i = 0; i < sample.readings.size(); ++i) {
     const auto& reading = sample.readings[i];
     if (!reading) {

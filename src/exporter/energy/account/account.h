@@ -3,8 +3,12 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -15,6 +19,7 @@
 #include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/account/unit_watts.h"
+#include "exporter/energy/account/window.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
 #include "exporter/energy/state/learned.h"
@@ -38,13 +43,19 @@ struct Sample {
   NodeUse node;
   std::span<const ManagerUnits> managers;
   std::span<const DeviceSample> devices = {};  ///< devices that have a value, with unique names
+  Timing timing = {};                          ///< of CPU times, and of packages and memory
 };
 
 struct AccountOptions {
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   /// Watts that replace the learned idle power of a domain (package, dram, gpu, other, node).
   IdleWatts idle_watts{};
+  AssumedIdle assumed{};
 };
+
+/// Where an idle power comes from.
+enum class IdleBasis : std::uint8_t { kLearned, kAssumed, kConfigured, kModelled };
+std::string_view to_string(IdleBasis basis);
 
 /// Accounts for the node's energy: takes one Sample per interval and keeps the counters of units,
 /// system, unallocated and node for every domain. For every domain and after every advance():
@@ -76,10 +87,12 @@ class Account {
   std::size_t add_source(const SourceInfo& info);
   void advance(const Sample& sample);
   void mark_scraped() { units_.mark_scraped(); }
-  /// The idle powers that were learned, with the names of the sources that measured them.
+  /// The idle powers that were learned, with the names of the sources that measured them, what
+  /// units draw, and how late the wall meter is.
   [[nodiscard]] Learned learned() const;
-  /// Continues with idle powers of the same sources. Call it after add_source(). Those of devices
-  /// are taken when the device first has a value. What was learned since is kept.
+  /// Continues with what was learned from the same sources. Call it after add_source(). That of
+  /// devices, units and wall meters is taken when they first appear. What was learned since is
+  /// kept.
   void restore(const Learned& learned);
 
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> units() const {
@@ -106,6 +119,8 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> node_source() const { return node_source_; }
   /// Idle power in use now; nothing while it is not known.
   [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
+  /// Where idle_watts() comes from. kAssumed: the use has hardly varied yet.
+  [[nodiscard]] IdleBasis idle_basis(Domain domain) const;
   /// How late the wall meter is; nothing while that is not known.
   [[nodiscard]] std::optional<MeterLag::Lag> wall_lag() const { return lag_.lag(); }
 
@@ -113,22 +128,35 @@ class Account {
   using Parts = std::array<JouleCounter, kPartCount>;
   struct Interval;
 
+  static constexpr double kBefore = 300;
+
   /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
   struct Book {
-    IdlePower idle = IdlePower::of_cpus();
+    Book(Domain domain, const AssumedIdle& assumed);
+    /// That of `watts`, but not above what was seen, or the first guess.
+    [[nodiscard]] std::optional<PowerEstimate> idle_estimate() const;
+    IdlePower idle;
     UnitWatts watts;
     double joules = 0;  ///< of the current interval
+    /// What was stored of units, by unit_name(). Forgotten after kBefore seconds.
+    std::unordered_map<std::string, PowerEstimate> before;
+    double seconds = 0;
+    [[nodiscard]] const PowerEstimate* before_of(const UnitEntry& unit) const;
   };
+  static std::string unit_name(const UnitEntry& unit);
 
   static double total(const Parts& parts, Domain domain);
   [[nodiscard]] bool by_socket(Domain domain) const;
   [[nodiscard]] Learned::Idle place_of_book(Domain domain, std::size_t book) const;
   void restore_books(Domain domain);
+  void restore_lag();
+  [[nodiscard]] std::vector<Learned::UnitCore> learned_units(const Book& book) const;
   void fill_books(Domain domain, const Sample& sample);
   void split_books(Domain domain, const Interval& interval);
   void split_gpus(const Interval& interval);
   void split_other(const Interval& interval);
   [[nodiscard]] std::optional<double> learned_watts(Domain domain) const;
+  [[nodiscard]] PowerEstimate learned_estimate(Domain domain) const;
   void learn_from_wall(const Interval& interval, const Sample& sample);
   void split_and_charge(Domain domain,
                         double joules,
@@ -167,6 +195,7 @@ class Account {
   MeterLag lag_;
   std::optional<std::size_t> lag_source_;       // whose lag it is
   std::optional<Clock::SteadyTime> lag_fresh_;  // of the last value that was given to it
+  double late_ = 0;                             // Timing::late of the last sample with a wall meter
   double peak_known_watts_ = 0;
   bool measured_ = false;  // a meter of package or node has delivered energy
   std::optional<Clock::SteadyTime> last_;

@@ -12,6 +12,91 @@ constexpr bool has_books(Domain domain) {
 
 }  // namespace
 
+std::string_view to_string(IdleBasis basis) {
+  switch (basis) {
+    case IdleBasis::kLearned:
+      return "learned";
+    case IdleBasis::kAssumed:
+      return "assumed";
+    case IdleBasis::kConfigured:
+      return "configured";
+    case IdleBasis::kModelled:
+      return "modelled";
+  }
+  return "";
+}
+
+Account::Book::Book(Domain domain, const AssumedIdle& assumed)
+    : idle(domain == Domain::kDram ? IdlePower(assumed.memory)
+                                   : IdlePower::of_cpus(assumed.packages)),
+      watts(domain == Domain::kDram ? UnitWatts::memory(assumed.memory)
+                                    : UnitWatts::packages(assumed.packages)) {}
+
+std::optional<PowerEstimate> Account::Book::idle_estimate() const {
+  auto estimate = watts.idle();
+  if (!estimate) {
+    return idle.estimate();
+  }
+  estimate->watts = std::min(estimate->watts, idle.lowest().value_or(estimate->watts));
+  return estimate;
+}
+
+/// Of the domain without its devices; the configured value if there is one.
+std::optional<double> Account::learned_watts(Domain domain) const {
+  if (const auto& given = options_.idle_watts.at(index(domain))) {
+    return given;
+  }
+  auto watts = idle_.at(index(domain)).watts();
+  for (const Book& book : books_.at(index(domain))) {
+    if (const auto more = book.idle_estimate()) {
+      watts = watts.value_or(0) + more->watts;
+    }
+  }
+  return watts;
+}
+
+/// The idle power of a domain and its deviation, as a sum over its parts.
+PowerEstimate Account::learned_estimate(Domain domain) const {
+  PowerEstimate sum;
+  const auto add = [&sum](const std::optional<PowerEstimate>& part) {
+    if (part) {
+      sum.watts += part->watts;
+      sum.deviation += part->deviation;
+    }
+  };
+  add(idle_.at(index(domain)).estimate());
+  for (const Book& book : books_.at(index(domain))) {
+    add(book.idle_estimate());
+  }
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    if (device_sources_[i].info.domain == domain) {
+      add(device_idle_[i].estimate());
+    }
+  }
+  return sum;
+}
+
+IdleBasis Account::idle_basis(Domain domain) const {
+  if (options_.idle_watts.at(index(domain)) ||
+      (domain == Domain::kOther && options_.idle_watts.at(index(Domain::kNode)))) {
+    return IdleBasis::kConfigured;
+  }
+  if (domain == Domain::kNode && !measured_) {
+    return IdleBasis::kModelled;
+  }
+  const bool of_wall = domain == Domain::kNode || domain == Domain::kOther;
+  if (!of_wall || !known(Domain::kPackage) || !lag_.watts_at(0)) {
+    return learned_estimate(domain).learned() ? IdleBasis::kLearned : IdleBasis::kAssumed;
+  }
+  // It follows from the idle power of the known domains.
+  PowerEstimate sum{.watts = idle_watts(Domain::kNode).value_or(0)};
+  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    const bool given = options_.idle_watts.at(index(part)).has_value();
+    sum.deviation += given ? 0 : learned_estimate(part).deviation;
+  }
+  return sum.learned() ? IdleBasis::kLearned : IdleBasis::kAssumed;
+}
+
 /// The sources on which the idle power of a domain depends.
 std::string Account::meters_of(Domain domain) const {
   std::string names;
@@ -37,11 +122,53 @@ Learned::Idle Account::place_of_book(Domain domain, std::size_t book) const {
   return place;
 }
 
-void Account::restore_books(Domain domain) {
-  std::vector<Book>& books = books_.at(index(domain));
-  for (std::size_t i = 0; i < books.size(); ++i) {
-    books[i].idle.restore(restored_.bins_of(place_of_book(domain, i)));
+std::string Account::unit_name(const UnitEntry& unit) {
+  return unit.manager + "/" + unit.cgrouphostname + "/" + unit.uuid;
+}
+
+const PowerEstimate* Account::Book::before_of(const UnitEntry& unit) const {
+  if (before.empty()) {
+    return nullptr;
   }
+  const auto found = before.find(unit_name(unit));
+  return found == before.end() ? nullptr : &found->second;
+}
+
+void Account::restore_books(Domain domain) {
+  for (std::size_t i = 0; i < books_.at(index(domain)).size(); ++i) {
+    Book& book = books_.at(index(domain))[i];
+    const Learned::Idle* before = restored_.find(place_of_book(domain, i));
+    if (before == nullptr) {
+      continue;
+    }
+    book.idle.restore(before->bins);
+    book.watts.restore({.idle = before->estimate ? before->estimate : book.idle.estimate(),
+                        .core = before->core,
+                        .system = before->system});
+    for (const Learned::UnitCore& unit : before->units) {
+      book.before.emplace(unit.unit, unit.core);
+    }
+  }
+}
+
+/// Of the source whose lag is learned.
+void Account::restore_lag() {
+  if (lag_source_) {
+    if (const MeterLag::State* state = restored_.lag_of(sources_[*lag_source_].info.name)) {
+      lag_.restore(*state);
+    }
+  }
+}
+
+std::vector<Learned::UnitCore> Account::learned_units(const Book& book) const {
+  std::vector<Learned::UnitCore> units;
+  for (const auto& entry : units_.entries()) {
+    const auto core = book.watts.of_unit(entry->serial);
+    if (core && core->plausible() && !entry->ended) {
+      units.push_back({.unit = unit_name(*entry), .core = *core});
+    }
+  }
+  return units;
 }
 
 Learned Account::learned() const {
@@ -54,12 +181,20 @@ Learned Account::learned() const {
     for (std::size_t i = 0; !given && i < books.size(); ++i) {
       Learned::Idle entry = place_of_book(domain, i);
       entry.bins = books[i].idle.state();
+      entry.estimate = books[i].idle_estimate();
+      const UnitWatts::State state = books[i].watts.state();
+      entry.core = state.core;
+      entry.system = state.system;
+      entry.units = learned_units(books[i]);
       learned.add(std::move(entry));
     }
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     const SourceInfo& info = device_sources_[i].info;
     learned.add({.domain = info.domain, .device = info.name, .bins = device_idle_[i].state()});
+  }
+  if (const auto state = lag_source_ ? lag_.state() : std::nullopt) {
+    learned.lags.push_back({.source = sources_[*lag_source_].info.name, .state = *state});
   }
   return learned;
 }
@@ -74,6 +209,7 @@ void Account::restore(const Learned& learned) {
           .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
     }
   }
+  restore_lag();
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     const SourceInfo& info = device_sources_[i].info;
     device_idle_[i].restore(learned.bins_of({.domain = info.domain, .device = info.name}));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/energy/account/account.h"
+#include "exporter/energy/meter/held_power.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -80,7 +81,7 @@ TEST(AccountRestore, ContinuesWithTheIdlePowerOfEveryDomain) {
   EXPECT_NEAR(after.idle(Domain::kGpu), 75, 0.02 * 75);
   Node forgetful;
   forgetful.run(1.0, 3600);
-  EXPECT_NEAR(forgetful.idle(Domain::kPackage), 205, 1);
+  EXPECT_NEAR(forgetful.idle(Domain::kPackage), 205, 0.05 * 205);
 }
 
 TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
@@ -90,7 +91,8 @@ TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
       before.run(use, 30);
     }
   }
-  EXPECT_NEAR(before.idle(Domain::kPackage), 160, 0.05 * 160);
+  // Nothing wakes with the first core of this node, but 8 % are assumed.
+  EXPECT_NEAR(before.idle(Domain::kPackage), 160 / 1.08, 0.05 * 160);
   Node after;
   after.account.restore(before.account.learned());
   after.run(0.9, 2);
@@ -98,7 +100,49 @@ TEST(AccountRestore, LetsANodeThatIsNeverIdleExtrapolate) {
   for (const double use : {0.9, 0.4, 0.6}) {
     after.run(use, 600);
   }
-  EXPECT_NEAR(after.idle(Domain::kPackage), 160, 0.05 * 160);
+  EXPECT_NEAR(after.idle(Domain::kPackage), 160 / 1.08, 0.05 * 160);
+}
+
+TEST(AccountIdleBasis, IsAssumedWhileTheUseIsConstant) {
+  AccountOptions options;
+  options.assumed = {.packages = 0.3, .memory = 0.4, .node = 0.35};
+  Node node("ipmi_dcmi", options);
+  node.run(1.0, 2);  // before the first window is full
+  EXPECT_NEAR(node.idle(Domain::kPackage), 0.3 * 410, 1e-9);
+  EXPECT_EQ(node.account.idle_basis(Domain::kPackage), IdleBasis::kAssumed);
+  node.run(1.0, 1800);
+  EXPECT_NEAR(node.idle(Domain::kPackage), 0.3 * 410, 0.03 * 0.3 * 410);
+  EXPECT_NEAR(node.idle(Domain::kDram), 0.4 * 30, 0.05 * 0.4 * 30);
+  for (const Domain domain : kDomains) {
+    EXPECT_EQ(node.account.idle_basis(domain), IdleBasis::kAssumed) << to_string(domain);
+  }
+  // So it is stored.
+  Node next("ipmi_dcmi", options);
+  next.account.restore(node.account.learned());
+  next.run(1.0, 60);
+  EXPECT_EQ(next.account.idle_basis(Domain::kPackage), IdleBasis::kAssumed);
+  for (const double use : {0.0, 0.5, 0.0, 0.9}) {
+    next.run(use, 300);
+  }
+  EXPECT_NEAR(next.idle(Domain::kPackage), 160, 0.05 * 160);
+  for (const Domain domain : kDomains) {
+    EXPECT_EQ(next.account.idle_basis(domain), IdleBasis::kLearned) << to_string(domain);
+  }
+}
+
+TEST(AccountIdleBasis, IsConfiguredWhereAValueIsGiven) {
+  AccountOptions options;
+  options.idle_watts.at(index(Domain::kPackage)) = 99;
+  Node node("ipmi_dcmi", options);
+  node.run(1.0, 60);
+  EXPECT_EQ(node.account.idle_basis(Domain::kPackage), IdleBasis::kConfigured);
+  EXPECT_EQ(node.account.idle_basis(Domain::kDram), IdleBasis::kAssumed);
+  options.idle_watts.at(index(Domain::kNode)) = 300;
+  Node whole("ipmi_dcmi", options);
+  whole.run(1.0, 60);
+  EXPECT_EQ(whole.account.idle_basis(Domain::kNode), IdleBasis::kConfigured);
+  EXPECT_EQ(whole.account.idle_basis(Domain::kOther), IdleBasis::kConfigured);
+  EXPECT_EQ(to_string(IdleBasis::kConfigured), "configured");
 }
 
 TEST(AccountRestore, TakesNothingOfOtherMeters) {
@@ -125,6 +169,90 @@ TEST(AccountRestore, LeavesConfiguredValuesAlone) {
   for (const Learned::Idle& entry : after.account.learned().idle) {
     EXPECT_NE(entry.domain, Domain::kPackage);
   }
+}
+
+/// A node with two units of 16 cores, of which one draws 4 W a core and the other 1.5 W, and a BMC
+/// that shows the average of 10 s every 10 s.
+class TwoUnits {
+ public:
+  TwoUnits() {
+    account.add_source({.name = "rapl-package-0", .domain = Domain::kPackage});
+    account.add_source({.name = "ipmi_dcmi", .domain = Domain::kNode, .rank = kIpmiRank});
+  }
+
+  void run(double hot, double cool, int times) {
+    for (int i = 0; i < times; ++i) {
+      now_ += seconds(1);
+      const double package = 100 + 4 * 16 * hot + 1.5 * 16 * cool;
+      wall_joules_ += 80 + 1.1 * package;
+      if (++age_ == 10) {
+        bmc_ = {.watts = wall_joules_ / 10, .time = now_};
+        wall_joules_ = 0;
+        age_ = 0;
+      }
+      snapshot_.taken = now_;
+      snapshot_.units.resize(2);
+      snapshot_.units[0].uuid = "hot";
+      snapshot_.units[0].stats.cpu_user_seconds += 16 * hot;
+      snapshot_.units[1].uuid = "cool";
+      snapshot_.units[1].stats.cpu_user_seconds += 16 * cool;
+      const ManagerUnits manager{.manager = "slurm", .snapshot = &snapshot_};
+      std::vector<std::optional<Reading>> readings{
+          Reading{.joules = package, .fresh = now_, .idle_watts = {}}, std::nullopt};
+      if (bmc_.watts > 0) {
+        readings[1] = Reading{
+            .joules = bmc_.watts, .fresh = bmc_.time, .idle_watts = {}, .watts = bmc_.watts};
+      }
+      account.advance({.time = now_,
+                       .readings = readings,
+                       .node = {.busy_cpus = 16 * hot + 16 * cool, .cpus_online = 64},
+                       .managers = {&manager, 1}});
+    }
+  }
+  /// What the hot unit is charged in a second with both at work, relative to the cool one.
+  double ratio() {
+    const auto joules = [this](std::string_view uuid) {
+      return account.units()[account.units()[0]->uuid == uuid ? 0 : 1]->joules(Domain::kPackage);
+    };
+    const double hot = joules("hot");
+    const double cool = joules("cool");
+    run(1, 1, 1);
+    return (joules("hot") - hot) / (joules("cool") - cool);
+  }
+
+  Account account{AccountOptions{}};
+
+ private:
+  UnitSnapshot snapshot_;
+  Clock::SteadyTime now_{seconds(1000)};
+  PowerReading bmc_;
+  double wall_joules_ = 0;
+  int age_ = 0;
+};
+
+TEST(AccountRestore, LetsUnitsAndLateMetersGoOn) {
+  TwoUnits before;
+  for (int round = 0; round < 30; ++round) {
+    before.run(round % 2, round % 3 != 0 ? 1 : 0, 35);
+  }
+  before.run(1, 1, 20);
+  const auto lag = before.account.wall_lag();
+  ASSERT_TRUE(lag);
+  const double ratio = before.ratio();
+  EXPECT_GT(ratio, 1.5);
+  const Learned learned = before.account.learned();
+  ASSERT_NE(learned.lag_of("ipmi_dcmi"), nullptr);
+  TwoUnits after;
+  after.account.restore(learned);
+  after.run(1, 1, 12);
+  EXPECT_EQ(after.account.wall_lag(), lag);
+  EXPECT_NEAR(after.ratio(), ratio, 0.1 * ratio);
+  EXPECT_NEAR(after.account.idle_watts(Domain::kNode).value_or(0),
+              before.account.idle_watts(Domain::kNode).value_or(0), 3);
+  TwoUnits forgetful;
+  forgetful.run(1, 1, 12);
+  EXPECT_FALSE(forgetful.account.wall_lag());
+  EXPECT_NEAR(forgetful.ratio(), 1, 0.1);
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ class Claims {
   [[nodiscard]] double cores_max() const { return cores_max_; }
   /// Busy fraction of the cores, 0...1; NaN: not known.
   [[nodiscard]] double utilisation() const { return utilisation_; }
+  [[nodiscard]] double cores_max(std::size_t socket) const { return sockets_[socket].cores_max; }
   [[nodiscard]] double utilisation(std::size_t socket) const;
   /// The socket's fraction of the CPUs, 0...1.
   [[nodiscard]] double part(std::size_t socket) const;

@@ -13,6 +13,14 @@ constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's inter
 /// that do not move.
 constexpr double kMaxDeviation = 0.1;
 
+/// Kernels account idle and busy CPUs by different clocks, so that the sum may go a little faster
+/// or slower than time. If it differs by more than this, it is no clock.
+constexpr double kMaxRate = 0.1;
+/// The same for use to be computed with it.
+constexpr double kMaxSureRate = 0.03;
+/// Counters that are less late than this, in seconds, are in time: they are rounded.
+constexpr double kMinSlip = 0.03;
+
 /// Busy cores of a core that has `threads` busy threads on average.
 double cores_of(double threads, double second_thread) {
   return threads <= 1 ? threads : 1 + second_thread * (threads - 1);
@@ -44,8 +52,12 @@ host::CpuPlace CpuUseMeter::place_of(int cpu) const {
 
 std::optional<double> CpuUseMeter::advance(std::uint64_t ticks,
                                            std::span<const host::BusyCpu> cpus,
-                                           Clock::SteadyTime now) {
-  const double seconds = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
+                                           Clock::SteadyTime now,
+                                           std::uint64_t all_ticks) {
+  const double passed = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
+  slip_ = find_slip(all_ticks, cpus.size(), passed);
+  const bool sure = std::abs(slip_) >= kMinSlip && std::abs(recent_.value() - 1) <= kMaxSureRate;
+  const double seconds = sure ? passed + slip_ : passed;
   const std::uint64_t before = std::exchange(ticks_, ticks);
   last_ = now;
   take_cpus(cpus, seconds);
@@ -65,6 +77,26 @@ std::optional<double> CpuUseMeter::advance(std::uint64_t ticks,
     cpus_.clear();
   }
   return busy;
+}
+
+double CpuUseMeter::find_slip(std::uint64_t all_ticks, std::size_t cpus, double seconds) {
+  const std::uint64_t before = std::exchange(all_ticks_, all_ticks);
+  const std::size_t count = std::exchange(cpu_count_, cpus);
+  if (!(seconds > 0) || before == 0 || all_ticks <= before || cpus == 0 || cpus != count) {
+    return 0;
+  }
+  const double counted =
+      static_cast<double>(all_ticks - before) / kTicksPerSecond / static_cast<double>(cpus);
+  const double rate = rate_.value();
+  rate_.add(counted, seconds);
+  recent_.add(counted, seconds);
+  return std::abs(recent_.value() - 1) > kMaxRate ? 0 : counted / rate - seconds;
+}
+
+void CpuUseMeter::Rate::add(double counted_seconds, double passed_seconds) {
+  const double keep = std::exp(-passed_seconds / seconds);
+  counted = keep * counted + counted_seconds;
+  passed = keep * passed + passed_seconds;
 }
 
 void CpuUseMeter::take_cpus(std::span<const host::BusyCpu> cpus, double seconds) {

@@ -35,6 +35,9 @@ struct SocketUse {
 /// time is not known; they are taken to be independent. Where no siblings are known, cores are
 /// CPUs.
 ///
+/// Where the counters of all CPU time, idle or not, move with the clock, they tell whether they
+/// were read late: then it is their time that passed, and not that of the clock.
+///
 /// Does no I/O. Allocates only when CPUs appear. Not thread-safe.
 class CpuUseMeter {
  public:
@@ -53,10 +56,16 @@ class CpuUseMeter {
   /// Takes the counter of all CPUs together and of each that is online, and returns CPU-seconds per
   /// second since the last call. Nothing at the first call and when the counter fell, as in some
   /// kernels when a CPU goes offline. A CPU that was not there before, or whose counter fell,
-  /// counts as idle in this interval.
+  /// counts as idle in this interval. `all_ticks` is the counter of all time of all CPUs; 0 if it
+  /// is not known.
   std::optional<double> advance(std::uint64_t ticks,
                                 std::span<const host::BusyCpu> cpus,
-                                Clock::SteadyTime now);
+                                Clock::SteadyTime now,
+                                std::uint64_t all_ticks = 0);
+
+  /// Seconds by which CPU time was counted for longer than the last interval took by the clock; 0
+  /// if that is not known.
+  [[nodiscard]] double slip() const { return slip_; }
 
   /// By CPU number. Empty at first, and while the CPUs' counters do not add up to that of all.
   [[nodiscard]] std::span<const CpuUse> cpus() const { return cpus_; }
@@ -71,6 +80,7 @@ class CpuUseMeter {
   [[nodiscard]] host::CpuPlace place_of(int cpu) const;
   void take_cpus(std::span<const host::BusyCpu> cpus, double seconds);
   void add_up();
+  [[nodiscard]] double find_slip(std::uint64_t all_ticks, std::size_t cpus, double seconds);
 
   host::CpuTopology topology_;
   double second_thread_;
@@ -82,6 +92,20 @@ class CpuUseMeter {
   std::optional<Clock::SteadyTime> last_;
   std::uint64_t ticks_ = 0;
   std::uint64_t round_ = 0;
+  std::uint64_t all_ticks_ = 0;
+  std::size_t cpu_count_ = 0;
+  double slip_ = 0;
+  /// CPU time that was counted, and the time by the clock, over about `seconds`.
+  struct Rate {
+    double seconds = 0;
+    double counted = 0;
+    double passed = 0;
+    void add(double counted_seconds, double passed_seconds);
+    /// As if it had been 1 for `seconds` before.
+    [[nodiscard]] double value() const { return (seconds + counted) / (seconds + passed); }
+  };
+  Rate rate_{.seconds = 600};   // of counters that are a clock
+  Rate recent_{.seconds = 60};  // tells whether they are
 };
 
 }  // namespace ceems::exporter::energy

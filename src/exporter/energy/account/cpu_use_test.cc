@@ -1,5 +1,7 @@
 #include "exporter/energy/account/cpu_use.h"
 
+#include <chrono>
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -94,6 +96,61 @@ TEST_F(CpuUseTest, DistrustsCpusThatDoNotAddUp) {
   total_ += 600;  // of CPUs whose lines do not move
   EXPECT_EQ(advance({100, 0, 0, 0, 0, 0, 0, 0}), 7);
   EXPECT_TRUE(meter_.cpus().empty());
+}
+
+/// Two CPUs, of which one is busy, in intervals of a second.
+class LateCpuUse : public ::testing::Test {
+ protected:
+  /// Seconds by the clock, by the counters, and what the latter count of these.
+  std::optional<double> advance(double passed, double counted, double rate = 1) {
+    now_ += std::chrono::milliseconds(static_cast<int>(passed * 1000));
+    counted_ += counted * rate;
+    const auto ticks = static_cast<std::uint64_t>(std::round(counted_ * 100));
+    const std::vector<BusyCpu> cpus{{.cpu = 0, .ticks = ticks}, {.cpu = 1, .ticks = 0}};
+    return meter_.advance(ticks, cpus, now_, 2 * ticks);
+  }
+  void run(int count, double rate = 1) {
+    for (int i = 0; i < count; ++i) {
+      advance(1, 1, rate);
+    }
+  }
+
+  CpuUseMeter meter_;
+  double counted_ = 1;
+  Clock::SteadyTime now_ = kStart;
+};
+
+TEST_F(LateCpuUse, IsFoundByTheTimeThatWasCounted) {
+  run(3);
+  EXPECT_DOUBLE_EQ(meter_.slip(), 0);
+  EXPECT_NEAR(advance(1, 1.3).value_or(0), 1, 0.01);
+  EXPECT_NEAR(meter_.slip(), 0.3, 1e-9);
+  advance(1, 0.7);
+  EXPECT_NEAR(meter_.slip(), -0.3, 0.001);
+  run(60);
+  EXPECT_NEAR(advance(1, 1.5).value_or(0), 1, 0.01);
+  EXPECT_NEAR(meter_.slip(), 0.5, 0.01);
+  EXPECT_NEAR(meter_.sockets()[0].busy, 1, 0.01);
+  EXPECT_NEAR(advance(1, 0.5).value_or(0), 1, 0.01);
+  EXPECT_NEAR(meter_.slip(), -0.5, 0.01);
+}
+
+TEST_F(LateCpuUse, LearnsThatTheCountersGoALittleFaster) {
+  run(3600, 1.02);
+  EXPECT_NEAR(meter_.slip(), 0, 0.012);
+}
+
+TEST_F(LateCpuUse, IsNotKnownOfCountersThatAreNoClock) {
+  run(60, 0.4);  // as if idle time were not counted
+  EXPECT_EQ(meter_.slip(), 0);
+  EXPECT_DOUBLE_EQ(advance(1, 1, 0.4).value_or(0), 0.4);
+  const std::vector<BusyCpu> one{{.cpu = 0, .ticks = 10'000}};
+  now_ += seconds(1);
+  meter_.advance(10'000, one, now_, 20'000);  // a CPU went offline
+  EXPECT_EQ(meter_.slip(), 0);
+  now_ += seconds(1);
+  meter_.advance(10'100, one, now_);
+  EXPECT_EQ(meter_.slip(), 0);
 }
 
 TEST(CpuUseMeter, IsOneSocketWithoutTopology) {

@@ -18,8 +18,12 @@ constexpr double kMaxWindows = 1e6;
 constexpr double kUpwards = 0.25;
 /// Windows after which a bin has its full weight.
 constexpr double kTrusted = 6;
+/// Windows after which a bin is no accident.
+constexpr double kSure = 3;
 /// The use at which a bin has half the weight of an idle one.
 constexpr double kNear = 0.05;
+/// By how much the assumed slope may be off, as a fraction of it.
+constexpr double kAssumed = 0.5;
 /// The spread of use from which on observations count for more than the assumed slope.
 constexpr double kSpread = 0.1;
 
@@ -28,6 +32,10 @@ double squared(double value) {
 }
 
 }  // namespace
+
+bool PowerEstimate::plausible() const {
+  return watts > 0 && watts <= kMaxWatts && deviation >= 0 && deviation <= kMaxWatts;
+}
 
 bool IdlePower::Bin::plausible() const {
   return use >= 0 && use <= 1 && watts > 0 && watts <= kMaxWatts && windows > 0 &&
@@ -75,32 +83,47 @@ void IdlePower::restore(std::span<const Bin> state) {
   }
 }
 
-void IdlePower::observe(double joules, double seconds, double utilisation) {
+void IdlePower::observe(double joules, double seconds, double utilisation, const Timing& timing) {
   if (configured_ || !(joules > 0) || !(seconds > 0)) {
     return;  // the meter did not move, which shows nothing about the power
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
   if (!estimate_) {  // the first interval serves until the first window is full
-    estimate_ = joules / seconds / (1 + assumed_slope() * load(busy));
+    const double watts = joules / seconds;
+    const double idle = watts / (1 + assumed_slope() * load(busy));
+    estimate_ = {.watts = idle, .deviation = kAssumed * (watts - idle)};
   }
   joules_ += joules;
-  seconds_ += seconds;
   busy_seconds_ += busy * seconds;
-  if (seconds_ >= kWindow) {
+  const Window::Next next = window_.add(seconds, timing);
+  if (next == Window::Next::kSame) {
+    return;
+  }
+  if (next == Window::Next::kNew) {
     close_window();
   }
+  joules_ = 0;
+  busy_seconds_ = 0;
+  window_.restart();
 }
 
 void IdlePower::close_window() {
-  const double use = busy_seconds_ / seconds_;
-  add(bin_of(use), use, joules_ / seconds_);
-  joules_ = 0;
-  seconds_ = 0;
-  busy_seconds_ = 0;
+  const double use = busy_seconds_ / window_.seconds();
+  add(bin_of(use), use, joules_ / window_.seconds());
   estimate_ = fit();
 }
 
-double IdlePower::fit() const {
+std::optional<double> IdlePower::lowest() const {
+  std::optional<double> lowest;
+  for (const Bin& bin : bins_) {
+    if (bin.windows >= kSure) {
+      lowest = std::min(lowest.value_or(bin.watts), bin.watts);
+    }
+  }
+  return lowest;
+}
+
+PowerEstimate IdlePower::fit() const {
   // Minimises sum of weight * (idle + slope * use - watts)^2 + prior * (slope - assumed * idle)^2.
   // Here use is the load() of it.
   const auto use = [this](const Bin& bin) { return load(bin.use); };
@@ -134,7 +157,9 @@ double IdlePower::fit() const {
   const double assumed_idle = mean_watts / (1 + assumed_slope() * mean_use);
   const double slope = (together + prior * assumed_slope() * assumed_idle) / (spread + prior);
   const double idle = mean_watts - std::max(slope, 0.0) * mean_use;
-  return std::clamp(idle, full_load_idle_ * std::min(assumed_idle, lowest), lowest);
+  const double assumed = prior * assumed_slope() * assumed_idle / (spread + prior) * mean_use;
+  return {.watts = std::clamp(idle, full_load_idle_ * std::min(assumed_idle, lowest), lowest),
+          .deviation = kAssumed * std::abs(assumed)};
 }
 
 }  // namespace ceems::exporter::energy

@@ -6,16 +6,31 @@
 #include <span>
 #include <vector>
 
+#include "exporter/energy/account/window.h"
+
 namespace ceems::exporter::energy {
+
+/// An idle power and how far it may be off.
+struct PowerEstimate {
+  /// With a larger deviation, as a fraction of the watts, an estimate is rather assumed than
+  /// learned.
+  static constexpr double kMaxLearned = 0.2;
+  double watts = 0;
+  double deviation = 0;  ///< about one standard deviation, in watts
+  /// False for what no node can have.
+  [[nodiscard]] bool plausible() const;
+  [[nodiscard]] bool learned() const { return deviation <= kMaxLearned * watts; }
+  bool operator==(const PowerEstimate&) const = default;
+};
 
 /// Learns how much power a domain draws with nothing running, from pairs of use and power.
 ///
-/// Power and use are averaged over windows of kWindow seconds, and windows of similar use in bins,
-/// which are narrower towards zero. The estimate is the intercept of a line through the bins,
-/// fitted by least squares with weights that fall with the distance from zero. A node that was seen
-/// idle thus has the power that it drew then, and one that never is has the extrapolated one. A bin
-/// changes only with windows of its own use, so a steady load teaches nothing about the idle node
-/// that was known better.
+/// Power and use are averaged over windows of at least kWindow seconds (window.h), and windows of
+/// similar use in bins, which are narrower towards zero. The estimate is the intercept of a line
+/// through the bins, fitted by least squares with weights that fall with the distance from zero. A
+/// node that was seen idle thus has the power that it drew then, and one that never is has the
+/// extrapolated one. A bin changes only with windows of its own use, so a steady load teaches
+/// nothing about the idle node that was known better.
 ///
 /// While all windows have nearly the same use, nothing can be extrapolated. Then, and the more the
 /// closer the bins are, the slope is taken from an assumption: power grows in proportion to use
@@ -51,19 +66,28 @@ class IdlePower {
   explicit IdlePower(double full_load_idle = kFullLoadIdle, double turbo = 0)
       : full_load_idle_(full_load_idle), turbo_(turbo) {}
   /// Of a domain that follows the use of CPUs.
-  static IdlePower of_cpus() { return IdlePower(kFullLoadIdle, kTurbo); }
+  static IdlePower of_cpus(double full_load_idle = kFullLoadIdle) {
+    return IdlePower(full_load_idle, kTurbo);
+  }
 
   /// Sets a fixed value in watts. Nothing is learned then.
   void configure(double watts) { configured_ = watts; }
 
   /// Takes one interval: `joules` in `seconds` at `utilisation` (0...1 of the CPUs; NaN, which
   /// means unknown, counts as idle).
-  void observe(double joules, double seconds, double utilisation);
+  void observe(double joules, double seconds, double utilisation, const Timing& timing = {});
 
   /// The estimate in watts; nothing before the first interval.
   [[nodiscard]] std::optional<double> watts() const {
-    return configured_ ? configured_ : estimate_;
+    return configured_ || !estimate_ ? configured_ : std::optional(estimate_->watts);
   }
+  /// The same with its deviation: half of what was taken off by the assumption. 0 where a value is
+  /// configured.
+  [[nodiscard]] std::optional<PowerEstimate> estimate() const {
+    return configured_ ? std::optional(PowerEstimate{.watts = *configured_}) : estimate_;
+  }
+  /// The lowest mean of several windows of similar use; nothing before there is one.
+  [[nodiscard]] std::optional<double> lowest() const;
 
   /// What was learned, by rising use. Empty before the first window is full and where a value is
   /// configured.
@@ -79,17 +103,24 @@ class IdlePower {
   /// The power at use 1 above the idle power, divided by the latter.
   [[nodiscard]] double assumed_slope() const { return (1 - full_load_idle_) / full_load_idle_; }
   [[nodiscard]] double load(double use) const { return use * (1 + turbo_ * (1 - use)); }
-  [[nodiscard]] double fit() const;
+  [[nodiscard]] PowerEstimate fit() const;
 
   double full_load_idle_;
   double turbo_;
   std::optional<double> configured_;
-  std::optional<double> estimate_;
+  std::optional<PowerEstimate> estimate_;
   std::array<Bin, kBins> bins_{};
   // The window that is being filled.
+  Window window_{kWindow};
   double joules_ = 0;
-  double seconds_ = 0;
   double busy_seconds_ = 0;
+};
+
+/// Idle power as a fraction of that at full load, which is assumed while the use has hardly varied.
+struct AssumedIdle {
+  double packages = IdlePower::kFullLoadIdle;
+  double memory = IdlePower::kFullLoadIdle;
+  double node = IdlePower::kFullLoadIdle;  ///< and of what is neither
 };
 
 }  // namespace ceems::exporter::energy

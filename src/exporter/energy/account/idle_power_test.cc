@@ -147,6 +147,26 @@ TEST(IdlePower, RestoresNothingImplausible) {
   }
 }
 
+TEST(IdlePower, KnowsHowMuchIsAssumed) {
+  IdlePower idle(0.25);
+  observe(idle, 400, 1.0, 5);  // before the first window is full
+  EXPECT_EQ(idle.estimate(), (PowerEstimate{.watts = 100, .deviation = 150}));
+  observe(idle, 400, 1.0, 600);
+  EXPECT_NEAR(idle.watts().value_or(-1), 100, 1e-9);
+  EXPECT_NEAR(idle.estimate().value_or(PowerEstimate{}).deviation, 150, 1e-9);
+  EXPECT_FALSE(idle.estimate().value_or(PowerEstimate{}).learned());
+  EXPECT_EQ(idle.lowest(), 400);
+  for (int round = 0; round < 20; ++round) {
+    observe(idle, 200, 0.2, 30);
+    observe(idle, 300, 0.6, 30);
+  }
+  EXPECT_TRUE(idle.estimate().value_or(PowerEstimate{}).learned());
+  EXPECT_EQ(idle.lowest(), 200);
+  IdlePower quiet;
+  observe(quiet, 80, 0, 60);
+  EXPECT_EQ(quiet.estimate(), (PowerEstimate{.watts = 80, .deviation = 0}));
+}
+
 TEST(IdlePower, LearnsNothingWhereAValueIsConfigured) {
   IdlePower idle;
   idle.configure(33);

@@ -37,6 +37,8 @@ constexpr double kSteadyCpus = 0.5;
 constexpr double kForgetPeriod = 1.01;
 /// The part of a period that counts as a whole one, because nobody asks on time.
 constexpr double kPeriodSlack = 0.8;
+/// By what part of a window counters may be read late for an average over it.
+constexpr double kMaxLate = 0.05;
 /// For how long one value may stand.
 constexpr double kMaxSeconds = 120;
 
@@ -61,7 +63,7 @@ double MeterLag::Changes::unexplained(double least, double most) const {
   return std::clamp((yy - 2 * slope * xy + slope * slope * xx) / yy, 0.0, 1.0);
 }
 
-void MeterLag::advance(double seconds, double known_joules, double busy_seconds) {
+void MeterLag::advance(double seconds, double known_joules, double busy_seconds, double late) {
   if (!valid(seconds)) {
     return;
   }
@@ -71,6 +73,7 @@ void MeterLag::advance(double seconds, double known_joules, double busy_seconds)
   newest_.time += seconds;
   newest_.known_joules += valid(known_joules) ? known_joules : 0;
   newest_.busy_seconds += valid(busy_seconds) ? busy_seconds : 0;
+  newest_.late = valid(late) ? late : 0;
   if (newest_.time - marks_[(mark_count_ - 1) % kMarks].time >= kSpacing) {
     marks_[mark_count_++ % kMarks] = newest_;
   }
@@ -94,7 +97,8 @@ std::optional<MeterLag::Mark> MeterLag::at(double time) const {
                           : 0;
   return Mark{.time = time,
               .known_joules = std::lerp(before.known_joules, after.known_joules, part),
-              .busy_seconds = std::lerp(before.busy_seconds, after.busy_seconds, part)};
+              .busy_seconds = std::lerp(before.busy_seconds, after.busy_seconds, part),
+              .late = std::max(before.late, after.late)};
 }
 
 std::optional<MeterLag::Means> MeterLag::means(const std::optional<Mark>& first,
@@ -103,6 +107,9 @@ std::optional<MeterLag::Means> MeterLag::means(const std::optional<Mark>& first,
     return std::nullopt;
   }
   const double seconds = last->time - first->time;
+  if (std::max(first->late, last->late) > kMaxLate * seconds) {
+    return std::nullopt;
+  }
   return Means{.known_watts = (last->known_joules - first->known_joules) / seconds,
                .busy_cores = (last->busy_seconds - first->busy_seconds) / seconds};
 }
@@ -296,6 +303,63 @@ std::optional<MeterLag::Lag> MeterLag::lag() const {
   }
   return Lag{.delay = kDelays.at(*best_ / kWindows.size()),
              .window = kWindows.at(*best_ % kWindows.size())};
+}
+
+bool MeterLag::State::plausible() const {
+  constexpr double kMaxSum = 1e15;
+  constexpr double kMaxWatts = 1e6;
+  constexpr double kRounding = 1e-6;
+  const auto changes = [](const std::array<double, 4>& sums) {
+    const auto [xx, xy, yy, count] = sums;
+    return xx >= 0 && xx <= kMaxSum && yy >= 0 && yy <= kMaxSum && count >= 0 && count <= kMaxSum &&
+           xy * xy <= xx * yy * (1 + kRounding);  // false for NaN
+  };
+  const auto [weight, known, watts, spread, together] = line;
+  const bool no_line = line == std::array<double, 5>{};
+  return std::ranges::find(kDelays, lag.delay) != kDelays.end() &&
+         std::ranges::find(kWindows, lag.window) != kWindows.end() && changes(by_power) &&
+         changes(by_use) &&
+         (no_line || (weight > 0 && weight <= kMaxSum && known >= 0 && known <= kMaxWatts &&
+                      watts > 0 && watts <= kMaxWatts && spread >= 0 && spread <= kMaxSum &&
+                      std::abs(together) <= kMaxSum));
+}
+
+std::optional<MeterLag::State> MeterLag::state() const {
+  const auto known = lag();
+  if (!known) {
+    return std::nullopt;
+  }
+  const Candidate& candidate = candidates_.at(*best_);
+  const auto sums = [](const Changes& changes) {
+    return std::array{changes.xx, changes.xy, changes.yy, changes.count};
+  };
+  return State{.lag = *known,
+               .by_power = sums(candidate.by_power),
+               .by_use = sums(candidate.by_use),
+               .line = {line_.weight, line_.known, line_.watts, line_.spread, line_.together}};
+}
+
+void MeterLag::restore(const State& state) {
+  if (best_ || !state.plausible()) {
+    return;
+  }
+  const auto position = [](const auto& values, double value) {
+    return static_cast<std::size_t>(std::ranges::find(values, value) - values.begin());
+  };
+  const std::size_t place =
+      position(kDelays, state.lag.delay) * kWindows.size() + position(kWindows, state.lag.window);
+  Candidate& candidate = candidates_.at(place);
+  const auto sums = [](const std::array<double, 4>& values) {
+    return Changes{.xx = values[0], .xy = values[1], .yy = values[2], .count = values[3]};
+  };
+  candidate.by_power = sums(state.by_power);
+  candidate.by_use = sums(state.by_use);
+  choose();
+  if (best_ == place && line_.weight <= 0) {
+    const auto [weight, known, watts, spread, together] = state.line;
+    line_ = {
+        .weight = weight, .known = known, .watts = watts, .spread = spread, .together = together};
+  }
 }
 
 double MeterLag::comparable_joules(double known_joules, double seconds) {

@@ -42,10 +42,28 @@ class MeterLag {
   struct Lag {
     double delay = 0;   ///< seconds from the end of the window until the value is read
     double window = 0;  ///< seconds that the value is the average of
+    bool operator==(const Lag&) const = default;
+  };
+
+  /// What is known of a meter, for one that continues with it.
+  struct State {
+    Lag lag;
+    /// Sums over the changes that showed it, by power and by use: of x², x·y and y², and how many
+    /// there were.
+    std::array<double, 4> by_power{};
+    std::array<double, 4> by_use{};
+    /// The line of watts_at(): weight, known watts, watts, and their spread and covariance. All 0
+    /// if there is none.
+    std::array<double, 5> line{};
+    /// False for what no meter can have shown.
+    [[nodiscard]] bool plausible() const;
+    bool operator==(const State&) const = default;
   };
 
   /// Takes an interval: the joules of the known domains and the core-seconds used.
-  void advance(double seconds, double known_joules, double busy_seconds);
+  /// `late` is by how much later or earlier than the last time the joules may have been read after
+  /// the end of the interval, in seconds.
+  void advance(double seconds, double known_joules, double busy_seconds, double late = 0);
 
   /// Takes a value of the meter that was read `age` seconds before the end of the last interval.
   /// Call it once per value, after advance().
@@ -58,6 +76,12 @@ class MeterLag {
 
   /// Nothing until the lag is known.
   [[nodiscard]] std::optional<Lag> lag() const;
+
+  /// Nothing until the lag is known.
+  [[nodiscard]] std::optional<State> state() const;
+  /// Continues with the state of another object, unless the lag is known or the state is not
+  /// plausible.
+  void restore(const State& state);
 
   /// What the meter shows when the known domains draw `known_watts` for long, by a straight line
   /// through the values that next() returned. Nothing before the first of them.
@@ -85,6 +109,7 @@ class MeterLag {
     double time = 0;
     double known_joules = 0;
     double busy_seconds = 0;
+    double late = 0;
   };
   /// What the node did in a window, on average.
   struct Means {

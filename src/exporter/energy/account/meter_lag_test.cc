@@ -294,5 +294,69 @@ TEST(MeterLag, IgnoresWhatCannotBe) {
   EXPECT_DOUBLE_EQ(lag.comparable_joules(100, kNan), 100);
 }
 
+TEST(MeterLagState, LetsAnotherGoOn) {
+  LateMeter meter({.delay = 5, .window = 60, .update = 60});
+  EXPECT_FALSE(meter.lag_.state());
+  meter.run(3600);
+  const auto state = meter.lag_.state();
+  ASSERT_TRUE(state);
+  EXPECT_TRUE(state->plausible());
+  EXPECT_EQ(state->lag, meter.lag_.lag());
+  LateMeter next({.delay = 5, .window = 60, .update = 60});
+  next.lag_.restore(*state);
+  EXPECT_EQ(next.lag_.lag(), meter.lag_.lag());
+  EXPECT_EQ(next.lag_.watts_at(100), meter.lag_.watts_at(100));
+  EXPECT_EQ(next.lag_.state(), state);
+  next.run(600);
+  EXPECT_EQ(next.lag_.lag(), meter.lag_.lag());
+  EXPECT_GE(next.readings_.size(), 5U);
+  // What was learned is not replaced.
+  MeterLag::State other = *state;
+  other.lag = {.delay = 30, .window = 1};
+  next.lag_.restore(other);
+  EXPECT_EQ(next.lag_.lag(), meter.lag_.lag());
+}
+
+TEST(MeterLagState, IsLearnedAgainFromAMeterThatChanged) {
+  LateMeter meter({.delay = 20, .window = 10, .update = 10});
+  meter.run(3600);
+  LateMeter next({.delay = 0, .window = 10, .update = 10});
+  next.lag_.restore(meter.lag_.state().value_or(MeterLag::State{}));
+  ASSERT_TRUE(next.lag_.lag());
+  EXPECT_GE(next.lag_.lag()->delay, 15);
+  next.run(2 * 3600);
+  ASSERT_TRUE(next.lag_.lag());
+  EXPECT_LE(next.lag_.lag()->delay, 5);
+}
+
+TEST(MeterLagState, IsRefusedIfImpossible) {
+  LateMeter meter({.delay = 5, .window = 60, .update = 60});
+  meter.run(3600);
+  const MeterLag::State good = meter.lag_.state().value_or(MeterLag::State{});
+  ASSERT_TRUE(good.plausible());
+  const auto refused = [&good](const auto& change) {
+    MeterLag::State bad = good;
+    change(bad);
+    MeterLag lag;
+    lag.restore(bad);
+    return !bad.plausible() && !lag.lag();
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(refused([](auto& state) { state.lag.delay = 4; }));
+  EXPECT_TRUE(refused([](auto& state) { state.lag.window = -1; }));
+  EXPECT_TRUE(refused([](auto& state) { state.by_power[0] = -1; }));
+  EXPECT_TRUE(refused([](auto& state) { state.by_power[1] = 1e9; }));
+  EXPECT_TRUE(refused([&](auto& state) { state.by_use[2] = kNan; }));
+  EXPECT_TRUE(refused([](auto& state) { state.line[0] = 1e300; }));
+  EXPECT_TRUE(refused([&](auto& state) { state.line[4] = kNan; }));
+  // Changes that show nothing make no lag known.
+  MeterLag::State empty = good;
+  empty.by_power = {};
+  empty.by_use = {};
+  MeterLag lag;
+  lag.restore(empty);
+  EXPECT_FALSE(lag.lag());
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy

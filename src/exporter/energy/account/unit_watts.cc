@@ -2,139 +2,320 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ceems::exporter::energy {
 namespace {
 
-/// Standard deviation of a new unit's watts, as a fraction of the average.
-constexpr double kSpread = 0.4;
-/// By how much the watts of a unit change in a second, as a fraction of the average.
-constexpr double kDrift = 0.005;
-/// Standard deviation of power that is not explained by use: as a fraction of it, and in watts.
-constexpr double kNoise = 0.01;
+/// Standard deviation of what is assumed in the beginning, as a fraction of it.
+constexpr double kIdleDeviation = 0.5;
+constexpr double kAverageDeviation = 0.7;
+/// What was stored may have changed by this fraction of it.
+constexpr double kRestoredDeviation = 0.02;
+/// The same of watts per core, because the program may do something else by now.
+constexpr double kRestoredCore = 0.1;
+/// By how much idle power changes in a second, as a fraction of it.
+constexpr double kIdleDrift = 0.0002;
+/// By how much watts per core change in a second, as a fraction of the average: those of a unit,
+/// and the average itself.
+constexpr double kUnitDrift = 0.005;
+constexpr double kAverageDrift = 0.0015;
+/// Standard deviation of power that nothing explains: as a fraction of active power, and in watts.
+constexpr double kNoise = 0.015;
 constexpr double kNoiseWatts = 0.5;
+/// How far apart counters of energy and CPU time may be read, in seconds, which matters where power
+/// changes.
+constexpr double kUnevenSeconds = 0.03;
 /// A deviation of more standard deviations than this counts as so many.
 constexpr double kMaxSurprise = 4;
-/// The average is over about as many seconds.
-constexpr double kAverageSeconds = 300;
-/// With less use than this there is nothing to learn.
-constexpr double kMinCores = 0.01;
+constexpr double kMaxTurbo = 0.6;
+/// The least idle power in watts, and the least watts of a core, as a fraction of idle power by all
+/// cores.
+constexpr double kMinIdleWatts = 0.1;
+constexpr double kMinCoreWatts = 0.05;
 
 double squared(double value) {
   return value * value;
 }
 
-/// `to` += `factor` * `from`
-void add_scaled(std::span<double> to, double factor, std::span<const double> from) {
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    to[i] += factor * from[i];
+}  // namespace
+
+void UnitWatts::restore(const State& state) {
+  if (!mean_.empty()) {
+    return;
+  }
+  const auto take = [](std::optional<PowerEstimate>& to, const std::optional<PowerEstimate>& from) {
+    if (from && from->plausible()) {
+      to = from;
+    }
+  };
+  take(restored_.idle, state.idle);
+  take(restored_.core, state.core);
+  take(restored_.system, state.system);
+}
+
+PowerEstimate UnitWatts::estimate(std::size_t place) const {
+  const double variance = covariance_[place * mean_.size() + place];
+  return {.watts = mean_[place], .deviation = std::sqrt(std::max(variance, 0.0))};
+}
+
+UnitWatts::State UnitWatts::state() const {
+  if (mean_.empty()) {
+    return restored_;
+  }
+  PowerEstimate idle = estimate(kIdle);
+  idle.watts = std::max(idle.watts, kMinIdleWatts);
+  return {.idle = idle, .core = estimate(kAverage), .system = estimate(kSystem)};
+}
+
+std::optional<PowerEstimate> UnitWatts::of_unit(std::uint64_t key) const {
+  const auto unit = units_.find(key);
+  return unit == units_.end() || unit->second.place == kNone
+             ? std::nullopt
+             : std::optional(estimate(unit->second.place));
+}
+
+double UnitWatts::core_watts() const {
+  const double idle = std::max(mean_[kIdle], kMinIdleWatts);
+  return std::max(mean_[kAverage], kMinCoreWatts * idle / cores_max_);
+}
+
+void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
+  if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
+      std::isfinite(interval.joules)) {
+    cores_max_ = interval.cores_max;
+    joules_ += interval.joules;
+    core_seconds_ += interval.cores * interval.seconds;
+    for (auto& [key, unit] : units_) {
+      unit.alive = false;
+    }
+    for (const Use& use : units) {
+      if (use.cores > 0) {
+        const auto [found, added] = units_.try_emplace(use.key);
+        Unit& unit = found->second;
+        if (added && use.before != nullptr && use.before->plausible()) {
+          unit.before = *use.before;
+        }
+        unit.core_seconds += use.cores * interval.seconds;
+        unit.alive = true;
+      } else if (const auto unit = units_.find(use.key); unit != units_.end()) {
+        unit->second.alive = true;
+      }
+    }
+    switch (window_.add(interval.seconds, interval.timing)) {
+      case Window::Next::kSame:
+        break;
+      case Window::Next::kNew:
+        close_window();
+        restart_window();
+        break;
+      case Window::Next::kGivenUp:
+        restart_window();
+        break;
+    }
+  }
+  divide(interval.cores, units);
+}
+
+/// Computes what each unit drew.
+void UnitWatts::divide(double cores, std::span<const Use> units) {
+  const double average = mean_.empty() ? 1 : core_watts();
+  const auto drawn = [&](std::size_t place, double used) {
+    return used *
+           (mean_.empty() ? 1 : std::clamp(mean_[place], kMinWatts * average, kMaxWatts * average));
+  };
+  drawn_.clear();
+  total_watts_ = 0;
+  for (const Use& use : units) {
+    std::size_t place = kAverage;  // of one that has not been in a full window yet
+    if (const auto unit = use.cores > 0 ? units_.find(use.key) : units_.end();
+        unit != units_.end()) {
+      place = unit->second.beyond           ? kSystem
+              : unit->second.place == kNone ? kAverage
+                                            : unit->second.place;
+    }
+    drawn_.push_back(drawn(place, use.cores));
+    total_watts_ += drawn_.back();
+    cores -= use.cores;
+  }
+  total_watts_ += drawn(kSystem, std::max(0.0, cores));
+}
+
+void UnitWatts::close_window() {
+  // Units' counters are read at another moment than those of the CPUs, which are the right ones.
+  double by_units = 0;
+  for (const auto& [key, unit] : units_) {
+    by_units += unit.core_seconds;
+  }
+  if (by_units > core_seconds_) {
+    for (auto& [key, unit] : units_) {
+      unit.core_seconds *= core_seconds_ / by_units;
+    }
+  }
+  system_core_seconds_ = std::max(0.0, core_seconds_ - by_units);
+  const double watts = joules_ / window_.seconds();
+  const double cores = core_seconds_ / window_.seconds();
+  if (mean_.empty()) {
+    begin(watts, cores);
+  }
+  adopt_units();
+  drift();
+  correct(watts, cores);
+  last_watts_ = watts;
+}
+
+void UnitWatts::restart_window() {
+  std::erase_if(units_, [](const auto& entry) { return !entry.second.alive; });
+  for (auto& [key, unit] : units_) {
+    unit.core_seconds = 0;
+  }
+  joules_ = 0;
+  core_seconds_ = 0;
+  window_.restart();
+}
+
+void UnitWatts::begin(double watts, double cores) {
+  const double use = std::min(1.0, cores / cores_max_);
+  const double slope = (1 - assumed_.full_load_idle) / assumed_.full_load_idle;
+  const double assumed = watts / (1 + slope * use * (1 + assumed_.turbo * (1 - use)));
+  double idle = assumed;
+  double deviation = kIdleDeviation * idle;
+  if (fixed_idle_) {
+    idle = *fixed_idle_;
+    deviation = 0;
+  } else if (restored_.idle) {
+    idle = std::min(restored_.idle->watts, watts);
+    deviation = std::hypot(restored_.idle->deviation, kRestoredDeviation * idle);
+  }
+  const double core = assumed * slope / cores_max_;
+  mean_ = {idle, core, assumed_.wake * idle, assumed_.turbo, core};
+  covariance_.assign(kFixed * kFixed, 0);
+  covariance(kIdle, kIdle) = squared(deviation);
+  covariance(kAverage, kAverage) = squared(kAverageDeviation * core);
+  covariance(kWake, kWake) = squared(assumed_.wake_deviation * idle);
+  covariance(kTurbo, kTurbo) = squared(assumed_.turbo_deviation);
+  covariance(kSystem, kAverage) = covariance(kAverage, kSystem) = covariance(kAverage, kAverage);
+  covariance(kSystem, kSystem) = covariance(kAverage, kAverage) + squared(assumed_.spread * core);
+  const auto replace = [this](std::size_t place, const std::optional<PowerEstimate>& by) {
+    if (by) {
+      mean_[place] = by->watts;
+      covariance(kSystem, kAverage) = covariance(kAverage, kSystem) = 0;
+      covariance(place, place) = squared(std::hypot(by->deviation, kRestoredCore * by->watts));
+    }
+  };
+  replace(kAverage, restored_.core);
+  replace(kSystem, restored_.system);
+}
+
+/// Gives units that used something a place in the state, and takes it from those that are gone.
+void UnitWatts::adopt_units() {
+  const std::size_t old = mean_.size();
+  std::vector<std::size_t> from = {kIdle, kAverage, kWake, kTurbo, kSystem};
+  bool changed = false;
+  for (auto& [key, unit] : units_) {
+    if (from.size() == kFixed + kMaxUnits) {
+      system_core_seconds_ += std::exchange(unit.core_seconds, 0);
+      unit.place = kNone;
+      unit.beyond = true;
+      continue;
+    }
+    from.push_back(unit.place);
+    changed = changed || unit.place != from.size() - 1;
+    unit.place = from.size() - 1;
+    unit.beyond = false;
+  }
+  const std::size_t count = from.size();
+  if (!changed && count == old) {
+    return;
+  }
+  std::vector<double> mean(count);
+  std::vector<double> matrix(count * count);
+  std::vector<std::optional<PowerEstimate>> before(count);
+  for (const auto& [key, unit] : units_) {
+    if (unit.place != kNone) {
+      before[unit.place] = unit.before;
+    }
+  }
+  const double spread = squared(assumed_.spread * core_watts());
+  const auto source = [&from](std::size_t i) { return from[i] == kNone ? kAverage : from[i]; };
+  for (std::size_t i = 0; i < count; ++i) {
+    mean[i] = mean_[source(i)];
+    for (std::size_t j = 0; j < count; ++j) {
+      matrix[i * count + j] = covariance(source(i), source(j));
+    }
+    if (from[i] == kNone) {
+      matrix[i * count + i] += spread;
+    }
+  }
+  for (std::size_t i = kFixed; i < count; ++i) {
+    if (from[i] == kNone && before[i]) {
+      mean[i] = before[i]->watts;
+      for (std::size_t j = 0; j < count; ++j) {
+        matrix[i * count + j] = matrix[j * count + i] = 0;
+      }
+      matrix[i * count + i] = squared(std::hypot(before[i]->deviation, kRestoredCore * mean[i]));
+    }
+  }
+  mean_ = std::move(mean);
+  covariance_ = std::move(matrix);
+}
+
+void UnitWatts::drift() {
+  const double core = core_watts();
+  covariance(kIdle, kIdle) +=
+      fixed_idle_ ? 0 : squared(kIdleDrift * mean_[kIdle]) * window_.seconds();
+  covariance(kAverage, kAverage) += squared(kAverageDrift * core) * window_.seconds();
+  for (std::size_t i = kSystem; i < mean_.size(); ++i) {
+    covariance(i, i) += squared(kUnitDrift * core) * window_.seconds();
   }
 }
 
-}  // namespace
-
-void UnitWatts::adopt(std::span<const Use> units) {
-  constexpr std::size_t kNew = std::size_t(-1);
-  const std::size_t count = units.size() + 1;
-  const std::size_t old = keys_.size();
-  std::vector<std::size_t> before(count, kNew);
-  before[0] = old > 0 ? 0 : kNew;
-  for (std::size_t i = 1; i < count; ++i) {
-    if (const auto place = places_.find(units[i - 1].key); place != places_.end()) {
-      before[i] = place->second;
+void UnitWatts::correct(double watts, double cores) {
+  const std::size_t count = mean_.size();
+  const double resting = 1 - std::min(1.0, cores / cores_max_);
+  const double turbo = 1 + mean_[kTurbo] * resting;
+  slope_.assign(count, 0);
+  slope_[kIdle] = 1;
+  slope_[kWake] = std::min(1.0, cores);
+  slope_[kSystem] = turbo * system_core_seconds_ / window_.seconds();
+  for (const auto& [key, unit] : units_) {
+    if (unit.place != kNone) {
+      slope_[unit.place] = turbo * unit.core_seconds / window_.seconds();
     }
   }
-  std::vector<double> mean(count, average_);
-  std::vector<double> covariance(count * count, 0.0);
+  double active = 0;
+  for (std::size_t i = kSystem; i < count; ++i) {
+    active += mean_[i] * slope_[i];
+  }
+  const double expected = mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
+  // The only part of the state that power is not linear in.
+  slope_[kTurbo] = std::max(active, 0.0) / turbo * resting;
+  gain_.assign(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    if (before[i] == kNew) {
-      covariance[i * count + i] = squared(kSpread * average_);
-      continue;
-    }
-    mean[i] = mean_[before[i]];
-    for (std::size_t j = 0; j < count; ++j) {
-      if (before[j] != kNew) {
-        covariance[i * count + j] = covariance_[before[i] * old + before[j]];
+    if (slope_[i] != 0) {
+      for (std::size_t j = 0; j < count; ++j) {
+        gain_[j] += slope_[i] * covariance(i, j);  // the matrix is symmetric
       }
     }
   }
-  keys_.assign(1, 0);
-  places_.clear();
-  for (std::size_t i = 1; i < count; ++i) {
-    keys_.push_back(units[i - 1].key);
-    places_.emplace(keys_.back(), i);
-  }
-  mean_ = std::move(mean);
-  covariance_ = std::move(covariance);
-}
-
-void UnitWatts::learn(double active_watts, double seconds) {
-  const std::size_t count = mean_.size();
-  const auto row = [&](std::size_t i) { return std::span(covariance_).subspan(i * count, count); };
-  const double drift = squared(kDrift * average_) * seconds;
-  gain_.assign(count, 0.0);
-  double expected = 0;
+  // Power that changed within the window is only as well known as the times of reading.
+  const double change = std::abs(watts - last_watts_.value_or(watts)) / window_.seconds();
+  const double noise = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts) +
+                       squared(kUnevenSeconds * change);
+  double variance = noise;
   for (std::size_t i = 0; i < count; ++i) {
-    row(i)[i] += drift;
-    if (cores_[i] > 0) {
-      add_scaled(gain_, cores_[i], row(i));  // the matrix is symmetric
-      expected += mean_[i] * cores_[i];
-    }
+    variance += gain_[i] * slope_[i];
   }
-  double variance = squared(kNoise * active_watts + kNoiseWatts);
-  for (std::size_t i = 0; i < count; ++i) {
-    variance += gain_[i] * cores_[i];
-  }
+  variance = std::max(variance, noise);  // whatever rounding does
   const double most = kMaxSurprise * std::sqrt(variance);
-  const double surprise = std::clamp(active_watts - expected, -most, most);
+  const double surprise = std::clamp(watts - expected, -most, most);
   for (std::size_t i = 0; i < count; ++i) {
     mean_[i] += gain_[i] / variance * surprise;
-    add_scaled(row(i), -gain_[i] / variance, gain_);
-  }
-}
-
-void UnitWatts::observe(double active_watts,
-                        double seconds,
-                        double system_cores,
-                        std::span<const Use> units) {
-  const std::span<const Use> own = units.first(std::min(units.size(), kMaxUnits));
-  double cores = system_cores;
-  for (const Use& unit : units) {
-    cores += unit.cores;
-  }
-  const bool informative = cores > kMinCores && active_watts > 0 && seconds > 0;
-  if (informative) {
-    const double now = active_watts / cores;
-    const double step = average_ > 0 ? std::min(1.0, seconds / kAverageSeconds) : 1;
-    if (average_ <= 0) {
-      keys_.clear();  // units that were seen before start with the average
-      places_.clear();
+    for (std::size_t j = 0; j < count; ++j) {
+      covariance(i, j) -= gain_[i] * gain_[j] / variance;
     }
-    average_ += (now - average_) * step;
   }
-  if (keys_.empty() || !std::ranges::equal(own, std::span(keys_).subspan(1), {}, &Use::key)) {
-    adopt(own);
-  }
-  cores_.assign(1, cores);
-  for (const Use& unit : own) {
-    cores_.push_back(unit.cores);
-    cores_[0] -= unit.cores;
-  }
-  cores_[0] = std::max(cores_[0], 0.0);
-  if (informative) {
-    learn(active_watts, seconds);
-  }
-  const auto drawn = [this](std::size_t place, double used) {
-    return average_ <= 0
-               ? used
-               : used * std::clamp(mean_[place], kMinWatts * average_, kMaxWatts * average_);
-  };
-  watts_.clear();
-  total_watts_ = drawn(0, system_cores);
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    watts_.push_back(drawn(i < own.size() ? i + 1 : 0, units[i].cores));
-    total_watts_ += watts_.back();
-  }
+  mean_[kTurbo] = std::clamp(mean_[kTurbo], 0.0, kMaxTurbo);
 }
 
 }  // namespace ceems::exporter::energy

@@ -2,65 +2,173 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
+
+#include "exporter/energy/account/idle_power.h"
+#include "exporter/energy/account/window.h"
 
 namespace ceems::exporter::energy {
 
 /// Learns how many watts each unit draws per busy core, because a core-second of one program takes
-/// twice the energy of one of another. All that is seen is the active power of a domain and how
-/// many cores each unit keeps busy. When units start, stop or change their pace, the power changes
-/// with them, and this tells what is whose.
+/// twice the energy of one of another, and how much a socket's packages or memory draw with nothing
+/// running. All that is seen is the power and how many cores each unit keeps busy. When units
+/// start, stop or change their pace, the power changes with them, and this tells what is whose, and
+/// what remains with everything taken away, even if the node is never idle. (A line through pairs
+/// of use and power, as in IdlePower, is off where the units that run at high use draw more or less
+/// per core than those at low use.)
 ///
-/// A Kalman filter with the state "watts per busy core" of each unit (R. E. Kalman, "A New Approach
-/// to Linear Filtering and Prediction Problems", 1960). A new unit starts with the average, and
-/// keeps it until something changes. The system counts as one unit, together with all units beyond
-/// the first kMaxUnits. What is learned lies between kMinWatts and kMaxWatts of the average, so
-/// that one broken reading does little.
+/// A Kalman filter (R. E. Kalman, "A New Approach to Linear Filtering and Prediction Problems",
+/// 1960) with the state: idle power; watts per busy core on average, of the system, and of each
+/// unit; watts that the first busy core wakes; and how much more a core draws alone than with all
+/// others busy. A new unit has the average watts, with a wide deviation, until something changes.
+/// The system counts as one unit, together with all units beyond the first kMaxUnits. The estimate
+/// of idle power comes with its standard deviation, which stays large while nothing changes.
 ///
-/// observe() takes time in proportion to the square of the number of units, and allocates only when
-/// units come or go. Not thread-safe.
+/// Power and use are averaged over windows of at least kWindow seconds (window.h). Each window
+/// takes time in proportion to the square of the number of units, each observe() in proportion to
+/// their number. Allocates only when units come or go. Not thread-safe.
 class UnitWatts {
  public:
+  /// Seconds over which power and use are averaged.
+  static constexpr double kWindow = 2;
   static constexpr std::size_t kMaxUnits = 256;
-  static constexpr double kMinWatts = 0.2;  ///< of the average, as is kMaxWatts
+  /// What is learned of a unit lies between these, as fractions of the average.
+  static constexpr double kMinWatts = 0.2;
   static constexpr double kMaxWatts = 4;
 
   struct Use {
     std::uint64_t key = 0;  ///< of the unit; never 0 and never reused
     double cores = 0;       ///< busy cores, >= 0
+    /// What was learned of it by another object; read when the unit is first seen. May be null.
+    const PowerEstimate* before = nullptr;
+  };
+  /// What is learned beside the units'.
+  struct State {
+    std::optional<PowerEstimate> idle = {};
+    std::optional<PowerEstimate> core = {};    ///< watts per busy core on average
+    std::optional<PowerEstimate> system = {};  ///< watts per busy core of the system
+    bool operator==(const State&) const = default;
+  };
+  /// One interval: energy, the cores that can be busy, and those that were: what units did not use
+  /// of them is the system's.
+  struct Interval {
+    double joules = 0;
+    double seconds = 0;
+    double cores_max = 0;
+    double cores = 0;
+    Timing timing = {};
   };
 
-  /// Takes one interval: the active power in watts and the use by the system and by all units that
-  /// may use something. Units that are missing are forgotten.
-  void observe(double active_watts,
-               double seconds,
-               double system_cores,
-               std::span<const Use> units);
+  /// What is assumed, and by how much (one standard deviation) it may be off.
+  struct Assumptions {
+    /// Idle power as a fraction of that at full load.
+    double full_load_idle = IdlePower::kFullLoadIdle;
+    /// By how much a busy core draws more while the others rest.
+    double turbo = 0;
+    double turbo_deviation = 0;
+    /// What the first busy core wakes, as a fraction of idle power.
+    double wake = 0;
+    double wake_deviation = 0;
+    /// Deviation of a unit's watts from the average, as a fraction of it.
+    double spread = 0.4;
+  };
+  /// Clocks fall as more cores work, and the first core wakes what all share. Published results of
+  /// SPECpower show 4 to 114 % of idle power for the latter (data/power-models/cpus.csv), with idle
+  /// states that servers in use rarely reach, so less is assumed.
+  static Assumptions packages(double full_load_idle) {
+    return {.full_load_idle = full_load_idle,
+            .turbo = 0.15,
+            .turbo_deviation = 0.25,
+            .wake = 0.08,
+            .wake_deviation = 0.1,
+            .spread = 0.4};
+  }
+  /// Most units hardly use memory's bandwidth, and a few use most of it.
+  static Assumptions memory(double full_load_idle) {
+    return {.full_load_idle = full_load_idle, .spread = 2};
+  }
 
-  /// Watts of each unit of the last observe(), in its order; >= 0.
-  [[nodiscard]] std::span<const double> watts() const { return watts_; }
+  explicit UnitWatts(const Assumptions& assumptions) : assumed_(assumptions) {}
+
+  /// Continues with what another object learned. Changes nothing once a window was full. What is
+  /// not plausible is left out.
+  void restore(const State& state);
+
+  /// Sets the idle power to a fixed value in watts, which is not learned then.
+  void fix_idle(double watts) { fixed_idle_ = watts; }
+
+  /// Takes one interval with all units that may use something. Units that are missing are
+  /// forgotten.
+  void observe(const Interval& interval, std::span<const Use> units);
+
+  /// Before the first window is full, what was restored, if anything.
+  [[nodiscard]] std::optional<PowerEstimate> idle() const { return state().idle; }
+  [[nodiscard]] State state() const;
+  /// Watts per busy core of a unit. Nothing if it has not been in a full window yet or has none of
+  /// its own.
+  [[nodiscard]] std::optional<PowerEstimate> of_unit(std::uint64_t key) const;
+  /// Watts of each unit of the last observe(), in its order; >= 0. Before the first window is full,
+  /// they are the busy cores.
+  [[nodiscard]] std::span<const double> watts() const { return drawn_; }
   /// Watts of everything in the last observe(); at least the sum of watts().
   [[nodiscard]] double total_watts() const { return total_watts_; }
-  /// Watts per busy core of everything; 0: not known yet.
-  [[nodiscard]] double average() const { return average_; }
 
  private:
-  void adopt(std::span<const Use> units);
-  void learn(double active_watts, double seconds);
+  // Places in the state. The units follow.
+  static constexpr std::size_t kIdle = 0;
+  static constexpr std::size_t kAverage = 1;
+  static constexpr std::size_t kWake = 2;
+  static constexpr std::size_t kTurbo = 3;
+  static constexpr std::size_t kSystem = 4;
+  static constexpr std::size_t kFixed = 5;
+  static constexpr std::size_t kNone = std::size_t(-1);
 
-  // The state. The first element is the system.
-  std::vector<std::uint64_t> keys_;
-  std::vector<double> mean_;
+  struct Unit {
+    double core_seconds = 0;
+    bool alive = false;
+    std::size_t place = kNone;  ///< in the state
+    bool beyond = false;        ///< there was no place for it
+    std::optional<PowerEstimate> before = {};
+  };
+
+  void close_window();
+  void restart_window();
+  void begin(double watts, double cores);
+  void adopt_units();
+  void drift();
+  void correct(double watts, double cores);
+  [[nodiscard]] double& covariance(std::size_t row, std::size_t column) {
+    return covariance_[row * mean_.size() + column];
+  }
+  [[nodiscard]] PowerEstimate estimate(std::size_t place) const;
+  /// The average watts of a core, but at least a little.
+  [[nodiscard]] double core_watts() const;
+  void divide(double cores, std::span<const Use> units);
+
+  Assumptions assumed_;
+  State restored_;
+  std::optional<double> fixed_idle_;
+  std::vector<double> mean_;        // the state; empty before the first window
   std::vector<double> covariance_;  // square, by rows
-  std::unordered_map<std::uint64_t, std::size_t> places_;
-  double average_ = 0;
+  std::map<std::uint64_t, Unit> units_;
+  double cores_max_ = 1;
+
+  // The window that is being filled.
+  Window window_{kWindow};
+  double joules_ = 0;
+  double core_seconds_ = 0;
+  double system_core_seconds_ = 0;    // of a full one
+  std::optional<double> last_watts_;  // of the one before
+
+  // Of one window.
+  std::vector<double> slope_;  // of power by each part of the state
+  std::vector<double> gain_;
 
   // Of one interval.
-  std::vector<double> cores_;  // like mean_
-  std::vector<double> gain_;   // like mean_
-  std::vector<double> watts_;
+  std::vector<double> drawn_;
   double total_watts_ = 0;
 };
 

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,88 +14,263 @@ namespace {
 
 using Use = UnitWatts::Use;
 
-TEST(UnitWatts, StartsWithTheAverage) {
+constexpr double kCores = 64;
+
+/// A socket of 64 cores whose units are given as cores and watts per core.
+class Socket {
+ public:
+  explicit Socket(double idle_watts,
+                  const UnitWatts::Assumptions& assumptions = UnitWatts::packages(0.5))
+      : watts(assumptions), idle_(idle_watts) {}
+
+  void run(int seconds, const std::vector<std::pair<Use, double>>& units, double turbo = 0) {
+    std::vector<Use> uses;
+    double cores = kSystem;
+    double active = kSystem * 1.5;
+    for (const auto& [use, per_core] : units) {
+      uses.push_back(use);
+      cores += use.cores;
+      active += use.cores * per_core;
+    }
+    active *= 1 + turbo * (1 - cores / kCores);
+    for (int i = 0; i < seconds; ++i) {
+      watts.observe({.joules = idle_ + active, .seconds = 1, .cores_max = kCores, .cores = cores},
+                    uses);
+    }
+  }
+  [[nodiscard]] PowerEstimate idle() const { return watts.idle().value_or(PowerEstimate{}); }
+
   UnitWatts watts;
-  const std::array units{Use{.key = 1, .cores = 3}, Use{.key = 2, .cores = 1}};
-  watts.observe(12, 1, 2, units);
-  EXPECT_DOUBLE_EQ(watts.average(), 2);
-  EXPECT_DOUBLE_EQ(watts.watts()[0], 6);
-  EXPECT_DOUBLE_EQ(watts.watts()[1], 2);
-  EXPECT_DOUBLE_EQ(watts.total_watts(), 12);
+
+ private:
+  static constexpr double kSystem = 0.2;
+  double idle_;
+};
+
+TEST(UnitWatts, CountsByCoresBeforeTheFirstWindow) {
+  Socket socket(80);
+  socket.run(1, {{{.key = 1, .cores = 3}, 2}, {{.key = 2, .cores = 1}, 2}});
+  EXPECT_EQ(socket.watts.idle(), std::nullopt);
+  EXPECT_DOUBLE_EQ(socket.watts.watts()[0], 3);
+  EXPECT_DOUBLE_EQ(socket.watts.watts()[1], 1);
+  EXPECT_DOUBLE_EQ(socket.watts.total_watts(), 4.2);
+  socket.run(1, {});
+  EXPECT_TRUE(socket.watts.idle().has_value());
+  EXPECT_TRUE(socket.watts.watts().empty());
+}
+
+TEST(UnitWatts, GivesANewUnitTheAverage) {
+  Socket socket(80);
+  socket.run(60, {});
+  for (int round = 0; round < 5; ++round) {
+    socket.run(60, {{{.key = 1, .cores = 8}, 3}});
+    socket.run(60, {{{.key = 1, .cores = 0}, 3}});
+  }
+  socket.run(1, {{{.key = 1, .cores = 8}, 3}, {{.key = 2, .cores = 8}, 3}});
+  EXPECT_NEAR(socket.watts.watts()[1] / socket.watts.watts()[0], 1, 0.25);
 }
 
 TEST(UnitWatts, LearnsFromUnitsThatStartAndStop) {
-  // Unit 1 draws 3 W a core, unit 2 draws 1.5 W.
-  UnitWatts watts;
+  Socket socket(100);
   for (int minute = 0; minute < 20; ++minute) {
-    const bool first = minute % 4 != 1;
-    const bool second = minute % 4 != 3;
-    for (int second_of = 0; second_of < 60; ++second_of) {
-      const std::array units{Use{.key = 1, .cores = first ? 8.0 : 0.0},
-                             Use{.key = 2, .cores = second ? 16.0 : 0.0}};
-      watts.observe(units[0].cores * 3 + units[1].cores * 1.5 + 0.5, 1, 0.2, units);
-    }
+    socket.run(60, {{{.key = 1, .cores = minute % 4 != 1 ? 8.0 : 0.0}, 3},
+                    {{.key = 2, .cores = minute % 4 != 3 ? 16.0 : 0.0}, 1.5}});
   }
-  const std::array both{Use{.key = 1, .cores = 8}, Use{.key = 2, .cores = 16}};
-  watts.observe(48.5, 1, 0.2, both);
-  EXPECT_NEAR(watts.watts()[0], 24, 0.5);
-  EXPECT_NEAR(watts.watts()[1], 24, 0.5);
+  socket.run(1, {{{.key = 1, .cores = 8}, 3}, {{.key = 2, .cores = 16}, 1.5}});
+  EXPECT_NEAR(socket.watts.watts()[0] / socket.watts.watts()[1], 1, 0.05);
 }
 
 TEST(UnitWatts, KeepsWhatItLearnedWhenOtherUnitsComeAndGo) {
-  UnitWatts watts;
-  for (int i = 0; i < 200; ++i) {
-    const std::array units{Use{.key = 5, .cores = i % 40 < 20 ? 4.0 : 0.0},
-                           Use{.key = 6, .cores = 4}};
-    watts.observe(units[0].cores * 4 + 4, 1, 0, units);
+  Socket socket(100);
+  socket.run(60, {});
+  for (int round = 0; round < 12; ++round) {
+    socket.run(40, {{{.key = 5, .cores = round % 2 == 0 ? 8.0 : 0.0}, 4},
+                    {{.key = 6, .cores = round % 3 == 0 ? 0.0 : 8.0}, 1.5}});
   }
-  const std::array units{Use{.key = 7, .cores = 0}, Use{.key = 5, .cores = 4},
-                         Use{.key = 6, .cores = 4}};
-  watts.observe(20, 1, 0, units);
-  EXPECT_NEAR(watts.watts()[1], 16, 1);
-  EXPECT_NEAR(watts.watts()[2], 4, 1);
+  socket.run(
+      1, {{{.key = 7, .cores = 4}, 2}, {{.key = 5, .cores = 8}, 4}, {{.key = 6, .cores = 8}, 1.5}});
+  EXPECT_NEAR(socket.watts.watts()[1] / socket.watts.watts()[2], 4 / 1.5, 0.4);
+  socket.run(20, {{{.key = 6, .cores = 8}, 1.5}});
+  socket.run(1, {{{.key = 5, .cores = 8}, 4}, {{.key = 9, .cores = 8}, 4}});
+  // 5 was forgotten, so it counts as one that was never seen.
+  EXPECT_DOUBLE_EQ(socket.watts.watts()[0], socket.watts.watts()[1]);
 }
 
 TEST(UnitWatts, IsBoundedWhateverIsSeen) {
-  UnitWatts watts;
+  UnitWatts watts(UnitWatts::packages(0.5));
   const std::array units{Use{.key = 1, .cores = 2}, Use{.key = 2, .cores = 2}};
-  for (int i = 0; i < 1000; ++i) {
-    watts.observe(i % 7 == 0 ? 1e9 : 8, 1, 0, units);
-    const double least = UnitWatts::kMinWatts * watts.average() * 2;
-    const double most = UnitWatts::kMaxWatts * watts.average() * 2;
-    for (const double drawn : watts.watts()) {
-      ASSERT_GE(drawn, least * (1 - 1e-9));
-      ASSERT_LE(drawn, most * (1 + 1e-9));
-    }
+  const std::array joules{1e6,
+                          8.0,
+                          1e-9,
+                          0.0,
+                          -5.0,
+                          std::numeric_limits<double>::infinity(),
+                          std::numeric_limits<double>::quiet_NaN()};
+  for (std::size_t i = 0; i < 2000; ++i) {
+    watts.observe(
+        {.joules = joules.at(i % joules.size()), .seconds = 10, .cores_max = 8, .cores = 4}, units);
+    ASSERT_LE(watts.watts()[0], watts.watts()[1] * UnitWatts::kMaxWatts / UnitWatts::kMinWatts);
+    ASSERT_GT(watts.watts()[0], 0);
+    ASSERT_TRUE(std::isfinite(watts.total_watts()));
+    ASSERT_GE(watts.total_watts(), watts.watts()[0] + watts.watts()[1]);
+    const auto idle = watts.idle();
+    ASSERT_TRUE(idle && idle->plausible()) << i;
   }
 }
 
-TEST(UnitWatts, CountsByCoresWhileNothingIsKnown) {
-  UnitWatts watts;
-  const std::array units{Use{.key = 1, .cores = 3}, Use{.key = 2, .cores = 1}};
-  watts.observe(0, 1, 1, units);
-  EXPECT_EQ(watts.average(), 0);
-  EXPECT_EQ(watts.watts()[0], 3);
-  EXPECT_EQ(watts.total_watts(), 5);
-  watts.observe(10, 1, 1, units);
-  EXPECT_DOUBLE_EQ(watts.watts()[0], 6);
-  watts.observe(10, 1, 0, {});
-  EXPECT_TRUE(watts.watts().empty());
-  EXPECT_EQ(watts.total_watts(), 0);
-}
-
 TEST(UnitWatts, PutsUnitsBeyondTheLimitTogetherWithTheSystem) {
-  UnitWatts watts;
+  UnitWatts watts(UnitWatts::packages(0.5));
   std::vector<Use> units(UnitWatts::kMaxUnits + 10);
   for (std::size_t i = 0; i < units.size(); ++i) {
     units[i] = {.key = i + 1, .cores = 0.5};
   }
   for (int i = 0; i < 30; ++i) {
-    watts.observe(300, 1, 17, units);
+    watts.observe({.joules = 300, .seconds = 1, .cores_max = 160, .cores = 150}, units);
   }
   ASSERT_EQ(watts.watts().size(), units.size());
-  EXPECT_NEAR(watts.total_watts(), 300, 1e-6);
-  EXPECT_NEAR(std::accumulate(watts.watts().begin(), watts.watts().end(), 0.0), 266, 1e-6);
+  const double sum = std::accumulate(watts.watts().begin(), watts.watts().end(), 0.0);
+  EXPECT_NEAR(sum / watts.total_watts(), 133.0 / 150, 0.02);
+  EXPECT_DOUBLE_EQ(watts.watts().back(), watts.watts()[UnitWatts::kMaxUnits]);
+}
+
+TEST(UnitWattsIdle, IsThatOfAnIdleSocket) {
+  Socket socket(80);
+  socket.run(120, {});
+  EXPECT_NEAR(socket.idle().watts, 80, 2);
+  EXPECT_TRUE(socket.idle().learned());
+}
+
+TEST(UnitWattsIdle, OfASocketThatIsNeverIdleIsFoundBehindUnitsThatDiffer) {
+  // The unit that draws most runs when most cores are busy, so a line through use and power is far
+  // too steep.
+  constexpr double kTurbo = 0.15;
+  Socket socket(100);
+  for (int round = 0; round < 10; ++round) {
+    socket.run(60, {{{.key = 1, .cores = 16}, 1.5}, {{.key = 2, .cores = 0}, 4}}, kTurbo);
+    socket.run(60, {{{.key = 1, .cores = 16}, 1.5}, {{.key = 2, .cores = 32}, 4}}, kTurbo);
+    socket.run(60, {{{.key = 1, .cores = 4}, 1.5}, {{.key = 2, .cores = 32}, 4}}, kTurbo);
+  }
+  // What the first core wakes cannot be seen here and is assumed to be 8 %.
+  EXPECT_NEAR(socket.idle().watts, 100 / 1.08, 6);
+  EXPECT_TRUE(socket.idle().learned());
+}
+
+TEST(UnitWattsIdle, LearnsHowClocksFall) {
+  for (const double turbo : {0.0, 0.1, 0.35}) {
+    Socket socket(100);
+    for (int round = 0; round < 20; ++round) {
+      for (const double cores : {8.0, 24.0, 40.0, 56.0}) {
+        socket.run(30, {{{.key = 1, .cores = cores}, 2}}, turbo);
+      }
+    }
+    EXPECT_NEAR(socket.idle().watts, 100 / 1.08, 5) << turbo;
+  }
+}
+
+TEST(UnitWattsIdle, IsAssumedWhileTheUseIsConstant) {
+  for (const double ratio : {0.5, 0.25}) {
+    Socket socket(100, UnitWatts::packages(ratio));
+    socket.run(3600, {{{.key = 1, .cores = 63.8}, 3}});  // all cores
+    const double full = 100 + 63.8 * 3 + 0.2 * 1.5;
+    EXPECT_NEAR(socket.idle().watts, ratio * full, 0.05 * ratio * full);
+    EXPECT_FALSE(socket.idle().learned());
+  }
+}
+
+TEST(UnitWattsIdle, IsNotRaisedByASteadyLoad) {
+  Socket socket(160);
+  socket.run(300, {});
+  const double before = socket.idle().watts;
+  socket.run(24 * 3600, {{{.key = 1, .cores = 6}, 3}});
+  EXPECT_NEAR(socket.idle().watts, before, 2);
+}
+
+TEST(UnitWattsIdle, FollowsALevelWithinHoursAndNotOneBrokenWindow) {
+  UnitWatts watts(UnitWatts::packages(0.5));
+  const auto run = [&](double joules, int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      watts.observe({.joules = joules, .seconds = 1, .cores_max = kCores, .cores = 0.2}, {});
+    }
+    return watts.idle().value_or(PowerEstimate{}).watts;
+  };
+  EXPECT_NEAR(run(100, 600), 100, 2);
+  EXPECT_NEAR(run(5000, 10), 100, 5);
+  EXPECT_NEAR(run(100, 600), 100, 2);
+  EXPECT_NEAR(run(60, 2 * 3600), 60, 5);
+  EXPECT_NEAR(run(90, 2 * 3600), 90, 5);
+}
+
+TEST(UnitWattsIdle, ContinuesWithWhatWasLearned) {
+  Socket socket(100);
+  socket.watts.restore({.idle = PowerEstimate{.watts = 100, .deviation = 3}});
+  socket.run(3600, {{{.key = 1, .cores = 40}, 3}});
+  EXPECT_NEAR(socket.idle().watts, 100, 3);
+  EXPECT_TRUE(socket.idle().learned());
+  socket.watts.restore({.idle = PowerEstimate{.watts = 10, .deviation = 1}});  // too late
+  socket.run(10, {{{.key = 1, .cores = 40}, 3}});
+  EXPECT_NEAR(socket.idle().watts, 100, 3);
+  Socket other(100);
+  other.watts.restore(
+      {.idle = PowerEstimate{.watts = std::numeric_limits<double>::quiet_NaN(), .deviation = 3}});
+  other.run(60, {});
+  EXPECT_NEAR(other.idle().watts, 100, 2);
+}
+
+// Energy and CPU time that are late together look like a line through zero.
+TEST(UnitWattsIdle, IsNotMistakenWhereCountersAreLate) {
+  constexpr double kIdle = 100;
+  constexpr double kPerCore = 3;
+  UnitWatts watts(UnitWatts::packages(0.5));
+  double late = 0;
+  for (int i = 0; i < 3600; ++i) {
+    const double slip = (i % 7 == 3 ? 0.8 : i % 5 == 1 ? 0.3 : 0) - late;
+    late += slip;
+    const double part = 1 + slip;  // counted in an interval of a second
+    watts.observe({.joules = part * (kIdle + kPerCore * 64),
+                   .seconds = 1,
+                   .cores_max = 64,
+                   .cores = part * 64,
+                   .timing = {.slip = slip}},
+                  std::array{Use{.key = 1, .cores = part * 64}});
+  }
+  const double assumed = 0.5 * (kIdle + kPerCore * 64);
+  EXPECT_NEAR(watts.idle().value_or(PowerEstimate{}).watts, assumed, 0.03 * assumed);
+  EXPECT_FALSE(watts.idle().value_or(PowerEstimate{}).learned());
+}
+
+TEST(UnitWatts, ContinuesWithWhatUnitsDrew) {
+  Socket socket(100);
+  socket.run(60, {});
+  const Use hot{.key = 1, .cores = 8};
+  const Use cool{.key = 2, .cores = 8};
+  for (int round = 0; round < 20; ++round) {
+    socket.run(30, {{{.key = 1, .cores = round % 2 == 0 ? 8.0 : 0.0}, 4},
+                    {{.key = 2, .cores = round % 3 == 0 ? 0.0 : 8.0}, 1.5}});
+  }
+  socket.run(10, {{hot, 4}, {cool, 1.5}});
+  const double ratio = socket.watts.watts()[0] / socket.watts.watts()[1];
+  EXPECT_GT(ratio, 2);
+  const auto of_hot = socket.watts.of_unit(1);
+  const auto of_cool = socket.watts.of_unit(2);
+  ASSERT_TRUE(of_hot && of_cool);
+  EXPECT_FALSE(socket.watts.of_unit(3));
+  Socket next(100);
+  next.watts.restore(socket.watts.state());
+  // Keys differ after a restart.
+  next.run(3, {{{.key = 7, .cores = 8, .before = &*of_hot}, 4},
+               {{.key = 8, .cores = 8, .before = &*of_cool}, 1.5}});
+  EXPECT_NEAR(next.watts.watts()[0] / next.watts.watts()[1], ratio, 0.1 * ratio);
+  Socket forgetful(100);
+  forgetful.run(3, {{{.key = 7, .cores = 8}, 4}, {{.key = 8, .cores = 8}, 1.5}});
+  EXPECT_NEAR(forgetful.watts.watts()[0] / forgetful.watts.watts()[1], 1, 0.1);
+}
+
+TEST(UnitWattsIdle, CanBeFixed) {
+  Socket socket(100);
+  socket.watts.fix_idle(70);
+  socket.run(60, {});
+  socket.run(600, {{{.key = 1, .cores = 40}, 3}});
+  EXPECT_DOUBLE_EQ(socket.idle().watts, 70);
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ constexpr double kRestPerSocket = 50;  // as in the table
 // Published results with fewer cores to a socket show that a socket's full power falls about half
 // as fast as its threads do, and its idle power not at all.
 constexpr double kFullBySocket = 0.5;
+// Less is no idle power that anything should be assumed from.
+constexpr double kMinIdle = 0.05;
 constexpr int kFields = 15;
 constexpr double kLevels = 10;
 // SPECpower and vendors count memory in GB of 2^30 bytes.
@@ -317,6 +319,7 @@ PowerModel make_power_model(const std::vector<CpuPower>& table, const Machine& m
   model.shape = row->shape.value_or(model.shape);
   model.idle_error = row->idle_error;
   model.full_error = row->full_error;
+  model.family = names_family(*row) ? row->name : std::string_view();
   model.basis = fmt::format("{} ({}, SPECpower {}), {:.0f} of {:.0f} threads", row->name,
                             row->system, row->year, threads, row->threads);
   if (whole) {
@@ -330,9 +333,19 @@ PowerModel calibrated(PowerModel model, const ModelWatts& readings) {
   model.idle_watts = readings.idle;
   model.full_watts = readings.full;
   model.calibrated = true;
+  model.family.clear();
   model.basis = "two readings of a wattmeter";
   model.idle_error = model.full_error = std::nullopt;
   return model;
+}
+
+AssumedIdle assumed_idle(const PowerModel& model) {
+  if ((model.family.empty() && !model.calibrated) || !(model.idle_watts > 0) ||
+      !(model.full_watts > model.idle_watts)) {
+    return {};
+  }
+  const double ratio = std::clamp(model.idle_watts / model.full_watts, kMinIdle, 1.0);
+  return {.packages = ratio, .memory = kIdleWattsPerGb / kFullWattsPerGb, .node = ratio};
 }
 
 Result<PowerModel> host_power_model(const host::Paths& paths, std::optional<double> tdp_watts) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "exporter/energy/account/idle_power.h"
 #include "exporter/energy/meter/meter.h"
 #include "host/paths.h"
 
@@ -87,7 +88,8 @@ struct PowerModel {
   double idle_watts = 0;
   double full_watts = 0;
   PowerShape shape{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
-  std::string basis = {};  ///< the data it is based on, for the log
+  std::string family = {};  ///< whose published result it is; empty: of no family
+  std::string basis = {};   ///< the data it is based on, for the log
   bool calibrated = false;
   std::optional<ErrorRange> idle_error = {};  ///< of the published results of the CPU family
   std::optional<ErrorRange> full_error = {};
@@ -112,6 +114,10 @@ PowerModel make_power_model(const std::vector<CpuPower>& table, const Machine& m
 
 /// `model` with the two readings in the place of its watts. Its shape stays.
 PowerModel calibrated(PowerModel model, const ModelWatts& readings);
+
+/// Idle power as a fraction of that at full load, by the model if it is that of the machine's CPU
+/// family or calibrated (docs/energy.md). The packages' is taken to be that of the whole machine.
+AssumedIdle assumed_idle(const PowerModel& model);
 
 /// The model for the host below `paths`. kUnavailable and the errors of reading if /proc/stat does
 /// not tell the CPUs; everything else may be missing.

@@ -1,6 +1,7 @@
 #include "exporter/energy/meter/power_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -316,6 +317,24 @@ TEST(PowerModel, TakesTheTdpOnlyForAnUnknownFamilyOnBareMetal) {
   unknown.hypervisor = true;  // the limit of a host does not apply to its VM
   EXPECT_NEAR(model_of(unknown, 60, 0, 400.0).full_watts, (817 + 100) / 4.0, 1e-9);
   EXPECT_EQ(make_power_model({}, {.tdp_watts = {}}).full_watts, 0);
+}
+
+TEST(PowerModel, TellsTheIdlePowerThatIsAssumedUntilItIsLearned) {
+  const auto ratios = [](const PowerModel& model) {
+    const AssumedIdle assumed = assumed_idle(model);
+    return std::array{assumed.packages, assumed.memory, assumed.node};
+  };
+  const PowerModel family = model_of(genoa(false, false, 2), 384);
+  EXPECT_EQ(family.family, "AMD EPYC Genoa");
+  EXPECT_EQ(ratios(family), (std::array{228.0 / 917, 0.07 / 0.19, 228.0 / 917}));
+  EXPECT_EQ(ratios(calibrated(family, {.idle = 300, .full = 750})),
+            (std::array{0.4, 0.07 / 0.19, 0.4}));
+  // Nothing is known of another family, nor of a model that does not rise.
+  constexpr std::array kHalf = {0.5, 0.5, 0.5};
+  EXPECT_EQ(ratios(model_of({.vendor = "AuthenticAMD", .family = 99, .model = 1}, 64)), kHalf);
+  EXPECT_EQ(ratios(model_of({.vendor = "GenuineIntel", .family = 19}, 64, 0, 400.0)), kHalf);
+  EXPECT_EQ(ratios(calibrated({}, {.idle = 300, .full = 300})), kHalf);
+  EXPECT_EQ(ratios({}), kHalf);
 }
 
 TEST(PowerModel, ReadsTheHost) {

@@ -108,6 +108,9 @@ class Reader {
     if (key == "idle") {
       return array([&] { return read_idle(learned); });
     }
+    if (key == "lags") {
+      return array([&] { return read_lag(learned); });
+    }
     if (key == "numbers") {
       return object([&](std::string_view name) {
         double value = 0;
@@ -179,6 +182,18 @@ class Reader {
       if (key == "meters") {
         return text(entry.meters);
       }
+      if (key == "estimate") {
+        return read_estimate(entry.estimate.emplace());
+      }
+      if (key == "core") {
+        return read_estimate(entry.core.emplace());
+      }
+      if (key == "system") {
+        return read_estimate(entry.system.emplace());
+      }
+      if (key == "units") {
+        return object([&](std::string_view unit) { return read_unit(unit, entry.units); });
+      }
       return key == "bins" ? array([&] { return read_bin(entry.bins); }) : skip();
     });
     if (!done || !has_domain) {
@@ -200,6 +215,76 @@ class Reader {
       return refuse(fmt::format("unknown domain '{}'", printable(name)));
     }
     domain = *found;
+    return true;
+  }
+
+  bool read_estimate(PowerEstimate& estimate) {
+    const bool done = scanner_.take('[') && number(estimate.watts) && scanner_.take(',') &&
+                      number(estimate.deviation) && scanner_.take(']');
+    if (!done) {
+      return refuse("expected [watts, deviation]");
+    }
+    return estimate.plausible() || refuse(fmt::format("impossible watts and deviation [{}, {}]",
+                                                      estimate.watts, estimate.deviation));
+  }
+
+  bool read_unit(std::string_view name, std::vector<Learned::UnitCore>& units) {
+    PowerEstimate core;
+    if (!read_estimate(core)) {
+      return false;
+    }
+    if (name.size() <= Learned::kMaxUnitName && units_++ < Learned::kMaxUnits) {
+      units.push_back({.unit = std::string(name), .core = core});
+    }
+    return true;
+  }
+
+  template <std::size_t size>
+  bool numbers(std::array<double, size>& values) {
+    std::size_t count = 0;
+    const bool done = array([&] {
+      double value = 0;
+      if (!number(value)) {
+        return false;
+      }
+      if (count < size) {
+        values.at(count) = value;
+      }
+      ++count;
+      return true;
+    });
+    return done && (count == size || refuse(fmt::format("expected {} numbers", size)));
+  }
+
+  bool read_lag(Learned& learned) {
+    Learned::Lag entry;
+    const bool done = object([&](std::string_view key) {
+      if (key == "source") {
+        return text(entry.source);
+      }
+      if (key == "delay") {
+        return number(entry.state.lag.delay);
+      }
+      if (key == "window") {
+        return number(entry.state.lag.window);
+      }
+      if (key == "by_power") {
+        return numbers(entry.state.by_power);
+      }
+      if (key == "by_use") {
+        return numbers(entry.state.by_use);
+      }
+      return key == "line" ? numbers(entry.state.line) : skip();
+    });
+    if (!done) {
+      return false;
+    }
+    if (!entry.state.plausible()) {
+      return refuse(fmt::format("impossible lag of '{}'", printable(entry.source)));
+    }
+    if (learned.lags.size() < Learned::kMaxEntries) {
+      learned.lags.push_back(std::move(entry));
+    }
     return true;
   }
 
@@ -226,6 +311,7 @@ class Reader {
   const MachineIdentity& machine_;
   bool version_ = false;
   bool identified_ = false;
+  std::size_t units_ = 0;
   std::string error_;
 };
 
@@ -237,16 +323,26 @@ bool Learned::Idle::same_place(const Idle& other) const {
 }
 
 void Learned::add(Idle entry) {
-  if (!entry.bins.empty()) {
+  if (!entry.bins.empty() || entry.estimate) {
     idle.push_back(std::move(entry));
   }
 }
 
-const std::vector<IdlePower::Bin>& Learned::bins_of(const Idle& place) const {
-  static const std::vector<IdlePower::Bin> none;
+const Learned::Idle* Learned::find(const Idle& place) const {
   const auto found =
       std::ranges::find_if(idle, [&place](const Idle& entry) { return entry.same_place(place); });
-  return found == idle.end() ? none : found->bins;
+  return found == idle.end() ? nullptr : &*found;
+}
+
+const std::vector<IdlePower::Bin>& Learned::bins_of(const Idle& place) const {
+  static const std::vector<IdlePower::Bin> none;
+  const Idle* found = find(place);
+  return found == nullptr ? none : found->bins;
+}
+
+const MeterLag::State* Learned::lag_of(std::string_view source) const {
+  const auto found = std::ranges::find(lags, source, &Lag::source);
+  return found == lags.end() ? nullptr : &found->state;
 }
 
 void Learned::add_missing(const Learned& older) {
@@ -255,8 +351,68 @@ void Learned::add_missing(const Learned& older) {
       add(entry);
     }
   }
+  for (const Lag& entry : older.lags) {
+    if (lag_of(entry.source) == nullptr) {
+      lags.push_back(entry);
+    }
+  }
   numbers.insert(older.numbers.begin(), older.numbers.end());
 }
+
+namespace {
+
+void write_estimate(JsonWriter& json,
+                    std::string_view key,
+                    const std::optional<PowerEstimate>& estimate) {
+  if (estimate && estimate->plausible()) {
+    json.key(key).begin_array().value(estimate->watts).value(estimate->deviation).end_array();
+  }
+}
+
+template <std::size_t size>
+void write_numbers(JsonWriter& json, std::string_view key, const std::array<double, size>& values) {
+  json.key(key).begin_array();
+  for (const double value : values) {
+    json.value(value);
+  }
+  json.end_array();
+}
+
+void write_units(JsonWriter& json,
+                 const std::vector<Learned::UnitCore>& units,
+                 std::size_t& written) {
+  const auto usable = [](const Learned::UnitCore& unit) {
+    return unit.unit.size() <= Learned::kMaxUnitName && unit.core.plausible();
+  };
+  if (std::ranges::none_of(units, usable)) {
+    return;
+  }
+  json.key("units").begin_object();
+  for (const Learned::UnitCore& unit : units) {
+    if (usable(unit) && written < Learned::kMaxUnits) {
+      ++written;
+      write_estimate(json, unit.unit, unit.core);
+    }
+  }
+  json.end_object();
+}
+
+void write_lags(JsonWriter& json, const std::vector<Learned::Lag>& lags) {
+  json.key("lags").begin_array();
+  for (const Learned::Lag& entry : lags) {
+    if (entry.state.plausible()) {
+      json.begin_object().member("source", entry.source);
+      json.member("delay", entry.state.lag.delay).member("window", entry.state.lag.window);
+      write_numbers(json, "by_power", entry.state.by_power);
+      write_numbers(json, "by_use", entry.state.by_use);
+      write_numbers(json, "line", entry.state.line);
+      json.end_object();
+    }
+  }
+  json.end_array();
+}
+
+}  // namespace
 
 std::string to_json(const Learned& learned, const MachineIdentity& machine) {
   std::string text;
@@ -265,6 +421,7 @@ std::string to_json(const Learned& learned, const MachineIdentity& machine) {
   json.member("id", machine.id).member("cpu", machine.cpu);
   json.member("sockets", static_cast<std::int64_t>(machine.sockets));
   json.member("cpus", static_cast<std::int64_t>(machine.cpus)).end_object();
+  std::size_t units = 0;
   json.key("idle").begin_array();
   for (std::size_t i = 0; i < std::min(learned.idle.size(), Learned::kMaxEntries); ++i) {
     const Learned::Idle& entry = learned.idle[i];
@@ -279,9 +436,16 @@ std::string to_json(const Learned& learned, const MachineIdentity& machine) {
     for (const IdlePower::Bin& bin : entry.bins) {
       json.begin_array().value(bin.use).value(bin.watts).value(bin.windows).end_array();
     }
-    json.end_array().end_object();
+    json.end_array();
+    write_estimate(json, "estimate", entry.estimate);
+    write_estimate(json, "core", entry.core);
+    write_estimate(json, "system", entry.system);
+    write_units(json, entry.units, units);
+    json.end_object();
   }
-  json.end_array().key("numbers").begin_object();
+  json.end_array();
+  write_lags(json, learned.lags);
+  json.key("numbers").begin_object();
   std::size_t count = 0;
   for (const auto& [name, value] : learned.numbers) {
     if (std::isfinite(value) && count++ < Learned::kMaxEntries) {
@@ -302,18 +466,22 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
   return learned;
 }
 
-IdleWatts idle_watts(const Learned& learned) {
-  IdleWatts watts{};
+IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed) {
+  IdleEstimates estimates{};
   for (const Learned::Idle& entry : learned.idle) {
+    const double ratio = entry.domain == Domain::kPackage ? assumed.packages
+                         : entry.domain == Domain::kDram  ? assumed.memory
+                                                          : assumed.node;
     IdlePower idle =
-        entry.device.empty() ? IdlePower::of_cpus() : IdlePower(Account::kDeviceFullLoadIdle);
+        entry.device.empty() ? IdlePower::of_cpus(ratio) : IdlePower(Account::kDeviceFullLoadIdle);
     idle.restore(entry.bins);
-    if (const auto more = idle.watts()) {
-      auto& sum = watts.at(index(entry.domain));
-      sum = sum.value_or(0) + *more;
+    if (const auto part = entry.estimate ? entry.estimate : idle.estimate()) {
+      auto& sum = estimates.at(index(entry.domain));
+      sum = {.watts = (sum ? sum->watts : 0) + part->watts,
+             .deviation = (sum ? sum->deviation : 0) + part->deviation};
     }
   }
-  return watts;
+  return estimates;
 }
 
 }  // namespace ceems::exporter::energy

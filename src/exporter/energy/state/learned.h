@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "exporter/energy/account/idle_power.h"
+#include "exporter/energy/account/meter_lag.h"
 #include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {
@@ -26,30 +28,57 @@ struct MachineIdentity {
 struct Learned {
   static constexpr std::size_t kMaxEntries = 2048;  ///< of each kind; to_json() leaves out more
 
-  /// What one IdlePower learned. All but `bins` say of what.
+  /// Watts per busy core of a unit.
+  struct UnitCore {
+    std::string unit;  ///< manager, hostname and uuid
+    PowerEstimate core;
+    bool operator==(const UnitCore&) const = default;
+  };
+  static constexpr std::size_t kMaxUnits = 1024;  ///< of all entries together
+  static constexpr std::size_t kMaxUnitName = 256;
+
+  /// What one IdlePower learned, and the UnitWatts beside it. The first four say of what.
   struct Idle {
     Domain domain = Domain::kPackage;
     std::optional<int> socket = {};  ///< nothing: all sockets together
     std::string device = {};         ///< name of the device's source; empty: no device
     std::string meters = {};         ///< names of the sources that measured it
     std::vector<IdlePower::Bin> bins = {};
+    // What UnitWatts learned.
+    std::optional<PowerEstimate> estimate = {};  ///< of the idle power
+    std::optional<PowerEstimate> core = {};      ///< watts per busy core on average
+    std::optional<PowerEstimate> system = {};    ///< the same of the system
+    std::vector<UnitCore> units = {};
     [[nodiscard]] bool same_place(const Idle& other) const;
   };
   std::vector<Idle> idle;
+
+  /// How late a wall meter is.
+  struct Lag {
+    std::string source;
+    MeterLag::State state;
+  };
+  std::vector<Lag> lags;
   std::map<std::string, double, std::less<>> numbers;  ///< others' finite values, by name
 
-  /// Adds an entry, unless it has no bins.
+  /// Adds an entry, unless it has neither bins nor an estimate.
   void add(Idle entry);
+  /// The entry for the same place (`place.bins` does not matter), or null.
+  [[nodiscard]] const Idle* find(const Idle& place) const;
   /// The bins of an entry for the same place (`place.bins` does not matter); empty if there is
   /// none.
   [[nodiscard]] const std::vector<IdlePower::Bin>& bins_of(const Idle& place) const;
+  /// The lag of a source, or null.
+  [[nodiscard]] const MeterLag::State* lag_of(std::string_view source) const;
   /// Adds what `older` has and this has not: of meters and devices that were not there this time.
   void add_missing(const Learned& older);
 };
 
-/// The idle power in watts of each domain that a program begins with which continues with
-/// `learned`: the sum over sockets and devices. Nothing where nothing was learned.
-IdleWatts idle_watts(const Learned& learned);
+using IdleEstimates = std::array<std::optional<PowerEstimate>, kDomainCount>;
+
+/// The idle power of each domain that a program begins with which continues with `learned`: the sum
+/// over sockets and devices. Nothing where nothing was learned.
+IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed = {});
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.
 std::string to_json(const Learned& learned, const MachineIdentity& machine);

@@ -19,10 +19,20 @@ Learned example() {
   learned.add({.domain = Domain::kPackage,
                .socket = 1,
                .meters = "rapl-package-1",
-               .bins = {{.use = 0.1, .watts = 1.0 / 3, .windows = 6}}});
+               .bins = {{.use = 0.1, .watts = 1.0 / 3, .windows = 6}},
+               .estimate = PowerEstimate{.watts = 40.5, .deviation = 2.25},
+               .core = PowerEstimate{.watts = 2.5, .deviation = 0.5},
+               .system = PowerEstimate{.watts = 1.5, .deviation = 0.25},
+               .units = {{.unit = "slurm//12\"3",
+                          .core = PowerEstimate{.watts = 3.5, .deviation = 0.125}}}});
   learned.add({.domain = Domain::kGpu,
                .device = "GPU-\"\xff\n",
                .bins = {{.use = 1, .watts = 700, .windows = 90}}});
+  learned.lags.push_back({.source = "ipmi_dcmi",
+                          .state = {.lag = {.delay = 5, .window = 60},
+                                    .by_power = {4, 5, 6.25, 8},
+                                    .by_use = {1, 2, 4, 8},
+                                    .line = {3600, 200, 350, 10, 11}}});
   learned.numbers["lag ipmi_dcmi"] = 1.25;
   return learned;
 }
@@ -47,10 +57,13 @@ TEST(Learned, IsWrittenAsOneLine) {
       R"("idle":[{"domain":"package","meters":"rapl-package-0,rapl-package-1",)"
       R"("bins":[[0,160.5,90],[0.3,243.25,1]]},)"
       R"({"domain":"package","socket":1,"meters":"rapl-package-1",)"
-      R"("bins":[[0.1,0.3333333333333333,6]]},)"
+      R"("bins":[[0.1,0.3333333333333333,6]],"estimate":[40.5,2.25],"core":[2.5,0.5],)"
+      R"("system":[1.5,0.25],"units":{"slurm//12\"3":[3.5,0.125]}},)"
       R"({"domain":"gpu","device":"GPU-\")"
       "\uFFFD"
-      R"(\n","meters":"","bins":[[1,700,90]]}],"numbers":{"lag ipmi_dcmi":1.25}})"
+      R"(\n","meters":"","bins":[[1,700,90]]}],)"
+      R"("lags":[{"source":"ipmi_dcmi","delay":5,"window":60,"by_power":[4,5,6.25,8],)"
+      R"("by_use":[1,2,4,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
       "\n");
 }
 
@@ -61,6 +74,14 @@ TEST(Learned, IsReadAsItWasWritten) {
   EXPECT_EQ(to_json(*after, kMachine), to_json(before, kMachine));
   EXPECT_EQ(after->bins_of({.domain = Domain::kPackage, .socket = 1, .meters = "rapl-package-1"}),
             before.idle.at(1).bins);
+  EXPECT_EQ(after->idle.at(1).estimate, before.idle.at(1).estimate);
+  EXPECT_EQ(after->idle.at(0).estimate, std::nullopt);
+  EXPECT_EQ(after->idle.at(1).core, before.idle.at(1).core);
+  EXPECT_EQ(after->idle.at(1).system, before.idle.at(1).system);
+  EXPECT_EQ(after->idle.at(1).units, before.idle.at(1).units);
+  ASSERT_NE(after->lag_of("ipmi_dcmi"), nullptr);
+  EXPECT_EQ(*after->lag_of("ipmi_dcmi"), before.lags.at(0).state);
+  EXPECT_EQ(after->lag_of("redfish"), nullptr);
   EXPECT_EQ(after->numbers, before.numbers);
 }
 
@@ -128,6 +149,21 @@ TEST(Learned, IsRefusedWithImpossibleValues) {
   EXPECT_EQ(error_of(changed("\"socket\":1", "\"socket\":1.5")), "expected the number of a socket");
   EXPECT_EQ(error_of(changed("\"gpu\"", "\"wall\"")), "unknown domain 'wall'");
   EXPECT_EQ(error_of(changed("\"domain\":\"gpu\",", "")), "expected a domain");
+  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[0,2.25]")),
+            "impossible watts and deviation [0, 2.25]");
+  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5,-1]")),
+            "impossible watts and deviation [40.5, -1]");
+  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5]")), "expected [watts, deviation]");
+  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5,1e999]")), "expected a finite number");
+  EXPECT_EQ(error_of(changed("[2.5,0.5]", "[2e7,0.5]")),
+            "impossible watts and deviation [20000000, 0.5]");
+  EXPECT_EQ(error_of(changed("[1.5,0.25]", "1.5")), "expected [watts, deviation]");
+  EXPECT_EQ(error_of(changed("[3.5,0.125]", "[-3.5,0.125]")),
+            "impossible watts and deviation [-3.5, 0.125]");
+  EXPECT_EQ(error_of(changed("\"delay\":5", "\"delay\":6")), "impossible lag of 'ipmi_dcmi'");
+  EXPECT_EQ(error_of(changed("[4,5,6.25,8]", "[4,9,6.25,8]")), "impossible lag of 'ipmi_dcmi'");
+  EXPECT_EQ(error_of(changed("[1,2,4,8]", "[1,2,4]")), "expected 4 numbers");
+  EXPECT_EQ(error_of(changed("10,11]", "10,11,12]")), "expected 5 numbers");
   std::string bins;
   for (std::size_t i = 0; i <= IdlePower::kBins; ++i) {
     bins += (i == 0 ? "[0,1,1]" : ",[0,1,1]");
@@ -172,18 +208,46 @@ TEST(Learned, WritesNoMoreThanItsLimitAndNoInfinity) {
   EXPECT_FALSE(read->numbers.contains("0"));
 }
 
-TEST(LearnedIdleWatts, AreThoseOfAllSocketsAndDevices) {
+TEST(Learned, KeepsALimitedNumberOfUnits) {
+  Learned learned;
+  Learned::Idle entry{.domain = Domain::kPackage, .bins = {{.use = 0, .watts = 1, .windows = 1}}};
+  const PowerEstimate core{.watts = 2, .deviation = 1};
+  entry.units.push_back({.unit = std::string(Learned::kMaxUnitName + 1, 'x'), .core = core});
+  entry.units.push_back({.unit = "broken", .core = {.watts = -1, .deviation = 1}});
+  for (std::size_t i = 0; i < Learned::kMaxUnits + 50; ++i) {
+    entry.units.push_back({.unit = "slurm//" + std::to_string(i), .core = core});
+  }
+  learned.add(entry);
+  const auto read = from_json(to_json(learned, kMachine), kMachine);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->idle.at(0).units.size(), Learned::kMaxUnits);
+  EXPECT_EQ(read->idle.at(0).units.at(0).unit, "slurm//0");
+}
+
+TEST(LearnedIdleEstimates, AreThoseOfAllSocketsAndDevices) {
   Learned learned;
   learned.idle = {
       {.domain = Domain::kPackage, .socket = 0, .bins = {{.use = 0, .watts = 40, .windows = 90}}},
-      {.domain = Domain::kPackage, .socket = 1, .bins = {{.use = 0, .watts = 45, .windows = 90}}},
+      {.domain = Domain::kPackage,
+       .socket = 1,
+       .bins = {{.use = 0, .watts = 50, .windows = 90}},
+       .estimate = PowerEstimate{.watts = 45, .deviation = 2}},
       {.domain = Domain::kGpu, .device = "a", .bins = {{.use = 0, .watts = 70, .windows = 9}}},
+      {.domain = Domain::kNode, .bins = {{.use = 1, .watts = 400, .windows = 9}}},
       {.domain = Domain::kDram, .bins = {{.use = 0, .watts = -1, .windows = 9}}}};
-  const auto watts = idle_watts(learned);
-  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kPackage)).value_or(0), 85);
-  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kGpu)).value_or(0), 70);
-  EXPECT_FALSE(watts.at(index(Domain::kDram)));
-  EXPECT_FALSE(watts.at(index(Domain::kNode)));
+  const auto estimates = idle_estimates(learned, {.node = 0.25});
+  const auto of = [&](Domain domain) {
+    return estimates.at(index(domain)).value_or(PowerEstimate{});
+  };
+  EXPECT_DOUBLE_EQ(of(Domain::kPackage).watts, 85);
+  EXPECT_DOUBLE_EQ(of(Domain::kPackage).deviation, 2);
+  EXPECT_TRUE(of(Domain::kPackage).learned());
+  EXPECT_DOUBLE_EQ(of(Domain::kGpu).watts, 70);
+  EXPECT_DOUBLE_EQ(of(Domain::kNode).watts, 100);
+  EXPECT_DOUBLE_EQ(of(Domain::kNode).deviation, 150);
+  EXPECT_FALSE(of(Domain::kNode).learned());
+  EXPECT_FALSE(estimates.at(index(Domain::kDram)));
+  EXPECT_FALSE(estimates.at(index(Domain::kOther)));
 }
 
 }  // namespace

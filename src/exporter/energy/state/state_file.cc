@@ -53,7 +53,7 @@ Learned StateFile::load() {
 std::optional<std::string> StateFile::changed_content(const Learned& learned) {
   Learned all = learned;
   all.add_missing(loaded_);
-  if (all.idle.empty() && all.numbers.empty()) {
+  if (all.idle.empty() && all.lags.empty() && all.numbers.empty()) {
     return std::nullopt;  // a run of a few seconds must not replace what others learned
   }
   std::string text = to_json(all, machine_);

@@ -1,0 +1,57 @@
+#include "exporter/energy/account/window.h"
+
+#include <gtest/gtest.h>
+
+namespace ceems::exporter::energy {
+namespace {
+
+using Next = Window::Next;
+
+TEST(Window, EndsAfterItsTime) {
+  Window window(10);
+  EXPECT_EQ(window.add(9.9, {}), Next::kSame);
+  EXPECT_EQ(window.add(0.1, {}), Next::kNew);
+  EXPECT_DOUBLE_EQ(window.seconds(), 10);
+  window.restart();
+  EXPECT_EQ(window.seconds(), 0);
+  EXPECT_EQ(window.add(1, {}), Next::kSame);
+}
+
+TEST(Window, GoesOnUntilTheCountersAreInTime) {
+  Window window(2);
+  EXPECT_EQ(window.add(1, {.slip = 0.5}), Next::kSame);
+  EXPECT_EQ(window.add(1, {.slip = 0.1}), Next::kSame);
+  EXPECT_EQ(window.add(1, {.slip = -0.59}), Next::kNew);  // 1 % of three seconds are 0.03
+  EXPECT_DOUBLE_EQ(window.seconds(), 3);
+}
+
+TEST(Window, DoesNotEndWhereEnergyMayHaveBeenReadLate) {
+  Window window(2);
+  EXPECT_EQ(window.add(2, {.late = 0.1}), Next::kSame);
+  EXPECT_EQ(window.add(2, {.late = 0.02}), Next::kNew);
+}
+
+TEST(Window, EndsWhereEnergyIsAlwaysReadLate) {
+  Window window(2);
+  for (int i = 0; i < 11; ++i) {
+    ASSERT_EQ(window.add(1, {.late = 0.3}), Next::kSame) << i;
+  }
+  EXPECT_EQ(window.add(1, {.late = 0.3}), Next::kGivenUp);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.late = 0.31}), Next::kNew);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.late = 0}), Next::kSame);
+}
+
+TEST(Window, IsGivenUpWhereNothingIsInTime) {
+  Window window(2);
+  for (int i = 0; i < 11; ++i) {
+    ASSERT_EQ(window.add(1, {.slip = 0.3}), Next::kSame) << i;
+  }
+  EXPECT_EQ(window.add(1, {.slip = 0.3}), Next::kGivenUp);
+  window.restart();
+  EXPECT_EQ(window.add(2, {}), Next::kNew);
+}
+
+}  // namespace
+}  // namespace ceems::exporter::energy
