@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Job job{.name = text,
           .series = {"ceems_redfish_current_watts"},
           .hosts = {},
+          .counting_hosts = {},
           .chassis = {text},
           .chips = {},
           .scrape_interval = std::chrono::seconds(15)};
