@@ -44,7 +44,7 @@ def exporter_alerts(settings):
         4, "CeemsCollectorFailing", "ceems_scrape_collector_success == 0",
         "warning", "The collector {{ $labels.collector }} on {{ $labels.instance }} fails",
         "Run ceems_exporter doctor on the node with the flags of the service; it says what is missing.",
-        "One failed scrape is no alert.", "15m")
+        "A single failed scrape does not alert.", "15m")
     yield Alert(
         5, "CeemsBmcSilent", 'ceems_exporter_source_age_seconds{collector=~"ipmi|ipmi_dcmi|redfish"} > 300',
         "warning", "The BMC of {{ $labels.instance }} has not answered for five minutes",

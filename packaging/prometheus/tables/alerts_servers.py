@@ -80,7 +80,7 @@ def lb_alerts():
     yield Alert(
         28, "CeemsLbBackendDown", "ceems_lb_backend_up == 0",
         "warning", "{{ $labels.backend }} of {{ $labels.cluster_id }} gets no requests because it cannot be reached or hangs",
-        "Look at this server. The others carry its load meanwhile.", "Five minutes, so that a restart is no alert.", "5m")
+        "Look at this server. The others carry its load meanwhile.", "Five minutes, so that a restart does not alert.", "5m")
     yield Alert(
         28, "CeemsLbOwnersUnknown", 'sum by (instance, backend_type) (rate(ceems_lb_decisions_total{reason="owners_unknown"}[5m])) > 0',
         "critical", "The database or the API server does not say who owns units; users are refused their own data",
