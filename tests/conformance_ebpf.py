@@ -38,7 +38,10 @@ def changed(case, works, tries):
     on = shown(servers[0]["args"], works, "/sys")  # the suite's tree has the file, too
     parts = {"mode": "contains", "options": {"patterns": ["^%s" % SERIES[name] for name in on],
                                              "absent": [SERIES[name] for name in SERIES if name not in on]}}
-    case["steps"].append({"http": {"url": "http://127.0.0.1:{port}/metrics", "checks": [parts]}})
+    # With the scheme and the password of the case, which may check a web configuration.
+    access = next((step["http"] for step in case["steps"] if step.get("http", {}).get("url", "").endswith("/metrics")), {})
+    url = access.get("url", "http://127.0.0.1:{port}/metrics")
+    case["steps"].append({"http": dict({"url": url, "checks": [parts]}, **{k: access[k] for k in ("basic_auth",) if k in access})})
     return case
 
 

@@ -26,9 +26,9 @@ def built():
 
 
 def flags_of(text):
-    """The long flags that a help text names, with both forms of those that can be negated."""
+    """The long flags that a help text lists, with both forms of those that can be negated; descriptions are indented further."""
     found = set()
-    for negated, name in re.findall(r"^ *(?:-\w, )?--(\[no-\])?([a-z][a-z0-9.-]*[a-z0-9])(?:[ =]|$)", text, re.M):
+    for negated, name in re.findall(r"^ {0,6}(?:-\w, )?--(\[no-\])?([a-z][a-z0-9.-]*[a-z0-9])(?:[ =]|$)", text, re.M):
         found |= {"--" + name, "--no-" + name} if negated else {"--" + name}
     return found
 
