@@ -168,6 +168,22 @@ std::string refusal(std::string_view name) {
   return {};
 }
 
+/// What CEEMS refuses although each flag is known; empty if nothing.
+std::string refused_combination(const std::vector<std::string>& given) {
+  constexpr std::string_view kNative = "collector.ipmi.force-native-mode";
+  if (std::ranges::find(given, kNative) != given.end() ||
+      std::ranges::find(given, "collector.ipmi_dcmi.force-native-mode") != given.end()) {
+    return {};
+  }
+  for (const std::string& name : given) {
+    if (name == "collector.ipmi.sensor-id" ||
+        name == "collector.ipmi.power-energy-sensor-readings") {
+      return fmt::format("--{}: CEEMS refuses it without --{}", name, kNative);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Release release) {
@@ -219,7 +235,10 @@ ReleaseFit fitting_releases(const std::vector<std::string>& given) {
       foreign = true;
     }
   }
-  if (all.first > all.last) {
+  if (std::string note = refused_combination(given); !note.empty()) {
+    fit.notes.push_back(std::move(note));
+    fit.summary = "no release of CEEMS would start with these flags together; this program does";
+  } else if (all.first > all.last) {
     fit.summary = "no single release of CEEMS knows all of these flags; this program accepts them";
   } else if (foreign) {
     fit.summary = fmt::format(

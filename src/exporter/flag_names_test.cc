@@ -93,5 +93,19 @@ TEST(FlagNames, SayWhenNoReleaseFits) {
                           "it, its programs do not"));
 }
 
+TEST(FlagNames, KnowWhatCeemsRefusesTogether) {
+  const auto sensors = fitting_releases({"collector.ipmi", "collector.ipmi.sensor-id"});
+  EXPECT_EQ(sensors.summary,
+            "no release of CEEMS would start with these flags together; this program does");
+  EXPECT_THAT(sensors.notes, ElementsAre("--collector.ipmi: unknown before 0.11.0",
+                                         "--collector.ipmi.sensor-id: unknown before 0.11.0",
+                                         "--collector.ipmi.sensor-id: CEEMS refuses it without "
+                                         "--collector.ipmi.force-native-mode"));
+  EXPECT_EQ(fitting_releases(
+                {"collector.ipmi.power-energy-sensor-readings", "collector.ipmi.force-native-mode"})
+                .summary,
+            "CEEMS 0.11.0 to 0.16.1 would start with these flags");
+}
+
 }  // namespace
 }  // namespace ceems::exporter
