@@ -52,11 +52,10 @@ TEST(FlagNames, BecomeAliasesOfTheFlagsThatTheSetHas) {
 }
 
 TEST(FlagNames, KnowTheReleasesOfEachFlag) {
-  EXPECT_EQ(releases_with("collector.rapl"), (ReleaseRange{Release::k0_10_2, Release::k0_16_1}));
-  EXPECT_EQ(releases_with("collector.ipmi_dcmi"),
-            (ReleaseRange{Release::k0_10_2, Release::k0_10_2}));
-  EXPECT_EQ(releases_with("collector.ipmi"), (ReleaseRange{Release::k0_11_0, Release::k0_16_1}));
-  EXPECT_EQ(releases_with("collector.lsf"), (ReleaseRange{Release::k0_13_0, Release::k0_16_1}));
+  EXPECT_EQ(releases_with("collector.rapl"), (ReleaseRange{Release::kV10, Release::kV16}));
+  EXPECT_EQ(releases_with("collector.ipmi_dcmi"), (ReleaseRange{Release::kV10, Release::kV10}));
+  EXPECT_EQ(releases_with("collector.ipmi"), (ReleaseRange{Release::kV11, Release::kV16}));
+  EXPECT_EQ(releases_with("collector.lsf"), (ReleaseRange{Release::kV13, Release::kV16}));
   EXPECT_EQ(releases_with("collector.k8s.kubeconfig-file"), std::nullopt);
   EXPECT_EQ(releases_with("collector.energy"), std::nullopt);
 }

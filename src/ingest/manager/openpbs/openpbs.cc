@@ -1,7 +1,6 @@
 #include "ingest/manager/openpbs/openpbs.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,16 +17,16 @@ class OpenpbsSource final : public BatchSource {
 
   Result<> jobs(model::Window window, const JobSink& job, std::stop_token stop) override {
     const std::int64_t from = window.start_ms - std::chrono::milliseconds(kBatchOverlap).count();
-    if (!reading_ || window.end_ms > reading_->asked_ms || from < reading_->from_ms) {
+    if (window.end_ms > reading_.asked_ms || from < reading_.from_ms) {
       if (auto done = read(from, stop); !done) {
         return done;
       }
     }
-    std::erase_if(reading_->jobs, [from](const BatchJob& known) {
+    std::erase_if(reading_.jobs, [from](const BatchJob& known) {
       return known.end_ms != 0 && known.end_ms < from;
     });
-    reading_->from_ms = from;
-    for (const BatchJob& known : reading_->jobs) {
+    reading_.from_ms = from;
+    for (const BatchJob& known : reading_.jobs) {
       job(known);
     }
     return {};
@@ -43,13 +42,13 @@ class OpenpbsSource final : public BatchSource {
   /// What qstat printed. It prints the whole history, so windows that had ended by then share it:
   /// an update that has many windows to catch up with asks once.
   struct Reading {
-    std::int64_t asked_ms = 0;   ///< it has what happened until then
+    std::int64_t asked_ms = 0;   ///< it has what happened until then; 0: nothing
     std::int64_t from_ms = 0;    ///< jobs that ended before are left out
     std::vector<BatchJob> jobs;  ///< each as it stood at `asked_ms`
   };
 
   Result<> read(std::int64_t from, const std::stop_token& stop) {
-    reading_.reset();
+    reading_ = {};
     Reading reading{.asked_ms = now_ms(), .from_ms = from, .jobs = {}};
     auto done = qstat(
         [&](BatchJob found) {
@@ -102,7 +101,7 @@ class OpenpbsSource final : public BatchSource {
   BatchCommands commands_;
   JobRules rules_;
   const Clock& clock_;
-  std::optional<Reading> reading_;
+  Reading reading_;
 };
 
 }  // namespace
