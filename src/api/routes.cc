@@ -10,10 +10,10 @@ constexpr ParamSet kUnitParams{
     Param::kTo,        Param::kRunning,   Param::kField, Param::kTimeZone,
     Param::kLimit,     Param::kCursor,    Param::kSort,  Param::kOrder,
     Param::kMatch,     Param::kPartition, Param::kQos,   Param::kQueue};
-constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,    Param::kFrom,
-                                  Param::kTo,           Param::kField,      Param::kGroupBy,
-                                  Param::kExperimental, Param::kTerminated, Param::kMatch,
-                                  Param::kPartition,    Param::kQos,        Param::kQueue};
+constexpr ParamSet kCurrentParams{
+    Param::kClusterId, Param::kProject,      Param::kFrom,       Param::kTo,    Param::kField,
+    Param::kGroupBy,   Param::kExperimental, Param::kTerminated, Param::kMatch, Param::kPartition,
+    Param::kQos,       Param::kQueue,        Param::kLimit,      Param::kCursor};
 constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kField,
                                  Param::kLimit,     Param::kCursor,  Param::kMatch};
 constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
@@ -21,6 +21,7 @@ constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLim
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start
 constexpr std::size_t kPersonKey = 2;  // cluster, name
 constexpr std::size_t kUsageKey = 3;   // cluster, user, project
+constexpr std::size_t kGroupKey = 5;   // the same, group name and resource manager
 
 constexpr std::array kRoutes = {
     Route{.path = "clusters/admin",
@@ -112,6 +113,7 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .params = kCurrentParams.with(Param::kScope),
           .window = WindowKind::kRounded,
+          .page_key = kGroupKey,
           .summary = "Usage by the members of the caller's projects in the window."},
     Route{.path = "usage/current/admin",
           .caller = Caller::kAdmin,
@@ -119,6 +121,7 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .params = kCurrentParams.with(Param::kUser),
           .window = WindowKind::kRounded,
+          .page_key = kGroupKey,
           .summary = "Usage by all users in the window."},
     Route{.path = "usage/global",
           .caller = Caller::kUser,

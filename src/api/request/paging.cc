@@ -157,8 +157,15 @@ void answer_page(net::Response& response, Listing listing, const PageRequest& re
     }
   }
   json.end_array();
+  answer_page(response, data, more ? last : std::vector<std::string>(), request);
+}
+
+void answer_page(net::Response& response,
+                 std::string_view data,
+                 const std::vector<std::string>& last,
+                 const PageRequest& request) {
   std::string cursor;
-  if (more) {
+  if (!last.empty()) {
     cursor = cursor_text(request.listing, last);
     response.set_header("Link", fmt::format("<{}>; rel=\"next\"", next_query(request, cursor)));
   }

@@ -48,5 +48,11 @@ struct PageRequest {
 /// address. The address repeats the window of this page, so that a default window does not move
 /// between pages.
 void answer_page(net::Response& response, Listing listing, const PageRequest& request);
+/// The same for rows that are written already, as a JSON list. `last` is the key of the last one if
+/// more follow, otherwise empty. Of `request`, `key` and `skip` have no effect.
+void answer_page(net::Response& response,
+                 std::string_view data,
+                 const std::vector<std::string>& last,
+                 const PageRequest& request);
 
 }  // namespace ceems::api

@@ -15,9 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxElementBytes = 4U << 20U;
 constexpr std::size_t kMaxDepth = 32;
-constexpr std::size_t kMaxLists = 64;
 constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
 
 std::string text_of(const json::string& text) {
@@ -162,138 +160,7 @@ std::string exit_code_of(const json::object& job) {
   return fmt::format("{}:{}", code, signal.value_or(0));
 }
 
-std::unexpected<Error> not_an_answer(std::string_view why) {
-  return fail(ErrorCode::kParse, "answer of slurmrestd: {}", why);
-}
-
-std::unexpected<Error> too_long() {
-  return not_an_answer("an element of more than 4 MiB");
-}
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 }  // namespace
-
-Result<> RestCutter::keep(char c) {
-  if (text_.size() >= kMaxElementBytes) {
-    return too_long();
-  }
-  text_ += c;
-  return {};
-}
-
-Result<> RestCutter::end_element() {
-  if (text_.empty()) {
-    return {};
-  }
-  if (!has_key_) {
-    return not_an_answer("a member without a name");
-  }
-  Result<> taken = take_(member_, text_);
-  text_.clear();
-  return taken;
-}
-
-Result<> RestCutter::open(char c) {
-  ++depth_;
-  if (depth_ == 1) {
-    return c == '{' ? Result<>() : not_an_answer("not an object");
-  }
-  if (depth_ == 2 && c == '[' && has_key_ && text_.empty()) {
-    in_list_ = true;
-    if (lists_.size() < kMaxLists) {
-      lists_.insert(member_);
-    }
-    return {};
-  }
-  return keep(c);
-}
-
-Result<> RestCutter::close(char c) {
-  if (!between_elements()) {
-    --depth_;
-    return depth_ < 0 ? not_an_answer("a bracket too many") : keep(c);
-  }
-  Result<> taken = end_element();
-  in_list_ = false;
-  ended_ = --depth_ == 0;
-  return taken;
-}
-
-Result<> RestCutter::add_character(char c) {
-  if (in_string_) {
-    if (!escaped_ && c == '"') {
-      in_string_ = false;
-    }
-    escaped_ = !escaped_ && c == '\\';
-    return keep(c);
-  }
-  if (is_blank(c)) {
-    return {};  // insignificant outside of strings
-  }
-  if (ended_) {
-    return not_an_answer("text behind its end");
-  }
-  if (depth_ == 0 && c != '{' && c != '[') {
-    return not_an_answer("not an object");
-  }
-  switch (c) {
-    case '"':
-      in_string_ = true;
-      return keep(c);
-    case '{':
-    case '[':
-      return open(c);
-    case '}':
-    case ']':
-      return close(c);
-    case ',':
-      if (between_elements()) {
-        Result<> taken = end_element();
-        has_key_ = has_key_ && depth_ == 2;
-        return taken;
-      }
-      return keep(c);
-    case ':':
-      if (depth_ == 1 && !has_key_) {
-        const std::string_view quoted = text_;
-        member_ = quoted.size() < 2 ? std::string() : quoted.substr(1, quoted.size() - 2);
-        text_.clear();
-        has_key_ = true;
-        return {};
-      }
-      return keep(c);
-    default:
-      return keep(c);
-  }
-}
-
-Result<> RestCutter::add(std::string_view part) {
-  while (!part.empty()) {
-    if (in_string_ && !escaped_) {
-      const std::string_view plain = part.substr(0, part.find_first_of("\"\\"));
-      if (text_.size() + plain.size() > kMaxElementBytes) {
-        return too_long();
-      }
-      text_ += plain;
-      part.remove_prefix(plain.size());
-      if (part.empty()) {
-        break;
-      }
-    }
-    if (Result<> done = add_character(part.front()); !done) {
-      return done;
-    }
-    part.remove_prefix(1);
-  }
-  return {};
-}
-
-Result<> RestCutter::finish() const {
-  return ended_ ? Result<>() : not_an_answer("it ends too early");
-}
 
 Result<RestJob> parse_rest_job(std::string_view text) {
   auto object = parse_object(text, "a job");

@@ -50,47 +50,6 @@ std::string answer(const std::string& list, const std::string& elements) {
          elements + "]}";
 }
 
-std::vector<std::string> cut(const std::string& text, std::size_t part_size, bool& complete) {
-  std::vector<std::string> found;
-  RestCutter cutter([&found](std::string_view member, std::string_view json) -> Result<> {
-    found.push_back(std::string(member) + "=" + std::string(json));
-    return {};
-  });
-  bool good = true;
-  for (std::size_t at = 0; good && at < text.size(); at += part_size) {
-    good = cutter.add(std::string_view(text).substr(at, part_size)).has_value();
-  }
-  complete = good && cutter.finish().has_value();
-  return found;
-}
-
-TEST(RestCutter, HandsOverElementsHoweverTheAnswerIsCutUp) {
-  const std::string text = R"( { "meta" : {"a": [1, 2]}, "jobs": [ {"n": "]},{\"[\\"}, 7 , "x,y" ],
-    "none": [], "last": true } )";
-  for (std::size_t size = 1; size <= text.size(); ++size) {
-    bool complete = false;
-    EXPECT_THAT(cut(text, size, complete),
-                ElementsAre(R"(meta={"a":[1,2]})", R"(jobs={"n":"]},{\"[\\"})", "jobs=7",
-                            R"(jobs="x,y")", "last=true"))
-        << size;
-    EXPECT_TRUE(complete);
-  }
-}
-
-TEST(RestCutter, RefusesWhatIsNoObject) {
-  for (const char* bad : {"", "[]", "x", "{", "{\"jobs\":[", "{\"jobs\":[{}", "{\"a\":\"", "{}}",
-                          "{} x", "{\"a\",\"b\"}", "{\"jobs\":[]", "<html>"}) {
-    bool complete = true;
-    cut(bad, 3, complete);
-    EXPECT_FALSE(complete) << bad;
-  }
-  bool complete = true;
-  cut("{\"jobs\":[\"" + std::string(5U << 20U, 'x') + "\"]}", 65536, complete);
-  EXPECT_FALSE(complete);
-  cut("{\"jobs\":[" + std::string(5U << 20U, '[') + "]}", 65536, complete);
-  EXPECT_FALSE(complete);
-}
-
 TEST(RestJob, IsTheSameInAllVersions) {
   for (const char* text : {kJob38, kJob43}) {
     const auto found = parse_rest_job(text);
@@ -335,11 +294,11 @@ TEST(SlurmRest, AFailedAnswerIsAFailure) {
   EXPECT_EQ(error_of(200, R"({"jobs":[],"errors":[{"error_number":2,"error":"x"}]})"),
             "slurmrestd jobs: x");
   EXPECT_EQ(error_of(200, R"({"jobs":[],"errors":[{"error_number":9003,"error":"empty"}]})"), "");
-  EXPECT_EQ(error_of(200, "<html>"), "slurmrestd jobs: answer of slurmrestd: not an object");
+  EXPECT_EQ(error_of(200, "<html>"), "slurmrestd jobs: expected a JSON object");
   EXPECT_EQ(error_of(200, "{}"), "slurmrestd jobs: answer of slurmrestd: no list jobs");
   const std::string whole = answer("jobs", kJob43);
   EXPECT_EQ(error_of(200, whole.substr(0, whole.size() - 2)),
-            "slurmrestd jobs: answer of slurmrestd: it ends too early");
+            "slurmrestd jobs: the JSON document is incomplete");
   rest.answers.clear();
   EXPECT_EQ(rest.jobs().error().message,
             "slurmrestd supports none of the versions v0.0.43 of /slurmdb");
