@@ -15,6 +15,11 @@
 namespace ceems::exporter::energy {
 namespace {
 
+/// A snapshot that a scrape has just taken is used, too, if it is younger than this part of the
+/// interval. An older one would charge energy by the CPU time of an earlier one, and what a unit
+/// used that has come and gone in between would be charged by the energy of a part of its life.
+constexpr int kSharedPart = 20;
+
 /// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
   return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
@@ -74,7 +79,7 @@ void Sampler::start() {
 void Sampler::take_snapshots() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
-    auto snapshot = sources_[i]->energy_snapshot(options_.interval / 2);
+    auto snapshot = sources_[i]->energy_snapshot(options_.interval / kSharedPart);
     bool failing = source_failing_[i];
     if (snapshot) {
       snapshots_[i] = std::move(*snapshot);

@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <system_error>
@@ -330,7 +331,12 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
     const double unread =
         std::chrono::duration<double>(now_ - std::max(state.cpu_read, state.birth)).count();
     const double reserved = state.unit.stats.reserved_cpus;
-    const double cpus = reserved > 0 ? reserved : reader_.host_cpus();
+    double cpus = std::numeric_limits<double>::infinity();
+    if (reserved > 0) {
+      cpus = reserved;
+    } else if (reader_.host_cpus() > 0) {
+      cpus = reader_.host_cpus();
+    }
     parent.add_lost(
         {.ended = serial, .unread_seconds = std::max(kLeast, unread), .max_cpus = cpus});
   }

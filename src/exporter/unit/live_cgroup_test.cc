@@ -201,15 +201,20 @@ TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
 
 // --- units that live only moments ----------------------------------------------------------------
 
+struct Kind {
+  host::CgroupMode mode = host::CgroupMode::kUnified;
+  bool knows_cpus = true;  ///< the machine says how many CPUs it has
+};
+
 /// A directory of one hierarchy in which a test makes units, and a source that samples them once a
 /// second, as the energy counters do.
-class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
+class ShortUnits : public testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     root_ = "/sys/fs/cgroup";
     const bool legacy = host::detect_cgroup(root_).mode == host::CgroupMode::kLegacy;
     const auto v1 = host::find_v1_hierarchy(root_, "cpuacct", true);
-    if (GetParam() == host::CgroupMode::kLegacy) {
+    if (GetParam().mode == host::CgroupMode::kLegacy) {
       if (!legacy || !v1) {
         GTEST_SKIP() << "no cgroup v1 here";
       }
@@ -219,7 +224,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
       hierarchy_ = root_;
     }
     const host::CgroupMount mount = host::detect_cgroup(root_);
-    if (!mount.live || mount.mode != GetParam()) {
+    if (!mount.live || mount.mode != GetParam().mode) {
       GTEST_SKIP() << "no such cgroups here";
     }
     parent_ = hierarchy_ / ("ceems-short-test-" + std::to_string(::getpid()));
@@ -231,7 +236,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
     source_ =
         CgroupUnitSource::create(
             {.manager = "cgroup",
-             .paths = {.cgroup = root_},
+             .paths = {.sys = GetParam().knows_cpus ? "/sys" : "/nowhere", .cgroup = root_},
              .mount = mount,
              .stats = {.flavour = StatFlavour::kGeneric},
              .warn_of_stale = false},
@@ -263,7 +268,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
   /// CPU-seconds of all that ever ran below the parent, which is the truth for the sum of its
   /// units.
   [[nodiscard]] double seconds_below_parent() const {
-    if (GetParam() == host::CgroupMode::kLegacy) {
+    if (GetParam().mode == host::CgroupMode::kLegacy) {
       const auto text = host::read_file((parent_ / "cpuacct.usage").string());
       return text ? static_cast<double>(*host::parse_cgroup_value(*text)) / 1e9 : 0;
     }
@@ -360,7 +365,7 @@ TEST_P(ShortUnits, AHundredJobsOfThreeTenthsOfASecondAreSeenWithTheirCpuTime) {
   for (const auto& [uuid, seconds] : units) {
     complete += seconds >= 0.8 * kSeconds ? 1 : 0;
   }
-  EXPECT_GE(complete, GetParam() == host::CgroupMode::kUnified ? 95 : 80);
+  EXPECT_GE(complete, GetParam().mode == host::CgroupMode::kUnified ? 95 : 80);
 }
 
 TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
@@ -404,9 +409,14 @@ TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Live,
                          ShortUnits,
-                         testing::Values(host::CgroupMode::kLegacy, host::CgroupMode::kUnified),
+                         testing::Values(Kind{.mode = host::CgroupMode::kLegacy},
+                                         Kind{.mode = host::CgroupMode::kUnified},
+                                         Kind{.mode = host::CgroupMode::kLegacy,
+                                              .knows_cpus = false}),
                          [](const auto& kind) {
-                           return kind.param == host::CgroupMode::kLegacy ? "V1" : "V2";
+                           const bool legacy = kind.param.mode == host::CgroupMode::kLegacy;
+                           return std::string(legacy ? "V1" : "V2") +
+                                  (kind.param.knows_cpus ? "" : "OfUnknownCpus");
                          });
 
 }  // namespace
