@@ -204,7 +204,6 @@ class History {
     }
     if (random_.chance(0.97)) {
       use.memory_total_bytes = 64e9;
-      use.memory_used_bytes = random_.uniform(0, 64e9);
     }
     if (random_.chance(0.02)) {
       socket_count_ = random_.pick(1, 3);
