@@ -20,8 +20,6 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open absent files
-// A unit whose directory's counter stands still is read this often.
-constexpr auto kQuietEvery = std::chrono::seconds(30);
 // A unit that nobody saw alive must have used this much.
 constexpr double kDoubt = 1e-6;
 
@@ -439,12 +437,10 @@ void CgroupUnitSource::sample_stats(UnitState& state, DirectoryUse& parent) {
   const bool moved = parent.moved() || stats.cpu_seconds() != state.sampled_seconds;
   const bool read = live && moved && read_cpu(state);
   const bool changed = !live || (moved && !read) || stats.cpu_seconds() != state.stats_seconds;
-  Clock::SteadyTime::duration pause = kStatsEvery;
+  Clock::SteadyTime::duration pause = all_ ? kStatsEveryQuiet : kStatsEvery;
   if (stats.error || (all_ && changed)) {
     pause = {};
-  } else if (!all_ && !changed) {
-    pause = kQuietEvery;
-  } else if (!all_ && now_ - state.birth < kYoung) {
+  } else if (!all_ && changed && now_ - state.birth < kYoung) {
     pause = kStatsEveryYoung;
   }
   if (now_ - state.stats_read >= pause) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/mount.h"
 #include "host/read_file.h"
+#include "testing/fake_clock.h"
 
 namespace ceems::exporter {
 namespace {
@@ -91,7 +93,8 @@ class BusyProcess {
   pid_t pid_ = -1;
 };
 
-std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root) {
+std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root,
+                                            const Clock& clock = real_clock()) {
   const host::Paths paths{.cgroup = root};
   const host::CgroupMount mount = host::detect_cgroup(root);
   return CgroupUnitSource::create(
@@ -101,7 +104,7 @@ std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root) {
               .stats = {.flavour = StatFlavour::kGeneric},
               .owners = true},
              *pattern_matcher({R"(/(?P<id>ceems-units-test-[0-9]+\.scope)$)"}, mount.mode, {}),
-             real_clock())
+             clock)
       .value();
 }
 
@@ -164,6 +167,56 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.02 + 0.1 * cpu_seconds);
 }
 
+TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
+  const fs::path root = "/sys/fs/cgroup";
+  const auto cpuacct = host::find_v1_hierarchy(root, "cpuacct", true);
+  const auto memory = host::find_v1_hierarchy(root, "memory", true);
+  if (host::detect_cgroup(root).mode != host::CgroupMode::kLegacy || !cpuacct || !memory) {
+    GTEST_SKIP() << "no cgroup v1 here";
+  }
+  TestCgroup cgroup(root / *cpuacct);
+  TestCgroup limited(root / *memory);
+  if (!cgroup.made() || !limited.made()) {
+    GTEST_SKIP() << "cannot create cgroups in " << root;
+  }
+  const auto set_limit = [&limited](const std::string& bytes) {
+    std::ofstream file(limited.path() / "memory.limit_in_bytes");
+    file << bytes << std::flush;
+    return file.good();
+  };
+  constexpr double kMebibyte = 1 << 20;
+  ASSERT_TRUE(set_limit("64M"));
+  BusyProcess process(cgroup);
+  std::this_thread::sleep_for(milliseconds(60));
+  testing::FakeClock clock;
+  const auto source = source_of(root, clock);
+  const auto unit = [&source] { return *find(*source->snapshot(milliseconds(0)).value()); };
+  EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
+
+  ASSERT_TRUE(set_limit("32M"));
+  clock.advance(CgroupUnitSource::kYoung + std::chrono::seconds(1));
+  EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
+  clock.advance(std::chrono::seconds(5));
+  EXPECT_EQ(unit().stats.memory_total_bytes, 32 * kMebibyte);
+
+  for (int i = 0; i < 3; ++i) {
+    // A scrape after samples for the energy shows what has been used until now.
+    clock.advance(std::chrono::seconds(1));
+    ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
+    std::this_thread::sleep_for(milliseconds(60));
+    if (i == 2) {
+      process.end();
+    }
+    clock.advance(std::chrono::seconds(1));
+    ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
+    const auto text = host::read_file((cgroup.path() / "cpuacct.stat").string());
+    ASSERT_TRUE(text);
+    const auto ticks = host::parse_cpuacct_stat(*text);
+    ASSERT_TRUE(ticks);
+    EXPECT_GE(cpu_of(unit()), static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100);
+  }
+}
+
 TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
   fs::path root = "/sys/fs/cgroup";
   if (host::detect_cgroup(root).mode == host::CgroupMode::kLegacy) {
@@ -208,7 +261,7 @@ struct Kind {
 
 /// A directory of one hierarchy in which a test makes units, and a source that samples them once a
 /// second, as the energy counters do.
-class ShortUnits : public testing::TestWithParam<Kind> {
+class ShortUnits : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     root_ = "/sys/fs/cgroup";
@@ -409,10 +462,10 @@ TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Live,
                          ShortUnits,
-                         testing::Values(Kind{.mode = host::CgroupMode::kLegacy},
-                                         Kind{.mode = host::CgroupMode::kUnified},
-                                         Kind{.mode = host::CgroupMode::kLegacy,
-                                              .knows_cpus = false}),
+                         ::testing::Values(Kind{.mode = host::CgroupMode::kLegacy},
+                                           Kind{.mode = host::CgroupMode::kUnified},
+                                           Kind{.mode = host::CgroupMode::kLegacy,
+                                                .knows_cpus = false}),
                          [](const auto& kind) {
                            const bool legacy = kind.param.mode == host::CgroupMode::kLegacy;
                            return std::string(legacy ? "V1" : "V2") +
