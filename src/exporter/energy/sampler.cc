@@ -15,6 +15,11 @@
 namespace ceems::exporter::energy {
 namespace {
 
+/// A snapshot that a scrape has just taken is used, too, if it is younger than this part of the
+/// interval. An older one would charge energy by the CPU time of an earlier one, and what a unit
+/// used that has come and gone in between would be charged by the energy of a part of its life.
+constexpr int kSharedPart = 10;
+
 /// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
   return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
@@ -74,7 +79,7 @@ void Sampler::start() {
 void Sampler::take_snapshots() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
-    auto snapshot = sources_[i]->energy_snapshot(options_.interval / 2);
+    auto snapshot = sources_[i]->energy_snapshot(options_.interval / kSharedPart);
     bool failing = source_failing_[i];
     if (snapshot) {
       snapshots_[i] = std::move(*snapshot);
@@ -119,21 +124,25 @@ void Sampler::read_cpu_use(NodeUse& use, Clock::SteadyTime now) {
 NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
   NodeUse use;
   read_cpu_use(use, now);
+  read_memory(now);
+  use.memory_total_bytes = memory_total_bytes_;
+  return use;
+}
+
+void Sampler::read_memory(Clock::SteadyTime now) {
+  if (memory_read_ && now - *memory_read_ < kMemoryPause) {
+    return;
+  }
   const auto text = host::read_file(meminfo_path_.c_str(), buffer_);
   const auto parsed = text ? host::parse_meminfo(buffer_, meminfo_) : text;
   log_change("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
-  if (parsed) {
-    double available = 0;
-    for (const host::MeminfoLine& line : meminfo_) {
-      if (line.key == "MemTotal") {
-        use.memory_total_bytes = static_cast<double>(line.value);
-      } else if (line.key == "MemAvailable") {
-        available = static_cast<double>(line.value);
-      }
+  memory_read_ = parsed ? std::optional(now) : std::nullopt;
+  memory_total_bytes_ = 0;
+  for (const host::MeminfoLine& line : meminfo_) {
+    if (parsed && line.key == "MemTotal") {
+      memory_total_bytes_ = static_cast<double>(line.value);
     }
-    use.memory_used_bytes = std::max(0.0, use.memory_total_bytes - available);
   }
-  return use;
 }
 
 /// Returns how long after `context.now` the last counter of packages and memory was read, in

@@ -70,6 +70,8 @@ class Sampler {
  private:
   /// Least time between two readings of the topology, which is read again when CPUs appear.
   static constexpr auto kTopologyPause = std::chrono::seconds(60);
+  /// How often the size of the memory is read, which hardly ever changes.
+  static constexpr auto kMemoryPause = std::chrono::seconds(30);
   static constexpr auto kYoungPause = std::chrono::milliseconds(200);
 
   void run(const std::stop_token& stop);
@@ -79,6 +81,7 @@ class Sampler {
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
   void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
+  void read_memory(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   double read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
   const SamplerOptions options_;
@@ -94,6 +97,8 @@ class Sampler {
   Mutex tick_mutex_;  // held for a whole tick
   CpuUseMeter cpu_use_ CEEMS_GUARDED_BY(tick_mutex_);
   std::optional<Clock::SteadyTime> topology_read_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::optional<Clock::SteadyTime> memory_read_ CEEMS_GUARDED_BY(tick_mutex_);
+  double memory_total_bytes_ CEEMS_GUARDED_BY(tick_mutex_) = 0;
   std::optional<Clock::SteadyTime> last_tick_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> source_failing_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> meter_failing_ CEEMS_GUARDED_BY(tick_mutex_);

@@ -20,12 +20,14 @@ struct UnitState {
   std::string key;           ///< host and uuid; empty until both are known
 
   Clock::SteadyTime first_seen{};
-  Clock::SteadyTime birth{};       ///< creation of the cgroup, as far as known
-  Clock::SteadyTime last_alive{};  ///< last time a process was seen in it
-  Clock::SteadyTime cpu_read{};    ///< when the CPU times were read last
-  Clock::SteadyTime stats_read{};  ///< when all statistics were read last
-  Clock::SteadyTime life_read{};   ///< when it was last checked whether it has a process
-  double sampled_seconds = 0;      ///< CPU time at the last sample
+  Clock::SteadyTime birth{};        ///< creation of the cgroup, as far as known
+  Clock::SteadyTime last_alive{};   ///< last time a process was seen in it
+  Clock::SteadyTime cpu_read{};     ///< when the CPU times were read last
+  Clock::SteadyTime stats_read{};   ///< when all statistics were read last
+  Clock::SteadyTime life_read{};    ///< when it was last checked whether it has a process
+  Clock::SteadyTime limits_read{};  ///< when its CPUs and limits were read last
+  double sampled_seconds = 0;       ///< CPU time at the last sample
+  double stats_seconds = -1;        ///< CPU time when all statistics were read last
   bool alive = false;
   bool ever_alive = false;
   bool stale = false;         ///< has had no process since it was found, or for kIdle

@@ -26,10 +26,7 @@ class AccountTest : public ::testing::Test {
  protected:
   explicit AccountTest(const AccountOptions& options = {}) : account_(options) {
     snapshot_.manager = "slurm";
-    node_ = {.busy_cpus = 0.0,
-             .cpus_online = 64,
-             .memory_total_bytes = 256e9,
-             .memory_used_bytes = 64e9};
+    node_ = {.busy_cpus = 0.0, .cpus_online = 64, .memory_total_bytes = 256e9};
   }
 
   std::size_t add(const std::string& name, Domain domain, int rank = 0) {

@@ -53,6 +53,18 @@ struct StatOptions {
   CpuSource cpus = CpuSource::kCpuset;
 };
 
+/// What a reading of a unit's statistics can leave out because it is known.
+struct StatScope {
+  enum class Cpu {
+    kAll,
+    kDivision,  ///< how they divide into user and system time: read_cpu() was called just before
+    kKnown,     ///< nothing ran since the last reading
+  };
+  bool look_again = true;  ///< also read files that did not exist before
+  Cpu cpu = Cpu::kAll;     ///< the CPU times
+  bool limits = true;      ///< what somebody sets: CPUs, and limits of memory
+};
+
 /// The statistics files of one unit.
 struct UnitFiles {
   static constexpr std::size_t kCount = 22;
@@ -78,10 +90,9 @@ class StatReader {
   /// Call before the reads of a sample.
   void begin_sample(Clock::SteadyTime now);
 
-  /// Reads all statistics of the unit at `path`; with `look_again` also from files that did not
-  /// exist before. Errors leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the
-  /// file and its fault.
-  Result<> read(UnitFiles& files, const std::string& path, bool look_again, UnitStats& stats);
+  /// Reads the statistics of the unit at `path`. What `scope` leaves out stays as it is. Errors
+  /// leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the file and its fault.
+  Result<> read(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   /// Reads the CPU times only: with v1 in a real cgroup just UnitStats::cpu_total_seconds.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
   /// CPU-seconds of everything that ran in the cgroup at `path` or below it since it was created,
@@ -118,15 +129,22 @@ class StatReader {
                              const std::string& path,
                              bool again,
                              UnitStats& stats);
-  Result<> read_v1(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
-  Result<> read_v1_memory(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_cpu_times(UnitFiles& files,
+                          const std::string& path,
+                          StatScope scope,
+                          UnitStats& stats);
+  Result<> read_v1(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
+  Result<> read_v1_memory(UnitFiles& files,
+                          const std::string& path,
+                          StatScope scope,
+                          UnitStats& stats);
   Result<> read_v1_block_io(UnitFiles& files,
                             const std::string& path,
                             bool again,
                             UnitStats& stats);
   Result<bool> read_blkio_file(
       UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats);
-  Result<> read_v2(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v2(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   void read_cpus(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void read_cpuset(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void take_cpu_list(UnitFiles& files, const std::string& path, bool again, std::string_view list);
