@@ -191,8 +191,11 @@ void Sampler::take_sample(bool may_block) {
   }
   const double late = read_meters(context);
   device_samples_.clear();
+  device_uses_.clear();
+  bool devices_used = false;
   for (const auto& devices : devices_) {
     devices->read(context, managers_, device_samples_);
+    devices_used = devices->read_use(managers_, device_uses_) || devices_used;
   }
   const MutexLock account_lock(account_mutex_);
   account_.advance({.time = now,
@@ -201,6 +204,14 @@ void Sampler::take_sample(bool may_block) {
                     .managers = managers_,
                     .devices = device_samples_,
                     .timing = {.slip = cpu_use_.slip(), .late = late}});
+  use_meter_.advance({.time = now,
+                      .cpus_online = use.cpus_online,
+                      .managers = managers_,
+                      .sources = sources_,
+                      .has_devices = !devices_.empty(),
+                      .devices_read = devices_used,
+                      .devices = device_uses_},
+                     account_.units());
   updated_ = now;
   if (!std::exchange(sampled_, true)) {
     first_sample_.notify_all();
@@ -216,6 +227,15 @@ void Sampler::wait_first(std::chrono::steady_clock::time_point deadline) {
 void Sampler::with_account(const std::function<void(Account&, Clock::SteadyTime)>& use) {
   const MutexLock lock(account_mutex_);
   use(account_, updated_);
+}
+
+std::string Sampler::device_models() const {
+  std::string names;
+  for (const auto& devices : devices_) {
+    const std::string more = devices->models();
+    names += (names.empty() || more.empty() ? "" : ", ") + more;
+  }
+  return names;
 }
 
 void Sampler::run(const std::stop_token& stop) {

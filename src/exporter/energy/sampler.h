@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "exporter/energy/account/account.h"
 #include "exporter/energy/account/cpu_use.h"
+#include "exporter/energy/account/use_meter.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
 #include "exporter/energy/state/state_file.h"
@@ -62,6 +63,9 @@ class Sampler {
   /// Takes one sample. A scrape takes none while another tick is under way or when the last one is
   /// recent enough, and its meters return what they have instead of blocking.
   void tick(Caller caller) CEEMS_EXCLUDES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
+
+  /// Names of the models of the devices; see DeviceMeters::models().
+  [[nodiscard]] std::string device_models() const;
 
   /// Calls `use` with the account and the time of its last update, under the account's lock.
   void with_account(const std::function<void(Account&, Clock::SteadyTime)>& use)
@@ -112,6 +116,8 @@ class Sampler {
   std::vector<ManagerUnits> managers_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<std::optional<Reading>> readings_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<DeviceSample> device_samples_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<DeviceUse> device_uses_ CEEMS_GUARDED_BY(tick_mutex_);
+  UseMeter use_meter_ CEEMS_GUARDED_BY(tick_mutex_);
 
   Mutex account_mutex_;  // locked after tick_mutex_ where both are held
   Account account_ CEEMS_GUARDED_BY(account_mutex_);

@@ -105,6 +105,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void want_processes() override;
   [[nodiscard]] bool has_young() const override { return young_count_.load() > 0; }
   void refresh_young() override;
+  void probe(std::span<UnitProbe> probes) override;
+  void note_traffic(std::span<const UnitTraffic> traffic) override;
   void mark_exported(const UnitSnapshot& snapshot) override;
 
  private:
@@ -193,6 +195,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::uint64_t walks_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::uint64_t serial_ CEEMS_GUARDED_BY(mutex_) = 0;
   bool want_processes_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool traffic_counted_ CEEMS_GUARDED_BY(mutex_) = false;
   bool all_ CEEMS_GUARDED_BY(mutex_) = true;        // the current sample reads all statistics
   bool last_all_ CEEMS_GUARDED_BY(mutex_) = false;  // last_ has all statistics
   bool list_ CEEMS_GUARDED_BY(mutex_) = true;       // the next walk must list the tree

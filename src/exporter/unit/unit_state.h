@@ -37,6 +37,9 @@ struct UnitState {
   bool watched = false;  ///< PopulatedWatch waits for its cgroup.events
   bool final = false;    ///< its statistics were read after its last process had ended
 
+  double traffic_bytes = 0;         ///< of the last UnitTraffic
+  std::uint64_t traffic_notes = 0;  ///< how many of them there were
+
   std::string fault;     ///< message of the current read error; empty if there is none
   KeptFile alive_procs;  ///< v1: cgroup.procs of the descendant in which a process was found last
 };

@@ -44,6 +44,78 @@ TEST(TsdbUpdater, PutsAnswersIntoUnitsAndMakesNumbersOfNonsense) {
   EXPECT_FALSE(units[0].has_metric[1]);
 }
 
+/// A TSDB with the counters of a job whose node has so many GPUs, each busy for a quarter of the
+/// time.
+void add_job(FakeTsdb& tsdb, int gpus) {
+  std::map<std::string, std::string> labels{
+      {"uuid", "42"}, {"hostname", "n1"}, {"manager", "slurm"}, {"domain", "node"}};
+  const auto rising = [](double per_second) {
+    std::vector<tsdb::Sample> samples;
+    for (std::int64_t t = 0; t <= 1200; t += 15) {
+      samples.push_back({kNow + t * 1000, per_second * static_cast<double>(t)});
+    }
+    return samples;
+  };
+  tsdb.add("ceems_compute_unit_energy_joules_total", labels, rising(400));
+  tsdb.add("ceems_compute_unit_idle_energy_joules_total", labels, rising(100));
+  labels.erase("domain");
+  tsdb.add("ceems_compute_unit_memory_peak_bytes", labels, rising(1e6));
+  for (int i = 0; i < gpus; ++i) {
+    labels["gpuuuid"] = fmt::format("GPU-{}", i);
+    tsdb.add("ceems_compute_unit_gpu_busy_seconds_total", labels, rising(0.25));
+  }
+  tsdb.now_ms = kNow + 1'200'000;
+}
+
+model::Unit job_with_gpus(double gpus) {
+  model::Unit job = unit("42", -3'600'000);
+  job.total_time_seconds["alloc_gputime"] = gpus * 900;
+  return job;
+}
+
+TEST(TsdbUpdater, SetsPeakMemoryIdleGpuTimeAndIdleEnergy) {
+  FakeTsdb tsdb;
+  add_job(tsdb, 4);
+  TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
+  std::vector<model::Unit> units{job_with_gpus(4), unit("43")};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_NEAR(units[0].gpu_idle_share.value_or(-1), 0.75, 1e-9);
+  EXPECT_NEAR(units[0].idle_kwh.value_or(-1), 100 * 900 / 3.6e6, 1e-9);
+  EXPECT_GE(units[0].peak_memory_bytes.value_or(-1), 900e6);
+  EXPECT_EQ(units[1].gpu_idle_share, std::nullopt);
+  EXPECT_EQ(units[1].idle_kwh, std::nullopt);
+  EXPECT_EQ(units[1].peak_memory_bytes, std::nullopt);
+}
+
+TEST(TsdbUpdater, KnowsNoIdleGpuTimeWhereGpusAreMissing) {
+  FakeTsdb tsdb;
+  add_job(tsdb, 3);
+  TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
+  std::vector<model::Unit> units{job_with_gpus(4)};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_EQ(units[0].gpu_idle_share, std::nullopt) << "nobody watched the fourth one";
+  EXPECT_TRUE(units[0].idle_kwh);
+  units = {job_with_gpus(0)};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_EQ(units[0].gpu_idle_share, std::nullopt);
+}
+
+TEST(TsdbUpdater, CountsIdleEnergyOnceWhenAnotherPartIsFilledIn) {
+  FakeTsdb tsdb;
+  add_job(tsdb, 4);
+  TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
+  std::vector<model::Unit> units{job_with_gpus(4)};
+  ASSERT_TRUE(updater.update(
+      {.window = kQuarter, .parts = {"total_cpu_emissions_gms.global_total"}}, units, {}));
+  EXPECT_EQ(units[0].idle_kwh, std::nullopt);
+  units = {job_with_gpus(4)};
+  ASSERT_TRUE(
+      updater.update({.window = kQuarter,
+                      .parts = {"total_cpu_energy_usage_kwh.*", "total_time_seconds.used_cputime"}},
+                     units, {}));
+  EXPECT_TRUE(units[0].idle_kwh);
+}
+
 TEST(TsdbUpdater, AsksNothingWithoutUnitsOrInAWindowShorterThanTheRateInterval) {
   FakeTsdb tsdb;
   TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: up}}"), tsdb.client());

@@ -318,6 +318,8 @@ class History {
         const auto uuid = static_cast<std::size_t>(std::stoi(unit->uuid));
         units += unit->joules(domain);
         rises(last_units_.at(manager).at(uuid).at(d), unit->joules(domain), "unit");
+        rises(last_idle_.at(manager).at(uuid).at(d), unit->idle_joules(domain), "idle");
+        ASSERT_LE(unit->idle_joules(domain), unit->joules(domain));
         shown.at(manager).at(uuid) = true;
       }
       const double node = account_.node_joules(domain);
@@ -334,6 +336,7 @@ class History {
       for (std::size_t uuid = 0; uuid <= kMaxUuid; ++uuid) {
         if (!shown.at(manager).at(uuid)) {
           last_units_.at(manager).at(uuid) = {};
+          last_idle_.at(manager).at(uuid) = {};
         }
       }
     }
@@ -353,6 +356,7 @@ class History {
   std::chrono::nanoseconds suspended_{};
   Clock::SystemTime wall_now_{std::chrono::seconds(1'767'225'600)};
   std::array<std::array<ByDomain, kMaxUuid + 1>, 2> last_units_{};
+  std::array<std::array<ByDomain, kMaxUuid + 1>, 2> last_idle_{};
   ByDomain last_node_{};
   ByDomain last_system_{};
   ByDomain last_unallocated_{};

@@ -65,6 +65,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
       {Root::kActive, nullptr},
       {Root::kCpuacct, "cpuacct.usage"},
+      {Root::kActive, nullptr},
   }};
   static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
       {Root::kActive, "cgroup.events"},
@@ -89,6 +90,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kActive, nullptr},
       {Root::kActive, "cpuset.cpus"},
       {Root::kActive, nullptr},
+      {Root::kActive, "io.pressure"},
   }};
   if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
     static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};

@@ -67,7 +67,7 @@ struct StatScope {
 
 /// The statistics files of one unit.
 struct UnitFiles {
-  static constexpr std::size_t kCount = 22;
+  static constexpr std::size_t kCount = 23;
   std::array<KeptFile, kCount> files;
   std::uint32_t absent = 0;  ///< one bit per file that did not exist at the last attempt
   std::string cpu_list;      ///< text of the cpuset
@@ -95,6 +95,13 @@ class StatReader {
   Result<> read(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   /// Reads the CPU times only: with v1 in a real cgroup just UnitStats::cpu_total_seconds.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
+  /// Memory that is charged to the unit, file cache included, and the part that is no file cache.
+  std::optional<std::uint64_t> memory_charged(UnitFiles& files, const std::string& path);
+  std::optional<std::uint64_t> memory_held(UnitFiles& files, const std::string& path);
+  /// Bytes of block I/O of the unit. Nothing where the kernel does not count them.
+  std::optional<double> io_bytes(UnitFiles& files, const std::string& path);
+  /// Time in which at least one process waited for I/O, from io.pressure. Nothing with v1.
+  std::optional<double> io_stalled_seconds(UnitFiles& files, const std::string& path);
   /// CPU-seconds of everything that ran in the cgroup at `path` or below it since it was created,
   /// including cgroups that have been removed. Nothing if it is gone or does not count.
   std::optional<double> subtree_seconds(KeptFile& file, const std::string& path);

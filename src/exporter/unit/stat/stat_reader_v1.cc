@@ -30,6 +30,8 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   stats.memory_rss_bytes = memory->rss;
   stats.memory_cache_bytes = memory->cache;
   stats.memory_inactive_file_bytes = memory->inactive_file;
+  stats.memory_shmem_bytes = memory->shmem;
+  stats.memory_held_bytes = memory->held();
 
   // Content that is not a number is an error here. The first file that does not exist ends the
   // group.

@@ -26,6 +26,8 @@ Result<> StatReader::read_v2(UnitFiles& files,
     stats.memory_rss_bytes = memory->rss;
     stats.memory_cache_bytes = memory->cache;
     stats.memory_inactive_file_bytes = memory->inactive_file;
+    stats.memory_shmem_bytes = memory->shmem;
+    stats.memory_held_bytes = memory->held();
   }
   const FileText events_text = text_of(files, File::kMemoryEvents, path, again);
   if (auto fault = fault_of(events_text, path, "memory.events")) {

@@ -224,6 +224,43 @@ TEST(SlurmRest, MakesTheUnitThatSacctMakes) {
   EXPECT_EQ(unit->total_time_seconds, expected->total_time_seconds);
 }
 
+TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
+  const auto old = parse_rest_job(kJob38);
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ(old->job.details, SlurmDetails{.time_limit_seconds = 3600});
+
+  const auto job = parse_rest_job(R"({"job_id":77,"nodes":"n[1-2]","allocation_nodes":2,
+    "array":{"job_id":70,"task_id":{"set":true,"infinite":false,"number":4}},
+    "time":{"limit":{"set":true,"infinite":false,"number":90},"eligible":1767255000},
+    "required":{"CPUs":8,"memory_per_cpu":{"set":true,"infinite":false,"number":2000}},
+    "restart_cnt":3,"constraints":"a100&ib","submit_line":"sbatch -n8 job.sh","sluid":"s0123",
+    "steps":[{"statistics":{"energy":{"consumed":{"set":true,"infinite":false,"number":500}}}},
+      {"statistics":{"energy":{"consumed":{"set":false,"infinite":false,"number":0}}}},
+      {"statistics":{"energy":{"consumed":18446744073709551614}}},
+      {"statistics":{"energy":{"consumed":20}}}, 7]})");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->job.allocation.nodes, 2);
+  EXPECT_EQ(job->job.details, (SlurmDetails{.array_job = 70,
+                                            .array_task = 4,
+                                            .time_limit_seconds = 5400,
+                                            .requested_memory_bytes = 16000LL << 20U,
+                                            .requested_cpus = 8,
+                                            .restarts = 3,
+                                            .eligible_ms = 1767255000000,
+                                            .consumed_joules = 520,
+                                            .constraints = "a100&ib",
+                                            .submit_line = "sbatch -n8 job.sh",
+                                            .sluid = "s0123"}));
+
+  const auto none = parse_rest_job(R"({"job_id":77,"nodes":"n1",
+    "array":{"job_id":0,"task_id":{"set":false,"infinite":false,"number":0}},
+    "time":{"limit":{"set":false,"infinite":true,"number":0},"eligible":0},
+    "tres":{"requested":[{"type":"mem","name":"","id":2,"count":4000}]},
+    "required":{"CPUs":0,"memory_per_node":5},"steps":{}})");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(none->job.details, SlurmDetails{.requested_memory_bytes = 4000LL << 20U});
+}
+
 TEST(SlurmRest, AsksForLongWindowsInPartsAndTellsAJobOnce) {
   FakeRest rest;
   rest.options.version = "v0.0.43";
