@@ -60,8 +60,11 @@ export function viewsOf(identity: Identity): { view: View; text: string }[] {
   const role = roleOf(identity);
   const views: { view: View; text: string }[] = [];
   if (role === "admin" || role === "support") views.push({ view: "all", text: "everyone’s" });
+  // Who leads projects comes for these.
+  const led = identity.led?.length ? [{ view: "led" as const, text: "projects I lead" }] : [];
+  if (role === "project_lead") views.push(...led);
   views.push({ view: "own", text: "mine" });
-  if (identity.led?.length) views.push({ view: "led", text: "projects I lead" });
+  if (role !== "project_lead") views.push(...led);
   return views;
 }
 
