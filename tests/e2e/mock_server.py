@@ -5,7 +5,7 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
 import argparse
@@ -20,6 +20,8 @@ import sys
 import threading
 import time
 import urllib.parse
+
+import mock_lists
 
 ADMINS = {"operator"}
 SUPPORT = {"sue"}
@@ -48,6 +50,7 @@ class Mock:
         self.begin = self.commit = time.time()  # commit: when the units were last written; null: they always are
         self.many = 0  # so many units more
         self.unchanged = 0  # answers 304
+        self.lists = True  # false: as a server before units/list
 
     def jobs(self):
         more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
@@ -93,6 +96,10 @@ class Mock:
             unit["min_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 41}
             unit["max_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 78}
         return unit
+
+    def visible(self, path, query, user, led, now):
+        scope = query.get("scope", [""])[0]
+        return [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led") or (u["project"] in led and scope != "own")]
 
     def series(self, uuid, begin, end):
         for job in JOBS:
@@ -140,12 +147,25 @@ class Mock:
         if self.mode == "error":
             return bad(500, "internal", "the database is locked")
         now = time.time() if self.commit is None else self.commit
+        what = path.removesuffix("/admin")
+        if self.lists and what in ("units/list", "units/summary", "usage/series"):
+            units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
+            rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
+            try:
+                if what == "usage/series":
+                    return good(mock_lists.series(rows, query))
+                if what == "units/summary":
+                    return good(mock_lists.summary(rows, query))
+                if query.get("format") == ["csv"]:
+                    return 200, mock_lists.csv(rows, query)
+                data, more = mock_lists.page(rows, query)
+                return 200, {"status": "success", "data": data, **more}
+            except mock_lists.Refused as refused:
+                return bad(400, "bad_data", str(refused))
         if path in ("units", "units/admin"):
             if self.mode == "empty":
                 return good([])
-            scope = query.get("scope", [""])[0]
-            units = [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led")
-                     or (u["project"] in led and scope != "own")]
+            units = self.visible(path, query, user, led, now)
             if role == "support":
                 for unit in units:
                     if unit["username"] != user:
@@ -207,6 +227,8 @@ def handler(mock):
                 if mock.mode == "garbage" and not parts.path.endswith("whoami"):
                     return self.send(200, "text/html", b"<html>proxy: please log in</html>")
                 status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
+                if isinstance(value, str):
+                    return self.send(status, "text/csv; charset=utf-8", value.encode())
                 data = json.dumps(value).encode()
                 tag = 'W/"%s"' % hashlib.sha256(data).hexdigest()[:20]
                 if status == 200 and self.headers.get("If-None-Match") == tag:

@@ -24,6 +24,7 @@ function randomList(random: () => number): ListState {
   list.period = pick([
     { kind: "hours", hours: pick([1, 24, 168, 720, 99999]) } as const,
     { kind: "month", back: pick([0, 1]) } as const,
+    { kind: "all" } as const,
     { kind: "custom", from: 1 + Math.floor(random() * 1e9), to: 2e9 } as const,
   ]);
   list.view = pick([null, "own", "led", "mine", "all"] as const);

@@ -17,7 +17,8 @@ export interface Range {
 export type Period =
   | { kind: "hours"; hours: number } // the last hours
   | { kind: "month"; back: number } // a calendar month: 0 the current one, 1 the last one
-  | { kind: "custom"; from: number; to: number }; // seconds since 1970
+  | { kind: "custom"; from: number; to: number } // seconds since 1970
+  | { kind: "all" };
 
 export const kRanges = ["cpu", "mem", "gpu", "kwh", "unused", "wall"] as const; // percent, percent, percent, kWh, kWh, seconds
 export type RangeKey = (typeof kRanges)[number];
@@ -156,6 +157,7 @@ function readPeriod(query: URLSearchParams): Period | null {
   if (from !== null && to !== null && Number.isInteger(from) && Number.isInteger(to) && from < to) return { kind: "custom", from, to };
   const text = query.get("period") ?? "";
   if (text === "month") return { kind: "month", back: 0 };
+  if (text === "all") return { kind: "all" };
   if (text === "last-month") return { kind: "month", back: 1 };
   const match = /^([1-9]\d{0,4})h$/.exec(text);
   return match ? { kind: "hours", hours: Number(match[1]) } : null;
@@ -167,6 +169,8 @@ function writePeriod(period: Period, query: URLSearchParams): void {
     query.set("to", String(period.to));
   } else if (period.kind === "month") {
     query.set("period", period.back === 0 ? "month" : "last-month");
+  } else if (period.kind === "all") {
+    query.set("period", "all");
   } else if (period.hours !== 24) {
     query.set("period", `${period.hours}h`);
   }
@@ -180,6 +184,7 @@ export function windowOf(period: Period, now: number): { from: number; to: numbe
   const until = Math.ceil((now / 1000 + 60) / kQuarter) * kQuarter;
   if (period.kind === "hours") return { from: Math.floor((now / 1000 - period.hours * 3600) / kQuarter) * kQuarter, to: until };
   if (period.kind === "custom") return { from: period.from, to: period.to };
+  if (period.kind === "all") return { from: 1, to: until };
   const today = new Date(now);
   const start = (back: number) => new Date(today.getFullYear(), today.getMonth() - back, 1).getTime() / 1000;
   return { from: start(period.back), to: period.back === 0 ? until : start(period.back - 1) };

@@ -11,6 +11,7 @@ export const kPeriods: readonly { value: string; period: Period; text: string }[
   { value: "720", period: { kind: "hours", hours: 720 }, text: "in the last 30 days" },
   { value: "month", period: { kind: "month", back: 0 }, text: "this month" },
   { value: "last", period: { kind: "month", back: 1 }, text: "last month" },
+  { value: "all", period: { kind: "all" }, text: "at any time" },
 ];
 
 /** The choice that stands for a period. */
@@ -23,7 +24,7 @@ export function periodText(period: Period): string {
   const known = kPeriods.find((choice) => choice.value === periodValue(period));
   if (known) return known.text;
   if (period.kind === "hours") return `in the last ${format.count(period.hours, "hour")}`;
-  if (period.kind === "month") return "last month";
+  if (period.kind !== "custom") return "";
   return `from ${dayOf(period.from)} to ${dayOf(period.to - 1)}`;
 }
 

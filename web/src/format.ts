@@ -129,6 +129,11 @@ export function momentInFull(ms: number): string {
   return new Date(ms).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
 }
 
+/** 1,204 */
+export function whole(n: number): string {
+  return formatter({ maximumFractionDigits: 0 }).format(n);
+}
+
 /** "1 unit", "1,204 units". */
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${formatter({}).format(n)} ${n === 1 ? one : many}`;

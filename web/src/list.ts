@@ -1,8 +1,10 @@
 // Lists of units, a page at a time: from the server's own lists, or, where a server has none, from all units of the period.
 
 import { kRanges, windowOf, type ChoiceKey, type ListState, type RangeKey } from "./address";
-import { type Api, type Query, type Unit, type View } from "./api";
+import { ApiError, type Api, type Query, type Unit, type View } from "./api";
 import { csv } from "./csv";
+import { count } from "./format";
+import { ServerList } from "./serverlist";
 import { isRunning, matches, sorted, toRow, totals, type Row, type Totals } from "./units";
 
 export const kPageRows = 100;
@@ -12,7 +14,8 @@ export interface Page {
   next: string | null; // cursors
   previous: string | null;
   serverTime: number; // ms
-  warnings: string[];
+  warnings: string[]; // of the server
+  notes: string[]; // what the reader should know about the list
 }
 
 export interface Facet {
@@ -23,7 +26,6 @@ export interface Facet {
 export interface Summary {
   totals: Totals;
   facets: Partial<Record<ChoiceKey, Facet[]>>; // the most frequent values
-  cut: boolean; // there are more units than were counted
 }
 
 export interface ListSource {
@@ -32,6 +34,38 @@ export interface ListSource {
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary>;
   /** The whole list as CSV. */
   file(list: ListState, view: View): Promise<Blob>;
+}
+
+/** The lists of the server, or our own if it has none. */
+export class Lists implements ListSource {
+  private source: ListSource;
+
+  constructor(private readonly api: Api) {
+    this.source = new ServerList(api);
+  }
+
+  page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page> {
+    return this.either((source) => source.page(list, view, fresh, signal));
+  }
+
+  summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary> {
+    return this.either((source) => source.summary(list, view, signal));
+  }
+
+  file(list: ListState, view: View): Promise<Blob> {
+    return this.either((source) => source.file(list, view));
+  }
+
+  private async either<T>(ask: (source: ListSource) => Promise<T>): Promise<T> {
+    try {
+      return await ask(this.source);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      // Page and summary may both find out.
+      if (this.source instanceof ServerList) this.source = new LocalList(this.api);
+      return ask(this.source);
+    }
+  }
 }
 
 /** The filters apart from the period. */
@@ -72,7 +106,7 @@ function facet(rows: readonly Row[], of: (row: Row) => string): Facet[] {
   const counts = new Map<string, number>();
   for (const row of rows) if (of(row)) counts.set(of(row), (counts.get(of(row)) ?? 0) + 1);
   return [...counts]
-    .map(([value, count]) => ({ value, count }))
+    .map(([value, n]) => ({ value, count: n }))
     .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
     .slice(0, kFacetValues);
 }
@@ -91,6 +125,10 @@ export class LocalList implements ListSource {
   async page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page> {
     await this.load(list, view, fresh, signal);
     const rows = sorted(this.rows().filter((row) => wanted(row, list)), list.sort, list.descending);
+    const notes = ["This server is older than the page and has no sorted lists, so the browser sorts and filters them."];
+    if (this.cut) {
+      notes.push(`There are more units than it can sort: these are the newest ${count(kMostUnits, "unit")}, and the totals count only them. Narrow the period to see the others.`);
+    }
     const at = Math.min(Number(list.cursor) || 0, Math.max(0, rows.length - 1));
     return {
       rows: rows.slice(at, at + kPageRows),
@@ -98,6 +136,7 @@ export class LocalList implements ListSource {
       previous: at > 0 ? String(Math.max(0, at - kPageRows)) : null,
       serverTime: this.serverTime,
       warnings: this.warnings,
+      notes,
     };
   }
 
@@ -112,7 +151,6 @@ export class LocalList implements ListSource {
         cluster: facet(all, (row) => row.cluster),
         user: facet(all, (row) => row.owner),
       },
-      cut: this.cut,
     };
   }
 
