@@ -61,7 +61,8 @@ async function visit(t, path, options = {}) {
     await context.close();
     assert.deepEqual(faults, []);
   });
-  if (options.clock) await page.clock.install();
+  // Early in a quarter of an hour: lists are asked for in whole ones.
+  if (options.clock) await page.clock.install({ time: Math.floor(Date.now() / 900_000) * 900_000 + 10_000 });
   await page.goto(url + path);
   return page;
 }
@@ -90,7 +91,7 @@ const names = (page) => page.locator("tbody th a").allTextContents();
 const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
 
 test("asks for the user's name once and shows that user's units", async (t) => {
-  const page = await visit(t, "/");
+  const page = await visit(t, "/#/jobs");
   await page.getByRole("heading", { name: "Who are you?" }).waitFor();
   await accessible(page, "the question");
   await shot(page, "ask");
@@ -109,17 +110,17 @@ test("asks for the user's name once and shows that user's units", async (t) => {
 });
 
 test("takes the name from the address and removes it there", async (t) => {
-  const page = await visit(t, "/ui/?user=lin");
+  const page = await visit(t, "/ui/?user=lin#/jobs");
   await page.getByRole("link", { name: "mesh" }).waitFor();
   assert.deepEqual((await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"], "names are text, never markup");
-  assert.equal(await page.evaluate(() => location.href), `${url}/ui/`);
+  assert.equal(await page.evaluate(() => location.href), `${url}/ui/#/jobs`);
 });
 
 test("starts without a request that is answered with 401", async (t) => {
   const logins = { login: { header: null, local: true, oidc: null } };
   for (const [path, server, heading] of [
     ["/ui/", {}, "Who are you?"],
-    ["/ui/?user=lin", {}, "Compute units"],
+    ["/ui/?user=lin", {}, "Your units"],
     ["/ui/", logins, "Log in"],
     ["/ui/?user=lin", logins, "Log in"],
   ]) {
@@ -133,14 +134,14 @@ test("starts without a request that is answered with 401", async (t) => {
 test("trusts the proxy and does not ask", async (t) => {
   const page = await visit(t, "/", { server: { proxy_user: "ada" } });
   await page.getByText("Signed in as").waitFor();
-  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
   assert.equal(await page.getByRole("button", { name: "Change" }).count(), 0);
 });
 
 const kLogins = { header: null, local: true, oidc: "Example" };
 
 test("logs in with a password, by keyboard, and out again", async (t) => {
-  const page = await visit(t, "/", { server: { login: kLogins } });
+  const page = await visit(t, "/#/jobs", { server: { login: kLogins } });
   await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
   await accessible(page, "login");
   await shot(page, "login");
@@ -175,7 +176,7 @@ test("returns from the provider's login to the page before", async (t) => {
 });
 
 test("asks again when a session ends, and reports that only a proxy may send names", async (t) => {
-  const page = await visit(t, "/", { clock: true, server: { login: kLogins, proxy_user: "ada" } });
+  const page = await visit(t, "/#/jobs", { clock: true, server: { login: kLogins, proxy_user: "ada" } });
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   await control({ proxy_user: null });
   await page.clock.fastForward(31_000);
@@ -187,7 +188,7 @@ test("asks again when a session ends, and reports that only a proxy may send nam
 });
 
 test("leads and support choose whose units they see", async (t) => {
-  const lead = await visit(t, "/", { server: { proxy_user: "lea" } });
+  const lead = await visit(t, "/#/jobs", { server: { proxy_user: "lea" } });
   await lead.getByText("(project lead)").waitFor();
   assert.deepEqual(await lead.getByLabel("Whose").locator("option").allTextContents(), ["projects I lead", "mine"]);
   await lead.getByRole("link", { name: "mesh" }).waitFor();
@@ -196,7 +197,7 @@ test("leads and support choose whose units they see", async (t) => {
   await lead.getByLabel("Whose").selectOption({ label: "mine" });
   await lead.getByText("Nothing of lea runs").waitFor();
   assert.match(lead.url(), /#\/jobs\?view=own$/);
-  const support = await visit(t, "/", { server: { proxy_user: "sue" } });
+  const support = await visit(t, "/#/jobs", { server: { proxy_user: "sue" } });
   await support.getByText("(support)").waitFor();
   await support.getByRole("link", { name: "48213" }).click();
   await support.getByRole("heading", { level: 1, name: "48213" }).waitFor();
@@ -206,7 +207,7 @@ test("leads and support choose whose units they see", async (t) => {
 });
 
 test("sorts, filters and adds up the table by keyboard alone", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   assert.equal((await names(page)).length, 8);
   await accessible(page, "table of units");
@@ -290,7 +291,7 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
 });
 
 test("the address keeps the list: reload, Back and a link give it again", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await page.getByLabel("Filter").pressSequentially("fluids");
   await settled(page, ["ocean", "lattice-qcd", "waiting room", "sweep"]);
@@ -325,7 +326,7 @@ test("the address keeps the list: reload, Back and a link give it again", async 
 });
 
 test("filters by use, keeps views, and gives the list as CSV without formulas", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await page.locator("summary", { hasText: "Use and energy" }).click();
   await page.getByRole("group", { name: "CPU use, %" }).getByLabel("to").fill("20");
@@ -351,7 +352,7 @@ test("filters by use, keeps views, and gives the list as CSV without formulas", 
 });
 
 test("finds a unit of any age by its identifier", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await page.keyboard.press("Control+k");
   assert.equal(await focused(page), "find");
@@ -405,7 +406,7 @@ for (const lists of [true, false]) test(`shows pages of a hundred units, from a 
 });
 
 test("asks every half minute, gets nothing new while nothing changed, and keeps the focus", async (t) => {
-  const page = await visit(t, "/?user=operator", { clock: true, server: { commit: Math.floor(Date.now() / 1000) }, context: { viewport: { width: 1440, height: 900 } } });
+  const page = await visit(t, "/?user=operator#/jobs", { clock: true, server: { commit: Math.floor(Date.now() / 1000) }, context: { viewport: { width: 1440, height: 900 } } });
   await page.getByRole("link", { name: "ocean" }).focus();
   const asked = () => page.requests.filter((r) => r.includes("/units/list/admin?")).length;
   const unchanged = async () => (await (await fetch(`${url}/control`)).json()).unchanged;
@@ -445,7 +446,7 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
 });
 
 test("keeps what matters in sight at every width", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
   for (const [width, columns] of [[1600, 12], [1440, 12], [1280, 9], [1024, 5], [721, 5]]) {
     await page.setViewportSize({ width, height: 900 });
@@ -481,6 +482,67 @@ test("prints every column in light colours and without controls", async (t) => {
   await shot(page, "units-print");
 });
 
+test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
+  const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
+  await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
+  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  const tile = (name) => page.locator(".tiles div", { hasText: name }).locator("dd").first().innerText();
+  assert.equal(await tile("Units"), "37", "those that run or ended in these days, without the one that waits");
+  await page.getByRole("region", { name: "Running now" }).getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await accessible(page, "overview");
+  await shot(page, "overview-light");
+  await page.getByLabel("Bars by").selectOption("user");
+  await page.getByRole("list", { name: /Colours/ }).getByText("grace").waitFor();
+  assert.equal(new URL(page.url()).hash, "#/?period=168h&by=user");
+  await page.getByText("Energy by day and user as a table").press("Enter");
+  const region = page.getByRole("region", { name: "Energy by day and user, all bars" });
+  assert.equal(await region.locator("tbody tr").count(), 7);
+  await accessible(page, "overview with a table of bars");
+  await region.getByRole("link").last().click();
+  await page.getByRole("heading", { level: 1, name: "Compute units" }).waitFor();
+  assert.match(new URL(page.url()).hash, /^#\/jobs\?show=ended&from=\d+&to=\d+$/);
+  await page.goBack();
+  await page.getByLabel("View").selectOption("own");
+  await page.getByRole("heading", { level: 1, name: "Your units" }).waitFor();
+  await page.waitForFunction(() => [...document.querySelectorAll(".tiles div")].some((div) => div.textContent.startsWith("Units") && div.querySelector("dd").textContent === "1"));
+});
+
+test("the month of a project has its members, its days and a report to print", async (t) => {
+  const page = await visit(t, "/?user=lin#/projects", { server: { many: 30 } });
+  await page.getByRole("heading", { level: 1, name: /^Projects – / }).waitFor();
+  await accessible(page, "projects");
+  await page.getByRole("link", { name: "optics", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: /^Project optics – / }).waitFor();
+  assert.match(await focused(page), /^Project optics – /);
+  const table = page.getByRole("region", { name: "Users" });
+  await table.getByRole("row", { name: /^lin / }).waitFor();
+  assert.match(await table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Not used\s+Units/);
+  await accessible(page, "month of a project");
+  await shot(page, "project-light");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  assert.match(readFileSync(await download.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,not_used_kwh,units\r\nlin,/);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator("button:visible, nav:visible, .tools a:visible").count(), 0);
+  await shot(page, "project-print");
+  await page.emulateMedia({ media: null });
+  await page.getByRole("link", { name: /^← / }).click();
+  await page.waitForFunction(() => /\?month=\d{4}-\d\d$/.test(location.hash));
+  await page.goto(`${url}/#/project/hpc-a/optics?month=2001-01`);
+  await page.getByText("Nothing in January 2001.").waitFor();
+  await accessible(page, "an empty month");
+  await page.goto(`${url}/#/user/${encodeURIComponent("<b>x</b>")}`);
+  await page.getByRole("heading", { level: 1, name: /^<b>x<\/b> – / }).waitFor();
+});
+
+test("a server without sums by day opens with its units", async (t) => {
+  const page = await visit(t, "/?user=operator", { server: { lists: false } });
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/jobs");
+  await page.goto(`${url}/#/projects`);
+  await page.getByText("This server is older than the page and has no sums by month.").waitFor();
+  await accessible(page, "no sums by month");
+});
+
 test("what the browser loads stays small", () => {
   const folder = join(process.env.CEEMS_E2E_PAGE, "assets");
   const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;
@@ -492,7 +554,7 @@ test("what the browser loads stays small", () => {
 });
 
 test("reports errors, keeps its data and recovers", async (t) => {
-  const page = await visit(t, "/?user=operator", { clock: true, server: { mode: "error" } });
+  const page = await visit(t, "/?user=operator#/jobs", { clock: true, server: { mode: "error" } });
   await page.getByText("The units could not be loaded: the database is locked.").waitFor();
   await accessible(page, "error at the start");
   await control({ mode: "ok" });
@@ -514,7 +576,7 @@ test("reports errors, keeps its data and recovers", async (t) => {
 });
 
 test("a unit's page has its cost, charts and tables, and a way back", async (t) => {
-  const page = await visit(t, "/?user=operator");
+  const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "lattice-qcd" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
@@ -566,8 +628,8 @@ for (const [name, context] of [
   ["phone", { viewport: { width: 320, height: 640 } }],
   ["phone-dark", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
 ]) {
-  test(`both pages are accessible and fit: ${name}`, async (t) => {
-    const page = await visit(t, "/?user=operator", { context });
+  test(`all pages are accessible and fit: ${name}`, async (t) => {
+    const page = await visit(t, "/?user=operator#/jobs", { context });
     const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     await page.getByRole("link", { name: "ocean" }).waitFor();
     assert.ok(await fits(), "the table page does not scroll sideways");
@@ -590,5 +652,13 @@ for (const [name, context] of [
     assert.ok(await fits(), "the unit page does not scroll sideways");
     await accessible(page, "unit");
     await shot(page, `unit-${name}`);
+    for (const [address, heading] of [["overview", "The site"], ["project/hpc-a/optics", "Project optics on hpc-a"]]) {
+      await page.goto(`${url}/#/${address === "overview" ? "" : address}`);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await page.locator(".stack").waitFor();
+      assert.ok(await fits(), `${address} does not scroll sideways`);
+      await accessible(page, address);
+      await shot(page, `${address.split("/")[0]}-${name}`);
+    }
   });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { changed, defaultList, kChoices, kRanges, kSortKeys, read, unitAddress, windowOf, write, type ListState, type Route } from "./address";
+import { changed, defaultList, defaultOverview, kChoices, kGroupings, kRanges, kSortKeys, read, unitAddress, windowOf, write, type ListState, type Route } from "./address";
 
 // A fixed sequence, so that a failure can be repeated.
 function generator(seed: number): () => number {
@@ -49,10 +49,29 @@ test("what is written to the address is read again, whatever it is", () => {
   }
 });
 
+test("the other pages keep their state, too", () => {
+  const routes: Route[] = [
+    { page: "projects", month: null },
+    { page: "projects", month: { year: 2026, month: 1 } },
+    { page: "user", name: "a/b ?#&%", month: { year: 2026, month: 12 } },
+  ];
+  for (const name of kNasty.filter(Boolean)) routes.push({ page: "project", cluster: name, name, month: null }, { page: "project", cluster: "", name, month: { year: 9999, month: 9 } });
+  for (const view of [null, "own", "all"] as const) {
+    for (const period of [{ kind: "hours", hours: 24 }, { kind: "hours", hours: 168 }, { kind: "month", back: 0 }, { kind: "month", back: 1 }, { kind: "custom", from: 1, to: 2 }, { kind: "all" }] as const) {
+      for (const by of kGroupings) routes.push({ page: "overview", overview: { view, period, by } });
+    }
+  }
+  for (const route of routes) assert.deepEqual(read(new URL(`http://h/${write(route)}`).hash), route, write(route));
+  for (const month of ["2026-13", "2026-0", "x", "0000-01", "2026-1", ""]) assert.deepEqual(read(`#/projects?month=${month}`), { page: "projects", month: null });
+});
+
 test("defaults are left out", () => {
   assert.equal(write({ page: "jobs", list: defaultList() }), "#/jobs");
-  assert.deepEqual(read(""), { page: "jobs", list: defaultList() });
-  assert.deepEqual(read("#/"), { page: "jobs", list: defaultList() });
+  assert.deepEqual(read("#/jobs"), { page: "jobs", list: defaultList() });
+  assert.deepEqual(read("#/units"), { page: "jobs", list: defaultList() });
+  assert.deepEqual(read(""), { page: "overview", overview: defaultOverview() });
+  assert.deepEqual(read("#/"), { page: "overview", overview: defaultOverview() });
+  assert.equal(write({ page: "overview", overview: defaultOverview() }), "#/");
   assert.equal(write({ page: "jobs", list: { ...defaultList(), sort: "kwh" } }), "#/jobs?sort=kwh");
   assert.equal(write({ page: "jobs", list: { ...defaultList(), sort: "kwh", descending: false } }), "#/jobs?sort=kwh&order=asc");
   const list = { ...defaultList(), ranges: { ...defaultList().ranges, cpu: { least: null, most: 20 } } };

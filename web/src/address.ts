@@ -38,7 +38,25 @@ export interface ListState {
   at: number; // rows before the page
 }
 
+export interface OverviewState {
+  view: View | null;
+  period: Period;
+  by: Grouping;
+}
+export const kGroupings = ["component", "project", "user", "cluster"] as const;
+export type Grouping = (typeof kGroupings)[number];
+
+/** A calendar month; null: the current one. */
+export interface Month {
+  year: number;
+  month: number; // 1 to 12
+}
+
 export type Route =
+  | { page: "overview"; overview: OverviewState }
+  | { page: "projects"; month: Month | null }
+  | { page: "project"; cluster: string; name: string; month: Month | null } // an empty cluster: all
+  | { page: "user"; name: string; month: Month | null }
   | { page: "jobs"; list: ListState }
   | { page: "unit"; cluster: string; uuid: string; started: number | null }
   | { page: "unknown" };
@@ -78,10 +96,15 @@ export function read(hash: string): Route {
   const mark = text.indexOf("?");
   const parts = (mark < 0 ? text : text.slice(0, mark)).split("/").map(decode);
   const query = new URLSearchParams(mark < 0 ? "" : text.slice(mark + 1));
-  if (parts.length === 1 && (parts[0] === "" || parts[0] === "jobs" || parts[0] === "units")) return { page: "jobs", list: readList(query) };
+  if (parts.length === 1 && parts[0] === "") return { page: "overview", overview: readOverview(query) };
+  if (parts.length === 1 && (parts[0] === "jobs" || parts[0] === "units")) return { page: "jobs", list: readList(query) };
   if (parts[0] === "unit" && (parts.length === 3 || parts.length === 4) && parts[2]) {
     return { page: "unit", cluster: parts[1] ?? "", uuid: parts[2], started: positive(parts[3]) };
   }
+  const month = readMonth(query.get("month"));
+  if (parts[0] === "projects" && parts.length === 1) return { page: "projects", month };
+  if (parts[0] === "project" && parts.length === 3 && parts[2]) return { page: "project", cluster: parts[1] ?? "", name: parts[2], month };
+  if (parts[0] === "user" && parts.length === 2 && parts[1]) return { page: "user", name: parts[1], month };
   return { page: "unknown" };
 }
 
@@ -91,6 +114,14 @@ export function write(route: Route): string {
       const query = writeList(route.list).toString();
       return query ? `#/jobs?${query}` : "#/jobs";
     }
+    case "overview":
+      return writeOverview(route.overview);
+    case "projects":
+      return `#/projects${writeMonth(route.month)}`;
+    case "project":
+      return `#/project/${part(route.cluster)}/${part(route.name)}${writeMonth(route.month)}`;
+    case "user":
+      return `#/user/${part(route.name)}${writeMonth(route.month)}`;
     case "unit":
       return unitAddress(route.cluster, route.uuid, route.started);
     case "unknown":
@@ -99,7 +130,44 @@ export function write(route: Route): string {
 }
 
 export function unitAddress(cluster: string, uuid: string, started: number | null): string {
-  return `#/unit/${[cluster, uuid, ...(started ? [String(started)] : [])].map((part) => encodeURIComponent(wellFormed(part))).join("/")}`;
+  return `#/unit/${[cluster, uuid, ...(started ? [String(started)] : [])].map(part).join("/")}`;
+}
+
+export function defaultOverview(): OverviewState {
+  return { view: null, period: { kind: "month", back: 0 }, by: "component" };
+}
+
+function readOverview(query: URLSearchParams): OverviewState {
+  const overview = defaultOverview();
+  overview.view = oneOf(query.get("view"), kViews);
+  overview.period = readPeriod(query) ?? overview.period;
+  overview.by = oneOf(query.get("by"), kGroupings) ?? overview.by;
+  return overview;
+}
+
+function writeOverview({ view, period, by }: OverviewState): string {
+  const query = new URLSearchParams();
+  if (view !== null) query.set("view", view);
+  if (!(period.kind === "month" && period.back === 0)) writePeriod(period, query, true);
+  if (by !== "component") query.set("by", by);
+  return query.size ? `#/?${query}` : "#/";
+}
+
+function readMonth(text: string | null): Month | null {
+  const match = /^([1-9]\d{3})-(0[1-9]|1[0-2])$/.exec(text ?? "");
+  return match ? { year: Number(match[1]), month: Number(match[2]) } : null;
+}
+
+function writeMonth(month: Month | null): string {
+  return month === null ? "" : `?month=${monthText(month)}`;
+}
+
+export function monthText({ year, month }: Month): string {
+  return `${year}-${String(month).padStart(2, "0")}`;
+}
+
+function part(text: string): string {
+  return encodeURIComponent(wellFormed(text));
 }
 
 export function readList(query: URLSearchParams): ListState {
@@ -163,7 +231,7 @@ function readPeriod(query: URLSearchParams): Period | null {
   return match ? { kind: "hours", hours: Number(match[1]) } : null;
 }
 
-function writePeriod(period: Period, query: URLSearchParams): void {
+function writePeriod(period: Period, query: URLSearchParams, always = false): void {
   if (period.kind === "custom") {
     query.set("from", String(period.from));
     query.set("to", String(period.to));
@@ -171,7 +239,7 @@ function writePeriod(period: Period, query: URLSearchParams): void {
     query.set("period", period.back === 0 ? "month" : "last-month");
   } else if (period.kind === "all") {
     query.set("period", "all");
-  } else if (period.hours !== 24) {
+  } else if (always || period.hours !== 24) {
     query.set("period", `${period.hours}h`);
   }
 }

@@ -40,8 +40,13 @@ export interface UnitLink {
   clusters: string[]; // empty: all
 }
 
+/** What the site says of itself; older servers only have links. */
 export interface Site {
   unit_links: UnitLink[];
+  name?: string;
+  currency?: string;
+  help_url?: string;
+  pue?: number | null;
 }
 
 export interface Series {

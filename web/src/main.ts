@@ -4,6 +4,7 @@ import App from "./App.svelte";
 import "./app.css";
 import "./units.css";
 import "./unit.css";
+import "./usage.css";
 import "./print.css";
 
 const target = document.getElementById("app")!;
