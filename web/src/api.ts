@@ -1,5 +1,7 @@
 // The parts of the REST API of ceems_api_server that the page uses.
 
+import { t } from "./i18n";
+
 export type MetricMap = Record<string, number>;
 
 export interface Unit {
@@ -165,7 +167,7 @@ export class Api {
     try {
       response = await this.fetcher(this.address(path, query), { headers, credentials: "same-origin" });
     } catch {
-      throw new ApiError(0, "the server cannot be reached");
+      throw new ApiError(0, t("api.unreachable"));
     }
     if (!response.ok) throw new ApiError(response.status, sentence(response.status, undefined));
     return response.blob();
@@ -207,7 +209,7 @@ export class Api {
         throw error;
       }
       if (signal?.aborted) throw error;
-      throw new ApiError(0, timeout.signal.aborted ? `no answer within ${kTimeoutMs / 1000} s` : "the server cannot be reached");
+      throw new ApiError(0, timeout.signal.aborted ? t("api.timeout", { n: kTimeoutMs / 1000 }) : t("api.unreachable"));
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
@@ -228,8 +230,8 @@ export class Api {
     try {
       await this.post("login", { user, password, token });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, "user name or password is wrong");
-      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, "too many attempts; try again in a quarter of an hour");
+      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, t("api.password"));
+      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, t("api.attempts"));
       throw error;
     }
   }
@@ -271,10 +273,10 @@ export function readLogin(value: unknown): Login | null {
 }
 
 function sentence(status: number, error: string | undefined): string {
-  if (status === 401) return "the server does not know who asks";
-  if (status === 403) return error ?? "the server refuses";
-  if (status === 429) return "too many requests; the server asks for a pause";
+  if (status === 401) return t("api.401");
+  if (status === 403) return error ?? t("api.403");
+  if (status === 429) return t("api.429");
   if (error) return error;
-  if (status === 200) return "the answer is not from a CEEMS API server";
-  return `the server answered with status ${status}`;
+  if (status === 200) return t("api.400");
+  return t("api.status", { status: String(status) });
 }

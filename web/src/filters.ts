@@ -2,16 +2,17 @@
 
 import { changed, kChoices, kRanges, type ChoiceKey, type ListState, type Period, type Range, type RangeKey } from "./address";
 import * as format from "./format";
+import { t } from "./i18n";
 import { stateWords } from "./units";
 
-export const kPeriods: readonly { value: string; period: Period; text: string }[] = [
-  { value: "1", period: { kind: "hours", hours: 1 }, text: "in the last hour" },
-  { value: "24", period: { kind: "hours", hours: 24 }, text: "in the last 24 hours" },
-  { value: "168", period: { kind: "hours", hours: 168 }, text: "in the last 7 days" },
-  { value: "720", period: { kind: "hours", hours: 720 }, text: "in the last 30 days" },
-  { value: "month", period: { kind: "month", back: 0 }, text: "this month" },
-  { value: "last", period: { kind: "month", back: 1 }, text: "last month" },
-  { value: "all", period: { kind: "all" }, text: "at any time" },
+export const kPeriods: readonly { value: string; period: Period; text: () => string }[] = [
+  { value: "1", period: { kind: "hours", hours: 1 }, text: () => t("period.1") },
+  { value: "24", period: { kind: "hours", hours: 24 }, text: () => t("period.24") },
+  { value: "168", period: { kind: "hours", hours: 168 }, text: () => t("period.168") },
+  { value: "720", period: { kind: "hours", hours: 720 }, text: () => t("period.720") },
+  { value: "month", period: { kind: "month", back: 0 }, text: () => t("period.month") },
+  { value: "last", period: { kind: "month", back: 1 }, text: () => t("period.last") },
+  { value: "all", period: { kind: "all" }, text: () => t("period.all") },
 ];
 
 /** The choice that stands for a period. */
@@ -22,10 +23,10 @@ export function periodValue(period: Period): string {
 
 export function periodText(period: Period): string {
   const known = kPeriods.find((choice) => choice.value === periodValue(period));
-  if (known) return known.text;
-  if (period.kind === "hours") return `in the last ${format.count(period.hours, "hour")}`;
+  if (known) return known.text();
+  if (period.kind === "hours") return t("period.hours", { n: period.hours });
   if (period.kind !== "custom") return "";
-  return `from ${dayOf(period.from)} to ${dayOf(period.to - 1)}`;
+  return t("period.days", { first: dayOf(period.from), last: dayOf(period.to - 1) });
 }
 
 /** Days of the browser's zone, as a date field has them. */
@@ -46,21 +47,23 @@ export function customPeriod(first: string, last: string): Period | null {
   return from > 0 && from < to ? { kind: "custom", from, to } : null;
 }
 
-export const kChoiceNames: Record<ChoiceKey, string> = { state: "State", project: "Project", cluster: "Cluster", user: "User", partition: "Partition" };
-export const kRangeNames: Record<RangeKey, { name: string; unit: string; factor: number }> = {
-  cpu: { name: "CPU use", unit: "%", factor: 1 },
-  mem: { name: "Memory use", unit: "%", factor: 1 },
-  gpu: { name: "GPU use", unit: "%", factor: 1 },
-  kwh: { name: "Energy", unit: "kWh", factor: 1 },
-  unused: { name: "Energy not used", unit: "kWh", factor: 1 },
-  wall: { name: "Elapsed", unit: "h", factor: 3600 }, // the address has seconds
+export const choiceName = (key: ChoiceKey): string => t(`choice.${key}`);
+export const rangeName = (key: RangeKey): string => t(`range.${key}`);
+export const kRangeUnits: Record<RangeKey, { unit: string; factor: number }> = {
+  cpu: { unit: "%", factor: 1 },
+  mem: { unit: "%", factor: 1 },
+  gpu: { unit: "%", factor: 1 },
+  kwh: { unit: "kWh", factor: 1 },
+  unused: { unit: "kWh", factor: 1 },
+  wall: { unit: "h", factor: 3600 }, // the address has seconds
 };
 
 export function rangeText(key: RangeKey, { least, most }: Range): string {
-  const { name, unit, factor } = kRangeNames[key];
+  const { unit, factor } = kRangeUnits[key];
+  const name = rangeName(key);
   const part = (value: number) => `${format.number3(value / factor)} ${unit}`;
-  if (least !== null && most !== null) return `${name} ${part(least)} to ${part(most)}`;
-  return least !== null ? `${name} at least ${part(least)}` : `${name} at most ${part(most!)}`;
+  if (least !== null && most !== null) return t("range.between", { name, least: part(least), most: part(most) });
+  return least !== null ? t("range.least", { name, least: part(least) }) : t("range.most", { name, most: part(most!) });
 }
 
 export function choiceText(key: ChoiceKey, value: string): string {
@@ -77,7 +80,7 @@ export function chips(list: ListState): Chip[] {
   for (const key of kChoices) {
     for (const value of list.choices[key]) {
       const rest = list.choices[key].filter((other) => other !== value);
-      found.push({ text: `${kChoiceNames[key]}: ${choiceText(key, value)}`, without: changed(list, { choices: { ...list.choices, [key]: rest } }) });
+      found.push({ text: `${choiceName(key)}: ${choiceText(key, value)}`, without: changed(list, { choices: { ...list.choices, [key]: rest } }) });
     }
   }
   for (const key of kRanges) {
@@ -91,5 +94,5 @@ export function chips(list: ListState): Chip[] {
 /** The number in a field, in the unit of the address; null if it is empty or no number. */
 export function fieldNumber(key: RangeKey, text: string): number | null {
   const number = Number(text.trim().replace(",", "."));
-  return text.trim() !== "" && Number.isFinite(number) && number >= 0 ? number * kRangeNames[key].factor : null;
+  return text.trim() !== "" && Number.isFinite(number) && number >= 0 ? number * kRangeUnits[key].factor : null;
 }

@@ -3,7 +3,7 @@
 import { kRanges, windowOf, type ChoiceKey, type ListState, type RangeKey } from "./address";
 import { ApiError, type Api, type Query, type Unit, type View } from "./api";
 import { csv } from "./csv";
-import { count } from "./format";
+import { t } from "./i18n";
 import { ServerList } from "./serverlist";
 import { isRunning, matches, sorted, toRow, totals, type Row, type Totals } from "./units";
 
@@ -125,9 +125,9 @@ export class LocalList implements ListSource {
   async page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page> {
     await this.load(list, view, fresh, signal);
     const rows = sorted(this.rows().filter((row) => wanted(row, list)), list.sort, list.descending);
-    const notes = ["This server is older than the page and has no sorted lists, so the browser sorts and filters them."];
+    const notes = [t("list.older")];
     if (this.cut) {
-      notes.push(`There are more units than it can sort: these are the newest ${count(kMostUnits, "unit")}, and the totals count only them. Narrow the period to see the others.`);
+      notes.push(t("list.cut", { n: kMostUnits }));
     }
     const at = Math.min(Number(list.cursor) || 0, Math.max(0, rows.length - 1));
     return {

@@ -2,6 +2,7 @@
 
 import { kChoices, kRanges, windowOf, writeRange, type ChoiceKey, type ListState } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
+import { t } from "./i18n";
 import { kPageRows, type Facet, type ListSource, type Page, type Summary } from "./list";
 import { stateKind, stateText, type Row } from "./units";
 
@@ -153,10 +154,10 @@ export class ServerList implements ListSource {
     if (list.cursor) query.push(["cursor", list.cursor]);
     const answer = await this.api.get<ListAnswer>(pathOf("units/list", view), query, signal);
     const data = answer.data;
-    if (data === null || !Array.isArray(data.columns) || !Array.isArray(data.rows)) throw new ApiError(0, "the answer is no list of units");
+    if (data === null || !Array.isArray(data.columns) || !Array.isArray(data.rows)) throw new ApiError(0, t("list.noList"));
     const notes: string[] = [];
-    if (data.partial) notes.push("The server is still adding older units to this list.");
-    if (data.searched === "ids") notes.push("There are so many units that only identifiers were searched. Choose a period to search names, users and projects, too.");
+    if (data.partial) notes.push(t("list.partial"));
+    if (data.searched === "ids") notes.push(t("list.ids"));
     return {
       rows: data.rows.map((row) => readRow(data.columns, row, answer.serverTime)),
       next: answer.next,
@@ -170,7 +171,7 @@ export class ServerList implements ListSource {
   async summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary> {
     const query: Query = [...filterQuery(list, view, Date.now()), ["facets", kChoices.join(",")]];
     const answer = await this.api.get<SummaryAnswer>(pathOf("units/summary", view), query, signal);
-    if (answer.data === null) throw new ApiError(0, "the answer is no summary");
+    if (answer.data === null) throw new ApiError(0, t("list.noSummary"));
     return readSummary(answer.data);
   }
 

@@ -3,6 +3,7 @@
 import type { SortKey } from "./address";
 import type { MetricMap, Unit } from "./api";
 import { emissionsOf, type Source } from "./emissions";
+import { t } from "./i18n";
 
 export type StateKind = "running" | "done" | "failed" | "cancelled" | "waiting" | "ended";
 
@@ -19,7 +20,7 @@ export function stateKind(unit: Unit): StateKind {
 
 export function stateText(unit: Unit): string {
   const text = (unit.state ?? "").trim();
-  return text ? stateWords(text) : unit.ended_at_ts ? "Ended" : unit.started_at_ts ? "Running" : "Not started";
+  return text ? stateWords(text) : t(unit.ended_at_ts ? "state.ended" : unit.started_at_ts ? "state.running" : "state.waiting");
 }
 
 /** "OUT_OF_MEMORY" becomes "Out of memory"; user names in states stay unchanged. */

@@ -26,14 +26,14 @@ test("months follow each other over the year", () => {
 });
 
 test("a change is an arrow, a word and a number, and nothing where one is not known", () => {
-  assert.deepEqual(changeOf(112, 100), { arrow: "▲", text: "12 % more" });
-  assert.deepEqual(changeOf(80, 100), { arrow: "▼", text: "20 % less" });
-  assert.deepEqual(changeOf(100.4, 100), { arrow: "=", text: "as before" });
-  assert.deepEqual(changeOf(2500, 100), { arrow: "▲", text: "25 times as much" });
-  assert.deepEqual(changeOf(0, 100), { arrow: "▼", text: "100 % less" });
-  assert.equal(changeOf(5, 0), null);
-  assert.equal(changeOf(null, 5), null);
-  assert.equal(changeOf(5, null), null);
+  assert.deepEqual(changeOf(112, 100, "May"), { arrow: "▲", text: "12 % more than May" });
+  assert.deepEqual(changeOf(80, 100, "May"), { arrow: "▼", text: "20 % less than May" });
+  assert.deepEqual(changeOf(100.4, 100, "May"), { arrow: "=", text: "as before" });
+  assert.deepEqual(changeOf(2500, 100, "May"), { arrow: "▲", text: "25 times as much as May" });
+  assert.deepEqual(changeOf(0, 100, "May"), { arrow: "▼", text: "100 % less than May" });
+  assert.equal(changeOf(5, 0, "May"), null);
+  assert.equal(changeOf(null, 5, "May"), null);
+  assert.equal(changeOf(5, null, "May"), null);
 });
 
 test("what was not measured is not added as zero", () => {

@@ -3,6 +3,7 @@
 import type { Month, Period } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import * as format from "./format";
+import { t } from "./i18n";
 
 export const kFields = ["kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "units"] as const;
 export type Field = (typeof kFields)[number];
@@ -40,7 +41,7 @@ export async function usage(api: Api, view: View, question: Question, signal: Ab
   ];
   const answer = await api.get<Usage>(pathOf("usage/series", view), query, signal);
   const data = answer.data;
-  if (data === null || !Array.isArray(data.groups) || !Array.isArray(data.times)) throw new ApiError(0, "the answer has no sums");
+  if (data === null || !Array.isArray(data.groups) || !Array.isArray(data.times)) throw new ApiError(0, t("usage.none"));
   return { data, serverTime: answer.serverTime };
 }
 
@@ -87,7 +88,7 @@ export function daysOfMonth({ year, month }: Month): Days {
 }
 
 export function monthName({ year, month }: Month): string {
-  return new Date(year, month - 1, 1).toLocaleDateString("en-GB", { month: "long", year: "numeric" });
+  return new Date(year, month - 1, 1).toLocaleDateString(format.locale(), { month: "long", year: "numeric" });
 }
 
 /** The period of units that ended on a day, from a time within it. */
@@ -102,25 +103,17 @@ export interface Change {
   text: string;
 }
 
-/** How much more or less than before; null if one of them is not known, or there was nothing before. */
-export function changeOf(now: number | null, before: number | null): Change | null {
+/** How much more or less than before; null if one of them is not known, or there was nothing before. `when`: the time before, in words. */
+export function changeOf(now: number | null, before: number | null, when: string): Change | null {
   if (now === null || before === null || before <= 0) return null;
   const percent = (100 * (now - before)) / before;
-  if (Math.abs(percent) < 0.5) return { arrow: "=", text: "as before" };
-  const size = Math.abs(percent) >= 1000 ? `${format.number3(now / before)} times` : format.percent(Math.abs(percent));
-  if (Math.abs(percent) >= 1000) return { arrow: "▲", text: `${size} as much` };
-  return percent > 0 ? { arrow: "▲", text: `${size} more` } : { arrow: "▼", text: `${size} less` };
+  if (Math.abs(percent) < 0.5) return { arrow: "=", text: t("change.same") };
+  if (percent >= 1000) return { arrow: "▲", text: t("change.times", { size: format.number3(now / before), before: when }) };
+  const size = format.percent(Math.abs(percent));
+  return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t("change.less", { size, before: when }) };
 }
 
-export const kFieldNames: Record<Field, string> = {
-  kwh: "Energy",
-  grams: "Emissions",
-  cost: "Cost",
-  core_hours: "Core-hours",
-  gpu_hours: "GPU-hours",
-  idle_kwh: "Not used",
-  units: "Units",
-};
+export const fieldName = (field: Field): string => t(`field.${field}`);
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {
   if (value === null) return format.kNone;
@@ -131,7 +124,7 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
     case "grams":
       return `${format.emissions(value)} CO₂e`;
     case "cost":
-      return `${currency} ${value.toLocaleString("en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`.trim();
+      return `${currency} ${value.toLocaleString(format.locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`.trim();
     case "units":
       return format.whole(value);
     default:
@@ -140,8 +133,8 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
 }
 
 export function groupText(name: string, by: Question["by"]): string {
-  if (name === "(others)") return "others";
-  if (name === "(all)") return "all";
-  if (by === "component") return name === "cpu" ? "CPU and memory" : name === "gpu" ? "GPU" : name;
+  if (name === "(others)") return t("group.others");
+  if (name === "(all)") return t("group.all");
+  if (by === "component") return name === "cpu" ? t("group.cpu") : name === "gpu" ? t("group.gpu") : name;
   return name;
 }

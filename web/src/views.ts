@@ -16,10 +16,10 @@ function of(change: Partial<ListState>): string {
 }
 
 const kWeek = { kind: "hours", hours: 168 } as const;
-export const kBuiltIn: readonly SavedView[] = [
-  { name: "Running", address: of({ show: "running", sort: "started" }) },
-  { name: "Failed this week", address: of({ period: kWeek, sort: "state", descending: false, show: "ended" }) },
-  { name: "Least used this week", address: of({ period: kWeek, sort: "cpu", descending: false }) },
+export const kBuiltIn: readonly { name: "running" | "failed" | "least"; address: string }[] = [
+  { name: "running", address: of({ show: "running", sort: "started" }) },
+  { name: "failed", address: of({ period: kWeek, sort: "state", descending: false, show: "ended" }) },
+  { name: "least", address: of({ period: kWeek, sort: "cpu", descending: false }) },
 ];
 
 type Store = Pick<Storage, "getItem" | "setItem">;
