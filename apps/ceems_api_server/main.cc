@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "api/config.h"
+#include "api/fleet.h"
 #include "api/login/sign_in.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
@@ -139,6 +140,12 @@ int serve_database(api::Config config,
   if (!tsdbs) {
     return os::give_up(tsdbs.error());
   }
+  std::vector<api::SiteCluster> site_clusters;
+  for (const auto& cluster : config.clusters) {
+    site_clusters.push_back({.id = cluster.cluster.id,
+                             .manager = cluster.cluster.manager,
+                             .series = tsdbs->contains(cluster.cluster.id)});
+  }
   api::TsdbSeriesSource series(std::move(*tsdbs));
   auto updates = update_options(config, line);
   if (!updates) {
@@ -171,6 +178,10 @@ int serve_database(api::Config config,
     audit = std::move(*opened);
   }
   api_options.site = config.site;
+  api_options.site.time_zone = config.data.time_zone;
+  api_options.site.clusters = std::move(site_clusters);
+  api::Fleet fleet(series.tsdbs(), clock);
+  api_options.fleet = &fleet;
   api_options.audit = audit.get();
   auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), &series,
                                      registry, clock);

@@ -38,6 +38,7 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
+  Fleet* fleet = nullptr;         ///< outlives the server; null: no cluster has a TSDB
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 

@@ -107,6 +107,12 @@ std::string cursor_text(std::string_view listing, const std::vector<std::string>
   return crypto::base64url_encode(kVersion + checksum(listing, parts) + parts);
 }
 
+std::optional<std::vector<std::string>> cursor_key(std::string_view text,
+                                                   std::string_view listing,
+                                                   std::size_t key_size) {
+  return parse_cursor(text, listing, key_size);
+}
+
 Result<std::optional<Page>> parse_page(const Params& params,
                                        std::string_view listing,
                                        std::size_t key_size) {

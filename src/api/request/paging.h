@@ -32,6 +32,11 @@ Result<std::optional<Page>> parse_page(const Params& params,
                                        std::string_view listing,
                                        std::size_t key_size);
 
+/// The key of a cursor of this listing; nothing if it is none.
+std::optional<std::vector<std::string>> cursor_key(std::string_view text,
+                                                   std::string_view listing,
+                                                   std::size_t key_size);
+
 /// What the answer needs besides its rows.
 struct PageRequest {
   std::string_view listing;  ///< the route

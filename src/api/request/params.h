@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -39,6 +40,29 @@ enum class Param : std::uint8_t {
   kPartition,
   kQos,
   kQueue,
+  // Of lists and sums over units. Their values are read by Params::text() and list().
+  kWords,
+  kState,
+  kPartitionName,
+  kAdvice,
+  kCpu,
+  kMem,
+  kGpu,
+  kGpuMem,
+  kKwh,
+  kUnused,
+  kGrams,
+  kWall,
+  kColumns,
+  kFormat,
+  kFacets,
+  kHeat,
+  kBins,
+  kStep,
+  kBy,
+  kTop,
+  kPrevious,
+  kHost,
 };
 
 class ParamSet {
@@ -51,7 +75,7 @@ class ParamSet {
   }
   static constexpr ParamSet all() {
     ParamSet set;
-    set.bits_ = ~0U;
+    set.bits_ = ~std::uint64_t{0};
     return set;
   }
   [[nodiscard]] constexpr ParamSet with(Param param) const {
@@ -62,8 +86,10 @@ class ParamSet {
   [[nodiscard]] constexpr bool contains(Param param) const { return (bits_ & bit(param)) != 0; }
 
  private:
-  static constexpr std::uint32_t bit(Param param) { return 1U << static_cast<unsigned>(param); }
-  std::uint32_t bits_ = 0;
+  static constexpr std::uint64_t bit(Param param) {
+    return std::uint64_t{1} << static_cast<unsigned>(param);
+  }
+  std::uint64_t bits_ = 0;
 };
 
 enum class ParamType : std::uint8_t {
@@ -107,7 +133,17 @@ struct Params {
   bool experimental = false;
   bool terminated = false;
   bool anonymous = false;
+  std::vector<std::pair<Param, std::string>> others = {};  ///< of lists and sums over units
+
+  /// The first of them that is not empty; empty if there is none.
+  [[nodiscard]] std::string_view text(Param param) const;
+  /// All of them, each with several values separated by commas; without duplicates and blanks.
+  [[nodiscard]] std::vector<std::string> list(Param param) const;
+  [[nodiscard]] bool has(Param param) const;
 };
+
+/// The values, each of which may be several that are separated by commas.
+std::vector<std::string> split_lists(const std::vector<std::string>& values);
 
 /// Reads the parameters in `accepted`, by default all, from a raw query string. Never fails;
 /// unknown keys are ignored.
