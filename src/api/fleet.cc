@@ -51,11 +51,11 @@ constexpr std::array<Question, 11> kQuestions{{
     // When it was seen; this query finds the nodes.
     {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::llround(value) * kSecond);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecond);
      }},
     {"max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::llround(value) * kSecond);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecond);
      }},
     {"sum by (hostname) (ceems_cpu_count{{{0}}})",
      [](Node& node, double value) { node.cpus = value; }},
@@ -81,7 +81,7 @@ constexpr std::array<Question, 11> kQuestions{{
      [](Node& node, double value) { node.idle_kwh = value / kJoulesOfKwh; }},
     {"max by (hostname) (max_over_time(timestamp(sum by (hostname) (ceems_compute_units{{{0}}})"
      " > 0)[2d:10m]))",
-     [](Node& node, double value) { node.idle_since_ms = std::llround(value) * kSecond; }},
+     [](Node& node, double value) { node.idle_since_ms = std::lround(value) * kSecond; }},
 }};
 
 void set_state(Node& node, std::int64_t now) {

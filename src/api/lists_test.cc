@@ -197,13 +197,13 @@ TEST_F(Lists, OfUsageAreByDayAndMonth) {
   const std::string period = "from=1766966400&to=1767225599";  // 29 to 31 December
   EXPECT_EQ(json::serialize(
                 data("usage/series/admin?cluster_id=c&field=kwh,units,idle_kwh&" + period)),
-            R"({"step":"day","groups":["(all)"],)"
+            R"x({"step":"day","groups":["(all)"],)x"
             R"("times":[1766966400000,1767052800000,1767139200000],)"
             R"("values":{"kwh":[[0,0,10]],"units":[[0,0,4]],"idle_kwh":[[null,null,1]]},)"
             R"("totals":{"kwh":[10],"units":[4],"idle_kwh":[1]}})");
   EXPECT_EQ(json::serialize(data("usage/series/admin?by=cluster&top=1&field=kwh,cost&step=month&" +
                                  period + "&previous")),
-            R"({"step":"month","groups":["c","(others)"],"times":[1764547200000],)"
+            R"x({"step":"month","groups":["c","(others)"],"times":[1764547200000],)x"
             R"("values":{"kwh":[[10],[0]],"cost":[[null],[null]]},)"
             R"("totals":{"kwh":[10,0],"cost":[null,null]},)"
             R"("previous":{"times":[1761955200000],"values":{"kwh":[[0],[0]],)"
