@@ -642,6 +642,38 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
   assert.equal(await focused(page), "Compute units");
 });
 
+test("charts zoom together by drag, buttons and keys, and the address keeps it", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48213");
+  await page.locator("canvas").nth(2).waitFor();
+  const span = () => /\?t=(\d+)\.\.(\d+)$/.exec(page.url())?.slice(1).map(Number) ?? null;
+  const box = await page.locator(".plot .u-over").first().boundingBox();
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction(() => location.hash.includes("?t="));
+  const [from, to] = span();
+  assert.ok(Math.abs(to - from - 4210_000 / 2) < 60_000, `half of 70 minutes: ${to - from}`);
+  await page.getByText(/^from \d\d:\d\d:\d\d to \d\d:\d\d:\d\d$/).waitFor();
+  await page.waitForFunction(() => performance.getEntriesByType("resource").some((entry) => /units\/series\?.*from=\d+/.test(entry.name)));
+  await accessible(page, "zoomed");
+  await page.reload();
+  await page.getByText(/^from \d\d:\d\d:\d\d to /).waitFor();
+  await page.getByRole("button", { name: "All of it" }).click();
+  await page.waitForFunction(() => !location.hash.includes("?t="));
+  await page.getByRole("group", { name: "CPU" }).focus();
+  await page.keyboard.press("End");
+  await page.locator(".chart [aria-live]").first().getByText(/: 1\d(\.\d+)? cores$/).waitFor({ state: "attached" });
+  const last = await page.locator(".readout").first().innerText();
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction((text) => document.querySelector(".readout").innerText !== text, last);
+  await page.keyboard.press("+");
+  await page.waitForFunction(() => location.hash.includes("?t="));
+  await page.keyboard.press("-");
+  await page.waitForFunction(() => !location.hash.includes("?t="));
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "CPU");
+});
+
 test("reports a unit without measurements and one that does not exist", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { clock: true, server: { mode: "no-series" } });
   await page.getByText("No readings of power for this unit").waitFor();

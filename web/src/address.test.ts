@@ -90,11 +90,14 @@ test("what an address should not hold is ignored", () => {
 
 test("addresses of units survive any identifier", () => {
   const address = unitAddress("a/b", "50%/é#?", 123);
-  assert.deepEqual(read(address), { page: "unit", cluster: "a/b", uuid: "50%/é#?", started: 123 });
-  assert.deepEqual(read(unitAddress("lsf", "6[1]", 5)), { page: "unit", cluster: "lsf", uuid: "6[1]", started: 5 });
-  assert.deepEqual(read(unitAddress("pbs", "12[3].srv|*", null)), { page: "unit", cluster: "pbs", uuid: "12[3].srv|*", started: null });
-  assert.deepEqual(read("#/unit/c/u"), { page: "unit", cluster: "c", uuid: "u", started: null });
-  assert.deepEqual(read("#/unit/c/%E0%A4%A"), { page: "unit", cluster: "c", uuid: "%E0%A4%A", started: null });
+  assert.deepEqual(read(address), { page: "unit", cluster: "a/b", uuid: "50%/é#?", started: 123, span: null });
+  assert.deepEqual(read(unitAddress("lsf", "6[1]", 5)), { page: "unit", cluster: "lsf", uuid: "6[1]", started: 5, span: null });
+  assert.deepEqual(read(unitAddress("pbs", "12[3].srv|*", null)), { page: "unit", cluster: "pbs", uuid: "12[3].srv|*", started: null, span: null });
+  assert.deepEqual(read("#/unit/c/u"), { page: "unit", cluster: "c", uuid: "u", started: null, span: null });
+  assert.deepEqual(read("#/unit/c/%E0%A4%A"), { page: "unit", cluster: "c", uuid: "%E0%A4%A", started: null, span: null });
+  const zoomed: Route = { page: "unit", cluster: "c", uuid: "u?t=1..2", started: 5, span: { from: 1767139200000, to: 1767139260000 } };
+  assert.deepEqual(read(write(zoomed)), zoomed);
+  for (const span of ["5..1", "x..y", "1..", "..", "1"]) assert.deepEqual(read(`#/unit/c/u?t=${span}`), { page: "unit", cluster: "c", uuid: "u", started: null, span: null });
   assert.deepEqual(read("#/nothing"), { page: "unknown" });
   assert.equal(unitAddress("c", "\ud800x", null), "#/unit/c/%EF%BF%BDx");
 });

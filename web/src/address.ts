@@ -2,6 +2,7 @@
 // What is a default is left out. read() accepts anything and ignores what it does not understand; read(write(x)) equals x.
 
 import type { View } from "./api";
+import type { Span } from "./zoom";
 
 export type Show = "all" | "running" | "ended";
 
@@ -58,7 +59,7 @@ export type Route =
   | { page: "project"; cluster: string; name: string; month: Month | null } // an empty cluster: all
   | { page: "user"; name: string; month: Month | null }
   | { page: "jobs"; list: ListState }
-  | { page: "unit"; cluster: string; uuid: string; started: number | null }
+  | { page: "unit"; cluster: string; uuid: string; started: number | null; span: Span | null } // span: what the charts show
   | { page: "unknown" };
 
 const kViews: readonly View[] = ["own", "led", "mine", "all"];
@@ -99,7 +100,7 @@ export function read(hash: string): Route {
   if (parts.length === 1 && parts[0] === "") return { page: "overview", overview: readOverview(query) };
   if (parts.length === 1 && (parts[0] === "jobs" || parts[0] === "units")) return { page: "jobs", list: readList(query) };
   if (parts[0] === "unit" && (parts.length === 3 || parts.length === 4) && parts[2]) {
-    return { page: "unit", cluster: parts[1] ?? "", uuid: parts[2], started: positive(parts[3]) };
+    return { page: "unit", cluster: parts[1] ?? "", uuid: parts[2], started: positive(parts[3]), span: readSpan(query.get("t")) };
   }
   const month = readMonth(query.get("month"));
   if (parts[0] === "projects" && parts.length === 1) return { page: "projects", month };
@@ -123,7 +124,7 @@ export function write(route: Route): string {
     case "user":
       return `#/user/${part(route.name)}${writeMonth(route.month)}`;
     case "unit":
-      return unitAddress(route.cluster, route.uuid, route.started);
+      return unitAddress(route.cluster, route.uuid, route.started) + (route.span === null ? "" : `?t=${route.span.from}..${route.span.to}`);
     case "unknown":
       return "#/unknown";
   }
@@ -217,6 +218,12 @@ function readRange(text: string | null): Range {
   const match = /^(\d+(?:\.\d+)?(?:e[+-]?\d+)?)?\.\.(\d+(?:\.\d+)?(?:e[+-]?\d+)?)?$/.exec(text ?? "");
   const number = (part: string | undefined) => (part !== undefined && Number.isFinite(Number(part)) ? Number(part) : null);
   return { least: number(match?.[1]), most: number(match?.[2]) };
+}
+
+function readSpan(text: string | null): Span | null {
+  const match = /^(\d{1,16})\.\.(\d{1,16})$/.exec(text ?? "");
+  const span = match && { from: Number(match[1]), to: Number(match[2]) };
+  return span && span.from < span.to ? span : null;
 }
 
 function readPeriod(query: URLSearchParams): Period | null {
