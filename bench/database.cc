@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/time/time_zone.h"
 #include "store/factory/open_database.h"
+#include "store/facts.h"
 
 namespace {
 
@@ -343,6 +344,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   lists(database->reader(), users);
+  fact_lists(database->reader(), users);
   usage(database->reader());
   stats(database->reader());
   if (only.empty()) {

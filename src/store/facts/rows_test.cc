@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/facts/advice.h"
+
 namespace ceems::store {
 namespace {
 
@@ -130,6 +132,12 @@ TEST_F(Facts, CountGpuTimeOfTheWindow) {
   }
   unit_.idle_kwh = std::numeric_limits<double>::infinity();
   EXPECT_EQ(number(kIdle), -1);
+}
+
+TEST(Advice, HasABitForEachRule) {
+  EXPECT_EQ(advice_bits(std::array<std::string, 3>{"gpu-unused", "mem-excess", "site-rule"}),
+            1 | (1 << 10));
+  EXPECT_EQ(advice_bits({}), 0);
 }
 
 TEST(FactTexts, AreShort) {
