@@ -15,7 +15,7 @@ from api_database import create, insert, local, local_z  # noqa: E402
 from harness import BIN, scratch, skip, start_api_server  # noqa: E402
 
 USERS = ("ada", "lin", "grace")
-PROJECTS = ("fluids", "optics", "p,1 <b>&")
+PROJECTS = ("fluids", "optics", "p%1 <b>&")
 FLAGS = ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"]
 
 

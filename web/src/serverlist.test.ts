@@ -25,10 +25,10 @@ test("filters become the parameters of the server", () => {
   assert.deepEqual(query({ q: " ", period: { kind: "all" } }).from, ["1"]);
   const { choices, ranges } = defaultList();
   const narrowed = query({
-    choices: { ...choices, state: ["FAILED"], cluster: ["hpc-a"], project: ["a,b", "50%"] },
+    choices: { ...choices, state: ["FAILED"], cluster: ["hpc-a"], project: ["a b", "50%"] },
     ranges: { ...ranges, cpu: { least: null, most: 20 }, wall: { least: 3600, most: null } },
   });
-  assert.deepEqual(narrowed, { from: [from], to: [to], running: ["1"], state: ["FAILED"], cluster_id: ["hpc-a"], project: ["a%2Cb", "50%25"], cpu: ["..20"], wall: ["3600.."] });
+  assert.deepEqual(narrowed, { from: [from], to: [to], running: ["1"], state: ["FAILED"], cluster_id: ["hpc-a"], project: ["a b", "50%"], cpu: ["..20"], wall: ["3600.."] });
   assert.deepEqual(filterQuery(defaultList(), "led", kNow).at(-1), ["scope", "led"]);
 });
 
@@ -45,7 +45,7 @@ test("rows are read by the names of their columns, in any order", () => {
 test("a summary divides by what was measured", () => {
   const summary = readSummary({
     count: 5, running: 1, kwh: 12, grams: 600, cost: null, core_hours: 100, core_hours_measured: 80, core_hours_used: 20, gpu_hours: 0, gpu_hours_measured: 0,
-    gpu_hours_used: 0, idle_kwh: null, facets: { state: [["FAILED", 3, 1], [null, 1, 0], ["(others)", 1, 0]] },
+    gpu_hours_used: 0, idle_kwh: null, facets: { state: [["FAILED", 3, 1], [null, 1, 0], ["a,b", 1, 0], ["(others)", 1, 0]] },
   });
   assert.deepEqual([summary.totals.cpuPercent, summary.totals.coreHours, summary.totals.gpuHours, summary.totals.gpuPercent, summary.totals.unusedKwh], [25, 100, null, null, null]);
   assert.deepEqual(summary.facets.state, [{ value: "FAILED", count: 3 }]);

@@ -25,17 +25,12 @@ export function filterQuery(list: ListState, view: View, now: number): Query {
   if (words !== "") query.push(["q", words]);
   const states = list.choices.state;
   if (list.show === "running" && states.length === 0) query.push(["state", "running"]);
-  for (const key of kChoices) for (const value of list.choices[key]) query.push([kParameters[key], escaped(value)]);
+  for (const key of kChoices) for (const value of list.choices[key]) query.push([kParameters[key], value]);
   for (const key of kRanges) {
     const range = writeRange(list.ranges[key]);
     if (range) query.push([key, range]);
   }
   return [...query, ...scopeOf(view)];
-}
-
-/** A comma would separate values. */
-function escaped(value: string): string {
-  return value.replaceAll("%", "%25").replaceAll(",", "%2C");
 }
 
 export interface ListAnswer {
@@ -118,8 +113,8 @@ export function readSummary(answer: SummaryAnswer): Summary {
   const facets: Partial<Record<ChoiceKey, Facet[]>> = {};
   for (const key of kChoices) {
     facets[key] = (answer.facets?.[key] ?? []).flatMap(([value, count]) =>
-      // What is in brackets is the rest, not a value.
-      value === null || value === "" || value.startsWith("(") ? [] : [{ value, count }],
+      // What is in brackets is the rest, not a value. The server takes a comma for the end of a value, so it cannot filter by one.
+      value === null || value === "" || value.startsWith("(") || value.includes(",") ? [] : [{ value, count }],
     );
   }
   return {
