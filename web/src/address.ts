@@ -60,6 +60,7 @@ export type Route =
   | { page: "user"; name: string; month: Month | null }
   | { page: "jobs"; list: ListState }
   | { page: "unit"; cluster: string; uuid: string; started: number | null; span: Span | null } // span: what the charts show
+  | { page: "help" }
   | { page: "unknown" };
 
 const kViews: readonly View[] = ["own", "led", "mine", "all"];
@@ -102,6 +103,7 @@ export function read(hash: string): Route {
   if (parts[0] === "unit" && (parts.length === 3 || parts.length === 4) && parts[2]) {
     return { page: "unit", cluster: parts[1] ?? "", uuid: parts[2], started: positive(parts[3]), span: readSpan(query.get("t")) };
   }
+  if (parts.length === 2 && parts[0] === "help" && parts[1] === "numbers") return { page: "help" };
   const month = readMonth(query.get("month"));
   if (parts[0] === "projects" && parts.length === 1) return { page: "projects", month };
   if (parts[0] === "project" && parts.length === 3 && parts[2]) return { page: "project", cluster: parts[1] ?? "", name: parts[2], month };
@@ -125,6 +127,8 @@ export function write(route: Route): string {
       return `#/user/${part(route.name)}${writeMonth(route.month)}`;
     case "unit":
       return unitAddress(route.cluster, route.uuid, route.started) + (route.span === null ? "" : `?t=${route.span.from}..${route.span.to}`);
+    case "help":
+      return "#/help/numbers";
     case "unknown":
       return "#/unknown";
   }

@@ -9,6 +9,9 @@ import { bestLanguage, currentLanguage, setLanguage, t, type Table } from "./i18
 import de from "./locales/de.json";
 import en from "./locales/en.json";
 import fr from "./locales/fr.json";
+import helpDe from "./locales/help.de.json";
+import helpEn from "./locales/help.en.json";
+import helpFr from "./locales/help.fr.json";
 
 const tables: Record<string, Table> = { en, de, fr };
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
@@ -32,6 +35,17 @@ test("every language has every text, with the same values in it", () => {
         assert.deepEqual(Object.keys(entry).sort(), [...wanted].sort(), `${name} ${key}`);
       }
     }
+  }
+});
+
+test("the help says the same in every language", () => {
+  const keys = Object.keys(helpEn);
+  for (const table of [helpDe, helpFr]) assert.deepEqual(Object.keys(table), keys);
+  // The figures of the examples are worked out: shares of idle and active power.
+  assert.equal((150 * 16) / 64 + (250 * 8) / 32, 100);
+  for (const table of [helpEn, helpDe, helpFr]) {
+    for (const figure of ["150 W · 16 / 64 + 250 W · 8 / 32 = 100 W"]) assert.ok(table.energyExample.includes(figure));
+    assert.match(table.unusedExample, /= 37[.,]5 W/);
   }
 });
 
