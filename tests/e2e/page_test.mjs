@@ -577,7 +577,7 @@ test("what the browser loads stays small", () => {
   };
   const sum = (names) => [...names].reduce((bytes, name) => bytes + size(name), 0);
   const entry = /src="\.\/assets\/([^"]+\.js)"/.exec(readFileSync(join(process.env.CEEMS_E2E_PAGE, "index.html"), "utf8"))[1];
-  // The overview and the list, which are the first view, are among them.
+  // The overview is among them; other pages are loaded when they are needed.
   const first = needed(entry);
   assert.ok(sum(first) > 30_000 && sum(first) < 60_000, `first view: ${sum(first)}`);
   for (const name of scripts) {
@@ -653,7 +653,8 @@ test("charts zoom together by drag, buttons and keys, and the address keeps it",
   await page.mouse.up();
   await page.waitForFunction(() => location.hash.includes("?t="));
   const [from, to] = span();
-  assert.ok(Math.abs(to - from - 4210_000 / 2) < 60_000, `half of 70 minutes: ${to - from}`);
+  // It has run for 70 minutes, and for as long as these tests.
+  assert.ok(to - from > 2_050_000 && to - from < 2_700_000, `half of it: ${to - from}`);
   await page.getByText(/^from \d\d:\d\d:\d\d to \d\d:\d\d:\d\d$/).waitFor();
   await page.waitForFunction(() => performance.getEntriesByType("resource").some((entry) => /units\/series\?.*from=\d+/.test(entry.name)));
   await accessible(page, "zoomed");
