@@ -263,7 +263,7 @@ TEST_F(UseMeterTest, AUnitThatSendsIsNotIdleWhereThatIsCounted) {
   EXPECT_EQ(idle(), 0);
   minute(1000);
   minute(1000);
-  EXPECT_GT(idle(), 80);
+  EXPECT_GE(idle(), 80) << "the last span is not settled yet";
   EXPECT_LE(idle(), 120);
 }
 
