@@ -121,6 +121,11 @@ TEST_F(CgroupUnitProbe, ReadsBlkioOfV1) {
   EXPECT_EQ(probe.memory_charged_bytes, 9000U);
   EXPECT_EQ(probe.memory_held_bytes, 1200U);
   EXPECT_EQ(probe.io_bytes, 120);
+  write("cgroup/blkio" + job + "blkio.throttle.io_service_bytes", "Total 0\n");
+  EXPECT_EQ(
+      ask(host::CgroupMode::kLegacy, {.cgrouphostname = "", .uuid = "7", .io = true}).io_bytes,
+      std::nullopt)
+      << "it may be that the kernel does not count";
 }
 
 }  // namespace

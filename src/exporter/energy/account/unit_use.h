@@ -45,6 +45,7 @@ class UnitUse {
 
   std::optional<double> shmem_bytes_;
   std::uint64_t peak_bytes_ = 0;
+  double unchecked_cpu_ = 0;         // CPU-seconds since its memory was looked at
   std::uint64_t charged_bytes_ = 0;  // highest charge for which the peak is known
 
   std::array<Mark, 12> marks_{};  // a ring

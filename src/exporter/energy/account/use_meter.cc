@@ -114,9 +114,12 @@ void UseMeter::take_unit(UnitEntry& unit, const Interval& interval, double secon
     ask_io = ask_io || (use.unsettled_ > 0 && (!idle || use.unsettled_ >= kSpan ||
                                                use.io_age_ > use.unsettled_ + kFresh));
   }
-  if (ask_io || !still) {
+  use.unchecked_cpu_ += cpus * seconds;
+  const bool ask_memory = use.unchecked_cpu_ >= kMemoryCpu;
+  if (ask_io || ask_memory) {
     UnitProbe probe{.cgrouphostname = unit.cgrouphostname, .uuid = unit.uuid, .io = ask_io};
-    if (!still) {
+    if (ask_memory) {
+      use.unchecked_cpu_ = 0;
       probe.memory_above = std::max(use.charged_bytes_, use.peak_bytes_);
     }
     probes_.push_back(probe);

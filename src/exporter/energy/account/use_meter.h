@@ -17,7 +17,8 @@ namespace ceems::exporter::energy {
 /// what they did on GPUs. The results are in UnitEntry::use.
 ///
 /// - Memory: memory.stat is read when more is charged to the unit than ever before, and by the full
-///   snapshots otherwise. A unit that uses no CPU time cannot take memory and is not asked.
+///   snapshots otherwise. Memory takes CPU time to fill (some GB a second), so the charge is read
+///   only of units that have used kMemoryCpu since it was read last.
 /// - A second is idle if the unit used less than kIdleCpus of the CPUs that it has reserved and
 ///   less than kIdleCores, had no work on a GPU, and moved less than kIdleBytes from and to disks.
 ///   Where these are not counted, less than kIdleStall of the time may have been lost waiting for
@@ -30,6 +31,7 @@ namespace ceems::exporter::energy {
 class UseMeter {
  public:
   static constexpr double kMeanSeconds = 10;
+  static constexpr double kMemoryCpu = 0.01;  ///< CPU-seconds
   static constexpr double kIdleCpus = 0.02;
   /// The limit for units with many CPUs, where 0.02 of them may be a busy serial program.
   static constexpr double kIdleCores = 0.5;

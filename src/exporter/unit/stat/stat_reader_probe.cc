@@ -34,18 +34,19 @@ std::optional<double> StatReader::io_bytes(UnitFiles& files, const std::string& 
     }
     return sum;
   }
-  // As read_v1_block_io(): the scheduler's file if it holds values.
+  // As read_v1_block_io(): the scheduler's file if it holds values. Without any device nothing is
+  // known, since newer kernels count only for devices that have a limit.
   bool known = false;
   for (const File file : {File::kCfqBytes, generic() ? File::kTreeBytes : File::kIoBytes}) {
     const FileText text = text_of(files, file, path, true);
     if (!text.ok()) {
       continue;
     }
-    known = true;
     const auto values = host::parse_blkio(text.text);
     if (!values) {
       return std::nullopt;
     }
+    known = known || !values->empty();
     for (const host::BlkioValue& value : *values) {
       sum += static_cast<double>(value.value);
     }
