@@ -29,7 +29,8 @@ constexpr std::array<FactColumn, kFactCount> kColumns{{
     {Fact::kGpuMem, "gpu_mem", FactKind::kPercent, "gpu_mem_use"},
     {Fact::kPeak, "peak", FactKind::kMeasured, "peak_memory"},
     {Fact::kGpuIdle, "gpu_idle", FactKind::kPercent,
-     "(CASE WHEN gpu_seen_ms > 0 THEN gpu_idle_ms * 10000 / gpu_seen_ms ELSE -1 END)"},
+     "(CASE WHEN gpu_seen_ms > 0 THEN CAST(gpu_idle_ms * 10000.0 / gpu_seen_ms AS bigint) ELSE -1 "
+     "END)"},
     {Fact::kKwh, "kwh", FactKind::kEnergy, "energy"},
     {Fact::kCpuKwh, "cpu_kwh", FactKind::kEnergy, "cpu_energy"},
     {Fact::kGpuKwh, "gpu_kwh", FactKind::kEnergy, "gpu_energy"},

@@ -394,6 +394,29 @@ TEST_P(UnitFacts, CursorsStayWhereTheyAreWhileRowsCome) {
   EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"2", "1", "0", "new"}));
 }
 
+TEST_P(UnitFacts, AddUpWhateverSourcesSay) {
+  std::vector<model::Unit> units;
+  for (int i = 0; i < 20; ++i) {
+    model::Unit& unit = units.emplace_back(job(std::to_string(i), kNow - kHour, kNow - kMinute));
+    with_times(unit, 1e300, 1e300).total_time_seconds["alloc_gputime"] = 1e300;
+    for (const Metric metric : {Metric::kAvgCpuUsage, Metric::kAvgGpuUsage}) {
+      with(unit, metric, {{"global", 1e300}});
+    }
+    with(unit, Metric::kTotalCpuEnergyUsageKwh, {{"total", 1e300}});
+    unit.idle_kwh = 1e300;
+    unit.peak_memory_bytes = 1e300;
+    unit.gpu_idle_share = 1;
+  }
+  write(kNow - kHour, kNow, units);
+  SummaryQuery query{.filter = everybodys(), .facets = {Fact::kUser}};
+  query.heat = {Fact::kCpu, Fact::kGpu};
+  const auto sums = db_->reader().unit_summary(query);
+  ASSERT_TRUE(sums) << sums.error().message;
+  EXPECT_EQ(sums->units, 20);
+  EXPECT_GT(sums->cpu_seconds_used, 0);
+  EXPECT_EQ(column_of_all(Fact::kCpu).size(), 20U);
+}
+
 TEST_P(UnitFacts, OfIgnoredUnitsAreLeftOut) {
   auto unit = job("1", kNow - kHour, kNow - kMinute);
   unit.ignore = true;

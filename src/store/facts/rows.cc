@@ -107,7 +107,8 @@ std::optional<double> entry(const model::MetricMap& map, std::string_view name) 
 /// "global", or the mean of what there is instead.
 std::int64_t use_of(const model::MetricMap& map) {
   constexpr double kHundredths = 100;
-  return scaled(entry(map, "global"), kHundredths);
+  constexpr std::int64_t kMost = 1'000'000;  // 10,000 %: more is a mistake of the source
+  return std::min(scaled(entry(map, "global"), kHundredths), kMost);
 }
 
 /// Emissions of the same source, which that of the CPU part decides, as on the web page.

@@ -110,6 +110,8 @@ TEST_F(Facts, SurviveWhatManagersAndUsersWrite) {
   unit_.allocation = R"({"cpus":1e300,"mem":1e300})";
   EXPECT_GT(number(kCpus), 0);
   EXPECT_GT(number(kMemory), 0);
+  maps_[1] = R"({"global":1e300})";
+  EXPECT_EQ(number(kCpuUse), 1'000'000);  // so that no sum overflows
   unit_.name = std::string(2000, 'x') + "\xC3\xA9";
   EXPECT_EQ(text(3).size(), 512U);
   unit_.name = std::string(511, 'x') + "\xC3\xA9";

@@ -29,10 +29,10 @@ constexpr std::array<std::string_view, 13> kSums{
     "CASE WHEN grams > 0 THEN grams ELSE 0 END",
     "cpu_seconds",
     "CASE WHEN cpu_use >= 0 THEN cpu_seconds ELSE 0 END",
-    "CASE WHEN cpu_use > 0 THEN cpu_seconds * cpu_use / 10000 ELSE 0 END",
+    "CASE WHEN cpu_use > 0 THEN CAST(cpu_seconds * 1.0 * cpu_use / 10000 AS bigint) ELSE 0 END",
     "gpu_seconds",
     "CASE WHEN gpu_use >= 0 THEN gpu_seconds ELSE 0 END",
-    "CASE WHEN gpu_use > 0 THEN gpu_seconds * gpu_use / 10000 ELSE 0 END",
+    "CASE WHEN gpu_use > 0 THEN CAST(gpu_seconds * 1.0 * gpu_use / 10000 AS bigint) ELSE 0 END",
     "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END",
     "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END",
 };
