@@ -166,14 +166,14 @@ TEST_F(Lists, SumUpWithFacetsAndCells) {
   write_units(4);
   EXPECT_THAT(
       body("units/summary/admin?cluster_id=c&facets=state,user,partition,advice&"
-           "heat=cpu,cpu&bins=10",
+           "heat=cpu,mem&bins=10",
            "root"),
       HasSubstr(R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":0,"grams":105,)"
                 R"("cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
                 R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
                 R"("idle_measured":4,"facets":{"state":[["COMPLETED",4,10]],)"
                 R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
-                R"("heat":{"x":"cpu","y":"cpu","bins":10,"cells":[[4,4,4,10]]}})"));
+                R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));
   EXPECT_EQ(data("units/summary/admin?cluster_id=none").at("count"), 0);
   EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("idle_kwh").is_null());
   EXPECT_EQ(data("units/summary/admin?running&cluster_id=hpc-a").at("running"), 1);

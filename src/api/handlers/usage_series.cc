@@ -119,6 +119,15 @@ std::vector<std::int64_t> times_of(const Request& request, const TimeZone& zone)
   return times;
 }
 
+/// The beginning of the day or month before the one that begins then.
+std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zone) {
+  std::int64_t day = zone.day_start(time_ms - kDayMs / 2);
+  while (monthly && zone.day(day).substr(8, 2) != "01") {
+    day = zone.day_start(day - kDayMs / 2);
+  }
+  return day;
+}
+
 using Values = std::array<std::optional<double>, kFields.size()>;
 
 void add(std::optional<double>& sum, std::optional<double> value) {
@@ -321,8 +330,11 @@ void get_usage_series(const Services& services, Call& call) {
   if (request->previous && !sums->times.empty()) {
     Request earlier = *request;
     earlier.to_ms = sums->times.front() - 1;
-    earlier.from_ms =
-        std::max<std::int64_t>(earlier.to_ms - (request->to_ms - sums->times.front()), 0);
+    earlier.from_ms = sums->times.front();
+    for (std::size_t i = 0; i < sums->times.size(); ++i) {
+      earlier.from_ms = time_before(earlier.from_ms, request->monthly, services.zone);
+    }
+    earlier.from_ms = std::max<std::int64_t>(earlier.from_ms, 0);
     auto read = read_sums(services, call, earlier);
     if (!read) {
       answer_failure(*call.response, read.error());
