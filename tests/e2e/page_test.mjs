@@ -391,6 +391,14 @@ for (const lists of [true, false]) test(`shows pages of a hundred units, from a 
   await page.getByText("1 to 100 of 248 units").waitFor();
   await page.getByLabel("Filter").fill("task_00239");
   await settled(page, ["task_00239"]);
+  await page.getByLabel("Filter").fill("");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByText("1 to 20 of 248 units").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("21 to 40 of 248 units").waitFor();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.getByText("21 to 120 of 248 units").waitFor();
+  await page.getByRole("button", { name: "First" }).click();
   if (lists) return;
   await page.getByText("This server is older than the page").waitFor();
   await accessible(page, "an older server");

@@ -31,11 +31,11 @@ test("without lists of the server, pages are cut from all units of the period", 
   const { api, asked } = server(units(250));
   const source = new LocalList(api);
   const list = { ...defaultList(), sort: "kwh" } as ListState;
-  const first = await source.page(list, "all", true, signal);
+  const first = await source.page(list, "all", 100, true, signal);
   assert.deepEqual([first.rows.length, first.rows[0]?.uuid, first.previous, first.next], [kPageRows, "249", null, "100"]);
-  const last = await source.page({ ...list, cursor: "200" }, "all", false, signal);
+  const last = await source.page({ ...list, cursor: "200" }, "all", 100, false, signal);
   assert.deepEqual([last.rows.length, last.rows.at(-1)?.uuid, last.previous, last.next], [50, "0", "100", null]);
-  const beyond = await source.page({ ...list, cursor: "9999" }, "all", false, signal);
+  const beyond = await source.page({ ...list, cursor: "9999" }, "all", 100, false, signal);
   assert.equal(beyond.rows.length, 1, "a page that is no more shows the end");
   const summary = await source.summary({ ...list, choices: { ...list.choices, user: ["lin"] } }, "all", signal);
   assert.deepEqual([summary.totals.count, summary.totals.coreHours, last.notes.length], [84, 84, 1]);
@@ -43,15 +43,15 @@ test("without lists of the server, pages are cut from all units of the period", 
   assert.equal(asked.length, 1, "filters and pages do not ask the server again");
   assert.equal(asked[0]?.pathname, "/api/v1/units/admin");
   assert.equal(Number(asked[0]?.searchParams.get("to")) % 900, 0);
-  await source.page(list, "all", true, signal);
+  await source.page(list, "all", 100, true, signal);
   assert.equal(asked.length, 2);
-  await source.page(list, "led", false, signal);
+  await source.page(list, "led", 100, false, signal);
   assert.equal(asked[2]?.searchParams.get("scope"), "led");
 });
 
 test("a list that the server cut says so", async () => {
   const source = new LocalList(server(units(3), "cursor").api);
-  assert.match((await source.page(defaultList(), "all", true, signal)).notes[1]!, /newest 5,000 units/);
+  assert.match((await source.page(defaultList(), "all", 100, true, signal)).notes[1]!, /newest 5,000 units/);
 });
 
 test("filters hold on both sides of each limit, and nothing is known about what was not measured", () => {

@@ -7,7 +7,9 @@ import { t } from "./i18n";
 import { ServerList } from "./serverlist";
 import { isRunning, matches, sorted, toRow, totals, type Row, type Totals } from "./units";
 
+/** Rows of a page, and cards where the screen is narrow. */
 export const kPageRows = 100;
+export const kPageCards = 20;
 
 export interface Page {
   rows: Row[];
@@ -30,7 +32,7 @@ export interface Summary {
 
 export interface ListSource {
   /** `fresh`: ask the server again, although the filters are the same. */
-  page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page>;
+  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page>;
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary>;
   /** The whole list as CSV. */
   file(list: ListState, view: View): Promise<Blob>;
@@ -44,8 +46,8 @@ export class Lists implements ListSource {
     this.source = new ServerList(api);
   }
 
-  page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page> {
-    return this.either((source) => source.page(list, view, fresh, signal));
+  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page> {
+    return this.either((source) => source.page(list, view, size, fresh, signal));
   }
 
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary> {
@@ -122,7 +124,7 @@ export class LocalList implements ListSource {
 
   constructor(private readonly api: Api) {}
 
-  async page(list: ListState, view: View, fresh: boolean, signal: AbortSignal): Promise<Page> {
+  async page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page> {
     await this.load(list, view, fresh, signal);
     const rows = sorted(this.rows().filter((row) => wanted(row, list)), list.sort, list.descending);
     const notes = [t("list.older")];
@@ -131,9 +133,9 @@ export class LocalList implements ListSource {
     }
     const at = Math.min(Number(list.cursor) || 0, Math.max(0, rows.length - 1));
     return {
-      rows: rows.slice(at, at + kPageRows),
-      next: at + kPageRows < rows.length ? String(at + kPageRows) : null,
-      previous: at > 0 ? String(Math.max(0, at - kPageRows)) : null,
+      rows: rows.slice(at, at + size),
+      next: at + size < rows.length ? String(at + size) : null,
+      previous: at > 0 ? String(Math.max(0, at - size)) : null,
       serverTime: this.serverTime,
       warnings: this.warnings,
       notes,

@@ -61,11 +61,11 @@ test("a server without lists is asked once, then for all units", async () => {
       : new Response('{"status":"success","data":[{"uuid":"1","ended_at_ts":5}]}');
   };
   const lists = new Lists(new Api("http://h/", null, fetcher));
-  const [page, summary] = await Promise.all([lists.page(defaultList(), "own", true, signal), lists.summary(defaultList(), "own", signal)]);
+  const [page, summary] = await Promise.all([lists.page(defaultList(), "own", 100, true, signal), lists.summary(defaultList(), "own", signal)]);
   assert.equal(page.rows.length, 1);
   assert.match(page.notes[0]!, /older than the page/);
   assert.equal(summary.totals.count, 1);
-  await lists.page(defaultList(), "own", false, signal);
+  await lists.page(defaultList(), "own", 100, false, signal);
   assert.equal(asked.filter((path) => path.includes("units/list")).length, 1);
   assert.equal(asked.filter((path) => path === "/api/v1/units").length, 1);
 });
@@ -77,7 +77,7 @@ test("other failures are failures", async () => {
     [200, '{"status":"success"}', "the answer is no list of units"],
   ] as const) {
     const lists = new Lists(new Api("http://h/", null, async () => new Response(body, { status })));
-    await assert.rejects(lists.page(defaultList(), "own", true, signal), { message });
+    await assert.rejects(lists.page(defaultList(), "own", 100, true, signal), { message });
   }
 });
 
@@ -89,10 +89,10 @@ test("a page and its neighbours", async () => {
     return new Response(JSON.stringify(body), { headers: { Date: new Date(kNow).toUTCString() } });
   };
   const lists = new Lists(new Api("http://h/", null, fetcher));
-  const page = await lists.page({ ...defaultList(), sort: "kwh", cursor: "c" }, "all", true, signal);
+  const page = await lists.page({ ...defaultList(), sort: "kwh", cursor: "c" }, "all", 20, true, signal);
   assert.deepEqual([page.next, page.previous, page.serverTime, page.notes.length], ["n", "p", kNow, 1]);
   assert.equal(seen.pathname, "/api/v1/units/list/admin");
-  assert.deepEqual(["sort", "order", "limit", "cursor"].map((key) => seen.searchParams.get(key)), ["kwh", "desc", "100", "c"]);
+  assert.deepEqual(["sort", "order", "limit", "cursor"].map((key) => seen.searchParams.get(key)), ["kwh", "desc", "20", "c"]);
   const text = await (await lists.file(defaultList(), "all")).text();
   assert.equal(text, JSON.stringify(body));
   assert.equal(seen.searchParams.get("format"), "csv");

@@ -3,7 +3,7 @@
 import { kChoices, kRanges, windowOf, writeRange, type ChoiceKey, type ListState } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import { t } from "./i18n";
-import { kPageRows, type Facet, type ListSource, type Page, type Summary } from "./list";
+import type { Facet, ListSource, Page, Summary } from "./list";
 import { stateKind, stateText, type Row } from "./units";
 
 const kColumns = [
@@ -138,12 +138,12 @@ export function readSummary(answer: SummaryAnswer): Summary {
 export class ServerList implements ListSource {
   constructor(private readonly api: Api) {}
 
-  async page(list: ListState, view: View, _fresh: boolean, signal: AbortSignal): Promise<Page> {
+  async page(list: ListState, view: View, size: number, _fresh: boolean, signal: AbortSignal): Promise<Page> {
     const query: Query = [
       ...filterQuery(list, view, Date.now()),
       ["sort", list.sort],
       ["order", list.descending ? "desc" : "asc"],
-      ["limit", String(kPageRows)],
+      ["limit", String(size)],
       ["columns", kColumns.join(",")],
     ];
     if (list.cursor) query.push(["cursor", list.cursor]);

@@ -10,7 +10,8 @@ const kLeast = 10_000; // ms
 /** The span scaled by a factor around a moment, inside the whole; null: all of it. */
 export function zoom(span: Span, whole: Span, factor: number, centre = (span.from + span.to) / 2): Span | null {
   const length = Math.max(kLeast, (span.to - span.from) * factor);
-  if (length >= whole.to - whole.from) return null;
+  // Nearly all is all: the whole of a unit that runs has grown since it was halved.
+  if (length >= 0.95 * (whole.to - whole.from)) return null;
   const share = (centre - span.from) / Math.max(1, span.to - span.from);
   const from = Math.min(Math.max(whole.from, centre - share * length), whole.to - length);
   return { from: Math.round(from), to: Math.round(from + length) };
