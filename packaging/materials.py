@@ -56,7 +56,7 @@ def purl(part: dict) -> str | None:
 
 def copyright_text(parts: list[dict] | None) -> str:
     text = ("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: CEEMS in C++\n\nFiles: *\n"
-            "Copyright: the authors of CEEMS in C++\nLicense: Apache-2.0\n On Debian systems, the text is in /usr/share/common-licenses/Apache-2.0.\n")
+            "Copyright: 2026 the authors of CEEMS in C++\nLicense: Apache-2.0\n On Debian systems, the text is in /usr/share/common-licenses/Apache-2.0.\n")
     if parts is None:
         return text
     text += "\nComment: The programs contain the following. The full texts follow below.\n"

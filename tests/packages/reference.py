@@ -59,3 +59,21 @@ def build(name: str, directory: pathlib.Path) -> pathlib.Path:
     package = directory / f"{name}-0.10.2-linux-amd64.deb"
     subprocess.run(["dpkg-deb", "--nocheck", "--root-owner-group", "-Zgzip", "--build", root, package], check=True, stdout=subprocess.DEVNULL)
     return package
+
+
+def build_rpm(name: str, directory: pathlib.Path) -> pathlib.Path:
+    """The same as .rpm; only the service's redfish-config.yml and unit are noreplace, as in CEEMS 0.10.2."""
+    root = directory / "root"
+    build(name, directory / "deb")
+    subprocess.run(["dpkg-deb", "-x", directory / "deb" / f"{name}-0.10.2-linux-amd64.deb", root], check=True)
+    files = [f"/usr/local/bin/{name}", f"%config(noreplace) /usr/lib/systemd/system/{name}.service"]
+    files += [("%config " if path.endswith("/web-config.yml") else "%config(noreplace) ") + path for path in CONFIG[name]]
+    scripts = {"%pre": BEFORE, "%post": AFTER, "%postun": GONE.replace('"$1" = remove', '"$1" = 0')}
+    text = f"Name: {name}\nVersion: 0.10.2\nRelease: 1\nSummary: stand-in\nLicense: none\nAutoReqProv: no\n%description\nstand-in\n"
+    text += "".join(f"{section}\n{script.format(name=name).split(chr(10), 1)[1]}\n" for section, script in scripts.items())
+    spec = directory / f"{name}.spec"
+    spec.write_text(text + "%files\n" + "\n".join(files) + "\n")
+    subprocess.run(["rpmbuild", "-bb", "--quiet", "--nodeps", "--noclean", "--target", "x86_64", "--buildroot", root, "--define", f"_topdir {directory}/rpm",
+                    "--define", f"_rpmdir {directory}", "--define", "_rpmfilename %{NAME}.rpm", "--define", "__os_install_post %{nil}", "--define", "debug_package %{nil}", spec],
+                   check=True, capture_output=True)
+    return directory / f"{name}.rpm"
