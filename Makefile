@@ -25,6 +25,7 @@ build: ## build the programs into build/bin
 packages: ## make .deb, .rpm and a tarball in build/packages/out (see docs/packages.md)
 	@scripts/setup packages
 	@packaging/portable/build build/portable
+	@[ ! -e build/package/build.ninja ] || cmake --preset package >/dev/null # for the commit that --version names
 	@scripts/build package
 	@packaging/build --out build/packages/out
 	@ls -sh build/packages/out
