@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help run test build setup format bench fuzz update-golden clean
+.PHONY: help run test build packages setup format bench fuzz update-golden clean
 
 help: ## show this text
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
@@ -21,6 +21,14 @@ test: ## install missing packages and run all tests
 build: ## build the programs into build/bin
 	@scripts/setup run
 	@scripts/build release
+
+packages: ## make .deb, .rpm and a tarball in build/packages/out (see docs/packages.md)
+	@scripts/setup packages
+	@packaging/portable/build build/portable
+	@[ ! -e build/package/build.ninja ] || cmake --preset package >/dev/null # for the commit that --version names
+	@scripts/build package
+	@packaging/build --out build/packages/out
+	@ls -sh build/packages/out
 
 format: ## format all sources with clang-format 19
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i

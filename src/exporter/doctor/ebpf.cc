@@ -42,9 +42,10 @@ bool can_load(const DoctorContext& context, Report& report, const std::string& d
     return false;
   }
   if (!context.may_raise(kCapBpf) || !context.may_raise(kCapPerfmon)) {
-    report.cannot("the capabilities to load programs into the kernel are missing",
-                  "install the drop-in packaging/systemd/ceems_exporter.service.d/" + drop_in +
-                      ", or start the exporter as root");
+    report.cannot(
+        "the capabilities to load programs into the kernel are missing",
+        "link the drop-in /usr/share/ceems/systemd/ceems_exporter.service.d/" + drop_in +
+            " in /etc/systemd/system/ceems_exporter.service.d, or start the exporter as root");
     return false;
   }
   if (auto library = ebpf::load_bpf(); !library) {
@@ -92,9 +93,10 @@ void examine_profiler(const DoctorContext& context, Report report) {
     return;
   }
   if (!context.may_raise(kCapPtrace) || !context.may_raise(kCapReadSearch)) {
-    report.cannot("the capabilities to read the binaries of jobs are missing",
-                  "install the drop-in packaging/systemd/ceems_exporter.service.d/profiling.conf, "
-                  "or start the exporter as root");
+    report.cannot(
+        "the capabilities to read the binaries of jobs are missing",
+        "link the drop-in /usr/share/ceems/systemd/ceems_exporter.service.d/profiling.conf "
+        "in /etc/systemd/system/ceems_exporter.service.d, or start the exporter as root");
     return;
   }
   if (permitted_perf_events(context, report)) {

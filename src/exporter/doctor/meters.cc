@@ -108,8 +108,9 @@ void examine_ipmi(const DoctorContext& context, Report report) {
       report.works("the IPMI device can be opened");
     } else {
       report.cannot(fmt::format("only root may open {}", device),
-                    "start as root (privileges are dropped after opening it), or "
-                    "AmbientCapabilities=CAP_DAC_OVERRIDE in the unit file");
+                    "start as root (privileges are dropped after opening it), or link the drop-in "
+                    "/usr/share/ceems/systemd/ceems_exporter.service.d/ipmi.conf in "
+                    "/etc/systemd/system/ceems_exporter.service.d (CAP_DAC_OVERRIDE)");
     }
     return;
   }

@@ -48,8 +48,9 @@ std::optional<std::string> permitted_perf_events(const DoctorContext& context, R
   }
   if (!context.may_raise(kCapPerfmon)) {
     report.cannot("kernel.perf_event_paranoid is " + level,
-                  "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
-                  "unit file");
+                  "sysctl kernel.perf_event_paranoid=2, or link the drop-in "
+                  "/usr/share/ceems/systemd/ceems_exporter.service.d/perf.conf in "
+                  "/etc/systemd/system/ceems_exporter.service.d (CAP_PERFMON)");
     return std::nullopt;
   }
   const auto version = host::read_file((context.paths.proc / "version").string());
