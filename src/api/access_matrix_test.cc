@@ -82,7 +82,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         unit.resource_manager = "slurm";
         unit.uuid = user + "-" + cluster;
         unit.name = "secret name";
-        unit.tags = R"({"workdir":"/secret"})";
+        unit.tags = R"({"workdir":"/secret","partition":"secret partition"})";
         unit.username = user;
         unit.project = "p-" + user;
         unit.state = "COMPLETED";
@@ -91,6 +91,12 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         unit.ended_at = "2025-12-31T23:30:00+0000";
         unit.ended_at_ts = kNow - kHour / 2;
         unit.total_time_seconds = {{"walltime", 1800}};
+        update.units.push_back(unit);
+        // Listed only on request, because it has not ended.
+        unit.uuid += "-2";
+        unit.state = "RUNNING";
+        unit.ended_at = "Unknown";
+        unit.ended_at_ts = 0;
         update.units.push_back(unit);
         update.users->push_back({.name = user, .projects = {"p-" + user}});
         update.projects->push_back({.name = "p-" + user, .users = {user}});
@@ -123,6 +129,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
 
   /// What the caller gets from the endpoint, in the words of the table.
   std::string observed(const std::string& endpoint, const std::string& user) {
+    if (endpoint.starts_with("units/compare") || endpoint.starts_with("units/report")) {
+      return observed_reports(endpoint, user);
+    }
     if (endpoint == "units/series" || endpoint == "units/verify") {
       return observed_by_unit(endpoint, user);
     }
@@ -165,6 +174,44 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       }
     }
     return seen.empty() ? std::to_string(status) : word_for(seen, user);
+  }
+
+  /// Reports of each unit, or comparisons of the two of each owner: those that are answered, and
+  /// those among them that hold what people wrote.
+  std::string observed_reports(const std::string& endpoint, const std::string& user) {
+    std::set<std::string> seen;
+    std::set<std::string> written;
+    int status = 0;
+    for (const std::string& owner : kPeople) {
+      for (const std::string cluster : {"a", "b"}) {
+        std::string target = endpoint;
+        target += "?cluster_id=" + cluster + "&uuid=" + owner + "-" + cluster;
+        if (endpoint.starts_with("units/compare")) {
+          target += "&so_far&uuid=" + owner + "-" + cluster + "-2";
+        }
+        const auto response = get(target, user);
+        status = response.status;
+        if (status != 200) {
+          continue;
+        }
+        const std::string id = owner + "-" + cluster;
+        seen.insert(id);
+        const bool named = response.body.find("secret name") != std::string::npos;
+        // Partition and QOS are tags, which go with the name.
+        EXPECT_EQ(named, response.body.find("secret partition") != std::string::npos) << id;
+        if (named) {
+          written.insert(id);
+        }
+      }
+    }
+    if (seen.empty()) {
+      return std::to_string(status);
+    }
+    const std::string word = word_for(seen, user);
+    if (written == seen) {
+      return word;
+    }
+    return word == "all" && word_for(written, user) == "own" ? "all*" : "something else";
   }
 
   static std::string word_for(const std::set<std::string>& seen, const std::string& user) {

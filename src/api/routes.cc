@@ -18,6 +18,10 @@ constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kFie
                                  Param::kLimit,     Param::kCursor,  Param::kMatch};
 constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
 
+constexpr ParamSet kReportParams{Param::kClusterId, Param::kProject, Param::kUuid,
+                                 Param::kStart,     Param::kSoFar,   Param::kLanguage,
+                                 Param::kFormat,    Param::kWidth,   Param::kAllFindings};
+
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start
 constexpr std::size_t kPersonKey = 2;  // cluster, name
 constexpr std::size_t kUsageKey = 3;   // cluster, user, project
@@ -93,6 +97,34 @@ constexpr std::array kRoutes = {
           .window = WindowKind::kEnded,
           .page_key = kUnitKey,
           .summary = "All units that ended in the window."},
+    Route{.path = "units/compare",
+          .caller = Caller::kUser,
+          .handler = compare_units,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "Two of the caller's units, compared."},
+    Route{.path = "units/compare/admin",
+          .caller = Caller::kAdmin,
+          .handler = compare_units,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "Two units, compared."},
+    Route{.path = "units/report",
+          .caller = Caller::kUser,
+          .handler = get_report,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "What one of the caller's units used and cost, and what would help."},
+    Route{.path = "units/report/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_report,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "What a unit used and cost, and what would help."},
     Route{.path = "units/series",
           .caller = Caller::kUser,
           .handler = get_unit_series,
@@ -176,6 +208,7 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kSeries:
     case Shape::kIdentity:
     case Shape::kSite:
+    case Shape::kReports:
     case Shape::kNothing:
       break;
   }

@@ -31,6 +31,7 @@ enum class Shape : std::uint8_t {
   kSeries,
   kIdentity,
   kSite,
+  kReports,
   kNothing,  ///< null
 };
 /// Fields of a row of that shape. Empty for shapes that do not come from the database.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "access/policy.h"
+#include "advice/rule.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/answer/stream_slots.h"
@@ -12,6 +13,7 @@
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
 #include "api/rate_limit.h"
+#include "api/report/maker.h"
 #include "api/request_metrics.h"
 #include "api/routes.h"
 #include "api/series.h"
@@ -38,6 +40,8 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
+  advice::RuleSet rules = advice::core_rules();  ///< behind the suggestions of reports
+  MeasurementSource* measurements = nullptr;     ///< outlives the server; null: none
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 
@@ -87,6 +91,7 @@ class ApiServer {
   metrics::Registry& registry_;
   RequestMetrics metrics_;
   Document document_;
+  ReportMaker reports_;
   Services services_;
 };
 

@@ -59,9 +59,8 @@ Result<> read_link(const config::Node& node, SiteOptions& site) {
 Result<SiteOptions> read_site(const config::Node& node) {
   SiteOptions site;
   config::Section section(node);
-  section.only({"unit_links"}).each("unit_links", [&](const config::Node& link) {
-    return read_link(link, site);
-  });
+  section.only({"unit_links", "help_url"}).text("help_url", site.help_url);
+  section.each("unit_links", [&](const config::Node& link) { return read_link(link, site); });
   if (!section.ok()) {
     return fail(section.done().error());
   }

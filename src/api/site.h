@@ -21,6 +21,8 @@ struct UnitLink {
 /// What the web page shows of this site: the block `ui` of the configuration file.
 struct SiteOptions {
   std::vector<UnitLink> unit_links = {};
+  /// Where people get help: a URL or an address, at the end of reports. Empty: not shown.
+  std::string help_url = {};
 };
 
 /// Reads the block. Errors: kInvalidArgument with file, line and key; a link to anything but a web

@@ -19,7 +19,7 @@ enum class Kind { kShare, kEnergy, kGrams, kBytes, kTime };
 std::string text_of(double value, Kind kind, const Catalogue& words) {
   switch (kind) {
     case Kind::kShare:
-      return percent_text(value);
+      return percent_text(value, words);
     case Kind::kEnergy:
       return energy_text(value, words);
     case Kind::kGrams:

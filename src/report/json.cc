@@ -1,6 +1,8 @@
 // The report as one JSON object.
 #include "base/json.h"
 
+#include <utility>
+
 #include "report/report.h"
 
 namespace ceems::report {
@@ -135,7 +137,14 @@ std::string to_json(const Report& report, const View& view) {
   JsonWriter json(text);
   json.begin_object().member("v", 1);
   json.member("cluster_id", report.cluster_id).member("uuid", report.uuid);
-  json.member("started_at_ts", report.started_ms).member("ended_at_ts", report.ended_ms);
+  for (const auto& [name, ms] :
+       {std::pair("started_at_ts", report.started_ms), {"ended_at_ts", report.ended_ms}}) {
+    if (ms > 0) {
+      json.member(name, ms);
+    } else {
+      json.member(name, nullptr);
+    }
+  }
   json.member("state", to_string(report.state));
   add(json, "coverage", report.coverage);
   add_job(json, report.job);

@@ -48,12 +48,12 @@ std::string clock_text(double seconds) {
 }
 
 /// "14 %" or "12-15 %".
-std::string range_text(const Number& low, const Number& high) {
+std::string range_text(const Number& low, const Number& high, const Catalogue& words) {
   if (!low || !high) {
     return {};
   }
-  const std::string first = percent_text(*low);
-  const std::string last = percent_text(*high);
+  const std::string first = percent_text(*low, words);
+  const std::string last = percent_text(*high, words);
   return first == last ? first : fmt::format("{}–{}", first.substr(0, first.size() - 2), last);
 }
 
@@ -83,7 +83,7 @@ class Writer {
   }
   [[nodiscard]] std::string with_share(std::string_view key, double share) const {
     Facts values;
-    values.set("share", percent_text(share));
+    values.set("share", percent_text(share, words_));
     std::string text(words_.word(key));
     // percent_text() has decimals that the form `percent` lacks.
     if (const auto at = text.find("{share:percent}"); at != std::string::npos) {
@@ -141,7 +141,7 @@ class Writer {
   void add_bar(std::string_view label, const Number& share, std::string usual, std::string remark) {
     sheet_.bars.push_back({.label = word(label),
                            .share = share,
-                           .value = share ? percent_text(*share) : word("not_measured"),
+                           .value = share ? percent_text(*share, words_) : word("not_measured"),
                            .usual = std::move(usual),
                            .remark = std::move(remark)});
   }
@@ -156,21 +156,22 @@ class Writer {
       values.set("n", static_cast<double>(compared.runs));
       sheet_.usual_title = filled(words_.word("usual"), values, words_);
     }
-    add_bar("cpu", use.cpu, known ? range_text(compared.cpu_low, compared.cpu_high) : "",
+    add_bar("cpu", use.cpu, known ? range_text(compared.cpu_low, compared.cpu_high, words_) : "",
             use.cpu && *use.cpu > 1 ? word("over_full") : "");
     if (use.mem_peak_node && use.mem_alloc_node && *use.mem_alloc_node > 0) {
       Facts values;
       values.set("peak", *use.mem_peak_node);
       values.set("of", *use.mem_alloc_node);
       const double share = std::round(*use.mem_peak_node / *use.mem_alloc_node * 100) / 100;
-      add_bar("memory", share, known ? range_text(compared.mem_median, compared.mem_median) : "",
+      add_bar("memory", share,
+              known ? range_text(compared.mem_median, compared.mem_median, words_) : "",
               filled(words_.word("peak"), values, words_));
     } else {
       add_bar("memory", use.mem, "", use.mem ? word("average") : "");
     }
     if (report_.job.gpus && *report_.job.gpus > 0) {
       add_bar("gpu_busy", use.gpu_busy,
-              known ? range_text(compared.gpu_low, compared.gpu_high) : "", "");
+              known ? range_text(compared.gpu_low, compared.gpu_high, words_) : "", "");
       if (use.gpu_sm) {
         add_bar("gpu_sm", use.gpu_sm, "", "");
       }
@@ -185,7 +186,8 @@ class Writer {
     if (!node.cpu_seconds || !node.cpus || !elapsed || *node.cpus * *elapsed <= 0) {
       return "–";
     }
-    return percent_text(std::round(*node.cpu_seconds / (*node.cpus * *elapsed) * 100) / 100);
+    return percent_text(std::round(*node.cpu_seconds / (*node.cpus * *elapsed) * 100) / 100,
+                        words_);
   }
 
   void add_nodes() {
@@ -297,7 +299,7 @@ class Writer {
     std::string text;
     if (compared.project_month_share) {
       Facts values;
-      values.set("share", percent_text(*compared.project_month_share));
+      values.set("share", percent_text(*compared.project_month_share, words_));
       text = filled(words_.word("project_share"), values, words_);
     }
     const Number kwh = report_.energy.kwh;
@@ -363,12 +365,13 @@ class Writer {
 
 }  // namespace
 
-std::string percent_text(double share) {
+std::string percent_text(double share, const Catalogue& words) {
   std::string text = fmt::format("{:.2f}", share * 100);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) {
     text.pop_back();
   }
+  std::ranges::replace(text, '.', words.comma);
   return text + " %";
 }
 

@@ -11,17 +11,17 @@ namespace ceems::report {
 
 /// A bar: how much of a resource was used.
 struct Bar {
-  std::string label;
-  std::optional<double> share;  ///< nothing: not measured
-  std::string value, usual, remark;
+  std::string label = {};
+  std::optional<double> share = {};  ///< nothing: not measured
+  std::string value = {}, usual = {}, remark = {};
 };
 struct Line {
-  std::string label, value;
+  std::string label = {}, value = {};
 };
 struct Suggestion {
-  std::string text, confidence, saves;
-  std::vector<std::string> sbatch;  ///< complete "#SBATCH ..." lines
-  std::vector<std::string> was;     ///< as many, or none
+  std::string text = {}, confidence = {}, saves = {};
+  std::vector<std::string> sbatch = {};  ///< complete "#SBATCH ..." lines
+  std::vector<std::string> was = {};     ///< as many, or none
 };
 
 /// A report in words: what the text, Markdown and HTML forms lay out. All texts are plain and
@@ -47,7 +47,7 @@ struct Sheet {
 Sheet sheet_of(const Report& report, const View& view);
 
 // Numbers as all forms show them. `words` gives the decimal separator.
-std::string percent_text(double share);
+std::string percent_text(double share, const advice::Catalogue& words);
 std::string energy_text(double kwh, const advice::Catalogue& words);
 std::string grams_text(double grams, const advice::Catalogue& words);
 std::string bytes_text(double bytes, const advice::Catalogue& words);

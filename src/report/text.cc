@@ -27,6 +27,11 @@ std::string right(std::string_view text, std::size_t width) {
   return spaces(width > columns ? width - columns : 0) + std::string(text);
 }
 
+/// At most this many columns, which must be some.
+std::string shortened(const std::string& text, std::size_t width) {
+  return columns_of(text) <= width ? text : wrap(text, width - 1).front() + "…";
+}
+
 /// Collects lines of at most `width` columns.
 class Page {
  public:
@@ -125,13 +130,21 @@ void add_nodes(Page& page, const Sheet& sheet) {
       widths[i] = std::max(widths[i], columns_of(row[i]));
     }
   }
+  // A long name of a node is shortened, because a row in two lines would be hard to read.
+  constexpr std::size_t kShortest = 8;
+  std::size_t others = kMargin + 2;
+  for (std::size_t i = 1; i + 1 < widths.size(); ++i) {
+    others += widths[i] + 2;
+  }
+  const std::size_t room = page.width() > others ? page.width() - others : 0;
+  widths[0] = std::min(widths[0], std::max(room, kShortest));
   const auto add = [&](const std::vector<std::string>& row) {
     std::string line = spaces(kMargin);
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      line += padded(row[i], widths[i]) + "  ";
+      line += padded(i == 0 ? shortened(row[i], widths[i]) : row[i], widths[i]) + "  ";
     }
     const std::size_t hang = kMargin + 2;
-    if (columns_of(line) + columns_of(row.back()) <= page.width()) {
+    if (row.back().empty() || columns_of(line) + columns_of(row.back()) <= page.width()) {
       page.line(line + row.back());
     } else {
       page.line(line);
@@ -174,7 +187,7 @@ void add_advice(Page& page, const Sheet& sheet) {
   if (!sheet.nothing.empty()) {
     page.line(spaces(kMargin) + sheet.nothing);
   }
-  constexpr std::size_t kHang = 4;
+  constexpr std::size_t kHang = 5;
   for (std::size_t i = 0; i < sheet.suggestions.size(); ++i) {
     const Suggestion& suggestion = sheet.suggestions[i];
     std::string text = suggestion.text;
@@ -185,11 +198,11 @@ void add_advice(Page& page, const Sheet& sheet) {
     if (!remark.empty()) {
       text += " (" + remark + ")";
     }
-    page.paragraph(fmt::format("  {} ", i + 1), text, kHang);
+    page.paragraph(fmt::format("  {}. ", i + 1), text, kHang);
     for (std::size_t k = 0; k < suggestion.sbatch.size(); ++k) {
       std::string line = spaces(kHang + 2) + suggestion.sbatch[k];
       if (k < suggestion.was.size()) {
-        line = padded(line, kHang + 2 + 30) + "  (" + suggestion.was[k] + ")";
+        line = padded(line, kHang + 2 + 28) + "  (" + suggestion.was[k] + ")";
       }
       page.line(line);
     }
@@ -199,10 +212,61 @@ void add_advice(Page& page, const Sheet& sheet) {
   }
 }
 
+void make_ascii(std::string& text) {
+  text = to_ascii(text);
+}
+void make_ascii(Bar& bar) {
+  for (std::string* text : {&bar.label, &bar.value, &bar.usual, &bar.remark}) {
+    make_ascii(*text);
+  }
+}
+void make_ascii(Line& line) {
+  make_ascii(line.label);
+  make_ascii(line.value);
+}
+void make_ascii(Suggestion& suggestion) {
+  for (std::string* text : {&suggestion.text, &suggestion.confidence, &suggestion.saves}) {
+    make_ascii(*text);
+  }
+  for (auto* list : {&suggestion.sbatch, &suggestion.was}) {
+    for (std::string& text : *list) {
+      make_ascii(text);
+    }
+  }
+}
+void make_ascii(Sheet& sheet) {
+  for (std::string* text :
+       {&sheet.title, &sheet.partly, &sheet.used_title, &sheet.usual_title, &sheet.cost_title,
+        &sheet.cost_remark, &sheet.advice_title, &sheet.nothing, &sheet.more, &sheet.help}) {
+    make_ascii(*text);
+  }
+  for (auto* list : {&sheet.about, &sheet.when, &sheet.node_columns}) {
+    for (std::string& text : *list) {
+      make_ascii(text);
+    }
+  }
+  for (auto& row : sheet.nodes) {
+    for (std::string& text : row) {
+      make_ascii(text);
+    }
+  }
+  const auto each = [](auto& list) {
+    for (auto& item : list) {
+      make_ascii(item);
+    }
+  };
+  each(sheet.bars);
+  each(sheet.costs);
+  each(sheet.suggestions);
+}
+
 }  // namespace
 
 std::string to_text(const Report& report, const View& view) {
-  const Sheet sheet = sheet_of(report, view);
+  Sheet sheet = sheet_of(report, view);
+  if (view.ascii) {  // before columns are counted, because "ö" becomes two letters
+    make_ascii(sheet);
+  }
   Page page(view);
   std::vector<std::string> about{sheet.title};
   about.insert(about.end(), sheet.about.begin(), sheet.about.end());

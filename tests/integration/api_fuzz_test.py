@@ -81,7 +81,7 @@ class Request:
 class Generator:
     def __init__(self, rng, world, document):
         self.rng, self.world, self.document = rng, world, document
-        self.routes = [path for path in document.routes() if path not in ("/units/series",)]
+        self.routes = [path for path in document.routes() if path != "/units/series" and not path.startswith(("/units/report", "/units/compare"))]
         self.uuids = sorted({unit["uuid"] for unit in world.units})
         self.projects = sorted({project["name"] for project in world.projects})
         self.people = world.names + [name + ":svc" for name in self.projects]

@@ -10,6 +10,7 @@
 #include "api/answer/envelope.h"
 #include "api/answer/stream_slots.h"
 #include "api/login/sign_in.h"
+#include "api/report/maker.h"
 #include "api/request/paging.h"
 #include "api/request/params.h"
 #include "api/request_metrics.h"
@@ -26,6 +27,7 @@ namespace ceems::api {
 struct Services {
   store::Reader* reader = nullptr;
   SeriesSource* series = nullptr;  ///< null: no cluster has one
+  const ReportMaker* reports = nullptr;  ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
@@ -58,6 +60,8 @@ using ApiHandler = void (*)(const Services& services, Call& call);
 // docs/api/endpoints.md describes each.
 void get_units(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
+void get_report(const Services& services, Call& call);
+void compare_units(const Services& services, Call& call);
 void get_unit_series(const Services& services, Call& call);
 void get_current_usage(const Services& services, Call& call);
 void get_global_usage(const Services& services, Call& call);

@@ -106,6 +106,20 @@ constexpr std::array kParams = {
               "Only units with these qualities of service (SLURM, k8s).", "long"},
     ParamInfo{Param::kQueue, "tags.queue", ParamType::kTexts,
               "Only units of these queues (LSF, OpenPBS).", "normal"},
+    ParamInfo{Param::kStart, "start", ParamType::kText,
+              "The start of the run, in milliseconds since 1970, of an id that ran several times. "
+              "Default: the last run.",
+              "1767139200000"},
+    ParamInfo{Param::kSoFar, "so_far", ParamType::kFlag,
+              "If present, a unit that still runs has a report, too.", "true"},
+    ParamInfo{Param::kLanguage, "lang", ParamType::kText,
+              "Language of the texts: `en`, `de` or `fr`. Default, also for others: `en`.", "en"},
+    ParamInfo{Param::kFormat, "format", ParamType::kText,
+              "`json` (default), `text`, `ascii`, `markdown` or `html`.", "json"},
+    ParamInfo{Param::kWidth, "width", ParamType::kText,
+              "Columns of a text, from 60 to 240. Default: 80.", "80"},
+    ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
+              "If present, texts show all suggestions, not only the first three.", "true"},
 };
 
 constexpr bool in_order() {
@@ -188,6 +202,24 @@ void take(Params& params, Param param, std::string value) {
       break;
     case Param::kAnonymous:
       params.anonymous = true;
+      break;
+    case Param::kStart:
+      set_first(params.start, std::move(value));
+      break;
+    case Param::kLanguage:
+      set_first(params.language, std::move(value));
+      break;
+    case Param::kFormat:
+      set_first(params.format, std::move(value));
+      break;
+    case Param::kWidth:
+      set_first(params.width, std::move(value));
+      break;
+    case Param::kSoFar:
+      params.so_far = true;
+      break;
+    case Param::kAllFindings:
+      params.all_findings = true;
       break;
     case Param::kMatch:
       add_value(params.match, std::move(value));

@@ -39,6 +39,12 @@ enum class Param : std::uint8_t {
   kPartition,
   kQos,
   kQueue,
+  kStart,
+  kSoFar,
+  kLanguage,
+  kFormat,
+  kWidth,
+  kAllFindings,
 };
 
 class ParamSet {
@@ -51,7 +57,7 @@ class ParamSet {
   }
   static constexpr ParamSet all() {
     ParamSet set;
-    set.bits_ = ~0U;
+    set.bits_ = ~std::uint64_t{0};
     return set;
   }
   [[nodiscard]] constexpr ParamSet with(Param param) const {
@@ -62,8 +68,10 @@ class ParamSet {
   [[nodiscard]] constexpr bool contains(Param param) const { return (bits_ & bit(param)) != 0; }
 
  private:
-  static constexpr std::uint32_t bit(Param param) { return 1U << static_cast<unsigned>(param); }
-  std::uint32_t bits_ = 0;
+  static constexpr std::uint64_t bit(Param param) {
+    return std::uint64_t{1} << static_cast<unsigned>(param);
+  }
+  std::uint64_t bits_ = 0;
 };
 
 enum class ParamType : std::uint8_t {
@@ -103,10 +111,13 @@ struct Params {
   std::vector<std::string> match;
   std::vector<store::TagFilter> tags;
   std::string from, to, time_zone, role, limit, cursor, scope, sort, order;
+  std::string start, language, format, width;
   bool running = false;
   bool experimental = false;
   bool terminated = false;
   bool anonymous = false;
+  bool so_far = false;
+  bool all_findings = false;
 };
 
 /// Reads the parameters in `accepted`, by default all, from a raw query string. Never fails;
