@@ -21,12 +21,12 @@ END = NOW - 2 * HOUR  # of the last run, when Prometheus has nothing newer of it
 
 
 def unit(uuid, end, owner=OWN, project="fluids", **more):
-    """A run of two hours on one node with 4 of its 64 CPUs, 32 GiB and two GPUs, of which one never ran a kernel."""
+    """A run of two hours on one node with 4 of its 64 CPUs, 200 GiB and two GPUs, of which one never ran a kernel."""
     row = {"resource_manager": "slurm", "cluster_id": "hpc-a", "uuid": uuid, "name": NAME + uuid, "project": project, "groupname": "g",
            "username": owner, "created_at": local_z(end - 3 * HOUR), "started_at": local_z(end - 2 * HOUR), "ended_at": local_z(end),
            "created_at_ts": (end - 3 * HOUR) * 1000, "started_at_ts": (end - 2 * HOUR) * 1000, "ended_at_ts": end * 1000,
            "elapsed": "02:00:00", "state": "COMPLETED", "ignore": 0, "num_updates": 1, "last_updated_at": local_z(end)[:19],
-           "allocation": {"cpus": 4, "nodes": 1, "gpus": 2, "mem": 32 * GIB, "time_limit": 86400, "req_cpus": 4},
+           "allocation": {"cpus": 4, "nodes": 1, "gpus": 2, "mem": 200 * GIB, "time_limit": 86400, "req_cpus": 4},
            "tags": {"partition": "gpu", "qos": "normal"}, "total_time_seconds": {"walltime": 7200, "alloc_cputime": 28800},
            "avg_cpu_usage": {"global": 95.5}, "total_cpu_energy_usage_kwh": {"total": 0.5},
            "total_gpu_energy_usage_kwh": {"total": 1.5}, "total_cpu_emissions_gms": {"owid_total": 25, "rte_total": 20.04}}
@@ -82,7 +82,6 @@ class Site:
                 unit("200", END, owner="eve", project="optics"),
                 unit("300", 0, state="RUNNING", ended_at="Unknown", ended_at_ts=0, started_at_ts=(NOW - HOUR) * 1000, started_at=local_z(NOW - HOUR)),
                 unit("400", END - 60, name="oom", state="OUT_OF_MEMORY")])
-            api_database.insert(database, "admin_users", [{"name": "root1", "tags": [], "last_updated_at": local_z(NOW)[:19]}])
         database.close()
         updaters = ""
         if with_tsdb:
@@ -98,6 +97,7 @@ class Site:
         self.api, self.url = start_api_server(directory, """
 ceems_api_server:
   data: {path: %s, update_interval: 1h, retention_period: 400d}
+  admin: {users: [root1]}
   roles: {support: [sue]}
   report: {rules: %s}
   ui: {help_url: help@example.org}
@@ -130,7 +130,7 @@ def numbers(directory):
     with Site(directory) as site:
         report = site.report("uuid=105").json["data"][0]
         assert report["state"] == "final" and report["coverage"] == 1, report
-        assert report["use"] == {"cpu": 0.96, "mem": None, "mem_peak_node_bytes": 2 * GIB, "mem_alloc_node_bytes": 32 * GIB, "gpu_busy": 0.42,
+        assert report["use"] == {"cpu": 0.96, "mem": None, "mem_peak_node_bytes": 2 * GIB, "mem_alloc_node_bytes": 200 * GIB, "gpu_busy": 0.42,
                                  "gpu_sm": None, "gpu_mem": None}, report["use"]
         assert report["nodes"][0]["node"] == "n1" and report["nodes"][0]["cpu_seconds"] == 27504, report["nodes"]
         assert [gpu["busy"] for gpu in report["nodes"][0]["gpus"]] == [0.83, 0], report["nodes"]
@@ -145,9 +145,9 @@ def numbers(directory):
         assert found["time-limit"]["sbatch"] == ["--time=03:00:00"], found
         for format_ in ("text", "ascii", "markdown", "html"):
             text = site.report("uuid=105&format=" + format_).text
-            for digits in ("96 %", "42 %", "2 kWh", "1.5 kWh", "0.2 kWh", "20 g", "2 GB", "32 GB", "83 0", "--mem=3G", "0.15 kWh", "help@example.org"):
-                assert digits in text, (format_, digits, text)
-            assert "<script>" not in text and "\x1b" not in text, text
+            for digits in ("96 %", "42 %", "2 kWh", "1.5 kWh", "0.2 kWh", "20 g", "2 GB", "200 GB", "83 0", "--mem=3G", "0.15 kWh", "help@example.org"):
+                assert digits in text.replace("\\-", "-"), (format_, digits, text)
+            assert "\x1b" not in text and ("<script>" not in text or format_ in ("text", "ascii")), text
         # The same report by cacct, byte for byte.
         for flags, format_ in (([], "text"), (["--ascii"], "ascii"), (["--markdown"], "markdown"), (["--html"], "html"),
                                (["--width", "100"], "text&width=100"), (["--lang", "de"], "text&lang=de")):
@@ -188,7 +188,7 @@ def refusals(directory):
         report = site.report("uuid=105").json["data"][0]
         assert report["state"] == "partial" and report["coverage"] is None and report["nodes"] == [], report
         assert [finding["rule"] for finding in report["findings"]] == ["time-limit"], report
-        assert "Memory     not measured" in site.cacct("report", "105").stdout.decode(), site.cacct("report", "105").stdout.decode()
+        assert re.search(r"Memory +not measured", site.cacct("report", "105").stdout.decode())
 
 
 def rules_of_a_site(directory):
