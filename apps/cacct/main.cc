@@ -1,5 +1,6 @@
 // cacct: what jobs cost, for those who ran them.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -69,7 +70,26 @@ int run_report(bool compare, int argc, const char* const* argv) {
   return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
 }
 
+/// A link with the name of jobstats, for people and scripts that are used to it.
+int run_jobstats(int argc, const char* const* argv) {
+  cacct::ReportOptions options;
+  options.jobstats = true;
+  ceems::config::FlagSet flags("jobstats", std::string(kReport));
+  cacct::add_report_flags(flags, options);
+  const auto outcome = flags.parse(argc, argv);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  options.so_far = true;  // as jobstats does
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
+}
+
 int run(int argc, const char* const* argv) {
+  std::string_view name = argc > 0 ? argv[0] : "";
+  name.remove_prefix(std::min(name.rfind('/') + 1, name.size()));  // npos + 1 is 0
+  if (name == "jobstats") {
+    return run_jobstats(argc, argv);
+  }
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "report" || first == "compare") {
     return run_report(first == "compare", argc, argv);

@@ -70,9 +70,9 @@ std::vector<Limits> all_limits() {
                             {"alloc.gpus", 1},
                             {"coverage", 0.899}}});
   all.push_back({.rule = "cpu-serial",
-                 .said = changed(cpu_run(), {{"cpu.eff", 0.85 / 16}, {"cpu.used_max", 1.2}}),
-                 .silent = {{"cpu.eff", 0.84 / 16},
-                            {"cpu.eff", 1.02 / 16},
+                 .said = changed(cpu_run(), {{"cpu.used", 0.85}, {"cpu.used_max", 1.2}}),
+                 .silent = {{"cpu.used", 0.84},
+                            {"cpu.used", 1.02},
                             {"cpu.used_max", 1.21},
                             {"alloc.nodes", 2},
                             {"alloc.gpus", 1},
@@ -254,6 +254,7 @@ TEST(NoFalseAlarm, WhenACoreHasTwoThreads) {
                                                  {"req.cpus", 1},
                                                  {"alloc.cpus_per_node", 2},
                                                  {"cpu.eff", 0.5},
+                                                 {"cpu.used", 1.0},
                                                  {"cpu.used_max", 1.0},
                                                  {"io.bytes_per_s", 1e9}}))),
               IsEmpty());

@@ -28,6 +28,7 @@ class Histories {
     facts.set("alloc.exclusive", std::get<double>(per_node) >= 64);
     facts.set("cpu.busy_nodes", nodes);
     facts.set("cpu.eff", gpu ? between(0.01, 1) : between(0.82, 1.02));
+    facts.set("cpu.used", cpus * std::get<double>(facts.value_of("cpu.eff")));
     facts.set("cpu.used_max", cpus * between(0.9, 1));
     if (gpu) {
       facts.set("alloc.gpus", 4 * nodes);

@@ -65,14 +65,15 @@ TEST(Judge, WritesEachLanguageWithItsNumbers) {
   facts = first_run(facts);
   const Finding finding = only_finding({.facts = facts});
   EXPECT_EQ(finding.text.at("en"),
-            "Memory: 7.9 GB a node at most, 128 GB reserved. The line below keeps 20 % to spare "
+            "Memory: 7.9 GB a node at most, 128 GB reserved. Asking for 10 GB keeps 20 % to spare "
             "and starts sooner.");
   EXPECT_EQ(finding.text.at("de"),
-            "Speicher: höchstens 7,9 GB je Knoten, 128 GB reserviert. Die Zeile darunter lässt "
-            "20 % Reserve und startet früher.");
-  EXPECT_EQ(finding.text.at("fr"),
-            "Mémoire : au plus 7,9 GB par nœud, 128 GB réservés. La ligne ci-dessous garde 20 % de "
-            "marge et démarre plus tôt.");
+            "Speicher: höchstens 7,9 GB je Knoten, 128 GB reserviert. 10 GB lassen 20 % Reserve, "
+            "und der Job startet früher.");
+  EXPECT_EQ(
+      finding.text.at("fr"),
+      "Mémoire : au plus 7,9 GB par nœud, 128 GB réservés. Demander 10 GB garde 20 % de marge "
+      "et permet de démarrer plus tôt.");
   EXPECT_EQ(finding.values.at("want"), 10 * kGiB);
 }
 

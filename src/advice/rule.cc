@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 44> kFacts{
+constexpr std::array<std::string_view, 45> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 44> kFacts{
     "cpu.busy_nodes",
     "cpu.eff",
     "cpu.unused_nodes",
+    "cpu.used",
     "cpu.used_max",
     "family.cpu_median",
     "family.gpu_median",

@@ -73,6 +73,7 @@ TEST(Rules, OfASiteChangeWhatTheyNameAndNothingElse) {
   EXPECT_THAT(rules->ignore_qos, ElementsAre("debug", "quick"));
   Facts serial = cpu_run();
   serial.set("cpu.eff", 1.0 / 16);
+  serial.set("cpu.used", 1.0);
   serial.set("cpu.used_max", 1.0);
   serial = first_run(serial);
   EXPECT_THAT(said(serial), ElementsAre("cpu-serial"));

@@ -36,6 +36,7 @@ inline Facts cpu_run() {
   facts.set("mem.peak_sum", 100 * kGiB);
   facts.set("mem.fail_count", 0);
   facts.set("cpu.eff", 0.95);
+  facts.set("cpu.used", 15.2);
   facts.set("cpu.used_max", 15.9);
   facts.set("cpu.unused_nodes", 0);
   facts.set("cpu.busy_nodes", 1);

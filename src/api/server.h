@@ -13,7 +13,6 @@
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
 #include "api/rate_limit.h"
-#include "api/report/maker.h"
 #include "api/request_metrics.h"
 #include "api/routes.h"
 #include "api/series.h"
@@ -27,6 +26,9 @@
 #include "store/reader.h"
 
 namespace ceems::api {
+
+class MeasurementSource;
+class ReportMaker;
 
 struct ApiOptions {
   std::string route_prefix = "/";
@@ -57,6 +59,9 @@ class ApiServer {
                                                    SeriesSource* series,
                                                    metrics::Registry& registry,
                                                    const Clock& clock);
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
   void handle(const net::Request& request, net::Response& response);
   /// Whether the answer depends on the body of a request with this header: that of a form.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
@@ -91,7 +96,7 @@ class ApiServer {
   metrics::Registry& registry_;
   RequestMetrics metrics_;
   Document document_;
-  ReportMaker reports_;
+  std::unique_ptr<ReportMaker> reports_;
   Services services_;
 };
 

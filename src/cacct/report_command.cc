@@ -88,6 +88,10 @@ class Run {
       return fail(std::move(session).error());
     }
     const Config& config = session->config;
+    if (!options_.cluster.empty() && options_.cluster != config.cluster_id) {
+      return fail(ErrorCode::kInvalidArgument, "unknown cluster '{}': this is {}",
+                  printable(options_.cluster, 80), config.cluster_id);
+    }
     session->log.write(log::Level::kInfo, options_.compare ? "compare" : "report",
                        {{"user", caller_.login},
                         {"uid", caller_.uid},
@@ -115,7 +119,7 @@ class Run {
         add(api->report(question), id);
       }
     }
-    if (options_.json) {
+    if (as_list()) {
       output_ = "[" + output_ + "]\n";
     }
     if (!show(output_, false)) {
@@ -147,7 +151,16 @@ class Run {
     return {};
   }
 
+  /// Whether the output is one list of JSON.
+  [[nodiscard]] bool as_list() const { return options_.json && !options_.jobstats; }
+
   [[nodiscard]] std::string format() const {
+    if (options_.js1) {
+      return "js1";
+    }
+    if (options_.json && options_.jobstats) {
+      return "js1-json";
+    }
     if (options_.json) {
       return "json";
     }
@@ -162,7 +175,7 @@ class Run {
 
   /// Adds one answer to the output.
   void add(Result<std::string> answer, std::string_view what) {
-    if (answer && options_.json) {
+    if (answer && as_list()) {
       answer = reports_in(*answer);
     }
     if (!answer) {
@@ -172,7 +185,7 @@ class Run {
       return;
     }
     if (!output_.empty()) {
-      output_ += options_.json ? "," : "\n";
+      output_ += as_list() ? "," : (options_.jobstats && format() != "text" ? "" : "\n");
     }
     output_ += safe_lines(*answer);
   }
@@ -185,7 +198,29 @@ class Run {
 
 }  // namespace
 
+namespace {
+
+void add_jobstats_flags(config::FlagSet& flags, ReportOptions& options) {
+  flags.positionals("ID", options.ids, "IDs of the jobs.");
+  flags.add("cluster", options.cluster, {.help = "Cluster of the jobs.", .letter = 'c'});
+  flags.add("json", options.json, {.help = "Print the JSON of jobstats.", .letter = 'j'});
+  flags.add("base64", options.js1,
+            {.help = "Print that JSON as jobstats keeps it: base64 of gzip.", .letter = 'b'});
+  flags.add("no-color", options.ignored,
+            {.help = "Has no effect: reports have no colours.", .letter = 'n'});
+  flags.add("batch-script", options.ignored,
+            {.help = "Has no effect: job scripts are not kept.", .letter = 'B'});
+  flags.add("force", options.ignored,
+            {.help = "Has no effect: reports are made when they are asked for.", .letter = 'f'});
+}
+
+}  // namespace
+
 void add_report_flags(config::FlagSet& flags, ReportOptions& options) {
+  if (options.jobstats) {
+    add_jobstats_flags(flags, options);
+    return;
+  }
   flags.positionals("ID", options.ids,
                     options.compare ? "IDs of the two jobs." : "IDs of the jobs.");
   flags.add("json", options.json, {.help = "Print JSON, with the same digits."});

@@ -113,6 +113,12 @@ std::string to_markdown(const Report& report, const View& view);
 std::string to_html(const Report& report, const View& view);
 std::string html_policy();
 
+/// The JSON of jobstats: what each node and GPU used. Values that are not known are left out.
+std::string to_js1_json(const Report& report);
+/// The same as jobstats keeps it: base64 of its gzip, "Short" for runs of less than a minute,
+/// "None" without measurements.
+std::string to_js1(const Report& report);
+
 /// Two reports side by side, as text: each row with both values and the change.
 std::string compare_text(const Report& a, const Report& b, const View& view);
 

@@ -2,6 +2,8 @@
 """Reports of the real API server over a database and a real Prometheus, and by the real cacct: the same digits in every form, the right
 suggestion with the right number, and nothing of other people."""
 
+import base64
+import gzip
 import json
 import os
 import re
@@ -120,9 +122,9 @@ clusters:
     def report(self, query, user=OWN, path="report"):
         return get("%s/api/v1/units/%s?cluster_id=hpc-a&%s" % (self.url, path, query), {"X-Grafana-User": user})
 
-    def cacct(self, *arguments):
+    def cacct(self, *arguments, program=os.path.join(BIN, "cacct")):
         environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": self.directory, "HOME": self.directory, "LANG": "C.UTF-8"}
-        return subprocess.run([os.path.join(BIN, "cacct")] + list(arguments), env=environment, capture_output=True, timeout=60)
+        return subprocess.run([program] + list(arguments), env=environment, capture_output=True, timeout=60)
 
 
 def numbers(directory):
@@ -158,6 +160,16 @@ def numbers(directory):
         assert json.loads(done.stdout) == [report, site.report("uuid=104").json["data"][0]], done
         done = site.cacct("compare", "104", "105")
         assert done.returncode == 0 and re.search(rb"Energy +2 kWh +2 kWh +\+0 %", done.stdout), done
+        # The link for people who are used to jobstats.
+        os.symlink(os.path.join(BIN, "cacct"), directory + "/jobstats")
+        assert site.cacct("105", program=directory + "/jobstats").stdout.decode() == site.report("uuid=105&format=text").text
+        js1 = json.loads(site.cacct("-c", "hpc-a", "-j", "105", program=directory + "/jobstats").stdout)
+        assert js1 == {"nodes": {"n1": {"total_time": 27504, "cpus": 4, "used_memory": 2 * GIB, "total_memory": 200 * GIB,
+                                        "gpu_utilization": {"0": 83, "1": 0}, "gpu_used_memory": {"0": 6e9, "1": 0}}},
+                       "total_time": 7200, "gpus": 2}, js1
+        packed = site.cacct("-nbB", "105", program=directory + "/jobstats").stdout
+        assert packed.startswith(b"H4s") and json.loads(gzip.decompress(base64.b64decode(packed))) == js1, packed
+        assert b"unknown cluster 'x'" in site.cacct("-c", "x", "105", program=directory + "/jobstats").stderr
         # What a user does when the advice is followed: it is gone.
         oom = site.report("uuid=400").json["data"][0]
         assert [finding["rule"] for finding in oom["findings"]] == ["oom"], oom["findings"]

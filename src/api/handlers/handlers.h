@@ -10,7 +10,6 @@
 #include "api/answer/envelope.h"
 #include "api/answer/stream_slots.h"
 #include "api/login/sign_in.h"
-#include "api/report/maker.h"
 #include "api/request/paging.h"
 #include "api/request/params.h"
 #include "api/request_metrics.h"
@@ -23,10 +22,12 @@
 
 namespace ceems::api {
 
+class ReportMaker;
+
 /// What handlers use. All pointers outlive the handlers. Safe for concurrent use.
 struct Services {
   store::Reader* reader = nullptr;
-  SeriesSource* series = nullptr;  ///< null: no cluster has one
+  SeriesSource* series = nullptr;        ///< null: no cluster has one
   const ReportMaker* reports = nullptr;  ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null

@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
+#include "api/report/maker.h"
 #include "base/strings.h"
 
 namespace ceems::api {
 namespace {
 
-enum class Format : std::uint8_t { kJson, kText, kAscii, kMarkdown, kHtml };
+enum class Format : std::uint8_t { kJson, kText, kAscii, kMarkdown, kHtml, kJs1, kJs1Json };
 
 struct FormatName {
   std::string_view name, content_type;
@@ -21,7 +22,9 @@ constexpr std::array kFormats{FormatName{"json", "application/json"},
                               FormatName{"text", "text/plain; charset=utf-8"},
                               FormatName{"ascii", "text/plain; charset=us-ascii"},
                               FormatName{"markdown", "text/markdown; charset=utf-8"},
-                              FormatName{"html", "text/html; charset=utf-8"}};
+                              FormatName{"html", "text/html; charset=utf-8"},
+                              FormatName{"js1", "text/plain; charset=us-ascii"},
+                              FormatName{"js1-json", "application/json"}};
 
 constexpr std::size_t kMinWidth = 60;
 constexpr std::size_t kMaxWidth = 240;
@@ -41,7 +44,8 @@ Result<Request> parse_request(const Services& services, const Params& params) {
                                  : std::ranges::find(kFormats, params.format, &FormatName::name);
   if (format == kFormats.end()) {
     return fail(ErrorCode::kInvalidArgument,
-                "query parameter 'format': expected json, text, ascii, markdown or html");
+                "query parameter 'format': expected json, text, ascii, markdown, html, js1 or "
+                "js1-json");
   }
   request.format = static_cast<Format>(format - kFormats.begin());
   if (!params.width.empty()) {
@@ -154,6 +158,10 @@ std::string text_of(const report::Report& report, const Request& request) {
       return report::to_markdown(report, request.view);
     case Format::kHtml:
       return report::to_html(report, request.view);
+    case Format::kJs1:
+      return report::to_js1(report) + "\n";
+    case Format::kJs1Json:
+      return report::to_js1_json(report) + "\n";
     case Format::kJson:
       break;
   }
@@ -195,7 +203,7 @@ void compare_units(const Services& services, Call& call) {
     answer_bad_request(call, request.error());
     return;
   }
-  if (request->format == Format::kMarkdown || request->format == Format::kHtml) {
+  if (request->format > Format::kAscii) {
     answer_error(*call.response, ApiErrorType::kBadData,
                  "query parameter 'format': expected json, text or ascii");
     return;

@@ -111,7 +111,9 @@ Number memory_per_node(const Evidence& evidence) {
   if (!memory || *memory <= 0) {
     return std::nullopt;
   }
-  return *memory / std::max(nodes.value_or(1), 1.0);
+  constexpr double kMiB = 1024.0 * 1024;  // OpenStack's unit of a flavor's memory
+  const double unit = evidence.unit.unit.resource_manager == "openstack" ? kMiB : 1;
+  return *memory * unit / std::max(nodes.value_or(1), 1.0);
 }
 
 void add_nodes(const Evidence& evidence, report::Report& report) {
@@ -264,6 +266,17 @@ void set(advice::Facts& facts, std::string_view name, const Number& value) {
   }
 }
 
+/// How many CPUs of the operating system are one of the manager, which may count cores: as in the
+/// allocation, which the exporter sees as a set of CPUs.
+double threads_per_cpu(const Evidence& evidence) {
+  double seen = 0;
+  for (const NodeMeasurements& node : evidence.measured->nodes) {
+    seen += node.cpus.value_or(0);
+  }
+  const auto allocated = evidence.unit.allocated("cpus");
+  return allocated && *allocated > 0 ? std::max(seen / *allocated, 1.0) : 1.0;
+}
+
 /// Facts of the machines: the smallest counts, because a job must fit on any.
 void add_machines(const Evidence& evidence, advice::Facts& facts) {
   Number cpus;
@@ -278,6 +291,7 @@ void add_machines(const Evidence& evidence, advice::Facts& facts) {
   if (!cpus || !memory) {
     return;
   }
+  *cpus /= threads_per_cpu(evidence);
   facts.set("node.cpus", *cpus);
   facts.set("node.mem", *memory);
   facts.set("node.mem_per_cpu", *memory / *cpus);
@@ -295,6 +309,7 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
   Number io;
   Number idle;
   Number peaks;
+  Number cpu_seconds;
   double unused = 0;
   double busy = 0;
   bool all_cpus = true;
@@ -312,6 +327,7 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
     if (node.idle_seconds) {  // the job is idle while all its nodes are
       idle = std::min(idle.value_or(*node.idle_seconds), *node.idle_seconds);
     }
+    add_to(cpu_seconds, node.cpu_seconds);
     all_cpus = all_cpus && node.cpu_seconds && node.cpus && *node.cpus > 0;
     if (all_cpus && elapsed > 0) {
       const double share = *node.cpu_seconds / (*node.cpus * elapsed);
@@ -336,6 +352,9 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
   if (all_cpus) {
     facts.set("cpu.unused_nodes", unused);
     facts.set("cpu.busy_nodes", busy);
+    if (cpu_seconds && elapsed > 0) {
+      facts.set("cpu.used", *cpu_seconds / elapsed);
+    }
   }
   set(facts, "idle.kwh", idle_kwh_of(evidence.measured->nodes, false));
   set(facts, "idle.kwh_gpu", idle_kwh_of(evidence.measured->nodes, true));
@@ -491,6 +510,7 @@ advice::Facts earlier_facts(const advice::Facts& present, const EarlierRun& earl
   for (const char* name : {"coverage",
                            "qos",
                            "cpu.eff",
+                           "cpu.used",
                            "cpu.used_max",
                            "cpu.unused_nodes",
                            "cpu.busy_nodes",

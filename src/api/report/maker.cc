@@ -255,6 +255,12 @@ Result<report::Report> ReportMaker::make(const StoredUnit& unit,
   }
   if (report.state != report::State::kSoFar) {
     report.findings = advice::judge(rules_, judged);
+    if (unit.unit.resource_manager != "slurm") {  // the lines are options of sbatch
+      for (advice::Finding& finding : report.findings) {
+        finding.sbatch.clear();
+        finding.was.clear();
+      }
+    }
   }
   const auto month_kwh = project_month_kwh(reader_, unit.unit, members);
   if (!month_kwh) {

@@ -115,7 +115,9 @@ constexpr std::array kParams = {
     ParamInfo{Param::kLanguage, "lang", ParamType::kText,
               "Language of the texts: `en`, `de` or `fr`. Default, also for others: `en`.", "en"},
     ParamInfo{Param::kFormat, "format", ParamType::kText,
-              "`json` (default), `text`, `ascii`, `markdown` or `html`.", "json"},
+              "`json` (default), `text`, `ascii`, `markdown`, `html`, or `js1` and `js1-json` as "
+              "jobstats writes them.",
+              "json"},
     ParamInfo{Param::kWidth, "width", ParamType::kText,
               "Columns of a text, from 60 to 240. Default: 80.", "80"},
     ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
