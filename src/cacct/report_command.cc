@@ -58,19 +58,25 @@ std::string safe_lines(std::string_view text) {
   return out;
 }
 
-/// The reports in the answer of the server: the elements of "data" without the brackets.
+/// The reports in the answer of the server: the elements of "data" without the brackets, with
+/// sorted keys.
 Result<std::string> reports_in(std::string_view answer) {
-  constexpr std::string_view kBegin = R"({"status":"success","data":[)";
-  constexpr std::string_view kEnd = "]}";
-  answer = trim(answer);
-  std::string parsed;
-  if (!answer.starts_with(kBegin) || !answer.ends_with(kEnd) ||
-      !append_json_object(parsed, answer)) {
+  JsonScanner scanner(answer);
+  std::string key;
+  std::string data;
+  bool valid = scanner.take('{');
+  while (valid) {
+    std::string other;
+    valid =
+        scanner.string(key) && scanner.take(':') && scanner.value(key == "data" ? data : other, 1);
+    if (!scanner.take(',')) {
+      break;
+    }
+  }
+  if (!valid || !scanner.take('}') || !scanner.at_end() || !data.starts_with('[')) {
     return fail(ErrorCode::kParse, "unexpected answer of the API server");
   }
-  answer.remove_prefix(kBegin.size());
-  answer.remove_suffix(kEnd.size());
-  return std::string(answer);
+  return data.substr(1, data.size() - 2);
 }
 
 class Run {

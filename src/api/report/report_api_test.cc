@@ -47,7 +47,7 @@ model::Unit wide_job(const std::string& uuid, std::int64_t end_ms) {
   unit.started_at = "start " + uuid;
   unit.ended_at_ts = end_ms;
   unit.ended_at = "end " + uuid;
-  unit.allocation = R"({"cpus":4,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
+  unit.allocation = R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
   unit.tags = R"({"partition":"cpu","qos":"normal"})";
   unit.total_time_seconds = {{"walltime", 7200}, {"alloc_cputime", 28800}};
   unit.metric(model::Metric::kAvgCpuUsage) = {{"global", 95.5}};
@@ -279,7 +279,7 @@ TEST_F(Reports, ForSupportHaveNumbersButNotWhatPeopleWrote) {
 TEST_F(Reports, OfTwoUnitsAreCompared) {
   const std::string target = "units/compare?cluster_id=hpc-a&uuid=104&uuid=105";
   EXPECT_EQ(json::parse(body(target, "ada")).at("data").as_array().size(), 2U);
-  EXPECT_THAT(body(target + "&format=text", "ada"), HasSubstr("Energy  0.5 kWh      0.5 kWh"));
+  EXPECT_THAT(body(target + "&format=text", "ada"), HasSubstr("Energy  0.5 kWh  0.5 kWh  +0 %"));
   for (const auto& [query, status] :
        std::vector<std::pair<std::string, int>>{{"uuid=104", 400},
                                                 {"uuid=104&uuid=104", 400},
