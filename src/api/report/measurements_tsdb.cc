@@ -223,19 +223,21 @@ class Asker {
     if (!values) {
       return fail(values.error());
     }
-    const double interval = std::chrono::duration<double>(settings_.scrape_interval).count();
-    const auto coverage = ask(fmt::format("count_over_time(ceems_compute_unit_cpus{{{}}}[{}])",
-                                          unit, tsdb::duration_text(life)),
-                              run.until_ms, [&](const tsdb::Series& series) {
-                                collector.add_coverage(series, interval);
-                              });
+    const milliseconds step = step_for(life);
+    const double interval = std::chrono::duration<double>(step).count();
+    const std::string all =
+        step > settings_.scrape_interval
+            ? fmt::format("[{}:{}]", tsdb::duration_text(life), tsdb::duration_text(step))
+            : fmt::format("[{}]", tsdb::duration_text(life));
+    const auto coverage = ask(
+        fmt::format("count_over_time(ceems_compute_unit_cpus{{{}}}{})", unit, all), run.until_ms,
+        [&](const tsdb::Series& series) { collector.add_coverage(series, interval); });
     if (!coverage) {
       return fail(coverage.error());
     }
     if (collector.has_gpus()) {
       const auto resets =
-          ask(fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}[{}])", unit,
-                          tsdb::duration_text(life)),
+          ask(fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}{})", unit, all),
               run.until_ms, [&](const tsdb::Series& series) { collector.forget_busy(series); });
       if (!resets) {
         return fail(resets.error());
@@ -279,6 +281,13 @@ class Asker {
   }
 
  private:
+  /// Of long runs only some times are looked at, or the TSDB would refuse the number of samples.
+  [[nodiscard]] milliseconds step_for(milliseconds life) const {
+    constexpr std::int64_t kMaxPoints = 1500;
+    const milliseconds step = std::chrono::ceil<std::chrono::seconds>(life / kMaxPoints);
+    return std::max(step, settings_.scrape_interval);
+  }
+
   template <typename Each>
   Result<> ask(std::string query, std::int64_t time_ms, const Each& each) {
     const auto answer = client_.query({.query = std::move(query),

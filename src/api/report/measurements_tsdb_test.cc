@@ -133,6 +133,22 @@ TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
   EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[690s])");
 }
 
+TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
+  Fixture f(two_nodes);
+  constexpr std::int64_t kDays = std::int64_t{30} * 86'400'000;
+  const auto unit = f.source->measure("c1", {.uuid = "4711",
+                                             .started_ms = 1'000'000,
+                                             .ended_ms = 1'000'000 + kDays,
+                                             .until_ms = 1'000'000 + kDays});
+  ASSERT_TRUE(unit) << unit.error().message;
+  const auto queries = f.queries();
+  ASSERT_EQ(queries.size(), 4U);
+  EXPECT_THAT(queries[0], HasSubstr("}[600s])"));
+  EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[2592000s:1728s])");
+  EXPECT_THAT(queries[2], HasSubstr("[2592000s:1728s])"));
+  EXPECT_DOUBLE_EQ(unit->nodes[0].covered_seconds, 40.0 * 1728);
+}
+
 TEST(TsdbMeasurements, OfEarlierRunsAreOneQuery) {
   Fixture f(
       [](const FakeTransport::Request& request) {

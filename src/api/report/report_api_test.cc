@@ -47,7 +47,8 @@ model::Unit wide_job(const std::string& uuid, std::int64_t end_ms) {
   unit.started_at = "start " + uuid;
   unit.ended_at_ts = end_ms;
   unit.ended_at = "end " + uuid;
-  unit.allocation = R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
+  unit.allocation =
+      R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
   unit.tags = R"({"partition":"cpu","qos":"normal"})";
   unit.total_time_seconds = {{"walltime", 7200}, {"alloc_cputime", 28800}};
   unit.metric(model::Metric::kAvgCpuUsage) = {{"global", 95.5}};
