@@ -145,6 +145,14 @@ TEST(Report, LooksLikeThis) {
                 to_text(gpu_report(), {.language = "fr", .width = 60, .ascii = true}));
 }
 
+TEST(Report, IsTheExampleOfThePage) {
+  std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/../docs/report.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_THAT(page.str(),
+              HasSubstr(to_text(gpu_report(), {.help_url = "hpc-support@example.org"})));
+}
+
 TEST(Report, ComparesTwo) {
   Report other = gpu_report();
   other.uuid = "4712";

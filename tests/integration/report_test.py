@@ -84,6 +84,13 @@ class Site:
                 unit("200", END, owner="eve", project="optics"),
                 unit("300", 0, state="RUNNING", ended_at="Unknown", ended_at_ts=0, started_at_ts=(NOW - HOUR) * 1000, started_at=local_z(NOW - HOUR)),
                 unit("400", END - 60, name="oom", state="OUT_OF_MEMORY")])
+            member = {"cluster_id": "hpc-a", "resource_manager": "slurm", "last_updated_at": local_z(NOW)[:19]}
+            api_database.insert(database, "projects", [dict(member, uid="", name="fluids", users=[OWN], tags=[])])
+            # The project's month: 40 kWh on its first day, and as much in the month before, which does not count.
+            first = local_z(END)[:7] + "-01T00:00:00"
+            for day in (first, local_z(api_database.epoch(first) - 86400)[:10] + "T00:00:00"):
+                api_database.insert(database, "daily_usage", [dict(member, num_units=1, project="fluids", username=OWN, groupname="g", num_updates=1,
+                                                                   total_cpu_energy_usage_kwh={"total": 40}, last_updated_at=day)])
         database.close()
         updaters = ""
         if with_tsdb:
@@ -98,7 +105,7 @@ class Site:
             write(directory + "/rules.d/site.yml", rules)
         self.api, self.url = start_api_server(directory, """
 ceems_api_server:
-  data: {path: %s, update_interval: 1h, retention_period: 400d}
+  data: {path: %s, time_zone: UTC, update_interval: 1h, retention_period: 400d}
   admin: {users: [root1]}
   roles: {support: [sue]}
   report: {rules: %s}
@@ -139,6 +146,7 @@ def numbers(directory):
         assert report["energy"] == {"kwh": 2, "idle_kwh": 0.2, "domains": {"gpu": 1.5, "package": 0.25, "other": 0.25},
                                     "method": "measured"}, report["energy"]
         assert report["co2"] == {"g": 20, "provider": "rte_total"} and report["compared"]["family_n"] == 6, report
+        assert report["compared"]["project_month_share"] == 0.05, report["compared"]
         found = {finding["rule"]: finding for finding in report["findings"]}
         assert set(found) == {"gpu-unused", "mem-excess", "time-limit"}, found
         assert all(finding["confidence"] == "sure" for finding in found.values()), found
