@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/time/time_zone.h"
 #include "store/factory/open_database.h"
+#include "store/facts.h"
 
 namespace {
 
@@ -245,6 +246,54 @@ void lists(store::Reader& reader, std::size_t users) {
   newest(reader, "admin_year_newest_100", [] { return store::Scope{.everybody = true}; });
 }
 
+/// Lists from the facts of units, which answer units/list and units/summary.
+void fact_lists(store::Reader& reader, std::size_t users) {
+  using store::Fact;
+  std::mt19937 random(3);
+  const auto list = [&](store::FactListQuery& query) {
+    query.filter.names.everybody = true;
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(Fact::kAdvice); ++i) {
+      query.columns.push_back(static_cast<Fact>(i));
+    }
+    count_rows(*must(reader.unit_facts(query)));
+  };
+  measure("facts_user_year_newest_100", 300, [&] {
+    store::FactListQuery query;
+    query.filter.owners.names = {fmt::format("user{}", random() % users)};
+    const std::int64_t day = 36 + static_cast<std::int64_t>(random() % 330);
+    query.filter.ended = store::TimeRange{kFirst, kFirst + day * 24 * kHour};
+    query.filter.running = true;
+    query.limit = 100;
+    list(query);
+  });
+  measure("facts_user_year_top_50_by_energy", 100, [&] {
+    store::FactListQuery query;
+    query.filter.owners.names = {fmt::format("user{}", random() % users)};
+    query.filter.ended = store::TimeRange{kFirst, kFirst + kYear};
+    query.sort = Fact::kKwh;
+    query.limit = 50;
+    list(query);
+  });
+  // A tenth of the units of all users: a month of a large site.
+  measure("facts_admin_month_top_50_by_energy", 10, [&] {
+    store::FactListQuery query;
+    query.filter.owners.everybody = true;
+    const std::int64_t to = kFirst + static_cast<std::int64_t>(40 + random() % 320) * 24 * kHour;
+    query.filter.ended = store::TimeRange{to - 36 * 24 * kHour, to};
+    query.sort = Fact::kKwh;
+    query.limit = 50;
+    list(query);
+  });
+  measure("facts_user_year_summary", 20, [&] {
+    store::SummaryQuery query;
+    query.filter.owners.names = {fmt::format("user{}", random() % users)};
+    query.filter.ended = store::TimeRange{kFirst, kFirst + kYear};
+    query.facets = {Fact::kState, Fact::kProject};
+    query.heat = {Fact::kCpu, Fact::kMem};
+    must(reader.unit_summary(query));
+  });
+}
+
 void usage(store::Reader& reader) {
   for (const bool daily : {false, true}) {
     store::CurrentUsageQuery query;
@@ -295,6 +344,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   lists(database->reader(), users);
+  fact_lists(database->reader(), users);
   usage(database->reader());
   stats(database->reader());
   if (only.empty()) {

@@ -9,6 +9,8 @@ which samples energy once a second; the same without the energy counters; the fi
 shows the sampler alone; and node_exporter. Each of the others is scraped 12 times, compressed as Prometheus requests it. CPU time is
 that of the whole process (cpu_time.py).
 
+--before PROGRAM measures another build of the exporter side by side, scraped and never scraped, and tells the ratios.
+
 The jobs come in two kinds: those that sleep, and those that use a little CPU time twice a second, so that all counters move.
 
 --check fails if a budget is exceeded, with either kind: 0.05 CPU s for 20 units and 0.20 for 200; for the sampler alone with 1,000 units
@@ -37,6 +39,9 @@ def run(options, jobs, kind, pulse, node):
         for name, more in zip(NAMES, ([], ["--no-collector.energy"], [])):
             targets.append(Target(name, [program] + flags + more))
         scraped = [targets[0], targets[1], node]
+        if options.before:
+            targets += [Target("before", [options.before] + flags) for _ in range(2)]
+            scraped.append(targets[3])
         for target in scraped * 2:
             target.scrape()
         time.sleep(options.settle)
@@ -45,7 +50,7 @@ def run(options, jobs, kind, pulse, node):
         before = [target.cpu() for target in targets + [node]]
         start = time.monotonic()
         for i in range(options.scrapes):
-            for target in scraped[i % 3:] + scraped[:i % 3]:
+            for target in scraped[i % len(scraped):] + scraped[:i % len(scraped)]:
                 target.scrape()
             time.sleep(max(0.0, start + (i + 1) * options.seconds / options.scrapes - time.monotonic()))
         return {"jobs": jobs, "kind": kind, "samples": targets[0].samples(),
@@ -57,12 +62,19 @@ def run(options, jobs, kind, pulse, node):
 
 
 def table(rows):
-    lines = ["| jobs | | samples | scraped | without energy | never scraped | a unit and sample, µs | node_exporter |",
-             "|---|---|---|---|---|---|---|---|"]
+    head = ["jobs", "", "samples", "scraped", "without energy", "never scraped", "a unit and sample, µs", "node_exporter", "÷ node_exporter"]
+    with_before = len(rows[0]["cpu"]) > 4
+    if with_before:
+        head += ["scraped, before", "ratio", "never scraped, before", "ratio"]
+    lines = ["| %s |" % " | ".join(head), "|%s" % ("---|" * len(head))]
     for row in rows:
-        whole, bare, sampler, node = row["cpu"]
-        lines.append("| %d | %s | %d | %.3f | %.3f | %.3f | %.1f | %.3f |" % (
-            row["jobs"], row["kind"], row["samples"], whole, bare, sampler, sampler * 1e6 / 60 / row["jobs"], node))
+        whole, bare, sampler = row["cpu"][:3]
+        node = row["cpu"][-1]
+        line = "| %d | %s | %d | %.3f | %.3f | %.3f | %.1f | %.3f | %.2f |" % (
+            row["jobs"], row["kind"], row["samples"], whole, bare, sampler, sampler * 1e6 / 60 / row["jobs"], node, whole / node)
+        if with_before:
+            line += " %.3f | %.2f | %.3f | %.2f |" % (row["cpu"][3], whole / row["cpu"][3], row["cpu"][4], sampler / row["cpu"][4])
+        lines.append(line)
     return "\n".join(lines)
 
 
@@ -81,6 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bench/bin")
     parser.add_argument("--exporter", help="program to measure (default: ceems_exporter in --bin)")
+    parser.add_argument("--before", metavar="PROGRAM", help="another build to compare with")
     parser.add_argument("--node-exporter", default="prometheus-node-exporter")
     parser.add_argument("--jobs", type=int, nargs="*", default=[20, 200, 1000])
     parser.add_argument("--kinds", nargs="*", choices=[kind for kind, _ in KINDS], default=[kind for kind, _ in KINDS])

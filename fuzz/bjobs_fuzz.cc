@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "exporter/lsf/bjobs.h"
-#include "ingest/manager/batch/text.h"
+#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/lsf/job.h"
 
 namespace {
@@ -16,7 +16,8 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
   const ceems::ingest::lsf::Times times{.zone = {}, .now_ms = 1'767'229'200'000};
   std::size_t sum = 0;
   ceems::ingest::JsonCutter cutter(
-      "RECORDS", [&](std::string_view key, std::string_view json) -> Result<> {
+      {"RECORDS"}, [&](const ceems::ingest::JsonCutter::Element& element) -> Result<> {
+        const auto& [member, key, json] = element;
         sum = sum * 31 + key.size() + json.size() + 1;
         const auto record = ceems::ingest::lsf::parse_running(json, times);
         if (record && record->has_value()) {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/manager/batch/text.h"
+#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/openpbs/job.h"
 
 namespace {
@@ -19,7 +19,8 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
   rules.now_ms = kWindow.end_ms;
   std::size_t sum = 0;
   ceems::ingest::JsonCutter cutter(
-      "Jobs", [&](std::string_view id, std::string_view json) -> Result<> {
+      {"Jobs"}, [&](const ceems::ingest::JsonCutter::Element& element) -> Result<> {
+        const auto& [member, id, json] = element;
         sum = sum * 31 + id.size() + json.size() + 1;
         for (const std::string_view name : {id, std::string_view("12[3].srv")}) {
           const auto job = ceems::ingest::openpbs::parse_job(name, json, rules);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, and the code in CONTRIBUTING.md must
-be part of an example in tests/examples.
+"""Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, the code in CONTRIBUTING.md must be part
+of an example in tests/examples, and the tests that docs/releases.md names must exist.
 
 There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
 full name before it in the same row."""
@@ -15,6 +15,8 @@ PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
 EXAMPLES = os.path.join(TESTS, "examples", "*", "*.cc")
 CONTRIBUTING = os.path.join(TESTS, "..", "CONTRIBUTING.md")
 DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
+RELEASES = os.path.join(TESTS, "..", "docs", "releases.md")
+UNIT_TESTS = os.path.join(TESTS, "..", "src", "**", "*_test.cc")
 
 
 def spelled_out(name):
@@ -85,6 +87,47 @@ def wrong_code():
             if not any(code in example for example in examples)]
 
 
+def unknown_tests(text, units, scripts):
+    """What is wrong with the last column of the tables in `text`, where `units` are the names of unit tests and `scripts` the texts of
+    scripts by file name; and how many tests it names."""
+    wrong, count = [], 0
+    for row in re.findall(r"^\|(.*)\|$", text, re.M):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)]
+        if cells[-1] in ("Test", "None") or set(cells[-1]) == {"-"}:
+            continue
+        names = re.findall(r"`([^`]+)`", cells[-1])
+        count += len(names)
+        if not names or re.sub(r"`[^`]+`|[, ]", "", cells[-1]):
+            wrong.append("the row '%s' does not end with names of tests" % cells[0])
+        for name in names:
+            script, _, function = name.partition(" ")
+            if script.endswith(".py"):
+                known = script in scripts and (not function or re.search(r"^def %s\(" % re.escape(function), scripts[script], re.M))
+            else:
+                known = name in units
+            if not known:
+                wrong.append("the row '%s' names a test that does not exist: %s" % (cells[0], name))
+    return wrong, count
+
+
+def check_tests_of_releases():
+    units, scripts = set(), {}
+    for path in glob.glob(UNIT_TESTS, recursive=True):
+        with open(path, encoding="utf-8") as f:
+            units.update(map(".".join, re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+),\s*(\w+)\)", f.read(), re.M)))
+    for path in glob.glob(os.path.join(TESTS, "**", "*.py"), recursive=True):
+        with open(path, encoding="utf-8") as f:
+            scripts[os.path.basename(path)] = f.read()
+    rows = "| What | Test |\n|---|---|\n| a | `A.B`, `x.py f` |\n| b \\| c | None |\n| d | `A.C` |\n| e | `x.py g` |\n| f | later |\n"
+    assert unknown_tests(rows, {"A.B"}, {"x.py": "def f():\n"}) == ([
+        "the row 'd' names a test that does not exist: A.C", "the row 'e' names a test that does not exist: x.py g",
+        "the row 'f' does not end with names of tests"], 4)
+    with open(RELEASES, encoding="utf-8") as f:
+        wrong, count = unknown_tests(f.read(), units, scripts)
+    assert len(units) > 1000 and count > 100, "found too few tests"
+    return wrong
+
+
 def main():
     check_myself()
     pages = glob.glob(PAGES)
@@ -99,6 +142,9 @@ def main():
             faults += 1
     for code in wrong_code():
         print("CONTRIBUTING.md shows code that is in no file of tests/examples:\n" + code)
+        faults += 1
+    for wrong in check_tests_of_releases():
+        print("docs/releases.md: " + wrong)
         faults += 1
     print("%d families, %d faults" % (len(found), faults))
     return 1 if faults else 0

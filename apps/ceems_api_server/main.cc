@@ -17,6 +17,7 @@
 
 #include "advice/rule.h"
 #include "api/config.h"
+#include "api/fleet.h"
 #include "api/login/sign_in.h"
 #include "api/report/measurements_tsdb.h"
 #include "api/series_tsdb.h"
@@ -141,6 +142,12 @@ int serve_database(api::Config config,
   if (!tsdbs) {
     return os::give_up(tsdbs.error());
   }
+  std::vector<api::SiteCluster> site_clusters;
+  for (const auto& cluster : config.clusters) {
+    site_clusters.push_back({.id = cluster.cluster.id,
+                             .manager = cluster.cluster.manager,
+                             .series = tsdbs->contains(cluster.cluster.id)});
+  }
   api::TsdbSeriesSource series(std::move(*tsdbs));
   auto tsdbs_of_reports =
       api::cluster_tsdbs(config.clusters, config.updaters, config.series, clock);
@@ -180,6 +187,10 @@ int serve_database(api::Config config,
     audit = std::move(*opened);
   }
   api_options.site = config.site;
+  api_options.site.time_zone = config.data.time_zone;
+  api_options.site.clusters = std::move(site_clusters);
+  api::Fleet fleet(series.tsdbs(), clock);
+  api_options.fleet = &fleet;
   api_options.audit = audit.get();
   auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), &series,
                                      registry, clock);

@@ -309,7 +309,6 @@ void OurRule::read_meters(const Node& node, const Parts& parts, double back) {
   sample.node.cpus_online =
       static_cast<double>(hardware.sockets * hardware.cores * hardware.threads);
   sample.node.memory_total_bytes = hardware.memory_bytes;
-  sample.node.memory_used_bytes = node.memory_used();
   sample.node.busy_cpus = busy_cpus_;
   sample.node.cpus = cpu_use_.cpus();
   sample.node.sockets = cpu_use_.sockets();

@@ -8,10 +8,12 @@
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
 
+#include "api/fleet.h"
 #include "api/server.h"
 #include "api/test_request.h"
 #include "base/strings.h"
 #include "store/test_database.h"
+#include "tsdb/fake_transport.h"
 
 namespace ceems::api {
 namespace {
@@ -82,7 +84,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         unit.resource_manager = "slurm";
         unit.uuid = user + "-" + cluster;
         unit.name = "secret name";
-        unit.tags = R"({"workdir":"/secret","partition":"secret partition"})";
+        unit.tags = R"({"workdir":"/secret","partition":"hidden-part"})";
         unit.username = user;
         unit.project = "p-" + user;
         unit.state = "COMPLETED";
@@ -106,7 +108,23 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       }
       write(update);
     }
+    for (const std::string cluster : {"a", "b"}) {
+      std::string units;
+      for (const std::string& user : kPeople) {
+        units += fmt::format("{}{{\"metric\":{{\"uuid\":\"{}-{}\"}},\"value\":[0,\"1\"]}}",
+                             units.empty() ? "" : ",", user, cluster);
+      }
+      tsdbs_[cluster].client = std::make_unique<tsdb::Client>(
+          "http://t", std::make_unique<tsdb::FakeTransport>([units](const auto& request) {
+            const bool range = request.path.ends_with("_range");
+            return tsdb::FakeTransport::ok(R"({"status":"success","data":{"resultType":")" +
+                                           std::string(range ? "matrix" : "vector") +
+                                           R"(","result":[)" + (range ? "" : units) + "]}}");
+          }),
+          clock_);
+    }
     ApiOptions options;
+    options.fleet = &fleet_;
     options.roles.support = {"sue"};
     if (GetParam() == LeadsFrom::kConfiguration) {
       options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
@@ -135,11 +153,25 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (endpoint == "units/series" || endpoint == "units/verify") {
       return observed_by_unit(endpoint, user);
     }
+    if (endpoint == "units/on-node/admin") {
+      return observed_on_nodes(endpoint, user);
+    }
     const auto response = get(endpoint, user);
     if (response.status != 200) {
       return std::to_string(response.status);
     }
-    const json::array rows = json::parse(response.body).at("data").as_array();
+    const json::value data = json::parse(response.body).at("data");
+    if (endpoint == "grid" || endpoint == "nodes/admin") {
+      return data.as_object().contains(endpoint == "grid" ? "now" : "rows") ? "all"
+                                                                            : "something else";
+    }
+    if (endpoint.starts_with("units/list")) {
+      return word_for(rows_of_table(data), user);
+    }
+    if (endpoint.starts_with("units/summary") || endpoint.starts_with("usage/series")) {
+      return observed_by_user(endpoint, user);
+    }
+    const json::array rows = data.as_array();
     if (endpoint.starts_with("demo/")) {
       return rows.empty() ? "nothing" : "all";
     }
@@ -156,6 +188,62 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (endpoint.ends_with("role=admin")) {
       return rows.size() == 1 && rows[0].at("name").as_string() == "root" ? "all"
                                                                           : "something else";
+    }
+    return word_for(rows, user);
+  }
+
+  /// The rows of a table as rows of `units`. A name that is withheld is left out, and tags with it.
+  static json::array rows_of_table(const json::value& data) {
+    json::array rows;
+    const json::array& columns = data.at("columns").as_array();
+    for (const json::value& values : data.at("rows").as_array()) {
+      json::object row;
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::string name(columns[i].as_string());
+        const json::value& value = values.as_array().at(i);
+        if (name == "name" && !value.is_null()) {
+          row["tags"] = "";
+        }
+        if (!value.is_null()) {
+          row[name == "user" ? "username" : name] = value;
+        }
+      }
+      rows.push_back(row);
+    }
+    return rows;
+  }
+
+  /// Whose units or usage the sums of each cluster are of.
+  std::string observed_by_user(const std::string& endpoint, const std::string& user) {
+    std::set<std::string> seen;
+    for (const std::string cluster : {"a", "b"}) {
+      const std::string target = endpoint + "?cluster_id=" + cluster + "&facets=user&by=user&top=9";
+      const json::value data = json::parse(get(target, user).body).at("data");
+      if (const json::value* groups = data.as_object().if_contains("groups")) {
+        for (const json::value& group : groups->as_array()) {
+          seen.insert(std::string(group.as_string()) + "-" + cluster);
+        }
+        continue;
+      }
+      for (const json::value& one : data.at("facets").at("user").as_array()) {
+        seen.insert(std::string(one.at(0).as_string()) + "-" + cluster);
+      }
+    }
+    return word_for(seen, user);
+  }
+
+  /// The units that the TSDB has on a node of each cluster.
+  std::string observed_on_nodes(const std::string& endpoint, const std::string& user) {
+    json::array rows;
+    for (const std::string cluster : {"a", "b"}) {
+      const auto response = get(endpoint + "?host=n1&cluster_id=" + cluster, user);
+      if (response.status != 200) {
+        return std::to_string(response.status);
+      }
+      for (json::value& row : rows_of_table(json::parse(response.body).at("data"))) {
+        row.as_object()["cluster_id"] = cluster;
+        rows.push_back(row);
+      }
     }
     return word_for(rows, user);
   }
@@ -198,7 +286,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         seen.insert(id);
         const bool named = response.body.find("secret name") != std::string::npos;
         // Partition and QOS are tags, which go with the name.
-        EXPECT_EQ(named, response.body.find("secret partition") != std::string::npos) << id;
+        EXPECT_EQ(named, response.body.find("hidden-part") != std::string::npos) << id;
         if (named) {
           written.insert(id);
         }
@@ -255,6 +343,8 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
 
   static inline const std::vector<std::string> kPeople{"ada", "lea", "sue", "root", "bob"};
   AnySeries series_;
+  ClusterTsdbs tsdbs_;
+  Fleet fleet_{tsdbs_, clock_};
   metrics::Registry registry_{"ceems_api_server", "the API server"};
   std::unique_ptr<ApiServer> server_;
 };
@@ -299,8 +389,10 @@ TEST_P(AccessMatrix, HasEveryEndpoint) {
 TEST_P(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
   for (const Route& route : all_routes()) {
     const std::string path(route.path);
-    for (const std::string query : {"", "?user=bob", "?user=bob&field=name&field=tags&field=uuid",
-                                    "?field=name", "?project=p-bob", "?uuid=bob-a&timezone=UTC"}) {
+    for (const std::string query :
+         {"", "?user=bob", "?user=bob&field=name&field=tags&field=uuid", "?field=name",
+          "?project=p-bob", "?uuid=bob-a&timezone=UTC", "?user=bob&format=csv",
+          "?user=bob&columns=name,uuid", "?user=bob&sort=name&order=desc"}) {
       const std::string body = get(path + query, "sue").body;
       const bool own =
           body.find("sue-") != std::string::npos || query.find("bob") == std::string::npos;
@@ -309,6 +401,31 @@ TEST_P(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
       }
     }
   }
+}
+
+// Neither may support find out names by asking for them.
+TEST_P(AccessMatrix, SupportCannotSearchForNames) {
+  const auto count = [this](const std::string& target, const std::string& user) {
+    return json::parse(get(target, user).body).at("data").at("count").as_int64();
+  };
+  EXPECT_EQ(count("units/summary/admin?q=secret", "root"), 20);
+  EXPECT_EQ(count("units/summary/admin?q=secret", "sue"), 4);  // its own
+  EXPECT_EQ(count("units/summary/admin?q=bob", "sue"), 4);
+  const json::value found = json::parse(get("units/list/admin?q=secret", "sue").body).at("data");
+  EXPECT_EQ(found.at("rows").as_array().size(), 4U);
+}
+
+TEST_P(AccessMatrix, ScopesNarrowListsAndSums) {
+  const auto count = [this](const std::string& target, const std::string& user) {
+    return json::parse(get(target, user).body).at("data").at("count").as_int64();
+  };
+  EXPECT_EQ(count("units/summary", "lea"), 3);
+  EXPECT_EQ(count("units/summary?scope=own", "lea"), 2);
+  EXPECT_EQ(count("units/summary?scope=led", "lea"), 1);
+  EXPECT_EQ(count("units/summary?user=bob", "lea"), 1);
+  EXPECT_EQ(count("units/summary?user=bob", "ada"), 0);
+  EXPECT_EQ(count("units/summary?scope=led", "ada"), 0);
+  EXPECT_EQ(count("units/summary?uuid=bob-a", "ada"), 0);
 }
 
 TEST_P(AccessMatrix, ScopesNarrowWhatLeadsSee) {

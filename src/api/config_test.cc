@@ -100,8 +100,6 @@ TEST(Config, NamesTheRulesOfReports) {
             "/etc/ceems/mine");
   EXPECT_THAT(error_of("ceems_api_server:\n  report: {rule: x}\n"),
               ::testing::HasSubstr(":2: ceems_api_server.report.rule: unknown key"));
-  EXPECT_EQ(parse("ceems_api_server: {ui: {help_url: 'help@example.org'}}\n").value().site.help_url,
-            "help@example.org");
 }
 
 TEST(Config, HasDefaults) {

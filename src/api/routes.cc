@@ -10,10 +10,10 @@ constexpr ParamSet kUnitParams{
     Param::kTo,        Param::kRunning,   Param::kField, Param::kTimeZone,
     Param::kLimit,     Param::kCursor,    Param::kSort,  Param::kOrder,
     Param::kMatch,     Param::kPartition, Param::kQos,   Param::kQueue};
-constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,    Param::kFrom,
-                                  Param::kTo,           Param::kField,      Param::kGroupBy,
-                                  Param::kExperimental, Param::kTerminated, Param::kMatch,
-                                  Param::kPartition,    Param::kQos,        Param::kQueue};
+constexpr ParamSet kCurrentParams{
+    Param::kClusterId, Param::kProject,      Param::kFrom,       Param::kTo,    Param::kField,
+    Param::kGroupBy,   Param::kExperimental, Param::kTerminated, Param::kMatch, Param::kPartition,
+    Param::kQos,       Param::kQueue,        Param::kLimit,      Param::kCursor};
 constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kField,
                                  Param::kLimit,     Param::kCursor,  Param::kMatch};
 constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
@@ -21,10 +21,27 @@ constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLim
 constexpr ParamSet kReportParams{Param::kClusterId, Param::kProject, Param::kUuid,
                                  Param::kStart,     Param::kSoFar,   Param::kLanguage,
                                  Param::kFormat,    Param::kWidth,   Param::kAllFindings};
+constexpr ParamSet kFilterParams{
+    Param::kClusterId, Param::kProject, Param::kUser,  Param::kUuid,  Param::kFrom,
+    Param::kTo,        Param::kRunning, Param::kWords, Param::kState, Param::kPartitionName,
+    Param::kAdvice,    Param::kCpu,     Param::kMem,   Param::kGpu,   Param::kGpuMem,
+    Param::kKwh,       Param::kUnused,  Param::kGrams, Param::kWall};
+constexpr ParamSet kListParams = kFilterParams.with(Param::kSort)
+                                     .with(Param::kOrder)
+                                     .with(Param::kLimit)
+                                     .with(Param::kCursor)
+                                     .with(Param::kColumns)
+                                     .with(Param::kFormat);
+constexpr ParamSet kSummaryParams =
+    kFilterParams.with(Param::kFacets).with(Param::kHeat).with(Param::kBins);
+constexpr ParamSet kUsageSeriesParams{
+    Param::kClusterId, Param::kProject, Param::kUser, Param::kFrom, Param::kTo,
+    Param::kField,     Param::kStep,    Param::kBy,   Param::kTop,  Param::kPrevious};
 
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start
 constexpr std::size_t kPersonKey = 2;  // cluster, name
 constexpr std::size_t kUsageKey = 3;   // cluster, user, project
+constexpr std::size_t kGroupKey = 5;   // the same, group name and resource manager
 
 constexpr std::array kRoutes = {
     Route{.path = "clusters/admin",
@@ -45,6 +62,25 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .tagged = false,
           .summary = "Random usage, for developing dashboards."},
+    Route{.path = "grid",
+          .caller = Caller::kUser,
+          .handler = get_grid,
+          .shape = Shape::kGrid,
+          .params = {Param::kFrom, Param::kTo},
+          .window = WindowKind::kOwn,
+          .tagged = false,
+          .audited = false,
+          .summary = "Carbon intensity of the grid."},
+    Route{.path = "nodes/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_nodes,
+          .shape = Shape::kNodeTable,
+          .params = {Param::kClusterId, Param::kState, Param::kSort, Param::kOrder, Param::kLimit,
+                     Param::kCursor, Param::kColumns, Param::kFormat},
+          .table = true,
+          .tagged = false,
+          .audited = false,
+          .summary = "Nodes and what they do now."},
     Route{.path = "projects",
           .caller = Caller::kUser,
           .handler = get_projects,
@@ -111,6 +147,30 @@ constexpr std::array kRoutes = {
           .params = kReportParams,
           .tagged = false,
           .summary = "Two units, compared."},
+    Route{.path = "units/list",
+          .caller = Caller::kUser,
+          .handler = get_unit_list,
+          .shape = Shape::kUnitTable,
+          .params = kListParams.with(Param::kScope),
+          .window = WindowKind::kListed,
+          .table = true,
+          .summary = "The caller's units: filtered, sorted and in pages; or all as CSV."},
+    Route{.path = "units/list/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_unit_list,
+          .shape = Shape::kUnitTable,
+          .params = kListParams,
+          .window = WindowKind::kListed,
+          .table = true,
+          .summary = "Everybody's units: filtered, sorted and in pages; or all as CSV."},
+    Route{.path = "units/on-node/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_units_on_node,
+          .shape = Shape::kNodeUnits,
+          .params = {Param::kClusterId, Param::kHost, Param::kFrom, Param::kTo},
+          .window = WindowKind::kOwn,
+          .tagged = false,
+          .summary = "Units that ran on a node."},
     Route{.path = "units/report",
           .caller = Caller::kUser,
           .handler = get_report,
@@ -130,8 +190,23 @@ constexpr std::array kRoutes = {
           .handler = get_unit_series,
           .shape = Shape::kSeries,
           .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kFrom, Param::kTo},
+          .window = WindowKind::kOwn,
           .tagged = false,
           .summary = "CPU, memory and power of one of the caller's units over time."},
+    Route{.path = "units/summary",
+          .caller = Caller::kUser,
+          .handler = get_unit_summary,
+          .shape = Shape::kUnitSums,
+          .params = kSummaryParams.with(Param::kScope),
+          .window = WindowKind::kListed,
+          .summary = "Sums over the caller's units, and how many there are of each kind."},
+    Route{.path = "units/summary/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_unit_summary,
+          .shape = Shape::kUnitSums,
+          .params = kSummaryParams,
+          .window = WindowKind::kListed,
+          .summary = "Sums over everybody's units, and how many there are of each kind."},
     Route{.path = "units/verify",
           .caller = Caller::kUser,
           .handler = verify_units,
@@ -144,6 +219,7 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .params = kCurrentParams.with(Param::kScope),
           .window = WindowKind::kRounded,
+          .page_key = kGroupKey,
           .summary = "Usage by the members of the caller's projects in the window."},
     Route{.path = "usage/current/admin",
           .caller = Caller::kAdmin,
@@ -151,6 +227,7 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .params = kCurrentParams.with(Param::kUser),
           .window = WindowKind::kRounded,
+          .page_key = kGroupKey,
           .summary = "Usage by all users in the window."},
     Route{.path = "usage/global",
           .caller = Caller::kUser,
@@ -166,6 +243,20 @@ constexpr std::array kRoutes = {
           .params = kGlobalParams.with(Param::kUser),
           .page_key = kUsageKey,
           .summary = "Usage by all users so far."},
+    Route{.path = "usage/series",
+          .caller = Caller::kUser,
+          .handler = get_usage_series,
+          .shape = Shape::kUsageSeries,
+          .params = kUsageSeriesParams.with(Param::kScope),
+          .window = WindowKind::kOwn,
+          .summary = "Usage by the members of the caller's projects, by day or month."},
+    Route{.path = "usage/series/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_usage_series,
+          .shape = Shape::kUsageSeries,
+          .params = kUsageSeriesParams,
+          .window = WindowKind::kOwn,
+          .summary = "Usage by all users, by day or month."},
     Route{.path = "users",
           .caller = Caller::kUser,
           .handler = get_users,
@@ -209,6 +300,12 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kIdentity:
     case Shape::kSite:
     case Shape::kReports:
+    case Shape::kUnitTable:
+    case Shape::kUnitSums:
+    case Shape::kUsageSeries:
+    case Shape::kNodeTable:
+    case Shape::kNodeUnits:
+    case Shape::kGrid:
     case Shape::kNothing:
       break;
   }

@@ -15,8 +15,10 @@ enum class Caller : std::uint8_t { kAdmin, kUser, kAnyone };
 
 /// How an endpoint interprets `from` and `to`.
 enum class WindowKind : std::uint8_t {
-  kNone,     ///< not at all, or in its own way
+  kNone,     ///< not at all
   kEnded,    ///< parse_window(), unless units are requested by id
+  kListed,   ///< the same, unless units are looked for without a period
+  kOwn,      ///< in its own way
   kRounded,  ///< parse_rounded_window()
 };
 
@@ -32,8 +34,19 @@ enum class Shape : std::uint8_t {
   kIdentity,
   kSite,
   kReports,
+  // The answer is one object:
+  kUnitTable,
+  kUnitSums,
+  kUsageSeries,
+  kNodeTable,
+  kNodeUnits,
+  kGrid,
   kNothing,  ///< null
 };
+/// Whether `data` is an object, not a list of rows.
+constexpr bool is_object(Shape shape) {
+  return shape >= Shape::kUnitTable && shape < Shape::kNothing;
+}
 /// Fields of a row of that shape. Empty for shapes that do not come from the database.
 std::span<const store::Field> fields_of(Shape shape);
 
@@ -48,6 +61,8 @@ struct Route {
   /// Number of columns in the key of a row, for listings that accept `limit` and `cursor`;
   /// otherwise 0.
   std::size_t page_key = 0;
+  /// It accepts them in its own way.
+  bool table = false;
   /// The answer depends only on the request, the caller and the database, so it gets an entity tag.
   bool tagged = true;
   /// What admins and support read there is data of other people, which the audit records.

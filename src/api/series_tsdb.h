@@ -36,6 +36,7 @@ class TsdbSeriesSource final : public SeriesSource {
   explicit TsdbSeriesSource(ClusterTsdbs tsdbs) : tsdbs_(std::move(tsdbs)) {}
 
   Result<std::vector<Series>> series(const SeriesRequest& request) override;
+  [[nodiscard]] const ClusterTsdbs& tsdbs() const { return tsdbs_; }
 
  private:
   ClusterTsdbs tsdbs_;

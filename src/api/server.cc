@@ -129,13 +129,15 @@ ApiServer::ApiServer(ApiOptions options,
       reports_(std::make_unique<ReportMaker>(reader, options_.measurements, options_.rules)),
       services_{.reader = &reader,
                 .series = series,
+                .fleet = options_.fleet,
                 .reports = reports_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
                 .site = &options_.site,
                 .clock = &clock,
-                .max_period_ms = options_.max_period_ms} {}
+                .max_period_ms = options_.max_period_ms,
+                .zone = TimeZone::find(options_.site.time_zone).value_or(TimeZone())} {}
 
 ApiServer::~ApiServer() = default;
 
@@ -221,8 +223,13 @@ access::Identity ApiServer::identify(const net::Request& request, net::Response&
 
 Result<> ApiServer::read_params(const Route& route, Call& call) const {
   // Units that are requested by id are returned whenever they ran.
+  const Params& params = call.params;
+  const bool without_period = route.window == WindowKind::kListed && params.from.empty() &&
+                              params.to.empty() &&
+                              !(params.uuids.empty() && params.text(Param::kWords).empty());
   if (route.window == WindowKind::kRounded ||
-      (route.window == WindowKind::kEnded && call.params.uuids.empty())) {
+      (route.window == WindowKind::kEnded && call.params.uuids.empty()) ||
+      (route.window == WindowKind::kListed && !without_period)) {
     const auto parse = route.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
     auto window = parse(call.params, services_.now_ms(), options_.max_period_ms);
     if (!window) {

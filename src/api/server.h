@@ -44,6 +44,7 @@ struct ApiOptions {
   SiteOptions site = {};
   advice::RuleSet rules = advice::core_rules();  ///< behind the suggestions of reports
   MeasurementSource* measurements = nullptr;     ///< outlives the server; null: none
+  Fleet* fleet = nullptr;         ///< outlives the server; null: no cluster has a TSDB
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 

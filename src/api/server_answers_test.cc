@@ -135,7 +135,9 @@ TEST_F(AnswersTest, PagesOfOtherListings) {
            {"units/admin", "?running&project=fluids"},
            {"users/admin", "?"},
            {"projects/admin", "?"},
-           {"usage/global/admin", "?field=num_units"}}) {
+           {"usage/global/admin", "?field=num_units"},
+           {"usage/current/admin", "?from=0&to=1767225600"},
+           {"usage/current/admin", "?groupby=groupname&groupby=resource_manager"}}) {
     const std::string target = "/api/v1/" + path;
     const auto bodies = pages(target, query + "&limit=1", "root");
     EXPECT_GT(bodies.size(), 3U) << path;
@@ -160,7 +162,8 @@ TEST_F(AnswersTest, TheCursorOfAnotherUserShowsOnlyOwnRows) {
 }
 
 TEST_F(AnswersTest, OnlyListingsHavePages) {
-  EXPECT_EQ(get("/api/v1/usage/current?limit=x&cursor=y", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/stats/global/admin?limit=x&cursor=y", "root").status, 200);
+  EXPECT_EQ(get("/api/v1/usage/current?limit=x", "ada").status, 400);
   EXPECT_EQ(get("/api/v1/units?limit=x", "ada").status, 400);
   EXPECT_EQ(get("/api/v1/units?cursor=x", "ada").status, 400);
   EXPECT_EQ(get("/api/v1/units?cursor=&limit=", "ada").status, 200);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "api/answer/numbers.h"
 #include "base/json.h"
 #include "config/section.h"
 
@@ -54,23 +56,85 @@ Result<> read_link(const config::Node& node, SiteOptions& site) {
   return section.done();
 }
 
+Result<> read_budget(const config::Node& node, SiteOptions& site) {
+  Budget budget;
+  config::Section section(node);
+  section.only({"cluster", "project", "kwh_per_month"})
+      .text("cluster", budget.cluster)
+      .text("project", budget.project)
+      .number("kwh_per_month", budget.kwh_per_month)
+      .refuse(budget.cluster.empty(), "cluster", "expected the ID of a cluster")
+      .refuse(budget.project.empty(), "project", "expected the name of a project")
+      .refuse(!(budget.kwh_per_month > 0), "kwh_per_month", "expected a number above 0");
+  if (section.ok()) {
+    site.budgets.push_back(std::move(budget));
+  }
+  return section.done();
+}
+
+void read_number(config::Section& section,
+                 std::string_view key,
+                 double least,
+                 std::optional<double>& target) {
+  if (!section.node()[key].present()) {
+    return;
+  }
+  double number = 0;
+  section.number(key, number);
+  section.refuse(!std::isfinite(number) || number < least, key,
+                 fmt::format("expected a number from {}", least));
+  target = number;
+}
+
 }  // namespace
+
+std::optional<double> Prices::of(std::optional<double> energy_kwh,
+                                 double core_hours,
+                                 double gpu_hours) const {
+  constexpr int kDigits = 6;
+  if (!any() || (kwh && !energy_kwh)) {
+    return std::nullopt;
+  }
+  return rounded(kwh.value_or(0) * energy_kwh.value_or(0) + core_hour.value_or(0) * core_hours +
+                     gpu_hour.value_or(0) * gpu_hours,
+                 kDigits);
+}
 
 Result<SiteOptions> read_site(const config::Node& node) {
   SiteOptions site;
   config::Section section(node);
-  section.only({"unit_links", "help_url"}).text("help_url", site.help_url);
-  section.each("unit_links", [&](const config::Node& link) { return read_link(link, site); });
+  section
+      .only({"unit_links", "name", "currency", "help_url", "price_kwh", "price_core_hour",
+             "price_gpu_hour", "pue", "budgets"})
+      .text("name", site.name)
+      .text("currency", site.currency)
+      .text("help_url", site.help_url)
+      .each("unit_links", [&](const config::Node& link) { return read_link(link, site); })
+      .each("budgets", [&](const config::Node& budget) { return read_budget(budget, site); });
+  read_number(section, "price_kwh", 0, site.prices.kwh);
+  read_number(section, "price_core_hour", 0, site.prices.core_hour);
+  read_number(section, "price_gpu_hour", 0, site.prices.gpu_hour);
+  read_number(section, "pue", 1, site.pue);
+  section.refuse(site.prices.any() && site.currency.empty(), "currency",
+                 "expected a currency beside the prices, such as EUR");
+  if (!site.help_url.empty() && !site.help_url.starts_with("mailto:")) {
+    const std::string mistake = mistake_in(site.help_url);
+    section.refuse(!mistake.empty(), "help_url", mistake);
+  }
   if (!section.ok()) {
     return fail(section.done().error());
   }
   return site;
 }
 
-std::string site_json(const SiteOptions& site) {
+std::string site_json(const SiteOptions& site,
+                      const std::vector<ClusterFacts>& facts,
+                      const std::function<bool(const Budget& budget)>& shown) {
   std::string text;
   JsonWriter json(text);
-  json.begin_object().key("unit_links").begin_array();
+  json.begin_object().member("name", site.name).member("currency", site.currency);
+  json.member("help_url", site.help_url).member("time_zone", site.time_zone);
+  json.raw_member("languages", R"(["en"])").key("unit_links").begin_array();
   for (const UnitLink& link : site.unit_links) {
     json.begin_object().member("name", link.name).member("url", link.url);
     json.key("clusters").begin_array();
@@ -78,6 +142,31 @@ std::string site_json(const SiteOptions& site) {
       json.value(cluster);
     }
     json.end_array().end_object();
+  }
+  json.end_array();
+  const auto number = [&json](std::string_view name, std::optional<double> value) {
+    json.key(name);
+    append_number(json, value);
+  };
+  number("price_kwh", site.prices.kwh);
+  number("price_core_hour", site.prices.core_hour);
+  number("price_gpu_hour", site.prices.gpu_hour);
+  number("pue", site.pue);
+  json.key("budgets").begin_array();
+  for (const Budget& budget : site.budgets) {
+    if (shown(budget)) {
+      json.begin_object().member("cluster", budget.cluster).member("project", budget.project);
+      number("kwh_per_month", budget.kwh_per_month);
+      json.end_object();
+    }
+  }
+  json.end_array().key("clusters").begin_array();
+  for (std::size_t i = 0; i < site.clusters.size(); ++i) {
+    const SiteCluster& cluster = site.clusters[i];
+    const ClusterFacts known = i < facts.size() ? facts[i] : ClusterFacts{};
+    json.begin_object().member("id", cluster.id).member("manager", cluster.manager);
+    json.member("series", cluster.series).member("nodes", cluster.series);
+    json.member("gpus", known.gpus).member("partitions", known.partitions).end_object();
   }
   json.end_array().end_object();
   return text;

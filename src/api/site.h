@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,18 +20,54 @@ struct UnitLink {
   std::vector<std::string> clusters = {};  ///< whose units have it; empty: all
 };
 
+/// What energy and time cost, in the currency of the site.
+struct Prices {
+  std::optional<double> kwh = {}, core_hour = {}, gpu_hour = {};
+
+  [[nodiscard]] bool any() const { return kwh || core_hour || gpu_hour; }
+  /// Nothing if there is no price, or none of an energy that is not known.
+  [[nodiscard]] std::optional<double> of(std::optional<double> energy_kwh,
+                                         double core_hours,
+                                         double gpu_hours) const;
+};
+
+/// What a project may use in a month.
+struct Budget {
+  std::string cluster = {}, project = {};
+  double kwh_per_month = 0;
+};
+
+/// A configured cluster.
+struct SiteCluster {
+  std::string id = {}, manager = {};
+  bool series = false;  ///< it has a TSDB
+};
+
 /// What the web page shows of this site: the block `ui` of the configuration file.
 struct SiteOptions {
   std::vector<UnitLink> unit_links = {};
-  /// Where people get help: a URL or an address, at the end of reports. Empty: not shown.
-  std::string help_url = {};
+  std::string name = {}, currency = {}, help_url = {};
+  Prices prices = {};
+  std::optional<double> pue = {};
+  std::vector<Budget> budgets = {};
+  // Not in this block; for answers.
+  std::vector<SiteCluster> clusters = {};
+  std::string time_zone = {};
 };
 
 /// Reads the block. Errors: kInvalidArgument with file, line and key; a link to anything but a web
 /// page, or with a variable that is not known, is one.
 Result<SiteOptions> read_site(const config::Node& node);
 
-/// The row that the endpoint `site` answers with.
-std::string site_json(const SiteOptions& site);
+/// What the database says of a cluster: of its newest units.
+struct ClusterFacts {
+  bool gpus = false, partitions = false;
+};
+
+/// The row that the endpoint `site` answers with. `facts` are those of each of the clusters;
+/// `shown` says whose budgets it has.
+std::string site_json(const SiteOptions& site,
+                      const std::vector<ClusterFacts>& facts,
+                      const std::function<bool(const Budget& budget)>& shown);
 
 }  // namespace ceems::api

@@ -18,10 +18,57 @@ std::string error_of(const std::string& url) {
   return site ? "no error" : site.error().message;
 }
 
-TEST(Site, HasNoLinksByDefault) {
+std::string json_of(const SiteOptions& site, bool all = true) {
+  return site_json(site, {{.gpus = true, .partitions = false}},
+                   [all](const Budget& /*budget*/) { return all; });
+}
+
+TEST(Site, HasNothingByDefault) {
   const auto site = read("data: {}\n");
   ASSERT_TRUE(site);
-  EXPECT_EQ(site_json(*site), R"({"unit_links":[]})");
+  EXPECT_EQ(json_of(*site),
+            R"({"name":"","currency":"","help_url":"","time_zone":"","languages":["en"],)"
+            R"("unit_links":[],"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
+            R"("pue":null,"budgets":[],"clusters":[]})");
+}
+
+TEST(Site, HasPricesAndBudgets) {
+  auto site = read(
+      "ui:\n"
+      "  name: Example\n"
+      "  currency: EUR\n"
+      "  help_url: mailto:help@example.org\n"
+      "  price_kwh: 0.24\n"
+      "  price_gpu_hour: 1\n"
+      "  pue: 1.2\n"
+      "  budgets: [{cluster: hpc-a, project: fluids, kwh_per_month: 3000}]\n");
+  ASSERT_TRUE(site) << site.error().message;
+  site->clusters = {{.id = "hpc-a", .manager = "slurm", .series = true}};
+  EXPECT_THAT(json_of(*site), HasSubstr(R"("price_kwh":0.24,"price_core_hour":null,)"
+                                        R"("price_gpu_hour":1,"pue":1.2)"));
+  EXPECT_THAT(json_of(*site), HasSubstr(R"("budgets":[{"cluster":"hpc-a","project":"fluids",)"
+                                        R"("kwh_per_month":3000}])"));
+  EXPECT_THAT(json_of(*site), HasSubstr(R"("clusters":[{"id":"hpc-a","manager":"slurm",)"
+                                        R"("series":true,"nodes":true,"gpus":true,)"
+                                        R"("partitions":false}])"));
+  EXPECT_THAT(json_of(*site, false), HasSubstr(R"("budgets":[])"));
+  EXPECT_EQ(site->prices.of(10, 100, 2), 4.4);
+  EXPECT_EQ(site->prices.of(std::nullopt, 100, 2), std::nullopt);
+  EXPECT_EQ(Prices{}.of(10, 100, 2), std::nullopt);
+}
+
+TEST(Site, RefusesWrongPricesAndBudgets) {
+  const auto error = [](const std::string& text) {
+    const auto site = read("ui: {" + text + "}\n");
+    return site ? "no error" : site.error().message;
+  };
+  EXPECT_THAT(error("price_kwh: 0.2"), HasSubstr("expected a currency"));
+  EXPECT_THAT(error("currency: EUR, price_kwh: -1"), HasSubstr("price_kwh: expected a number"));
+  EXPECT_THAT(error("currency: EUR, price_kwh: .nan"), HasSubstr("price_kwh"));
+  EXPECT_THAT(error("pue: 0.5"), HasSubstr("pue: expected a number from 1"));
+  EXPECT_THAT(error("help_url: 'javascript:1'"), HasSubstr("help_url"));
+  EXPECT_THAT(error("budgets: [{project: a, kwh_per_month: 1}]"), HasSubstr("ID of a cluster"));
+  EXPECT_THAT(error("budgets: [{cluster: a, project: a, kwh_per_month: 0}]"), HasSubstr("above 0"));
 }
 
 TEST(Site, LinksUnits) {
@@ -33,11 +80,12 @@ TEST(Site, LinksUnits) {
       "      clusters: [hpc-a, hpc-b]\n"
       "    - {name: Account, url: '/accounts/{cluster}/{project}#{user}'}\n");
   ASSERT_TRUE(site) << site.error().message;
-  EXPECT_EQ(
-      site_json(*site),
-      R"({"unit_links":[{"name":"Profiles \"all\"","url":"https://grafana.example.org/d/p?)"
-      R"(var-service={uuid}\u0026from={from_ms}\u0026to={to_ms}","clusters":["hpc-a","hpc-b"]},)"
-      R"({"name":"Account","url":"/accounts/{cluster}/{project}#{user}","clusters":[]}]})");
+  EXPECT_THAT(
+      json_of(*site),
+      HasSubstr(
+          R"("unit_links":[{"name":"Profiles \"all\"","url":"https://grafana.example.org/d/p?)"
+          R"(var-service={uuid}\u0026from={from_ms}\u0026to={to_ms}","clusters":["hpc-a","hpc-b"]},)"
+          R"({"name":"Account","url":"/accounts/{cluster}/{project}#{user}","clusters":[]}])"));
 }
 
 TEST(Site, LinksToWebPagesOnly) {

@@ -172,6 +172,19 @@ TEST_F(DumpTest, KeepsSeriesOfTwoQueriesWithTheSameLabelsApart) {
   EXPECT_THAT(files.at("metadata.json"), HasSubstr("\"__query__\": \"mem\""));
 }
 
+TEST_F(DumpTest, DescribesSeriesWhereTheQueriesAreAList) {
+  FakeTsdb tsdb;
+  queries_.pop_back();
+  queries_[0].title = "CPU use";
+  queries_[0].help = "Share of the CPUs";
+  options_.describe = true;
+  ASSERT_TRUE(dump(tsdb));
+  EXPECT_EQ(files_of(options_.directory).at("metadata.json"),
+            "[\n\t{\n\t\t\"fingerprint\": \"" + fingerprint({{"uuid", "7"}}) +
+                "\",\n\t\t\"labels\": {\n\t\t\t\"help\": \"Share of the CPUs\",\n\t\t\t\"metric\": "
+                "\"CPU use\",\n\t\t\t\"uuid\": \"7\"\n\t\t}\n\t}\n]\n");
+}
+
 TEST_F(DumpTest, AsksInPiecesThatLeaveNothingOut) {
   FakeTsdb tsdb;
   queries_.pop_back();

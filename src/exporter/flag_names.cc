@@ -12,10 +12,10 @@ namespace {
 
 using enum Release;
 
-constexpr ReleaseRange kAll{k0_10_2, k0_16_1};
-constexpr ReleaseRange kOld{k0_10_2, k0_10_2};
-constexpr ReleaseRange kSince11{k0_11_0, k0_16_1};
-constexpr ReleaseRange kSince13{k0_13_0, k0_16_1};
+constexpr ReleaseRange kAll{kV10, kV16};
+constexpr ReleaseRange kOld{kV10, kV10};
+constexpr ReleaseRange kSince11{kV11, kV16};
+constexpr ReleaseRange kSince13{kV13, kV16};
 
 /// The one table of names. Everything else about names (aliases, warnings, `doctor`) follows it.
 constexpr std::array kNames{
@@ -154,7 +154,7 @@ std::string refusal(std::string_view name) {
                              name)
                : fmt::format("--{}: this program has it, CEEMS does not", name);
   }
-  if (known->last != k0_16_1) {
+  if (known->last != kV16) {
     const FlagName* const row = find_name(name);
     const auto next = static_cast<Release>(static_cast<int>(known->last) + 1);
     return row != nullptr && !row->now.empty()
@@ -162,8 +162,24 @@ std::string refusal(std::string_view name) {
                              row->now)
                : fmt::format("--{}: refused since {}", name, to_string(next));
   }
-  if (known->first != k0_10_2) {
+  if (known->first != kV10) {
     return fmt::format("--{}: unknown before {}", name, to_string(known->first));
+  }
+  return {};
+}
+
+/// What CEEMS refuses although each flag is known; empty if nothing.
+std::string refused_combination(const std::vector<std::string>& given) {
+  constexpr std::string_view kNative = "collector.ipmi.force-native-mode";
+  if (std::ranges::find(given, kNative) != given.end() ||
+      std::ranges::find(given, "collector.ipmi_dcmi.force-native-mode") != given.end()) {
+    return {};
+  }
+  for (const std::string& name : given) {
+    if (name == "collector.ipmi.sensor-id" ||
+        name == "collector.ipmi.power-energy-sensor-readings") {
+      return fmt::format("--{}: CEEMS refuses it without --{}", name, kNative);
+    }
   }
   return {};
 }
@@ -219,7 +235,10 @@ ReleaseFit fitting_releases(const std::vector<std::string>& given) {
       foreign = true;
     }
   }
-  if (all.first > all.last) {
+  if (std::string note = refused_combination(given); !note.empty()) {
+    fit.notes.push_back(std::move(note));
+    fit.summary = "no release of CEEMS would start with these flags together; this program does";
+  } else if (all.first > all.last) {
     fit.summary = "no single release of CEEMS knows all of these flags; this program accepts them";
   } else if (foreign) {
     fit.summary = fmt::format(

@@ -11,15 +11,20 @@
 namespace ceems::exporter {
 
 /// Releases of CEEMS that brought flags of the exporter or dropped some, and the newest one.
-enum class Release { k0_10_2, k0_11_0, k0_13_0, k0_16_1 };
+enum class Release {
+  kV10,  ///< 0.10.2
+  kV11,  ///< 0.11.0
+  kV13,  ///< 0.13.0
+  kV16,  ///< 0.16.1
+};
 
 /// "0.10.2" and so on.
 std::string_view to_string(Release release);
 
 /// The releases that know a flag, from `first` to `last`.
 struct ReleaseRange {
-  Release first = Release::k0_10_2;
-  Release last = Release::k0_16_1;
+  Release first = Release::kV10;
+  Release last = Release::kV16;
 
   bool operator==(const ReleaseRange&) const = default;
 };

@@ -52,11 +52,10 @@ TEST(FlagNames, BecomeAliasesOfTheFlagsThatTheSetHas) {
 }
 
 TEST(FlagNames, KnowTheReleasesOfEachFlag) {
-  EXPECT_EQ(releases_with("collector.rapl"), (ReleaseRange{Release::k0_10_2, Release::k0_16_1}));
-  EXPECT_EQ(releases_with("collector.ipmi_dcmi"),
-            (ReleaseRange{Release::k0_10_2, Release::k0_10_2}));
-  EXPECT_EQ(releases_with("collector.ipmi"), (ReleaseRange{Release::k0_11_0, Release::k0_16_1}));
-  EXPECT_EQ(releases_with("collector.lsf"), (ReleaseRange{Release::k0_13_0, Release::k0_16_1}));
+  EXPECT_EQ(releases_with("collector.rapl"), (ReleaseRange{Release::kV10, Release::kV16}));
+  EXPECT_EQ(releases_with("collector.ipmi_dcmi"), (ReleaseRange{Release::kV10, Release::kV10}));
+  EXPECT_EQ(releases_with("collector.ipmi"), (ReleaseRange{Release::kV11, Release::kV16}));
+  EXPECT_EQ(releases_with("collector.lsf"), (ReleaseRange{Release::kV13, Release::kV16}));
   EXPECT_EQ(releases_with("collector.k8s.kubeconfig-file"), std::nullopt);
   EXPECT_EQ(releases_with("collector.energy"), std::nullopt);
 }
@@ -91,6 +90,20 @@ TEST(FlagNames, SayWhenNoReleaseFits) {
               ElementsAre("--collector.energy: this program has it, CEEMS does not",
                           "--collector.k8s.kubeconfig-file: only the documentation of CEEMS has "
                           "it, its programs do not"));
+}
+
+TEST(FlagNames, KnowWhatCeemsRefusesTogether) {
+  const auto sensors = fitting_releases({"collector.ipmi", "collector.ipmi.sensor-id"});
+  EXPECT_EQ(sensors.summary,
+            "no release of CEEMS would start with these flags together; this program does");
+  EXPECT_THAT(sensors.notes, ElementsAre("--collector.ipmi: unknown before 0.11.0",
+                                         "--collector.ipmi.sensor-id: unknown before 0.11.0",
+                                         "--collector.ipmi.sensor-id: CEEMS refuses it without "
+                                         "--collector.ipmi.force-native-mode"));
+  EXPECT_EQ(fitting_releases(
+                {"collector.ipmi.power-energy-sensor-readings", "collector.ipmi.force-native-mode"})
+                .summary,
+            "CEEMS 0.11.0 to 0.16.1 would start with these flags");
 }
 
 }  // namespace

@@ -164,6 +164,18 @@ struct UpdateLoop::Impl {
     return now_ms;
   }
 
+  /// Writes facts of units of an old database, if there are any without.
+  void fill_facts() {
+    const auto more = writer.fill_facts();
+    const std::string error = more ? "" : more.error().message;
+    if (!error.empty() && error != fill_error) {
+      log::error("cannot write the facts of units, trying again in the next round",
+                 {{"err", error}});
+    }
+    fill_error = error;
+    filling = more.value_or(false);
+  }
+
   void take_admins(Result<AdminNames> names) {
     if (!admins.write_fetched(std::move(names))) {
       update_metrics.admin_failures.add();
@@ -245,6 +257,9 @@ struct UpdateLoop::Impl {
     for (const auto& worker : workers) {
       until = std::min(until, worker->resume_at.value_or(until));
     }
+    if (filling) {
+      until = std::min(until, clock.steady_now() + options.backfill_pause);
+    }
     const auto pause =
         std::max<Clock::SteadyTime::duration>(until - clock.steady_now(), milliseconds(1));
     MutexLock lock(mutex);
@@ -266,9 +281,13 @@ struct UpdateLoop::Impl {
         next_round = std::max(next_round + options.update_interval, now);
         if (const auto now_ms = begin_round(stop)) {
           ask_all(*now_ms);
+          filling = true;
         }
       }
       take_answers();
+      if (filling) {
+        fill_facts();
+      }
       wait(next_round, stop);
     }
   }
@@ -282,7 +301,8 @@ struct UpdateLoop::Impl {
   UpdateMetrics update_metrics;
   std::vector<std::unique_ptr<Worker>> workers;
   bool leading = true;
-  std::string purge_error, lead_error;  ///< of the last attempt, as logged
+  bool filling = false;                             ///< there may be units without facts
+  std::string purge_error, lead_error, fill_error;  ///< of the last attempt, as logged
 
   Mutex mutex;
   Condition wake;
@@ -411,6 +431,9 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
     }
     commits += progress.windows_written() - before;
   }
+  do {
+    impl_->fill_facts();
+  } while (impl_->filling && !stop.stop_requested());
   return commits;
 }
 

@@ -1,7 +1,10 @@
 #include "metrics/process.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -27,6 +30,19 @@ double limit_of(int resource) {
 double seconds(const timeval& time) {
   constexpr double kMicroPerSecond = 1e6;
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicroPerSecond;
+}
+
+/// Since Linux 6.2, the size of the directory is the number of files, which need not be listed
+/// then: an exporter of 1,000 units keeps 10,000 open.
+std::optional<double> count_open_files() {
+  constexpr const char* kPath = "/proc/self/fd";
+  struct stat info{};
+  if (::stat(kPath, &info) == 0 && info.st_size > 0) {
+    return static_cast<double>(info.st_size);
+  }
+  const auto open = host::list_directory(kPath);
+  return open ? std::optional(static_cast<double>(open->size()) - 1)  // without the one that lists
+              : std::nullopt;
 }
 
 }  // namespace
@@ -107,8 +123,8 @@ void ProcessMetrics::add(Sink& sink) {
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     sink.add(cpu_, seconds(usage.ru_utime) + seconds(usage.ru_stime));
   }
-  if (const auto open = host::list_directory("/proc/self/fd")) {
-    sink.add(open_fds_, static_cast<double>(open->size() - 1));  // without the one that lists them
+  if (const auto open = count_open_files()) {
+    sink.add(open_fds_, *open);
   }
   sink.add(max_fds_, limit_of(RLIMIT_NOFILE));
   sink.add(virtual_max_, limit_of(RLIMIT_AS));

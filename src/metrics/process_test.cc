@@ -1,6 +1,15 @@
 #include "metrics/process.h"
 
+#include <fcntl.h>
+
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "base/fd.h"
 
 namespace ceems::metrics {
 namespace {
@@ -19,6 +28,28 @@ TEST(ProcessMetrics, DescribeThisProcess) {
         "\nprocess_network_receive_bytes_total ", "\nprocess_network_transmit_bytes_total "}) {
     EXPECT_NE(page.find(line), std::string::npos) << line << page;
   }
+}
+
+TEST(ProcessMetrics, CountOpenFiles) {
+  ProcessMetrics metrics("the test");
+  const auto open_files = [&metrics] {
+    Sink sink;
+    metrics.add(sink);
+    std::string page;
+    sink.render(Exposition::kText, page);
+    constexpr std::string_view kName = "\nprocess_open_fds ";
+    const auto at = page.find(kName);
+    return at == std::string::npos ? -1 : std::stoi(page.substr(at + kName.size()));
+  };
+  const int before = open_files();
+  const auto listed =
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}) - 1;  // its own
+  EXPECT_EQ(before, listed);
+  std::vector<UniqueFd> more;
+  for (int i = 0; i < 5; ++i) {
+    more.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  EXPECT_EQ(open_files(), before + 5);
 }
 
 TEST(ParseNetstat, FindsOctetsByName) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,16 @@ struct Unit {
   MetricMap total_time_seconds;
   std::array<MetricMap, kMetricCount> metrics;
   std::array<bool, kMetricCount> has_metric{};  ///< false: no updater provided this metric
-  bool ignore = false;                          ///< the unit ran for less than the updater's cutoff
+  // What else the window measured, for store/facts. Absent: not measured, which is not 0.
+  /// Most memory that one node's part of the unit used at a time in the window. The store keeps the
+  /// greatest of all windows.
+  std::optional<double> peak_memory_bytes = {};
+  /// From 0 to 1: the part of the window's alloc_gputime in which a GPU ran nothing. The store adds
+  /// up seconds, idle and measured ones, so that windows count by their GPU time.
+  std::optional<double> gpu_idle_share = {};
+  /// Energy of what was reserved for the unit and not used, in kWh. The store adds it up.
+  std::optional<double> idle_kwh = {};
+  bool ignore = false;  ///< the unit ran for less than the updater's cutoff
 
   MetricMap& metric(Metric m) { return metrics[static_cast<std::size_t>(m)]; }
   [[nodiscard]] const MetricMap& metric(Metric m) const {

@@ -1,6 +1,7 @@
 #include "store/merge.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -23,6 +24,23 @@ std::string weight_entry(model::Metric metric, std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view first_source(const model::MetricMap& emissions) {
+  constexpr std::array<std::string_view, 4> kKnown{"rte_total", "emaps_total", "owid_total",
+                                                   "global_total"};
+  std::string_view best;
+  std::size_t best_rank = kKnown.size() + 1;
+  for (const auto& [name, value] : emissions) {
+    const auto known = std::ranges::find(kKnown, name);
+    const std::size_t rank =
+        known == kKnown.end() ? 0 : static_cast<std::size_t>(known - kKnown.begin()) + 1;
+    if (best.empty() || rank < best_rank) {
+      best = name;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
 
 bool is_extreme(model::Metric metric) {
   const Update update = column_of(metric).update;

@@ -46,6 +46,11 @@ model::MetricMap zero_without_weight(model::Metric metric,
                                      const model::MetricMap& times,
                                      const AverageWeights& weights);
 
+/// Which of several sources of emissions counts where one number is shown, as on the web page: a
+/// site's own query before RTE, Electricity Maps, the average of the country and that of the world.
+/// Empty if there is none. Valid as long as the map.
+std::string_view first_source(const model::MetricMap& emissions);
+
 /// Whether the metric holds least or greatest values, for which 0 must not stand for a missing one.
 bool is_extreme(model::Metric metric);
 

@@ -118,6 +118,14 @@ class Cursor {
 /// The fields to read, as indexes into unit_fields() and so on.
 using FieldList = std::span<const std::size_t>;
 
+// store/facts.h
+struct FactFilter;
+struct FactListQuery;
+struct SummaryQuery;
+struct UnitSummary;
+struct UsageSeriesQuery;
+struct UsageOfDay;
+
 /// The reading half of the database. Safe for concurrent use. Errors: kUnavailable if no connection
 /// becomes free, the server does not answer or the file is locked; kTimeout after 5 minutes for a
 /// listing and 10 s for other queries; kParse for a damaged file. Messages are for the log, not for
@@ -170,6 +178,21 @@ class Reader {
   /// one group is in that map of all groups, with 0 where the group has no value, except for least
   /// and greatest values.
   virtual Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) = 0;
+
+  // Queries of the facts of units (store/facts.h). Those with a limit to what they read fail with
+  // kTimeout after 2 s.
+
+  /// The facts of units without the flag `ignore`, in the order of the query. Without a limit it is
+  /// a listing.
+  virtual Result<std::unique_ptr<Cursor>> unit_facts(const FactListQuery& query);
+  /// Whether the owners have more than `limit` units that end in the period of the filter.
+  virtual Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit);
+  virtual Result<UnitSummary> unit_summary(const SummaryQuery& query);
+  /// Days of daily_usage by group, in the order of days; then the unused energy, if it is asked
+  /// for.
+  virtual Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query);
+  /// False while the facts of units of an old database are still being written.
+  virtual Result<bool> facts_complete();
 };
 
 }  // namespace ceems::store

@@ -139,6 +139,11 @@ class Writer {
   virtual Result<> fill_gap(const GapFill& /*fill*/) {
     return fail(ErrorCode::kInvalidArgument, "this store keeps no gaps");
   }
+
+  /// Writes the facts (store/facts.h) of some units of a database that was written before there
+  /// were any, in some tenths of a second. Returns whether more are left. What is done stays done
+  /// after a stop. Call it between windows, as long as it returns true and this program leads.
+  virtual Result<bool> fill_facts() { return false; }
 };
 
 }  // namespace ceems::store

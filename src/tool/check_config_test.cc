@@ -70,6 +70,57 @@ TEST(CheckConfig, ChecksWhatManagersRead) {
   EXPECT_THAT(check.error, HasSubstr("file.yml:5: clusters[0].extra_config.nonsense: unknown key"));
 }
 
+TEST(CheckConfig, SaysWhatOtherReleasesWouldNotAccept) {
+  EXPECT_THAT(
+      checked("ceems_api_server: {web: {url: 'http://a'}}\n"
+              "logging: {enabled: true}\n"
+              "tsdb:\n"
+              "  web: {url: 'http://t'}\n"
+              "  queries:\n"
+              "    a: 'up{uuid=\"%s\"}'\n"
+              "    b: 'up{uuid=~\"{{.UUIDs}}\"}'\n")
+          .releases,
+      ElementsAre("line 6: tsdb.queries: CEEMS 0.16 and later expects a list of queries with "
+                  "name and kind",
+                  "line 7: tsdb.queries.b: CEEMS before 0.16 knows %s only, no {{.UUIDs}}",
+                  "line 2: logging: CEEMS before 0.12 writes no log of cacct"));
+  EXPECT_THAT(checked("ceems_api_server: {cluster_id: a, web: {url: 'http://a'}}\n"
+                      "tsdb: {queries: [{name: a, query: 'up{uuid=\"%s\"}'}]}\n")
+                  .releases,
+              ElementsAre("line 2: tsdb.queries: CEEMS before 0.16 expects a mapping of names to "
+                          "queries"));
+  const FileCheck server = checked(
+      "clusters:\n"
+      "  - {id: a, manager: slurm}\n"
+      "  - {id: b, manager: lsf}\n"
+      "  - {id: c, manager: openpbs}\n"
+      "updaters:\n"
+      "  - id: u\n"
+      "    updater: tsdb\n"
+      "    web: {url: 'http://t'}\n"
+      "    extra_config:\n"
+      "      queries:\n"
+      "        avg_cpu_usage: {global: 'a'}\n"
+      "        max_custom_stats: {temp: 'b'}\n");
+  EXPECT_EQ(server.error, "");
+  EXPECT_THAT(
+      server.releases,
+      ElementsAre("line 3: clusters[1].manager: CEEMS before 0.14 has no manager lsf",
+                  "line 4: clusters[2].manager: CEEMS has no manager openpbs",
+                  "line 12: updaters[0].extra_config.queries.max_custom_stats: CEEMS before "
+                  "0.15 has no custom metrics"));
+  EXPECT_THAT(checked("clusters: [{id: a, manager: slurm}]\n").releases, IsEmpty());
+  EXPECT_THAT(checked("clusters: 5\nupdaters: [7]\ntsdb: [1]\nlogging:\n").releases, IsEmpty());
+  const testing::TempDir dir;
+  const std::string file = dir.write("c.yml", "clusters: [{id: a, manager: lsf}]\n").string();
+  FakeConsole console;
+  EXPECT_EQ(run_tool({"check", "config", file}, console), 0);
+  EXPECT_EQ(console.err, file +
+                             " (ceems_api_server) RELEASES: line 1: clusters[0].manager: CEEMS "
+                             "before 0.14 has no manager lsf\n" +
+                             file + " (ceems_api_server) SUCCESS\n");
+}
+
 TEST(CheckConfig, RefusesWhatNoProgramReads) {
   EXPECT_THAT(checked("- a\n").error, HasSubstr("expected a mapping"));
   EXPECT_THAT(checked("").error, HasSubstr("expected a mapping"));
@@ -88,7 +139,8 @@ TEST(CheckConfig, FailsIfOneFileIsWrong) {
   EXPECT_EQ(console.err, good + " (web configuration) SUCCESS\n");
   EXPECT_EQ(run_tool({"check", "config", good, bad, "--json"}, console), 1);
   EXPECT_THAT(console.out, HasSubstr(R"({"file":")" + good + R"(","ok":true,)"));
-  EXPECT_THAT(console.out, HasSubstr(R"(,"ok":false,"programs":["ceems_lb"],"warnings":[],)"));
+  EXPECT_THAT(console.out,
+              HasSubstr(R"(,"ok":false,"programs":["ceems_lb"],"warnings":[],"releases":[],)"));
   EXPECT_EQ(run_tool({"check", "config"}, console), 1);
 }
 

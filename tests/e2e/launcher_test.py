@@ -138,7 +138,7 @@ def see_page(directory, url, units):
         return
     done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
                            "--disable-background-networking", "--disable-component-update",
-                           "--user-data-dir=%s/chromium" % directory, "--virtual-time-budget=8000", "--dump-dom", url],
+                           "--user-data-dir=%s/chromium" % directory, "--virtual-time-budget=8000", "--dump-dom", url + "#/jobs"],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     if 'id="app"' not in done.stdout:
         print("page: not checked, because the programs are built without it")

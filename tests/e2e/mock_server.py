@@ -5,11 +5,12 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
 import argparse
 import gzip
+import hashlib
 import http.server
 import json
 import math
@@ -19,6 +20,8 @@ import sys
 import threading
 import time
 import urllib.parse
+
+import mock_lists
 
 ADMINS = {"operator"}
 SUPPORT = {"sue"}
@@ -37,15 +40,25 @@ JOBS = [
     ("sweep", "48170", "ada", "fluids", 40000, 900, "CANCELLED by 1001", 64, 2.0, 2 << 30, 256 << 30, 70.0),
     ("probe", "48169", "grace", "optics", 39000, 60, "FAILED", 1, 0.1, 9 << 20, 1 << 30, 2.5),
 ]
+OLD = ("archive", "31007", "lin", "optics", 40 * 86400, 3600, "COMPLETED", 4, 3.5, 1 << 30, 8 << 30, 30.0)
+GPUS = {"48190": (4, 38.0), "48214": (1, 0.0)}  # unit: GPUs, use in percent
 
 
 class Mock:
     def __init__(self, page, proxy_user):
         self.page, self.proxy_user, self.mode, self.login = page, proxy_user, "ok", None
-        self.begin = time.time()
+        self.begin = self.commit = time.time()  # commit: when the units were last written; null: they always are
+        self.many = 0  # so many units more
+        self.unchanged = 0  # answers 304
+        self.lists = True  # false: as a server before units/list
+
+    def jobs(self):
+        more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
+                 (1 + i % 64) * (i % 100) / 100, 1 << 30, 4 << 30, 5.0 + i % 90) for i in range(self.many)]
+        return [*JOBS, OLD, *more]
 
     def units(self, now):
-        return [self.unit(job, now) for job in JOBS]
+        return [self.unit(job, now) for job in self.jobs()]
 
     def unit(self, job, now):
         name, uuid, owner, project, ago, lasted, state, cores, used, memory, limit, watts = job
@@ -58,9 +71,9 @@ class Mock:
             "username": owner, "created_at_ts": int(((start or now) - 30) * 1000),
             "elapsed": "%s%02d:%02d:%02d" % ("%d-" % (seconds // 86400) if seconds >= 86400 else "",
                                               seconds % 86400 // 3600, seconds % 3600 // 60, seconds % 60),
-            "state": state, "allocation": {"nodes": 1, "cpus": cores, "mem": limit, "gpus": 0, "billing": cores},
+            "state": state, "allocation": {"nodes": 1, "cpus": cores, "mem": limit, "gpus": GPUS.get(uuid, (0, 0))[0], "billing": cores},
             "total_time_seconds": {"walltime": seconds, "alloc_cputime": cores * seconds,
-                                   "alloc_cpumemtime": limit // (1 << 20) * seconds, "alloc_gputime": 0,
+                                   "alloc_cpumemtime": limit // (1 << 20) * seconds, "alloc_gputime": GPUS.get(uuid, (0, 0))[0] * seconds,
                                    "alloc_gpumemtime": 0, "used_cputime": used * seconds},
             "tags": {"uid": 1001, "partition": "main", "qos": "normal", "workdir": "/home/%s" % owner},
         }
@@ -73,12 +86,20 @@ class Mock:
         unit["avg_cpu_mem_usage"] = {"global": 100.0 * memory / limit}
         unit["total_cpu_energy_usage_kwh"] = {"total": kwh}
         unit["total_cpu_emissions_gms"] = {"owid_total": kwh * 56.0, "global_total": kwh * WORLD_G_PER_KWH}
+        if uuid in GPUS:
+            unit["avg_gpu_usage"] = {"global": GPUS[uuid][1]}
+            unit["total_gpu_energy_usage_kwh"] = {"total": 2 * kwh}
+            unit["total_gpu_emissions_gms"] = {"owid_total": 2 * kwh * 56.0, "global_total": 2 * kwh * WORLD_G_PER_KWH}
         if name == "ocean":  # with metrics that the site defines itself
             unit["total_custom_stats"] = {"cache_misses": 52100}
             unit["avg_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 61.52}
             unit["min_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 41}
             unit["max_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 78}
         return unit
+
+    def visible(self, path, query, user, led, now):
+        scope = query.get("scope", [""])[0]
+        return [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led") or (u["project"] in led and scope != "own")]
 
     def series(self, uuid, begin, end):
         for job in JOBS:
@@ -125,13 +146,26 @@ class Mock:
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":
             return bad(500, "internal", "the database is locked")
-        now = time.time()
+        now = time.time() if self.commit is None else self.commit
+        what = path.removesuffix("/admin")
+        if self.lists and what in ("units/list", "units/summary", "usage/series"):
+            units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
+            rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
+            try:
+                if what == "usage/series":
+                    return good(mock_lists.series(rows, query))
+                if what == "units/summary":
+                    return good(mock_lists.summary(rows, query))
+                if query.get("format") == ["csv"]:
+                    return 200, mock_lists.csv(rows, query)
+                data, more = mock_lists.page(rows, query)
+                return 200, {"status": "success", "data": data, **more}
+            except mock_lists.Refused as refused:
+                return bad(400, "bad_data", str(refused))
         if path in ("units", "units/admin"):
             if self.mode == "empty":
                 return good([])
-            scope = query.get("scope", [""])[0]
-            units = [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led")
-                     or (u["project"] in led and scope != "own")]
+            units = self.visible(path, query, user, led, now)
             if role == "support":
                 for unit in units:
                     if unit["username"] != user:
@@ -141,7 +175,11 @@ class Mock:
             else:
                 begin, end = float(query["from"][0]) * 1000, float(query["to"][0]) * 1000
                 units = [u for u in units if ("running" in query if "ended_at_ts" not in u else begin <= u["ended_at_ts"] < end)]
-            return good(units)
+            if "sort" in query:
+                units.sort(key=lambda u: -u.get("ended_at_ts", sys.maxsize))
+            limit = int(query.get("limit", [str(len(units))])[0])
+            status, value = good(units[:limit])
+            return status, dict(value, next="more") if len(units) > limit else value
         if path == "units/series":
             if role == "support" and not any(j[1] == query["uuid"][0] and j[2] == user for j in JOBS):
                 return bad(403, "forbidden", "user do not have permissions on uuids")
@@ -189,7 +227,17 @@ def handler(mock):
                 if mock.mode == "garbage" and not parts.path.endswith("whoami"):
                     return self.send(200, "text/html", b"<html>proxy: please log in</html>")
                 status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
-                return self.send(status, "application/json", json.dumps(value).encode())
+                if isinstance(value, str):
+                    return self.send(status, "text/csv; charset=utf-8", value.encode())
+                data = json.dumps(value).encode()
+                tag = 'W/"%s"' % hashlib.sha256(data).hexdigest()[:20]
+                if status == 200 and self.headers.get("If-None-Match") == tag:
+                    mock.unchanged += 1
+                    return self.send(304, "application/json", b"", [("ETag", tag)])
+                cache = "private, no-cache" if status == 200 else "no-store"
+                return self.send(status, "application/json", data, [("ETag", tag), ("Cache-Control", cache)])
+            if parts.path == "/control":
+                return self.send(200, "application/json", json.dumps({"unchanged": mock.unchanged}).encode())
             if parts.path == "/login/oidc" and mock.login:
                 return self.send(303, "text/plain", b"", [("Location", query["next"][0]),
                                                           ("Set-Cookie", "ceems_session=lin; Path=/; HttpOnly; SameSite=Lax")])

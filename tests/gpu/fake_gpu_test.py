@@ -34,7 +34,8 @@ def node_with_a_job(d):
     write(job + "/cgroup.controllers", "cpuset cpu io memory pids\n")
     write(job + "/cgroup.procs", "4242\n")
     write(job + "/cpu.stat", "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n")
-    write(job + "/memory.stat", "anon 1000\nfile 2000\ninactive_file 100\n")
+    write(job + "/memory.stat", "anon 1000\nfile 2000\nshmem 500\ninactive_file 100\n")
+    write(job + "/io.stat", "")
     write(job + "/memory.current", "3000\n")
     write(job + "/memory.max", "max\n")
     write(job + "/memory.events", "oom 0\n")
@@ -77,6 +78,15 @@ def main():
                      gpu_joules(text, "ceems_ended_units_energy_joules_total") +
                      gpu_joules(text, "ceems_compute_unit_energy_joules_total"))
             assert abs(parts - 600) < 1e-6, text
+            # The process sleeps, but its GPU works for half of the time.
+            def of_job(name):
+                return {labels[labels.index("gpuuuid"):].split('"')[1] if "gpuuuid" in labels else "": value
+                        for labels, value in samples(page(), "ceems_compute_unit_" + name) if 'uuid="7"' in labels}
+            assert of_job("gpu_memory_peak_bytes") == {"GPU-0": 4096}, text
+            before = of_job("gpu_busy_seconds_total")["GPU-0"]
+            wait_until("the GPU is busy", lambda: of_job("gpu_busy_seconds_total")["GPU-0"] > before + 0.2)
+            assert of_job("idle_seconds_total") == {"": 0}, of_job("idle_seconds_total")
+            assert of_job("memory_peak_bytes") == {"": 1500} and of_job("memory_shmem_bytes") == {"": 500}, page()
             scenario(path, 1300, "hang nvmlDeviceGetPowerUsage\n")
             time.sleep(0.5)
             times = []

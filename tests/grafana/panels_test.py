@@ -272,8 +272,8 @@ class Test:
         """Every dashboard of users as alice."""
         table = []
         for uid, given in (("ceems-unit", {"uuid": OWN}), ("ceems-my-units", {}), ("ceems-project", {}),
-                           ("slurm-single-job-metrics", {"jobid": OWN}), ("os-vm-metrics", {"uuid": OWN}),
-                           ("k8s-single-pod-metrics", {"uuid": OWN})):
+                           ("slurm-single-job-metrics", {"jobid": OWN}), ("lsf-single-job-metrics", {"jobid": OWN}),
+                           ("os-vm-metrics", {"uuid": OWN}), ("k8s-single-pod-metrics", {"uuid": OWN})):
             asker, dashboard = self.asker(uid, "alice")
             asked = values_of_variables(asker, dashboard, {**given, **self.country(uid)})
             for name, found in asked.items():

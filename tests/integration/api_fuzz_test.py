@@ -81,7 +81,9 @@ class Request:
 class Generator:
     def __init__(self, rng, world, document):
         self.rng, self.world, self.document = rng, world, document
-        self.routes = [path for path in document.routes() if path != "/units/series" and not path.startswith(("/units/report", "/units/compare"))]
+        # Series and nodes need a TSDB; lists and sums are compared with a naive model in src/store/facts_test.cc.
+        apart = ("/units/series", "/units/list", "/units/summary", "/units/on-node", "/units/report", "/units/compare", "/usage/series", "/nodes", "/grid")
+        self.routes = [path for path in document.routes() if not path.startswith(apart)]
         self.uuids = sorted({unit["uuid"] for unit in world.units})
         self.projects = sorted({project["name"] for project in world.projects})
         self.people = world.names + [name + ":svc" for name in self.projects]
@@ -295,7 +297,7 @@ class Judge:
         elif path == "/whoami":
             rows = "anything"
         elif path == "/site":
-            rows = [{"unit_links": []}]
+            rows = "anything"
         else:
             raise AssertionError("the oracle has no rule for " + path)
         return rows, limit

@@ -74,6 +74,13 @@ def formats(directory):
         assert [usage["num_units"] for usage in document["usage"]] == [2], document["usage"]
         human = run(directory, "--human", "-o", "jobid,hostenergy%12").stdout.decode()
         assert "1.25 kWh" in human and "500 mWh" in human, human
+        # The users have a column where there are several.
+        assert "USER" not in run(directory).stdout.decode().splitlines()[1]
+        api.handler = lambda *request: api_answer(*request, units=[UNITS[0], dict(UNITS[1], username="bob")])
+        table = [[cell.strip() for cell in line.split("│")] for line in run(directory, "--user", "all").stdout.decode().splitlines()]
+        at = table[1].index("USER")
+        assert [row[at] for row in table if row[1:2] in (["7"], ["8"])] == ["ada", "bob"], table
+        api.handler = api_answer
         # What was asked, and as whom.
         api.seen.clear(), api.headers.clear()
         run(directory, "-S", "2024-01-02", "-E", "2024-01-03T04:05", "-A", "a,,b", "--user", "all", env={"USER": "eve", "LOGNAME": "eve"})

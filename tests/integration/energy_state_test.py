@@ -95,20 +95,25 @@ def test(directory):
                 near(after[domain], before[domain], 0.01, "idle power of %s after the restart" % domain)
                 near(later[domain], before[domain], 0.01, "idle power of %s 15 s after the restart" % domain)
 
-        # Without a usable file it assumes the part of the power under load that the table has for CPUs of this family, and says so.
+        # Without a usable file it assumes the part of the power under load that the table has for CPUs of this family, and says so. On a
+        # loaded machine, the counters that the thread above writes are late by times, which looks like other power, so this is tried again.
         write(directory + "/broken.json", '{"version":1,"machine":')
-        exporter, url = start_exporter(directory, flags + ["--collector.energy.state-file=%s/broken.json" % directory])
-        with exporter:
-            time.sleep(1.5 * WINDOW)
-            forgetful = learned(url)
-            idle, full = (float(re.search(r"power model ready.* %s_watts=(\S+)" % what, exporter.output()).group(1)) for what in ("idle", "full"))
-            # A CPU of no known family is taken to idle at half of its full power.
-            expected = [part * 2 * FULL["package"] for part in (idle / full, 0.5)]
-            nearest = min(expected, key=lambda watts: abs(watts - forgetful["package"]))
-            near(forgetful["package"], nearest, 0.05, "idle power without a state file")
-            bases = [labels for labels, _ in samples(get(url + "/metrics").text, "ceems_energy_idle_info") if 'domain="package"' in labels]
-            assert len(bases) == 1 and 'basis="assumed"' in bases[0], bases
-            assert exporter.output().count("state file not used") == 1, exporter.output()
+        for attempts_left in (2, 1, 0):
+            exporter, url = start_exporter(directory, flags + ["--collector.energy.state-file=%s/broken.json" % directory])
+            with exporter:
+                time.sleep(1.5 * WINDOW)
+                forgetful = learned(url)
+                output = exporter.output().rsplit("starting ceems_exporter", 1)[1]
+                idle, full = (float(re.search(r"power model ready.* %s_watts=(\S+)" % what, output).group(1)) for what in ("idle", "full"))
+                # A CPU of no known family is taken to idle at half of its full power.
+                expected = [part * 2 * FULL["package"] for part in (idle / full, 0.5)]
+                nearest = min(expected, key=lambda watts: abs(watts - forgetful["package"]))
+                bases = [labels for labels, _ in samples(get(url + "/metrics").text, "ceems_energy_idle_info") if 'domain="package"' in labels]
+                assert len(bases) == 1 and 'basis="assumed"' in bases[0], bases
+                assert output.count("state file not used") == 1, output
+            if abs(forgetful["package"] / nearest - 1) <= 0.05:
+                break
+            assert attempts_left > 0, "idle power without a state file: %g instead of %g" % (forgetful["package"], nearest)
         hardware.stopped = True
         hardware.join()
         print("energy_state: idle power of the packages %.2f W before the restart, %.2f W after it, %.2f W later; %.2f W without a state" % (

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Energy of units that hardly live, on real cgroups of both versions: 100 jobs of 0.3 s, and 1,000 that are born and die within about a
-second. At least 95 % of the former are on the page, and for every domain and on every page units, ended units, system and unallocated energy
-sum to that of the node. The energy meters are files that move with the CPU time that the kernel counts, so the energy that jobs are due
-is known, too, and printed. Needs root. Takes half a minute on a quiet machine."""
+second. At least 95 % of either are on the page, together with the CPU time that the kernel counted for all of them, and for every domain
+and on every page units, ended units, system and unallocated energy sum to that of the node. The energy meters are files that move with the
+CPU time of the machine, so the energy that jobs are due is known, too: they are charged it within 20 %. A loaded machine holds up the meters
+or the exporter, and energy then comes after the CPU time that it belongs to, so jobs are run up to three times for this. Needs root. Takes
+half a minute on a quiet machine."""
 
 import os
 import subprocess
@@ -15,11 +17,16 @@ from harness import get, samples, scratch, start_exporter, wait_until, write
 
 IDLE_WATTS = 40.0
 WATTS = 60.0  # of a busy CPU
+DRAM = 0.2  # of the packages' power
 SEEN = 0.95
+SAME_CPU_TIME = 0.03
+SAME_ENERGY = 0.2
+ATTEMPTS = 3
 EXACT = 1e-9
 DOMAINS = ("package", "dram", "node")
 
-# A process that makes jobs FIRST, FIRST + STEP, ... of the directory, enters each, burns some CPU time, leaves it and removes it.
+# A process that, when told to, makes jobs FIRST, FIRST + STEP, ... of the directory, enters each, burns some CPU time, leaves it and
+# removes it.
 WORKER = """
 import os, sys, time
 parent, home, first, end, step, burn, life = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]), *map(float, sys.argv[6:8])
@@ -27,6 +34,8 @@ pid = str(os.getpid()).encode()
 def enter(path):
     with open(path + "/cgroup.procs", "wb", 0) as f:
         f.write(pid)
+print("ready", flush=True)
+sys.stdin.read(1)
 for i in range(first, end, step):
     job = "%s/job_%d" % (parent, i)
     os.mkdir(job)
@@ -47,7 +56,7 @@ class Meters(threading.Thread):
         super().__init__(daemon=True)
         self.stopped = False
         self.zones = []
-        for path, name, share in (("intel-rapl:0", "package-0", 1.0), ("intel-rapl:0:0", "dram", 0.2)):
+        for path, name, share in (("intel-rapl:0", "package-0", 1.0), ("intel-rapl:0:0", "dram", DRAM)):
             zone = "%s/class/powercap/%s" % (sys_path, path)
             for file, text in (("name", name + "\n"), ("max_energy_range_uj", "262143328850\n"), ("energy_uj", "%015d\n" % 10**9)):
                 write(zone + "/" + file, text)
@@ -96,10 +105,13 @@ class Cgroups:
         with open(self.parent + "/cpu.stat", encoding="ascii") as f:
             return int(f.readline().split()[1]) / 1e6
 
-    def work(self, jobs, workers, burn, life, first):
+    def workers(self, jobs, workers, burn, life, first):
+        """Processes that wait until they are told to begin."""
         processes = [subprocess.Popen([sys.executable, "-S", "-E", "-c", WORKER, self.parent, self.home, str(first + worker),
-                                       str(first + jobs), str(workers), str(burn), str(life)]) for worker in range(workers)]
-        assert [process.wait() for process in processes] == [0] * workers
+                                       str(first + jobs), str(workers), str(burn), str(life)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE) for worker in range(workers)]
+        assert [process.stdout.readline() for process in processes] == [b"ready\n"] * workers
+        return processes
 
     def remove(self):
         for name in os.listdir(self.parent):
@@ -130,8 +142,15 @@ def energies(page):
     return units, nodes, names
 
 
-def check(cgroups, url, jobs, workers, burn, life, first, least):
-    """Runs jobs while pages are read all the time, and compares what the last page says with what they used."""
+def cpu_seconds(page, wanted):
+    """Of these units."""
+    return sum(value for mode in ("user", "system") for labels, value in samples(page, "ceems_compute_unit_cpu_%s_seconds_total" % mode)
+               if labels.split('uuid="')[1].split('"')[0] in wanted)
+
+
+def check(cgroups, url, jobs, workers, burn, life, first):
+    """Runs jobs while pages are read all the time, and compares what the last page says with what they used. Returns whether their energy
+    is what they are due."""
     pages = []
     stop = threading.Event()
 
@@ -141,12 +160,16 @@ def check(cgroups, url, jobs, workers, burn, life, first, least):
             stop.wait(0.3)
 
     before, _, known = energies(get(url + "/metrics").text)
+    processes = cgroups.workers(jobs, workers, burn, life, first)
     used = cgroups.cpu_seconds()
     scraper = threading.Thread(target=scrape)
     scraper.start()
     began = time.monotonic()
     try:
-        cgroups.work(jobs, workers, burn, life, first)
+        for process in processes:
+            process.stdin.write(b"go")
+            process.stdin.close()
+        assert [process.wait() for process in processes] == [0] * workers
         took = time.monotonic() - began
         used = cgroups.cpu_seconds() - used
         wanted = {"job_%d" % i for i in range(first, first + jobs)}
@@ -163,15 +186,20 @@ def check(cgroups, url, jobs, workers, burn, life, first, least):
             assert nodes[domain] >= last.get(domain, 0.0), "the node's energy fell"
             last[domain] = nodes[domain]
     seen = len((names - known) & wanted)
-    assert seen >= least * jobs, "%d of %d jobs are on the page" % (seen, jobs)
+    assert seen >= SEEN * jobs, "%d of %d jobs are on the page" % (seen, jobs)
+    shown = cpu_seconds(pages[-1], wanted)
     active = {domain: units[domain] - before[domain] for domain in DOMAINS}
-    due = (WATTS + IDLE_WATTS / os.cpu_count()) * used
-    print("  %s: %d jobs in %.1f s: %d seen, %d pages add up; %.2f CPU s, energy of packages %.1f J (due %.1f J), of memory %.1f J (%.1f J)" % (
-        cgroups.version, jobs, took, seen, len(pages), used, active["package"], due, active["dram"], 0.2 * due), flush=True)
+    # Jobs without a limit of memory are due none of its idle power.
+    due = {"package": (WATTS + IDLE_WATTS / os.cpu_count()) * used, "dram": DRAM * WATTS * used}
+    print("  %s: %d jobs in %.1f s: %d seen, %d pages add up; %.3f CPU s of %.3f; %s" % (
+        cgroups.version, jobs, took, seen, len(pages), shown, used, ", ".join("%s %.1f J of %.1f (%+.0f %%)" % (
+            domain, active[domain], due[domain], 100 * (active[domain] / due[domain] - 1)) for domain in due)),
+        flush=True)
     assert used >= jobs * burn
-    # How much it is depends on when an overloaded machine lets the meters run, so only its bounds are checked.
-    for domain in ("package", "dram"):
+    assert abs(shown - used) <= SAME_CPU_TIME * used, (shown, used)
+    for domain in due:
         assert 0 < active[domain] < nodes[domain], (domain, active, nodes)
+    return all(abs(active[domain] / due[domain] - 1) <= SAME_ENERGY for domain in due)
 
 
 def test(directory, cgroups):
@@ -182,14 +210,15 @@ def test(directory, cgroups):
     # The jobs reserve nothing, so their part of the idle power is that of the CPUs that they use. Each CPU counts the same.
     flags = ["--path.sysfs=" + sys_path, "--path.cgroupfs=" + cgroups.root, "--collector.cgroups.force-version=" + cgroups.version,
              "--collector.cgroup", "--collector.cgroup.pattern=/ceems_storm_[0-9]+/(?P<id>job_[0-9]+)$", "--collector.energy",
-             "--collector.energy.idle-watts=package=%g,dram=%g" % (IDLE_WATTS, 0.2 * IDLE_WATTS),
+             "--collector.energy.idle-watts=package=%g,dram=%g" % (IDLE_WATTS, DRAM * IDLE_WATTS),
              "--collector.energy.second-thread=1", "--no-security.drop-privileges"]
     exporter, url = start_exporter(directory, flags)
     with exporter:
         wait_until("energy is on the page", lambda: samples(get(url + "/metrics").text, "ceems_node_energy_joules_total"), 20)
         time.sleep(3)
-        check(cgroups, url, jobs=100, workers=20, burn=0.05, life=0.25, first=1000, least=SEEN)
-        check(cgroups, url, jobs=1000, workers=4, burn=0.002, life=0, first=2000, least=0.3)
+        for what in ({"jobs": 100, "workers": 20, "burn": 0.05, "life": 0.25}, {"jobs": 1000, "workers": 8, "burn": 0.0005, "life": 0}):
+            first = 1000 * what["jobs"]
+            assert any(check(cgroups, url, first=first + attempt * what["jobs"], **what) for attempt in range(ATTEMPTS)), "energy is off"
     meters.stopped = True
     meters.join()
 

@@ -171,16 +171,27 @@ def test_figures_of_version_10(directory):
 def test_refused_databases(directory):
     path = database_path(directory)
     create(path).close()
+    starts = 0  # each adds one line to the log
     for statement, message in (
             ("UPDATE schema_migrations SET version = 11", "schema version 11 is newer than 10, the newest this program knows"),
             ("UPDATE schema_migrations SET version = 9, dirty = 1", "schema version 9 is marked dirty"),
             ("UPDATE schema_migrations SET version = 10, dirty = 1", "complete the upgrade with --db.migrate")):
         with contextlib.closing(sqlite3.connect(path)) as db, db:
             db.execute(statement)
-        before = read(path, "SELECT sql FROM sqlite_master")
-        assert message in start_refused(directory), message
-        assert read(path, "SELECT sql FROM sqlite_master") == before, "a refused file was changed"
-        assert not glob.glob(path + ".*.bak")
+        with open(path, "rb") as f:
+            before = f.read()
+        for arguments in ([], ["--db.migrate"]) if "newer" in message else ([],):
+            errors = [line for line in start_refused(directory, arguments).splitlines() if "level=ERROR" in line]
+            starts += 1
+            assert len(errors) == starts and message in errors[-1] and path in errors[-1], errors
+        with open(path, "rb") as f:
+            assert f.read() == before, "a refused file was changed"
+        assert not glob.glob(path + "?*.bak") and not glob.glob(path + "-*"), os.listdir(os.path.dirname(path))
+        if "newer" in message:
+            assert "newer than this program knows" in tool("db", "info", "--db", path)
+            # A copy is possible, for instance for taking it to a machine with the release that made it.
+            assert tool("db", "backup", "--db", path, "--output", directory + "/newer.db") is not None
+            assert read(directory + "/newer.db", "SELECT version FROM schema_migrations") == [(11,)]
     # An upgrade to version 10 that stopped in the middle is completed on request.
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("ALTER TABLE units ADD COLUMN total_custom_stats default '{}'")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cacct, ceems_tool, redfish_proxy and ceems_k8s_admission_controller compared with the tables of programs.md, row by row."""
+"""The programs but the exporter compared with the tables of programs.md, row by row."""
 
 import base64
 import http.client

@@ -109,7 +109,7 @@ ceems_api_server:
   admin: {users: [root1]}
   roles: {support: [sue]}
   report: {rules: %s}
-  ui: {help_url: help@example.org}
+  ui: {help_url: "mailto:help@example.org"}
 clusters:
   - id: hpc-a
     manager: slurm

@@ -212,6 +212,9 @@ def test_choices(site):
         text = f.read()
     assert "uuid:ceems_gpu_prof_sm_active:ratio" in text and "uuid:ceems_gpu_sm_active:ratio" not in text
     assert "interval: 1m30s" in text
+    # Later releases tell the kinds of memory of AMD's GPUs apart.
+    test_rules(site.directory, [os.path.join(out, "dme-gpu.rules")], tool_site.jobs(), [
+        ('uuid:ceems_gpu_memory_usage:ratio{job="amd-dme",uuid="x"}', "type", {"vram": 25, "gtt": 12.5, "visiblevram": 50})], "later")
     out, files, _ = site.create("old", "--redfish.chassis=System", "--record-names=0.10")
     check_rules([os.path.join(out, one) for one in files])
     with open(os.path.join(out, "dcgm-gpu.rules"), encoding="utf-8") as f:

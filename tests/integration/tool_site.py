@@ -103,9 +103,11 @@ def host_jobs():
 
     hwmon = Job("hwmon")
     hwmon.pair("h1")
-    for sensor, watts in (("power1", 150), ("power2", 250)):
+    # The first three sensors belong to two devices of one kind, which differ in `index` only; 0.10 and 0.11 have no such label.
+    for sensor, watts, more in (("power1", 100, {"index": "1"}), ("power1", 50, {"index": "2"}), ("power2", 200, {"index": "1"}),
+                                ("power3", 50, {})):
         hwmon.add("ceems_hwmon_power_current_watts", watts, "h1:9010", hostname="h1", sensor=sensor, chip="acpi",
-                  chip_name="power_meter")
+                  chip_name="power_meter", **more)
     hwmon.add("ceems_hwmon_power_current_watts", 33, "h1:9010", hostname="h1", sensor="power1", chip="nvme", chip_name="nvme")
 
     nothing = Job("nothing")
@@ -147,11 +149,11 @@ def gpu_jobs():
     nvidia.add("ceems_ipmi_dcmi_current_watts", 160, "g2:9010", hostname="g2")
     dcgm = Job("dcgm")
 
-    def device(number, watts, active=None, instance="", occupancy=0.4, util=None):
+    def device(number, watts, active=None, instance="", occupancy=0.4, util=None, power="DCGM_FI_DEV_POWER_USAGE_INSTANT"):
         labels = {"gpu": str(number), "UUID": "GPU-%d" % number, "modelName": "NVIDIA A100", "Hostname": "g1"}
         if instance:
             labels["GPU_I_ID"] = instance
-        dcgm.add("DCGM_FI_DEV_POWER_USAGE_INSTANT", watts, "g1:9400", **labels)
+        dcgm.add(power, watts, "g1:9400", **labels)
         dcgm.add("DCGM_FI_DEV_FB_USED", 10000, "g1:9400", **labels)
         dcgm.add("DCGM_FI_DEV_FB_FREE", 30000, "g1:9400", **labels)
         if active is not None:
@@ -166,7 +168,7 @@ def gpu_jobs():
     device(1, 200, active=0.5, instance="1")                 # MIG: the power of the GPU on each row
     device(1, 200, active=0.5, instance="2", occupancy=0.2)
     device(2, 100, active=0, util=0)                         # idle
-    device(3, 80, util=40)                                   # no profiling
+    device(3, 80, util=40, power="DCGM_FI_DEV_POWER_USAGE")  # no profiling, and no instant power
     # Its exporter counts the energy of GPUs itself.
     dcgm.add("DCGM_FI_DEV_POWER_USAGE_INSTANT", 250, "e1:9400", gpu="0", UUID="GPU-E", modelName="NVIDIA A100", Hostname="e1")
     of = {"gpuuuid": "GPU-0", "index": "0", "hindex": "g1/gpu-0"}
@@ -203,6 +205,9 @@ def gpu_jobs():
                 devices.add("gpu_gfx_activity", watts / 4, instance, **labels)
                 devices.add("gpu_used_vram", 16, instance, **labels)
                 devices.add("gpu_total_vram", 64, instance, **labels)
+                for kind, used in (("gtt", 8), ("visible_vram", 32)):
+                    devices.add("gpu_used_" + kind, used, instance, **labels)
+                    devices.add("gpu_total_" + kind, 64, instance, **labels)
                 devices.add("gpu_prof_occupancy_percent", 50, instance, **labels)
         if name == "dme":  # two partitions of one GPU, which have an index each; one reports the power
             hosts.node("dmep", {"p": (5, 32e9), "q": (5, 32e9)}, 10, 64e9)

@@ -1,5 +1,7 @@
 // The parts of the REST API of ceems_api_server that the page uses.
 
+import { t } from "./i18n";
+
 export type MetricMap = Record<string, number>;
 
 export interface Unit {
@@ -40,8 +42,13 @@ export interface UnitLink {
   clusters: string[]; // empty: all
 }
 
+/** What the site says of itself; older servers only have links. */
 export interface Site {
   unit_links: UnitLink[];
+  name?: string;
+  currency?: string;
+  help_url?: string;
+  pue?: number | null;
 }
 
 export interface Series {
@@ -86,7 +93,9 @@ export class ApiError extends Error {
 
 interface Envelope {
   status: string;
-  data: unknown[] | null;
+  data: unknown;
+  next?: string;
+  previous?: string;
   error?: string;
   warnings?: string[];
   login?: Login;
@@ -94,9 +103,22 @@ interface Envelope {
 
 export interface Answer<T> {
   login: Login | null; // of servers that have logins, if nobody is logged in
-  data: T[];
+  data: T;
+  next: string | null; // cursor of the next page
+  previous: string | null;
   warnings: string[];
   serverTime: number; // ms, clock of the server
+}
+
+export type Query = [key: string, value: string][];
+
+/** Everybody's units have an endpoint of their own. */
+export function pathOf(endpoint: string, view: View): string {
+  return view === "all" ? `${endpoint}/admin` : endpoint;
+}
+
+export function scopeOf(view: View): Query {
+  return view === "own" || view === "led" ? [["scope", view]] : [];
 }
 
 const kTimeoutMs = 20_000;
@@ -121,11 +143,37 @@ export class Api {
     private readonly header = "X-Grafana-User",
   ) {}
 
-  async get<T>(path: string, query: [string, string][] = [], signal?: AbortSignal): Promise<Answer<T>> {
-    return this.ask<T>(`api/v1/${path}${query.length ? `?${new URLSearchParams(query)}` : ""}`, {}, signal);
+  /** The address of a request, for links. */
+  address(path: string, query: Query): string {
+    return `${this.root}api/v1/${path}${query.length ? `?${new URLSearchParams(query)}` : ""}`;
   }
 
-  private async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T>> {
+  /** `data` is T, or missing where the server has nothing. */
+  async get<T>(path: string, query: Query = [], signal?: AbortSignal): Promise<Answer<T | null>> {
+    return this.ask<T>(this.address(path, query).slice(this.root.length), {}, signal);
+  }
+
+  /** A list, empty where the server has nothing. */
+  private async getList<T>(path: string, query: Query = [], signal?: AbortSignal): Promise<Answer<T[]>> {
+    const answer = await this.get<T[]>(path, query, signal);
+    return { ...answer, data: Array.isArray(answer.data) ? answer.data : [] };
+  }
+
+  /** A file as the server sends it, for users whose name a link could not carry. */
+  async file(path: string, query: Query): Promise<Blob> {
+    const headers = new Headers();
+    if (this.user !== null) headers.set(this.header, this.user);
+    let response: Response;
+    try {
+      response = await this.fetcher(this.address(path, query), { headers, credentials: "same-origin" });
+    } catch {
+      throw new ApiError(0, t("api.unreachable"));
+    }
+    if (!response.ok) throw new ApiError(response.status, sentence(response.status, undefined));
+    return response.blob();
+  }
+
+  private async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T | null>> {
     const headers = new Headers({ Accept: "application/json" });
     if (this.user !== null) headers.set(this.header, this.user);
     const url = this.root + path;
@@ -134,7 +182,8 @@ export class Api {
     const stop = () => timeout.abort();
     signal?.addEventListener("abort", stop);
     try {
-      const response = await this.fetcher(url, { ...init, headers, signal: timeout.signal, cache: "no-store", credentials: "same-origin" });
+      // The browser keeps answers and asks with their entity tags, so what has not changed is not sent again.
+      const response = await this.fetcher(url, { ...init, headers, signal: timeout.signal, credentials: "same-origin" });
       const text = await response.text();
       let body: Envelope | null = null;
       try {
@@ -146,14 +195,21 @@ export class Api {
         throw new ApiError(response.status, sentence(response.status, body?.error), readLogin(body?.login));
       }
       const date = Date.parse(response.headers.get("Date") ?? "");
-      return { login: readLogin(body.login), data: (body.data ?? []) as T[], warnings: body.warnings ?? [], serverTime: Number.isNaN(date) ? Date.now() : date };
+      return {
+        login: readLogin(body.login),
+        data: (body.data ?? null) as T | null,
+        next: typeof body.next === "string" && body.next !== "" ? body.next : null,
+        previous: typeof body.previous === "string" && body.previous !== "" ? body.previous : null,
+        warnings: body.warnings ?? [],
+        serverTime: Number.isNaN(date) ? Date.now() : date,
+      };
     } catch (error) {
       if (error instanceof ApiError) {
         if (error.status === 401 && path !== "login") this.onstranger?.();
         throw error;
       }
       if (signal?.aborted) throw error;
-      throw new ApiError(0, timeout.signal.aborted ? `no answer within ${kTimeoutMs / 1000} s` : "the server cannot be reached");
+      throw new ApiError(0, timeout.signal.aborted ? t("api.timeout", { n: kTimeoutMs / 1000 }) : t("api.unreachable"));
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
@@ -163,7 +219,7 @@ export class Api {
   /** Throws an ApiError of status 401 for unknown callers. Asked this way, the server itself answers them with 200, because
    * browsers report every 401 as an error of the page. */
   async whoami(signal?: AbortSignal): Promise<Identity> {
-    const answer = await this.get<Identity>("whoami", [["anonymous", "true"]], signal);
+    const answer = await this.getList<Identity>("whoami", [["anonymous", "true"]], signal);
     const first = answer.data[0];
     if (!first) throw new ApiError(401, sentence(401, undefined), answer.login);
     return first;
@@ -174,8 +230,8 @@ export class Api {
     try {
       await this.post("login", { user, password, token });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, "user name or password is wrong");
-      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, "too many attempts; try again in a quarter of an hour");
+      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, t("api.password"));
+      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, t("api.attempts"));
       throw error;
     }
   }
@@ -190,22 +246,21 @@ export class Api {
 
   /** What the page shows of this site. Servers before this version have no such endpoint. */
   async site(signal?: AbortSignal): Promise<Site> {
-    return (await this.get<Site>("site", [], signal)).data[0] ?? { unit_links: [] };
+    return (await this.getList<Site>("site", [], signal)).data[0] ?? { unit_links: [] };
   }
 
-  units(view: View, query: [string, string][], signal?: AbortSignal): Promise<Answer<Unit>> {
-    const scope: [string, string][] = view === "own" || view === "led" ? [["scope", view]] : [];
-    return this.get<Unit>(view === "all" ? "units/admin" : "units", [...query, ...scope], signal);
+  units(view: View, query: Query, signal?: AbortSignal): Promise<Answer<Unit[]>> {
+    return this.getList<Unit>(pathOf("units", view), [...query, ...scopeOf(view)], signal);
   }
 
-  series(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Answer<Series>> {
-    const query: [string, string][] = [
+  series(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Answer<Series[]>> {
+    const query: Query = [
       ["uuid", unit.uuid],
       ["from", String(Math.floor(from / 1000))],
       ["to", String(Math.ceil(to / 1000))],
     ];
     if (unit.cluster_id) query.unshift(["cluster_id", unit.cluster_id]);
-    return this.get<Series>("units/series", query, signal);
+    return this.getList<Series>("units/series", query, signal);
   }
 }
 
@@ -218,10 +273,10 @@ export function readLogin(value: unknown): Login | null {
 }
 
 function sentence(status: number, error: string | undefined): string {
-  if (status === 401) return "the server does not know who asks";
-  if (status === 403) return error ?? "the server refuses";
-  if (status === 429) return "too many requests; the server asks for a pause";
+  if (status === 401) return t("api.401");
+  if (status === 403) return error ?? t("api.403");
+  if (status === 429) return t("api.429");
   if (error) return error;
-  if (status === 200) return "the answer is not from a CEEMS API server";
-  return `the server answered with status ${status}`;
+  if (status === 200) return t("api.400");
+  return t("api.status", { status: String(status) });
 }

@@ -72,4 +72,5 @@ test("moments leave out today's date and this year", () => {
 test("counts agree in number", () => {
   assert.equal(format.count(1, "unit"), "1 unit");
   assert.equal(format.count(1204, "unit"), "1,204 units");
+  assert.equal(format.whole(1204), "1,204");
 });

@@ -1,14 +1,25 @@
-// Formats numbers, amounts and times. Always in English, like the page, whatever the language of the browser.
+// Formats numbers, amounts and times as the language of the page does.
 
 export const kNone = "–";
 
 const numbers = new Map<string, Intl.NumberFormat>();
+let name = "en-GB";
+
+/** The locale of numbers and dates. */
+export function locale(): string {
+  return name;
+}
+
+export function setLocale(to: string): void {
+  name = to;
+  numbers.clear();
+}
 
 function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
   const key = JSON.stringify(options);
   let found = numbers.get(key);
   if (!found) {
-    found = new Intl.NumberFormat("en-GB", options);
+    found = new Intl.NumberFormat(name, options);
     numbers.set(key, found);
   }
   return found;
@@ -117,16 +128,21 @@ const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", 
 /** A time in the browser's zone, without the date if it is today and without the year if it is this year. */
 export function moment(ms: number, now: number, timeZone?: string): string {
   const zone = timeZone ? { timeZone } : {};
-  const year = (t: number) => new Date(t).toLocaleDateString("en-GB", { year: "numeric", ...zone });
-  const day = (t: number) => new Date(t).toLocaleDateString("en-GB", { day: "numeric", month: "short", ...zone });
-  const time = new Date(ms).toLocaleTimeString("en-GB", { ...kTime, ...zone });
+  const year = (t: number) => new Date(t).toLocaleDateString(name, { year: "numeric", ...zone });
+  const day = (t: number) => new Date(t).toLocaleDateString(name, { day: "numeric", month: "short", ...zone });
+  const time = new Date(ms).toLocaleTimeString(name, { ...kTime, ...zone });
   if (year(ms) !== year(now)) return `${day(ms)} ${year(ms)}, ${time.slice(0, 5)}`;
   return day(ms) === day(now) ? time : `${day(ms)}, ${time.slice(0, 5)}`;
 }
 
 /** The full time with the name of the zone. */
 export function momentInFull(ms: number): string {
-  return new Date(ms).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
+  return new Date(ms).toLocaleString(name, { dateStyle: "full", timeStyle: "long" });
+}
+
+/** 1,204 */
+export function whole(n: number): string {
+  return formatter({ maximumFractionDigits: 0 }).format(n);
 }
 
 /** "1 unit", "1,204 units". */

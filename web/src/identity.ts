@@ -2,6 +2,7 @@
 // accepts the name that a client sends. The page then asks for it once and keeps it in this browser.
 
 import type { Identity, Role, View } from "./api";
+import { t } from "./i18n";
 
 const kStorageKey = "ceems.user";
 
@@ -51,17 +52,20 @@ export function roleOf(identity: Identity): Role {
 
 /** The name of the role; empty for ordinary users. */
 export function roleText(identity: Identity): string {
-  const words: Partial<Record<Role, string>> = { admin: "administrator", support: "support", project_lead: "project lead" };
-  return words[roleOf(identity)] ?? "";
+  const role = roleOf(identity);
+  return role === "admin" || role === "support" || role === "project_lead" ? t(`role.${role}`) : "";
 }
 
 /** The views that the page offers to this user, starting with the default. */
 export function viewsOf(identity: Identity): { view: View; text: string }[] {
   const role = roleOf(identity);
   const views: { view: View; text: string }[] = [];
-  if (role === "admin" || role === "support") views.push({ view: "all", text: "everyone’s" });
-  views.push({ view: "own", text: "mine" });
-  if (identity.led?.length) views.push({ view: "led", text: "projects I lead" });
+  if (role === "admin" || role === "support") views.push({ view: "all", text: t("view.all") });
+  // Who leads projects comes for these.
+  const led = identity.led?.length ? [{ view: "led" as const, text: t("view.led") }] : [];
+  if (role === "project_lead") views.push(...led);
+  views.push({ view: "own", text: t("view.own") });
+  if (role !== "project_lead") views.push(...led);
   return views;
 }
 

@@ -4,7 +4,12 @@ import App from "./App.svelte";
 import "./app.css";
 import "./units.css";
 import "./unit.css";
+import "./usage.css";
+import "./print.css";
+import { chosenLanguage, currentLanguage, loadLanguage } from "./i18n";
 
+await loadLanguage(chosenLanguage());
+document.documentElement.lang = currentLanguage();
 const target = document.getElementById("app")!;
 target.textContent = "";
 mount(App, { target });

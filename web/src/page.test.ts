@@ -4,20 +4,7 @@ import { test } from "node:test";
 import { Api, ApiError, readLogin, serverRoot, type Identity } from "./api";
 import { emissionsOf } from "./emissions";
 import { cleanName, nameInAddress, providerAddress, roleText, viewsOf, widestView } from "./identity";
-import { parseRoute, unitAddress } from "./route";
 import { axisStep, summary, toTrack } from "./series";
-
-test("addresses of units survive any identifier", () => {
-  const address = unitAddress("a/b", "50%/é#?", 123);
-  assert.deepEqual(parseRoute(address), { page: "unit", cluster: "a/b", uuid: "50%/é#?", started: 123 });
-  assert.deepEqual(parseRoute(unitAddress("lsf", "6[1]", 5)), { page: "unit", cluster: "lsf", uuid: "6[1]", started: 5 });
-  assert.deepEqual(parseRoute(unitAddress("pbs", "12[3].srv|*", null)), { page: "unit", cluster: "pbs", uuid: "12[3].srv|*", started: null });
-  assert.deepEqual(parseRoute("#/unit/c/u"), { page: "unit", cluster: "c", uuid: "u", started: null });
-  assert.deepEqual(parseRoute(""), { page: "units" });
-  assert.deepEqual(parseRoute("#/"), { page: "units" });
-  assert.deepEqual(parseRoute("#/unit/c/%E0%A4%A"), { page: "unit", cluster: "c", uuid: "%E0%A4%A", started: null });
-  assert.deepEqual(parseRoute("#/nothing"), { page: "unknown" });
-});
 
 test("the API is found at the root, below /ui and behind a prefix", () => {
   const at = (pathname: string) => serverRoot({ origin: "http://h:1", pathname });
@@ -50,7 +37,7 @@ test("answers give data and the server's time", async () => {
   };
   const answer = await new Api("http://h/", "ada", fetcher).units("all", [["running", "1"], ["field", "uuid"]]);
   assert.deepEqual(seen, ["http://h/api/v1/units/admin?running=1&field=uuid", "ada"]);
-  assert.deepEqual(answer, { login: null, data: [{ uuid: "1" }], warnings: ["w"], serverTime: Date.UTC(2031, 3, 5, 8, 15) });
+  assert.deepEqual(answer, { login: null, data: [{ uuid: "1" }], next: null, previous: null, warnings: ["w"], serverTime: Date.UTC(2031, 3, 5, 8, 15) });
 });
 
 test("failures become one sentence", async () => {
@@ -97,7 +84,7 @@ test("each role is offered the views that it may ask for", () => {
   const views = (identity: Identity) => viewsOf(identity).map((v) => v.view);
   assert.deepEqual(views({ user: "ada", admin: false, role: "user", led: [] }), ["own"]);
   assert.deepEqual(views({ user: "ada", admin: false }), ["own"]);
-  assert.deepEqual(views(kLea), ["own", "led"]);
+  assert.deepEqual(views(kLea), ["led", "own"], "a lead starts with the projects");
   assert.deepEqual(views({ user: "sue", admin: false, role: "support" }), ["all", "own"]);
   assert.deepEqual(views({ user: "op", admin: true }), ["all", "own"]);
   assert.deepEqual(views({ user: "op", admin: true, role: "admin", led: kLea.led }), ["all", "own", "led"]);

@@ -79,7 +79,7 @@ test("rows without a value come last in both directions", () => {
     toRow(unit({ uuid: "small", total_cpu_energy_usage_kwh: { total: 1 } }), kNow),
     toRow(unit({ uuid: "big", total_cpu_energy_usage_kwh: { total: 2 } }), kNow),
   ];
-  const ids = (descending: boolean) => sorted(rows, { column: "energy", descending }).map((row) => row.unit.uuid);
+  const ids = (descending: boolean) => sorted(rows, "kwh", descending).map((row) => row.uuid);
   assert.deepEqual(ids(true), ["big", "small", "none"]);
   assert.deepEqual(ids(false), ["small", "big", "none"]);
 });
@@ -87,7 +87,7 @@ test("rows without a value come last in both directions", () => {
 test("names sort by the numbers in them", () => {
   const rows = ["job10", "job9", "Job1"].map((name) => toRow(unit({ uuid: name, name }), kNow));
   assert.deepEqual(
-    sorted(rows, { column: "name", descending: false }).map((row) => row.name),
+    sorted(rows, "name", false).map((row) => row.name),
     ["Job1", "job9", "job10"],
   );
 });
@@ -99,11 +99,25 @@ test("totals add what is known and weigh averages by the allocation", () => {
     toRow(unit({ uuid: "c", ended_at_ts: kNow, state: "FAILED" }), kNow),
   ];
   const sums = totals(rows);
-  assert.equal(sums.units, 3);
+  assert.equal(sums.count, 3);
   assert.equal(sums.running, 2);
   assert.equal(sums.cpuPercent, 80);
-  assert.equal(sums.cpuSeconds, 320);
+  assert.equal(sums.coreHours, 400 / 3600);
+  assert.equal(sums.gpuHours, null);
   assert.equal(sums.energyKwh, 1);
   assert.equal(sums.emissionGrams, null);
   assert.equal(totals([]).energyKwh, null);
+});
+
+test("GPU use is that of units with GPUs", () => {
+  const with2 = toRow(unit({ allocation: { gpus: 2 }, avg_gpu_usage: { global: 40 }, total_time_seconds: { alloc_gputime: 200 } }), kNow);
+  const none = toRow(unit({ uuid: "2", allocation: { gpus: 0 }, avg_gpu_usage: { global: 0 }, total_time_seconds: { alloc_gputime: 0 } }), kNow);
+  assert.deepEqual([with2.gpus, with2.gpuPercent, none.gpus, none.gpuPercent], [2, 40, null, null]);
+  assert.equal(totals([with2, none]).gpuPercent, 40);
+  assert.equal(totals([with2, none]).gpuHours, 200 / 3600);
+});
+
+test("what runs is newer than what has ended", () => {
+  const rows = [unit({ uuid: "old", ended_at_ts: 5 }), unit({ uuid: "new", ended_at_ts: 9 }), unit({ uuid: "runs" })].map((u) => toRow(u, kNow));
+  assert.deepEqual(sorted(rows, "ended", true).map((row) => row.uuid), ["runs", "new", "old"]);
 });

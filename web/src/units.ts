@@ -1,7 +1,9 @@
 // State, sums, filters and order of units. Does not use the DOM.
 
+import type { SortKey } from "./address";
 import type { MetricMap, Unit } from "./api";
 import { emissionsOf, type Source } from "./emissions";
+import { t } from "./i18n";
 
 export type StateKind = "running" | "done" | "failed" | "cancelled" | "waiting" | "ended";
 
@@ -16,10 +18,13 @@ export function stateKind(unit: Unit): StateKind {
   return "running";
 }
 
-/** "OUT_OF_MEMORY" becomes "Out of memory"; user names in states stay unchanged. */
 export function stateText(unit: Unit): string {
   const text = (unit.state ?? "").trim();
-  if (!text) return unit.ended_at_ts ? "Ended" : unit.started_at_ts ? "Running" : "Not started";
+  return text ? stateWords(text) : t(unit.ended_at_ts ? "state.ended" : unit.started_at_ts ? "state.running" : "state.waiting");
+}
+
+/** "OUT_OF_MEMORY" becomes "Out of memory"; user names in states stay unchanged. */
+export function stateWords(text: string): string {
   const [word = "", ...rest] = text.split(" ");
   const plain = /^[A-Z_]+$/.test(word) ? word.toLowerCase().replaceAll("_", " ") : word;
   return [plain.charAt(0).toUpperCase() + plain.slice(1), ...rest].join(" ");
@@ -32,20 +37,33 @@ export function unitKey(unit: Unit): string {
 
 export interface Row {
   key: string;
-  unit: Unit;
+  cluster: string;
+  uuid: string;
   kind: StateKind;
   state: string;
+  rawState: string; // as the resource manager writes it
   name: string;
   owner: string;
+  project: string;
   started: number | null; // ms
+  ended: number | null; // ms
   elapsed: number | null; // s
+  cpus: number | null;
   cpuPercent: number | null; // of the allocation
   cpuSeconds: number | null;
   memoryPercent: number | null;
   memoryLimit: number | null; // bytes
+  gpus: number | null; // null: none
+  gpuPercent: number | null;
   energyKwh: number | null; // CPU and GPU
+  wall: number | null; // s in which the energy was used
+  unusedKwh: number | null; // spent on what was given and not used
   emissionGrams: number | null;
   emissionSource: Source | null;
+  // What averages are weighted with: seconds times what was given.
+  cpuWeight: number;
+  memoryWeight: number;
+  gpuWeight: number;
 }
 
 function value(map: MetricMap | undefined, key: string): number | null {
@@ -73,28 +91,42 @@ export function toRow(unit: Unit, now: number): Row {
   const fromClock = started === null ? null : Math.max(0, ((unit.ended_at_ts || now) - started) / 1000);
   const cpu = emissionsOf(unit.total_cpu_emissions_gms)[0];
   const gpu = emissionsOf(unit.total_gpu_emissions_gms).find((e) => !cpu || e.source.key === cpu.source.key);
-  const memory = unit.allocation?.mem;
+  const given = (...keys: string[]) => {
+    const found = keys.map((key) => unit.allocation?.[key]).find((v) => typeof v === "number" && v > 0);
+    return typeof found === "number" ? found : null;
+  };
+  const gpus = given("gpus", "vgpus");
   return {
     key: unitKey(unit),
-    unit,
+    cluster: unit.cluster_id ?? "",
+    uuid: unit.uuid,
     kind,
     state: stateText(unit),
+    rawState: unit.state ?? "",
     name: unit.name || unit.uuid,
     owner: unit.username ?? "",
+    project: unit.project ?? "",
     started,
+    ended: unit.ended_at_ts || null,
+    cpus: given("cpus", "vcpus"),
     // The resource manager does not count suspended time, so its value is used once it is final.
     elapsed: unit.ended_at_ts ? (elapsedSeconds(unit.elapsed) ?? fromClock) : fromClock,
     cpuPercent: value(unit.avg_cpu_usage, "global"),
     cpuSeconds: value(unit.total_time_seconds, "used_cputime"),
     memoryPercent: value(unit.avg_cpu_mem_usage, "global"),
-    memoryLimit: typeof memory === "number" && memory > 0 ? memory : null,
+    memoryLimit: given("mem"),
+    gpus,
+    gpuPercent: gpus === null ? null : value(unit.avg_gpu_usage, "global"),
     energyKwh: sum(value(unit.total_cpu_energy_usage_kwh, "total"), value(unit.total_gpu_energy_usage_kwh, "total")),
+    wall: value(unit.total_time_seconds, "walltime"),
+    unusedKwh: null, // not part of these answers
     emissionGrams: sum(cpu?.grams ?? null, gpu?.grams ?? null),
     emissionSource: cpu?.source ?? gpu?.source ?? null,
+    cpuWeight: value(unit.total_time_seconds, "alloc_cputime") ?? 0,
+    memoryWeight: value(unit.total_time_seconds, "alloc_cpumemtime") ?? 0,
+    gpuWeight: value(unit.total_time_seconds, "alloc_gputime") ?? 0,
   };
 }
-
-export type Show = "all" | "running" | "ended";
 
 export function isRunning(row: Row): boolean {
   return row.kind === "running" || row.kind === "waiting";
@@ -104,50 +136,48 @@ export function isRunning(row: Row): boolean {
 export function matches(row: Row, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return true;
-  const { unit } = row;
-  const hay = [row.name, unit.uuid, row.owner, unit.project, unit.cluster_id, row.state].join("\n").toLowerCase();
+  const hay = [row.name, row.uuid, row.owner, row.project, row.cluster, row.state].join("\n").toLowerCase();
   return words.every((word) => hay.includes(word));
-}
-
-export type Column = "name" | "owner" | "state" | "started" | "elapsed" | "cpu" | "memory" | "energy" | "emissions";
-
-export interface Order {
-  column: Column;
-  descending: boolean;
 }
 
 const kStateOrder: readonly StateKind[] = ["running", "waiting", "failed", "cancelled", "ended", "done"];
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-function sortValue(row: Row, column: Column): string | number | null {
-  switch (column) {
+function sortValue(row: Row, key: SortKey): string | number | null {
+  switch (key) {
     case "name":
       return row.name;
-    case "owner":
+    case "user":
       return row.owner;
     case "state":
       return kStateOrder.indexOf(row.kind);
     case "started":
       return row.started;
-    case "elapsed":
+    case "ended":
+      return row.ended ?? Number.MAX_SAFE_INTEGER; // what runs is the newest
+    case "wall":
       return row.elapsed;
     case "cpu":
       return row.cpuPercent;
-    case "memory":
+    case "mem":
       return row.memoryPercent;
-    case "energy":
+    case "gpu":
+      return row.gpuPercent;
+    case "kwh":
       return row.energyKwh;
-    case "emissions":
+    case "grams":
       return row.emissionGrams;
+    case "unused":
+      return row.unusedKwh;
   }
 }
 
 /** A sorted copy. Rows without a value come last in both directions; ties by start, newest first, then by key. */
-export function sorted(rows: readonly Row[], order: Order): Row[] {
-  const sign = order.descending ? -1 : 1;
+export function sorted(rows: readonly Row[], key: SortKey, descending: boolean): Row[] {
+  const sign = descending ? -1 : 1;
   return [...rows].sort((x, y) => {
-    const a = sortValue(x, order.column);
-    const b = sortValue(y, order.column);
+    const a = sortValue(x, key);
+    const b = sortValue(y, key);
     if (a === null || b === null) {
       if (a !== b) return a === null ? 1 : -1;
     } else {
@@ -158,36 +188,56 @@ export function sorted(rows: readonly Row[], order: Order): Row[] {
   });
 }
 
+/** What a list adds up to. */
 export interface Totals {
-  units: number;
+  count: number;
   running: number;
-  cpuSeconds: number | null;
+  coreHours: number | null; // given
   cpuPercent: number | null; // weighted by allocated CPU time
   memoryPercent: number | null; // weighted by allocated memory time
+  gpuHours: number | null; // given; null: no GPUs
+  gpuPercent: number | null;
   energyKwh: number | null;
+  unusedKwh: number | null;
   emissionGrams: number | null;
+  cost: number | null; // in the currency of the site; null: it has no price
 }
 
 export function totals(rows: readonly Row[]): Totals {
-  const mean = (of: (row: Row) => number | null, weightKey: string) => {
+  const mean = (of: (row: Row) => number | null, weight: (row: Row) => number) => {
     let weights = 0;
     let weighted = 0;
     for (const row of rows) {
       const v = of(row);
-      const weight = value(row.unit.total_time_seconds, weightKey) ?? 0;
-      if (v === null || weight <= 0) continue;
-      weights += weight;
-      weighted += v * weight;
+      if (v === null || weight(row) <= 0) continue;
+      weights += weight(row);
+      weighted += v * weight(row);
     }
     return weights > 0 ? weighted / weights : null;
   };
+  const hours = (of: (row: Row) => number) => {
+    const seconds = rows.reduce((a, row) => a + of(row), 0);
+    return seconds > 0 ? seconds / 3600 : null;
+  };
+  const all = (of: (row: Row) => number | null) => {
+    let found: number | null = null;
+    for (const row of rows) {
+      const v = of(row);
+      if (v !== null) found = (found ?? 0) + v;
+    }
+    return found;
+  };
   return {
-    units: rows.length,
+    count: rows.length,
     running: rows.filter(isRunning).length,
-    cpuSeconds: sum(...rows.map((row) => row.cpuSeconds)),
-    cpuPercent: mean((row) => row.cpuPercent, "alloc_cputime"),
-    memoryPercent: mean((row) => row.memoryPercent, "alloc_cpumemtime"),
-    energyKwh: sum(...rows.map((row) => row.energyKwh)),
-    emissionGrams: sum(...rows.map((row) => row.emissionGrams)),
+    coreHours: hours((row) => row.cpuWeight),
+    cpuPercent: mean((row) => row.cpuPercent, (row) => row.cpuWeight),
+    memoryPercent: mean((row) => row.memoryPercent, (row) => row.memoryWeight),
+    gpuHours: hours((row) => row.gpuWeight),
+    gpuPercent: mean((row) => row.gpuPercent, (row) => row.gpuWeight),
+    energyKwh: all((row) => row.energyKwh),
+    unusedKwh: all((row) => row.unusedKwh),
+    emissionGrams: all((row) => row.emissionGrams),
+    cost: null,
   };
 }

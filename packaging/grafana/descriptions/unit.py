@@ -240,4 +240,6 @@ def old_link(uid, title, variable):
 
 
 OLD = (old_link("slurm-single-job-metrics", "Single job (moved)", "jobid"), old_link("os-vm-metrics", "Single VM (moved)", "uuid"),
-       old_link("k8s-single-pod-metrics", "Single pod (moved)", "uuid"))
+       old_link("k8s-single-pod-metrics", "Single pod (moved)", "uuid"),
+       # That of LSF in CEEMS 0.14 and later: named after the others, as its uid is not documented.
+       old_link("lsf-single-job-metrics", "Single LSF job (moved)", "jobid"))

@@ -119,13 +119,19 @@ void answer_failure(net::Response& response, const Error& error) {
   }
 }
 
-void answer_data(net::Response& response, std::string_view data, std::string_view next) {
+void answer_data(net::Response& response,
+                 std::string_view data,
+                 std::string_view next,
+                 std::string_view previous) {
   set_json(response, 200);
   response.body.clear();
   JsonWriter json(response.body);
   json.begin_object().member("status", "success").raw_member("data", data);
   if (!next.empty()) {
     json.member("next", next);
+  }
+  if (!previous.empty()) {
+    json.member("previous", previous);
   }
   json.end_object();
   response.body += '\n';

@@ -52,9 +52,12 @@ void answer_failure(net::Response& response, const Error& error);
 /// Answers 200 with an empty list and the member "login", if that is not empty.
 void answer_nobody(net::Response& response, std::string_view login);
 
-/// Answers {"status":"success","data":DATA}; `data` is JSON. `next` is the cursor of the next page;
-/// if not empty, it becomes the member "next".
-void answer_data(net::Response& response, std::string_view data, std::string_view next = {});
+/// Answers {"status":"success","data":DATA}; `data` is JSON. `next` and `previous` are cursors of
+/// other pages; if not empty, they become members.
+void answer_data(net::Response& response,
+                 std::string_view data,
+                 std::string_view next = {},
+                 std::string_view previous = {});
 
 /// Writes rows as JSON objects with the fields in their order. Not thread-safe.
 class RowFormat {

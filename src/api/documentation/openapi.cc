@@ -43,6 +43,18 @@ std::string_view name_of(Shape shape) {
       return "Site";
     case Shape::kReports:
       return "Report";
+    case Shape::kUnitTable:
+      return "UnitTable";
+    case Shape::kUnitSums:
+      return "UnitSums";
+    case Shape::kUsageSeries:
+      return "UsageSeries";
+    case Shape::kNodeTable:
+      return "NodeTable";
+    case Shape::kNodeUnits:
+      return "NodeUnits";
+    case Shape::kGrid:
+      return "Grid";
     case Shape::kNothing:
       break;
   }
@@ -61,8 +73,41 @@ constexpr std::string_view kIdentityExample =
     R"("login":{"header":null,"local":true,"oidc":null,"token":"mYb3h4T6u9KcEa"}})";
 
 constexpr std::string_view kSiteExample =
-    R"({"unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
-    R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}]})";
+    R"({"name":"Example HPC","currency":"EUR","help_url":"https://example.org/help",)"
+    R"("time_zone":"Europe/Paris","languages":["en"],)"
+    R"("unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
+    R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}],)"
+    R"("price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
+    R"("budgets":[{"cluster":"hpc-a","project":"fluids","kwh_per_month":3000}],)"
+    R"("clusters":[{"id":"hpc-a","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
+    R"("partitions":true}]})";
+
+constexpr std::string_view kUnitTableExample =
+    R"({"columns":["cluster_id","uuid","name","state","cpu","kwh"],)"
+    R"("rows":[["gpu-b","1099550","train_7","COMPLETED",22.4,41.2],)"
+    R"(["hpc-a","7001",null,"RUNNING",97.1,null]]})";
+constexpr std::string_view kUnitSumsExample =
+    R"({"count":12408,"running":31,"kwh":3104.2,"cpu_kwh":1200.1,"gpu_kwh":1904.1,)"
+    R"("grams":161000,"cost":null,"core_hours":210000,"core_hours_measured":209000,)"
+    R"("core_hours_used":128000,"gpu_hours":4100,"gpu_hours_measured":4100,)"
+    R"("gpu_hours_used":1560,"idle_kwh":900.5,"idle_measured":12000,)"
+    R"("facets":{"state":[["COMPLETED",9120,2210.1],["RUNNING",31,12.5]]},)"
+    R"("heat":{"x":"cpu","y":"mem","bins":20,"cells":[[0,1,31,402.2]]}})";
+constexpr std::string_view kNodeTableExample =
+    R"({"columns":["cluster_id","host","state","cpu"],"rows":[["hpc-a","n079","idle",0.4]],)"
+    R"("counts":{"busy":341,"idle":38,"silent":3},"watts":412000,)"
+    R"("missing":[{"cluster_id":"cloud","reason":"no_tsdb"}]})";
+constexpr std::string_view kNodeUnitsExample =
+    R"({"columns":["uuid","started","ended","cpu"],)"
+    R"("rows":[["7001",1933128450000,null,97.1]],"source":"tsdb"})";
+constexpr std::string_view kGridExample =
+    R"({"now":{"provider":"rte","country":"FR","g_kwh":48.2,"at":1933128450000},)"
+    R"("providers":[{"provider":"rte","country":"FR","g_kwh":48.2}],)"
+    R"("series":[{"provider":"rte","country":"FR","points":[[1933128450000,48.2]]}],)"
+    R"("best":[{"hours":4,"from":11,"to":15,"mean":33}]})";
+constexpr std::string_view kUsageSeriesExample =
+    R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
+    R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
 
 constexpr std::string_view kReportExample =
     R"({"v":1,"cluster_id":"hpc-a","uuid":"4711","started_at_ts":1794903120000,)"
@@ -93,6 +138,24 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kReports) {
     return std::string(kReportExample);
+  }
+  if (shape == Shape::kUnitTable) {
+    return std::string(kUnitTableExample);
+  }
+  if (shape == Shape::kUnitSums) {
+    return std::string(kUnitSumsExample);
+  }
+  if (shape == Shape::kUsageSeries) {
+    return std::string(kUsageSeriesExample);
+  }
+  if (shape == Shape::kNodeTable) {
+    return std::string(kNodeTableExample);
+  }
+  if (shape == Shape::kNodeUnits) {
+    return std::string(kNodeUnitsExample);
+  }
+  if (shape == Shape::kGrid) {
+    return std::string(kGridExample);
   }
   std::string example;
   JsonWriter json(example);
@@ -173,6 +236,11 @@ void add_param_schema(JsonWriter& json, const ParamInfo& info, Shape shape) {
       json.member("type", "boolean").raw_member("const", "true");
       break;
     case ParamType::kFields:
+      if (fields_of(shape).empty()) {  // in its own words
+        json.member("type", "array").raw_member("items", R"({"type":"string"})");
+        break;
+      }
+      [[fallthrough]];
     case ParamType::kGroups:
       json.member("type", "array").key("items").begin_object().member("type", "string");
       add_enumeration(json, info.type == ParamType::kFields ? shape : Shape::kNothing);
@@ -296,6 +364,8 @@ void add_success(JsonWriter& json, const Route& route) {
   json.key("properties").begin_object().raw_member("status", R"({"const":"success"})").key("data");
   if (name.empty()) {
     json.raw(R"({"type":"null"})");
+  } else if (is_object(route.shape)) {
+    add_reference(json, "schemas", name);
   } else {
     json.begin_object().member("type", "array").key("items");
     add_reference(json, "schemas", name);
@@ -307,22 +377,31 @@ void add_success(JsonWriter& json, const Route& route) {
                     R"({"type":"string","description":"With `limit` or `cursor`, where more rows )"
                     R"(follow: the cursor of the next page."})");
   }
+  if (route.table) {
+    constexpr std::string_view kCursor =
+        R"({"type":"string","description":"Cursor of this neighbouring page, if there is one."})";
+    json.raw_member("next", kCursor).raw_member("previous", kCursor);
+  }
   if (route.shape == Shape::kIdentity) {  // with `anonymous`, for a caller without identity
     json.key("login");
     add_reference(json, "schemas", "Login");
   }
   json.end_object().end_object();
   json.key("example").begin_object().member("status", "success");
-  json.raw_member("data", name.empty() ? "null" : "[" + row_example(route.shape) + "]");
+  const std::string example = row_example(route.shape);
+  json.raw_member("data", name.empty()             ? "null"
+                          : is_object(route.shape) ? example
+                                                   : "[" + example + "]");
   json.end_object().end_object().end_object().end_object();
 }
 
 bool checks_params(const Route& route) {
-  return std::ranges::any_of(params_of(route), [&route](const ParamInfo* info) {
-    return is_required(route, info->param) ||
-           (info->type != ParamType::kTexts && info->type != ParamType::kText &&
-            info->type != ParamType::kFlag);
-  });
+  return is_object(route.shape) ||
+         std::ranges::any_of(params_of(route), [&route](const ParamInfo* info) {
+           return is_required(route, info->param) ||
+                  (info->type != ParamType::kTexts && info->type != ParamType::kText &&
+                   info->type != ParamType::kFlag);
+         });
 }
 
 std::set<ApiErrorType> errors_of(const Route& route) {

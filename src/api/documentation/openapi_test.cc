@@ -184,11 +184,10 @@ TEST(OpenApi, ExamplesOfCursorsAreCursorsOfTheirRoute) {
       params.cursor = example_cursor(route);
       EXPECT_TRUE(parse_page(params, route.path, route.page_key)) << route.path;
     }
-    EXPECT_EQ(route.page_key > 0, route.params.contains(Param::kCursor)) << route.path;
-    EXPECT_EQ(route.page_key > 0, route.params.contains(Param::kLimit)) << route.path;
-    EXPECT_EQ(route.window != WindowKind::kNone || route.shape == Shape::kSeries,
-              route.params.contains(Param::kFrom))
-        << route.path;
+    const bool pages = route.page_key > 0 || route.table;
+    EXPECT_EQ(pages, route.params.contains(Param::kCursor)) << route.path;
+    EXPECT_EQ(pages, route.params.contains(Param::kLimit)) << route.path;
+    EXPECT_EQ(route.window != WindowKind::kNone, route.params.contains(Param::kFrom)) << route.path;
   }
 }
 

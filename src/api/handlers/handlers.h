@@ -17,17 +17,20 @@
 #include "api/site.h"
 #include "api/usage_cache.h"
 #include "base/clock.h"
+#include "base/time/time_zone.h"
 #include "net/http.h"
 #include "store/reader.h"
 
 namespace ceems::api {
 
+class Fleet;
 class ReportMaker;
 
 /// What handlers use. All pointers outlive the handlers. Safe for concurrent use.
 struct Services {
   store::Reader* reader = nullptr;
   SeriesSource* series = nullptr;        ///< null: no cluster has one
+  Fleet* fleet = nullptr;                ///< null: no cluster has a TSDB
   const ReportMaker* reports = nullptr;  ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
@@ -35,6 +38,7 @@ struct Services {
   const SiteOptions* site = nullptr;  ///< never null
   const Clock* clock = nullptr;
   std::int64_t max_period_ms = 0;  ///< maximum length of a window; 0: no limit
+  TimeZone zone = {};              ///< of days and months
 
   [[nodiscard]] std::int64_t now_ms() const;
 };
@@ -60,6 +64,12 @@ using ApiHandler = void (*)(const Services& services, Call& call);
 
 // docs/api/endpoints.md describes each.
 void get_units(const Services& services, Call& call);
+void get_unit_list(const Services& services, Call& call);
+void get_unit_summary(const Services& services, Call& call);
+void get_nodes(const Services& services, Call& call);
+void get_units_on_node(const Services& services, Call& call);
+void get_grid(const Services& services, Call& call);
+void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
 void get_report(const Services& services, Call& call);
 void compare_units(const Services& services, Call& call);

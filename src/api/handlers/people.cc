@@ -121,10 +121,6 @@ void get_global_stats(const Services& services, Call& call) {
   answer_stats(services, call);
 }
 
-void get_site(const Services& services, Call& call) {
-  answer_data(*call.response, "[" + site_json(*services.site) + "]");
-}
-
 void get_whoami(const Services& services, Call& call) {
   if (services.sign_in != nullptr) {
     answer_data(*call.response, "[" + services.sign_in->whoami(*call.request, call.identity) + "]");

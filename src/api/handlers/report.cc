@@ -39,9 +39,9 @@ struct Request {
 
 Result<Request> parse_request(const Services& services, const Params& params) {
   Request request;
-  const auto* const format = params.format.empty()
-                                 ? kFormats.begin()
-                                 : std::ranges::find(kFormats, params.format, &FormatName::name);
+  const std::string_view name = params.text(Param::kFormat);
+  const auto* const format =
+      name.empty() ? kFormats.begin() : std::ranges::find(kFormats, name, &FormatName::name);
   if (format == kFormats.end()) {
     return fail(ErrorCode::kInvalidArgument,
                 "query parameter 'format': expected json, text, ascii, markdown, html, js1 or "
@@ -67,7 +67,10 @@ Result<Request> parse_request(const Services& services, const Params& params) {
   request.view.language = advice::catalogue(params.language).language;
   request.view.ascii = request.format == Format::kAscii;
   request.view.all_findings = params.all_findings;
-  request.view.help_url = services.site->help_url;
+  constexpr std::string_view kMail = "mailto:";
+  std::string_view help = services.site->help_url;
+  help.remove_prefix(help.starts_with(kMail) ? kMail.size() : 0);
+  request.view.help_url = help;
   return request;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <span>
 #include <utility>
 
 #include "api/handlers/handlers.h"
@@ -183,6 +184,49 @@ void append_group(JsonWriter& json,
   json.end_object();
 }
 
+/// What tells a group from all others, in the order of the groups.
+std::vector<std::string> key_of(const store::UsageGroup& group,
+                                const store::CurrentUsageQuery& query) {
+  return {group.cluster_id, group.username, group.project,
+          query.by_groupname ? group.groupname : "",
+          query.by_resource_manager ? group.resource_manager : ""};
+}
+
+/// All groups, or those of the page that was asked for.
+void answer_groups(Call& call,
+                   const store::CurrentUsageQuery& query,
+                   std::span<const store::UsageGroup> groups,
+                   const std::vector<bool>& selected,
+                   std::string& data) {
+  std::size_t behind = 0;  // the page
+  if (call.page) {
+    const auto first = std::ranges::find_if(groups, [&](const store::UsageGroup& group) {
+      return call.page->after.empty() || key_of(group, query) > call.page->after;
+    });
+    groups = groups.subspan(static_cast<std::size_t>(first - groups.begin()));
+    const std::size_t count = std::min(groups.size(), call.page->limit);
+    behind = groups.size() - count;
+    groups = groups.first(count);
+  }
+  JsonWriter json(data);
+  json.begin_array();
+  for (const store::UsageGroup& group : groups) {
+    append_group(json, group, selected);
+  }
+  json.end_array();
+  if (!call.page) {
+    answer_data(*call.response, data);
+    return;
+  }
+  answer_page(*call.response, data,
+              behind > 0 ? key_of(groups.back(), query) : std::vector<std::string>(),
+              {.listing = call.listing,
+               .query = call.request->query,
+               .window = call.window,
+               .page = &*call.page,
+               .key = {}});
+}
+
 /// RFC 9110 IMF-fixdate
 std::string http_date(std::int64_t ms) {
   const std::time_t seconds = ms / 1000;
@@ -265,8 +309,11 @@ void get_current_usage(const Services& services, Call& call) {
   // The generation is read before the query, so an answer that misses a later commit is not cached.
   const std::uint64_t generation = services.reader->generation();
   const std::int64_t now_ms = services.now_ms();
-  const auto hit = services.usage_cache->find(key, generation, now_ms);
-  services.metrics->count_cache_lookup(hit.has_value());
+  // Pages are not kept: each would need its own entry.
+  const auto hit = call.page ? std::nullopt : services.usage_cache->find(key, generation, now_ms);
+  if (!call.page) {
+    services.metrics->count_cache_lookup(hit.has_value());
+  }
   if (hit) {
     answer_data(*call.response, *hit->data);
     call.response->set_header("Expires", http_date(hit->expires_ms));
@@ -286,14 +333,8 @@ void get_current_usage(const Services& services, Call& call) {
     return;
   }
   std::string data;
-  JsonWriter json(data);
-  json.begin_array();
-  for (const store::UsageGroup& group : *groups) {
-    append_group(json, group, selected);
-  }
-  json.end_array();
-  answer_data(*call.response, data);
-  if (!groups->empty()) {
+  answer_groups(call, query, *groups, selected, data);
+  if (!groups->empty() && !call.page) {
     services.usage_cache->store(std::move(key), generation, now_ms, std::move(data));
   }
 }

@@ -107,6 +107,12 @@ std::string cursor_text(std::string_view listing, const std::vector<std::string>
   return crypto::base64url_encode(kVersion + checksum(listing, parts) + parts);
 }
 
+std::optional<std::vector<std::string>> cursor_key(std::string_view text,
+                                                   std::string_view listing,
+                                                   std::size_t key_size) {
+  return parse_cursor(text, listing, key_size);
+}
+
 Result<std::optional<Page>> parse_page(const Params& params,
                                        std::string_view listing,
                                        std::size_t key_size) {
@@ -157,8 +163,15 @@ void answer_page(net::Response& response, Listing listing, const PageRequest& re
     }
   }
   json.end_array();
+  answer_page(response, data, more ? last : std::vector<std::string>(), request);
+}
+
+void answer_page(net::Response& response,
+                 std::string_view data,
+                 const std::vector<std::string>& last,
+                 const PageRequest& request) {
   std::string cursor;
-  if (more) {
+  if (!last.empty()) {
     cursor = cursor_text(request.listing, last);
     response.set_header("Link", fmt::format("<{}>; rel=\"next\"", next_query(request, cursor)));
   }

@@ -32,6 +32,11 @@ Result<std::optional<Page>> parse_page(const Params& params,
                                        std::string_view listing,
                                        std::size_t key_size);
 
+/// The key of a cursor of this listing; nothing if it is none.
+std::optional<std::vector<std::string>> cursor_key(std::string_view text,
+                                                   std::string_view listing,
+                                                   std::size_t key_size);
+
 /// What the answer needs besides its rows.
 struct PageRequest {
   std::string_view listing;  ///< the route
@@ -48,5 +53,11 @@ struct PageRequest {
 /// address. The address repeats the window of this page, so that a default window does not move
 /// between pages.
 void answer_page(net::Response& response, Listing listing, const PageRequest& request);
+/// The same for rows that are written already, as a JSON list. `last` is the key of the last one if
+/// more follow, otherwise empty. Of `request`, `key` and `skip` have no effect.
+void answer_page(net::Response& response,
+                 std::string_view data,
+                 const std::vector<std::string>& last,
+                 const PageRequest& request);
 
 }  // namespace ceems::api

@@ -71,7 +71,8 @@ constexpr std::array kParams = {
               "`admin`: list the administrators instead of the users; other filters are ignored.",
               "admin"},
     ParamInfo{Param::kLimit, "limit", ParamType::kCount,
-              "Number of rows per page. Without it and without `cursor`, all rows are returned.",
+              "Number of rows per page. Without it and without `cursor`, all rows are returned; on "
+              "lists 100, and at most 1000.",
               "100"},
     ParamInfo{
         Param::kCursor, "cursor", ParamType::kCursor,
@@ -83,12 +84,16 @@ constexpr std::array kParams = {
         "For leads of projects: `own` shows only what they see as users, `led` only what they "
         "see as leads. Other values are ignored.",
         "own"},
-    ParamInfo{Param::kSort, "sort", ParamType::kText,
-              "`id` (default): by cluster, id and start. `ended_at`: by end; units that have not "
-              "ended count as the newest. An index finds the first rows by end.",
-              "id"},
+    ParamInfo{
+        Param::kSort, "sort", ParamType::kText,
+        "`id` (default): by cluster, id and start. `ended_at`: by end; units that have not "
+        "ended count as the newest. An index finds the first rows by end. On lists: a column, "
+        "by default `ended`.",
+        "id"},
     ParamInfo{Param::kOrder, "order", ParamType::kText,
-              "`asc` or `desc`. Default: `desc` with `sort=ended_at`, else `asc`.", "asc"},
+              "`asc` or `desc`. Default: `desc` with `sort=ended_at`, else `asc`; on lists `desc`, "
+              "for texts `asc`.",
+              "asc"},
     ParamInfo{
         Param::kAnonymous, "anonymous", ParamType::kFlag,
         "If present, a caller without identity gets 200 with an empty list and the ways to log "
@@ -106,6 +111,54 @@ constexpr std::array kParams = {
               "Only units with these qualities of service (SLURM, k8s).", "long"},
     ParamInfo{Param::kQueue, "tags.queue", ParamType::kTexts,
               "Only units of these queues (LSF, OpenPBS).", "normal"},
+    ParamInfo{Param::kWords, "q", ParamType::kText,
+              "Words; each begins the id or is in the name, user or project. Without `from` and "
+              "`to` there is no window then.",
+              "train ada"},
+    ParamInfo{Param::kState, "state", ParamType::kTexts,
+              "Only these states, in any case. `running`: those that have not ended; `failed`: all "
+              "that count as failed. Several by commas, as with all lists of these endpoints.",
+              "failed"},
+    ParamInfo{Param::kPartitionName, "partition", ParamType::kTexts,
+              "Only these partitions or queues.", "gpu"},
+    ParamInfo{Param::kAdvice, "advice", ParamType::kTexts,
+              "Only units with a finding of these rules; `any`: with any.", "mem-excess"},
+    ParamInfo{Param::kCpu, "cpu", ParamType::kText,
+              "Range of CPU use in percent: `0..20`, `50..`, `..5` or `0`. Units without the value "
+              "are left out, with all ranges.",
+              "0..20"},
+    ParamInfo{Param::kMem, "mem", ParamType::kText, "Range of memory use in percent.", "..10"},
+    ParamInfo{Param::kGpu, "gpu", ParamType::kText, "Range of GPU use in percent.", "0"},
+    ParamInfo{Param::kGpuMem, "gpu_mem", ParamType::kText, "Range of GPU memory use in percent.",
+              "50.."},
+    ParamInfo{Param::kKwh, "kwh", ParamType::kText, "Range of energy in kWh.", "1.."},
+    ParamInfo{Param::kUnused, "unused", ParamType::kText,
+              "Range of the energy of what was reserved and not used, in kWh.", "0.5.."},
+    ParamInfo{Param::kGrams, "grams", ParamType::kText, "Range of emissions in g CO2e.", "1000.."},
+    ParamInfo{Param::kWall, "wall", ParamType::kText, "Range of the running time in seconds.",
+              "300.."},
+    ParamInfo{Param::kColumns, "columns", ParamType::kTexts,
+              "Columns of the answer, in this order. Default: all.", "uuid,name,kwh"},
+    ParamInfo{
+        Param::kFormat, "format", ParamType::kText,
+        "`json` (default). Lists: `csv`. Reports: `text`, `ascii`, `markdown`, `html`, or `js1` "
+        "and `js1-json` as jobstats writes them.",
+        "json"},
+    ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
+              "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
+              "state,user"},
+    ParamInfo{Param::kHeat, "heat", ParamType::kText,
+              "Count units by two of `cpu`, `mem`, `gpu`, `gpu_mem`.", "cpu,mem"},
+    ParamInfo{Param::kBins, "bins", ParamType::kText, "Bins of `heat` in each direction: 2 to 50.",
+              "20"},
+    ParamInfo{Param::kStep, "step", ParamType::kText, "`day` (default) or `month`.", "day"},
+    ParamInfo{Param::kBy, "by", ParamType::kText,
+              "`none` (default), `project`, `user`, `cluster` or `component`.", "project"},
+    ParamInfo{Param::kTop, "top", ParamType::kText,
+              "How many groups; the rest is one more. 1 to 50, default 5.", "5"},
+    ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,
+              "If present, also the period of the same length before.", "true"},
+    ParamInfo{Param::kHost, "host", ParamType::kText, "Name of a node.", "n079"},
     ParamInfo{Param::kStart, "start", ParamType::kText,
               "The start of the run, in milliseconds since 1970, of an id that ran several times. "
               "Default: the last run.",
@@ -114,10 +167,6 @@ constexpr std::array kParams = {
               "If present, a unit that still runs has a report, too.", "true"},
     ParamInfo{Param::kLanguage, "lang", ParamType::kText,
               "Language of the texts: `en`, `de` or `fr`. Default, also for others: `en`.", "en"},
-    ParamInfo{Param::kFormat, "format", ParamType::kText,
-              "`json` (default), `text`, `ascii`, `markdown`, `html`, or `js1` and `js1-json` as "
-              "jobstats writes them.",
-              "json"},
     ParamInfo{Param::kWidth, "width", ParamType::kText,
               "Columns of a text, from 60 to 240. Default: 80.", "80"},
     ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
@@ -211,9 +260,6 @@ void take(Params& params, Param param, std::string value) {
     case Param::kLanguage:
       set_first(params.language, std::move(value));
       break;
-    case Param::kFormat:
-      set_first(params.format, std::move(value));
-      break;
     case Param::kWidth:
       set_first(params.width, std::move(value));
       break;
@@ -231,6 +277,9 @@ void take(Params& params, Param param, std::string value) {
     case Param::kQueue:
       add_tag(params.tags, info_of(param).name.substr(std::string_view("tags.").size()),
               std::move(value));
+      break;
+    default:
+      params.others.emplace_back(param, std::move(value));
       break;
   }
 }
@@ -267,6 +316,39 @@ std::int64_t floor_to(std::int64_t value, std::int64_t step) {
 }
 
 }  // namespace
+
+std::string_view Params::text(Param param) const {
+  for (const auto& [other, value] : others) {
+    if (other == param && !value.empty()) {
+      return value;
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> Params::list(Param param) const {
+  std::vector<std::string> values;
+  for (const auto& [other, value] : others) {
+    if (other == param) {
+      values.push_back(value);
+    }
+  }
+  return split_lists(values);
+}
+
+bool Params::has(Param param) const {
+  return std::ranges::any_of(others, [param](const auto& other) { return other.first == param; });
+}
+
+std::vector<std::string> split_lists(const std::vector<std::string>& values) {
+  std::vector<std::string> list;
+  for (const std::string& value : values) {
+    for (const std::string_view one : split(value, ',')) {
+      add_value(list, std::string(trim(one)));
+    }
+  }
+  return list;
+}
 
 std::span<const ParamInfo> all_params() {
   return kParams;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -39,10 +40,32 @@ enum class Param : std::uint8_t {
   kPartition,
   kQos,
   kQueue,
+  // Of lists and sums over units. Their values are read by Params::text() and list().
+  kWords,
+  kState,
+  kPartitionName,
+  kAdvice,
+  kCpu,
+  kMem,
+  kGpu,
+  kGpuMem,
+  kKwh,
+  kUnused,
+  kGrams,
+  kWall,
+  kColumns,
+  kFormat,
+  kFacets,
+  kHeat,
+  kBins,
+  kStep,
+  kBy,
+  kTop,
+  kPrevious,
+  kHost,
   kStart,
   kSoFar,
   kLanguage,
-  kFormat,
   kWidth,
   kAllFindings,
 };
@@ -111,14 +134,24 @@ struct Params {
   std::vector<std::string> match;
   std::vector<store::TagFilter> tags;
   std::string from, to, time_zone, role, limit, cursor, scope, sort, order;
-  std::string start, language, format, width;
+  std::string start, language, width;
   bool running = false;
   bool experimental = false;
   bool terminated = false;
   bool anonymous = false;
   bool so_far = false;
   bool all_findings = false;
+  std::vector<std::pair<Param, std::string>> others = {};  ///< of lists and sums over units
+
+  /// The first of them that is not empty; empty if there is none.
+  [[nodiscard]] std::string_view text(Param param) const;
+  /// All of them, each with several values separated by commas; without duplicates and blanks.
+  [[nodiscard]] std::vector<std::string> list(Param param) const;
+  [[nodiscard]] bool has(Param param) const;
 };
+
+/// The values, each of which may be several that are separated by commas.
+std::vector<std::string> split_lists(const std::vector<std::string>& values);
 
 /// Reads the parameters in `accepted`, by default all, from a raw query string. Never fails;
 /// unknown keys are ignored.

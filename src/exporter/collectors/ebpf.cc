@@ -123,8 +123,14 @@ constexpr std::uint16_t kIpv4 = 2;
 
 class Ebpf final : public SubCollector {
  public:
-  Ebpf(const CollectorContext& context, EbpfOptions options, std::shared_ptr<ebpf::Counts> counts)
-      : hostname_(context.hostname), options_(std::move(options)), counts_(std::move(counts)) {}
+  Ebpf(const CollectorContext& context,
+       EbpfOptions options,
+       std::shared_ptr<ebpf::Counts> counts,
+       UnitSource* source)
+      : hostname_(context.hostname),
+        options_(std::move(options)),
+        counts_(std::move(counts)),
+        source_(source) {}
 
   [[nodiscard]] std::string_view name() const override { return "ebpf"; }
 
@@ -142,6 +148,7 @@ class Ebpf final : public SubCollector {
         add_traffic(unit, labels, sink);
       }
     }
+    note_traffic(snapshot, *page);
     add_latencies(*page, snapshot.manager, sink);
     add_lost(*page, snapshot.manager, sink);
     return {};
@@ -157,6 +164,29 @@ class Ebpf final : public SubCollector {
     std::string_view hostname;
     std::string_view uuid;
   };
+
+  /// Tells the source how much its units have moved, which shows whether they are idle.
+  void note_traffic(const UnitSnapshot& snapshot, const ebpf::CountsPage& page) const {
+    if (source_ == nullptr) {
+      return;
+    }
+    std::vector<UnitTraffic> traffic;
+    for (const Unit& unit : snapshot.units) {
+      UnitTraffic& all = traffic.emplace_back(
+          UnitTraffic{.cgrouphostname = unit.cgrouphostname, .uuid = unit.uuid});
+      const auto counted = page.units.find(unit.uuid);
+      if (counted == page.units.end()) {
+        continue;
+      }
+      for (const auto& [kind, value] : counted->second.traffic) {
+        all.bytes += static_cast<double>(value.ingress_bytes + value.egress_bytes);
+      }
+      for (const auto& [mount, counts] : counted->second.files) {
+        all.bytes += static_cast<double>(counts.io.read_bytes + counts.io.write_bytes);
+      }
+    }
+    source_->note_traffic(traffic);
+  }
 
   template <class Value, class... More>
   static void add_all(const std::vector<Series<Value>>& all,
@@ -259,6 +289,7 @@ class Ebpf final : public SubCollector {
   std::string hostname_;
   EbpfOptions options_;
   std::shared_ptr<ebpf::Counts> counts_;
+  UnitSource* source_;
   std::vector<Series<ebpf_file_value>> files_ = make_file_series();
   std::vector<Series<ebpf_file_time>> times_ = make_time_series();
   std::vector<Series<ebpf_name_value>> names_ = make_name_series();
@@ -327,8 +358,9 @@ std::shared_ptr<ebpf::Counts> load(const CollectorContext& context,
 
 std::unique_ptr<SubCollector> make_ebpf(const CollectorContext& context,
                                         EbpfOptions options,
-                                        std::shared_ptr<ebpf::Counts> counts) {
-  return std::make_unique<Ebpf>(context, std::move(options), std::move(counts));
+                                        std::shared_ptr<ebpf::Counts> counts,
+                                        UnitSource* source) {
+  return std::make_unique<Ebpf>(context, std::move(options), std::move(counts), source);
 }
 
 /// --collector.ebpf.*
@@ -369,7 +401,8 @@ SubCollectorSpec ebpf_sub_collector() {
         if (!values->counts) {
           values->counts = load(context, *values, source);
         }
-        return *values->counts ? make_ebpf(context, values->options, *values->counts) : nullptr;
+        return *values->counts ? make_ebpf(context, values->options, *values->counts, &source)
+                               : nullptr;
       }};
 }
 

@@ -21,9 +21,11 @@ struct EbpfOptions {
 };
 
 /// What the programs in the kernel counted for each unit. `counts` is shared by the collectors of
-/// all managers.
+/// all managers. `source` is told the traffic of its units; it may be null, and outlives the
+/// collector otherwise.
 std::unique_ptr<SubCollector> make_ebpf(const CollectorContext& context,
                                         EbpfOptions options,
-                                        std::shared_ptr<ebpf::Counts> counts);
+                                        std::shared_ptr<ebpf::Counts> counts,
+                                        UnitSource* source = nullptr);
 
 }  // namespace ceems::exporter

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "exporter/collector.h"
+#include "exporter/collectors/node_info.h"
+#include "exporter/collectors/unit_use_metrics.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"
@@ -33,11 +35,14 @@ class EnergyCollector final : public Collector {
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
                   energy::Meters meters,
                   const Clock& clock,
-                  std::string hostname)
+                  const std::string& hostname,
+                  const host::Paths& paths)
       : sampler_(std::move(sampler)),
         meters_(std::move(meters)),
         clock_(clock),
-        hostname_(std::move(hostname)) {
+        hostname_(hostname),
+        use_metrics_(hostname),
+        node_info_(hostname, paths) {
     started_ = clock_.steady_now();
   }
 
@@ -59,6 +64,7 @@ class EnergyCollector final : public Collector {
       add_sources(account, sink);
       account.mark_scraped();
     });
+    node_info_.add(sampler_->device_models(), sink);
     add_rejected(sink);
     return {};
   }
@@ -83,6 +89,7 @@ class EnergyCollector final : public Collector {
                     energy::to_string(domain)});
         }
       }
+      use_metrics_.add(*unit, account, sink);
     }
   }
 
@@ -145,6 +152,8 @@ class EnergyCollector final : public Collector {
   energy::Meters meters_;
   const Clock& clock_;
   std::string hostname_;
+  UnitUseMetrics use_metrics_;
+  NodeInfo node_info_;
   Clock::SteadyTime started_{};
 
   const Desc unit_joules_{"ceems_compute_unit_energy_joules_total",
@@ -244,7 +253,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
           .second_thread = *second_thread},
       *context.clock, context.paths, sources.units, meters, sources.devices, std::move(state));
   return std::make_unique<EnergyCollector>(std::move(sampler), std::move(meters), *context.clock,
-                                           context.hostname);
+                                           context.hostname, context.paths);
 }
 
 /// Unit collectors keep ended units for as long as their energy is kept.

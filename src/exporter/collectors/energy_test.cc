@@ -91,9 +91,13 @@ TEST_F(EnergyCollectorTest, ExportsEveryDomainOfUnitSystemUnallocatedAndNode) {
   scrape(0);
   EXPECT_EQ(
       scrape(10),
-      R"(ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
+      R"(ceems_compute_unit_cpu_used_max{cgrouphostname="vnode1",hostname="n1",manager="slurm",uuid="42\n\"\\"} 0
+ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
 ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="other",hostname="n1",manager="slurm",uuid="42\n\"\\"} 200
 ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="package",hostname="n1",manager="slurm",uuid="42\n\"\\"} 300
+ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
+ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="other",hostname="n1",manager="slurm",uuid="42\n\"\\"} 200
+ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="package",hostname="n1",manager="slurm",uuid="42\n\"\\"} 300
 ceems_ended_units_energy_joules_total{domain="node",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="other",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="package",hostname="n1"} 0
@@ -111,6 +115,7 @@ ceems_energy_source_info{domain="package",hostname="n1",method="measured",source
 ceems_node_energy_joules_total{domain="node",hostname="n1",source="ipmi"} 1000
 ceems_node_energy_joules_total{domain="other",hostname="n1",source="ipmi"} 400
 ceems_node_energy_joules_total{domain="package",hostname="n1",source="rapl-package-0"} 600
+ceems_node_info{cpu_model="",gpu_model="",hostname="n1",sockets=""} 1
 ceems_system_energy_joules_total{domain="node",hostname="n1"} 0
 ceems_system_energy_joules_total{domain="other",hostname="n1"} 0
 ceems_system_energy_joules_total{domain="package",hostname="n1"} 0

@@ -15,6 +15,11 @@
 namespace ceems::exporter::energy {
 namespace {
 
+/// A snapshot that a scrape has just taken is used, too, if it is younger than this part of the
+/// interval. An older one would charge energy by the CPU time of an earlier one, and what a unit
+/// used that has come and gone in between would be charged by the energy of a part of its life.
+constexpr int kSharedPart = 10;
+
 /// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
   return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
@@ -74,7 +79,7 @@ void Sampler::start() {
 void Sampler::take_snapshots() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
-    auto snapshot = sources_[i]->energy_snapshot(options_.interval / 2);
+    auto snapshot = sources_[i]->energy_snapshot(options_.interval / kSharedPart);
     bool failing = source_failing_[i];
     if (snapshot) {
       snapshots_[i] = std::move(*snapshot);
@@ -119,21 +124,25 @@ void Sampler::read_cpu_use(NodeUse& use, Clock::SteadyTime now) {
 NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
   NodeUse use;
   read_cpu_use(use, now);
+  read_memory(now);
+  use.memory_total_bytes = memory_total_bytes_;
+  return use;
+}
+
+void Sampler::read_memory(Clock::SteadyTime now) {
+  if (memory_read_ && now - *memory_read_ < kMemoryPause) {
+    return;
+  }
   const auto text = host::read_file(meminfo_path_.c_str(), buffer_);
   const auto parsed = text ? host::parse_meminfo(buffer_, meminfo_) : text;
   log_change("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
-  if (parsed) {
-    double available = 0;
-    for (const host::MeminfoLine& line : meminfo_) {
-      if (line.key == "MemTotal") {
-        use.memory_total_bytes = static_cast<double>(line.value);
-      } else if (line.key == "MemAvailable") {
-        available = static_cast<double>(line.value);
-      }
+  memory_read_ = parsed ? std::optional(now) : std::nullopt;
+  memory_total_bytes_ = 0;
+  for (const host::MeminfoLine& line : meminfo_) {
+    if (parsed && line.key == "MemTotal") {
+      memory_total_bytes_ = static_cast<double>(line.value);
     }
-    use.memory_used_bytes = std::max(0.0, use.memory_total_bytes - available);
   }
-  return use;
 }
 
 /// Returns how long after `context.now` the last counter of packages and memory was read, in
@@ -182,8 +191,11 @@ void Sampler::take_sample(bool may_block) {
   }
   const double late = read_meters(context);
   device_samples_.clear();
+  device_uses_.clear();
+  bool devices_used = false;
   for (const auto& devices : devices_) {
     devices->read(context, managers_, device_samples_);
+    devices_used = devices->read_use(managers_, device_uses_) || devices_used;
   }
   const MutexLock account_lock(account_mutex_);
   account_.advance({.time = now,
@@ -192,6 +204,14 @@ void Sampler::take_sample(bool may_block) {
                     .managers = managers_,
                     .devices = device_samples_,
                     .timing = {.slip = cpu_use_.slip(), .late = late}});
+  use_meter_.advance({.time = now,
+                      .cpus_online = use.cpus_online,
+                      .managers = managers_,
+                      .sources = sources_,
+                      .has_devices = !devices_.empty(),
+                      .devices_read = devices_used,
+                      .devices = device_uses_},
+                     account_.units());
   updated_ = now;
   if (!std::exchange(sampled_, true)) {
     first_sample_.notify_all();
@@ -207,6 +227,15 @@ void Sampler::wait_first(std::chrono::steady_clock::time_point deadline) {
 void Sampler::with_account(const std::function<void(Account&, Clock::SteadyTime)>& use) {
   const MutexLock lock(account_mutex_);
   use(account_, updated_);
+}
+
+std::string Sampler::device_models() const {
+  std::string names;
+  for (const auto& devices : devices_) {
+    const std::string more = devices->models();
+    names += (names.empty() || more.empty() ? "" : ", ") + more;
+  }
+  return names;
 }
 
 void Sampler::run(const std::stop_token& stop) {

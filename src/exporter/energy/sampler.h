@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "exporter/energy/account/account.h"
 #include "exporter/energy/account/cpu_use.h"
+#include "exporter/energy/account/use_meter.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
 #include "exporter/energy/state/state_file.h"
@@ -63,6 +64,9 @@ class Sampler {
   /// recent enough, and its meters return what they have instead of blocking.
   void tick(Caller caller) CEEMS_EXCLUDES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
 
+  /// Names of the models of the devices; see DeviceMeters::models().
+  [[nodiscard]] std::string device_models() const;
+
   /// Calls `use` with the account and the time of its last update, under the account's lock.
   void with_account(const std::function<void(Account&, Clock::SteadyTime)>& use)
       CEEMS_EXCLUDES(account_mutex_);
@@ -70,6 +74,8 @@ class Sampler {
  private:
   /// Least time between two readings of the topology, which is read again when CPUs appear.
   static constexpr auto kTopologyPause = std::chrono::seconds(60);
+  /// How often the size of the memory is read, which hardly ever changes.
+  static constexpr auto kMemoryPause = std::chrono::seconds(30);
   static constexpr auto kYoungPause = std::chrono::milliseconds(200);
 
   void run(const std::stop_token& stop);
@@ -79,6 +85,7 @@ class Sampler {
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
   void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
+  void read_memory(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   double read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
   const SamplerOptions options_;
@@ -94,6 +101,8 @@ class Sampler {
   Mutex tick_mutex_;  // held for a whole tick
   CpuUseMeter cpu_use_ CEEMS_GUARDED_BY(tick_mutex_);
   std::optional<Clock::SteadyTime> topology_read_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::optional<Clock::SteadyTime> memory_read_ CEEMS_GUARDED_BY(tick_mutex_);
+  double memory_total_bytes_ CEEMS_GUARDED_BY(tick_mutex_) = 0;
   std::optional<Clock::SteadyTime> last_tick_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> source_failing_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> meter_failing_ CEEMS_GUARDED_BY(tick_mutex_);
@@ -107,6 +116,8 @@ class Sampler {
   std::vector<ManagerUnits> managers_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<std::optional<Reading>> readings_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<DeviceSample> device_samples_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<DeviceUse> device_uses_ CEEMS_GUARDED_BY(tick_mutex_);
+  UseMeter use_meter_ CEEMS_GUARDED_BY(tick_mutex_);
 
   Mutex account_mutex_;  // locked after tick_mutex_ where both are held
   Account account_ CEEMS_GUARDED_BY(account_mutex_);

@@ -187,8 +187,19 @@ TEST_F(SamplerTest, TicksForAScrapeOnlyWhenTheLastTickIsOld) {
   fake_.advance(milliseconds(100));
   sampler.tick(Sampler::Caller::kScrape);
   EXPECT_EQ(source_->calls, 2);
-  EXPECT_EQ(source_->walks, 1);  // the walk is shared
+  EXPECT_EQ(source_->walks, 2);  // energy of 0.3 s goes by CPU time of 0.3 s
   EXPECT_NEAR(node_joules(), 30, 1e-9);
+}
+
+TEST_F(SamplerTest, SharesASnapshotThatAScrapeHasJustTaken) {
+  Sampler& sampler = make();
+  ASSERT_TRUE(source_->snapshot(milliseconds(0)));
+  fake_.advance(milliseconds(40));
+  sampler.tick(Sampler::Caller::kScrape);
+  EXPECT_EQ(source_->walks, 1);
+  fake_.advance(milliseconds(960));
+  sampler.tick(Sampler::Caller::kThread);
+  EXPECT_EQ(source_->walks, 2);
 }
 
 TEST_F(SamplerTest, KeepsUnitsWhileDiscoveryFailsAndEndsThemWhenNoneIsLeft) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace ceems::exporter::gpu {
@@ -120,12 +121,13 @@ std::vector<DeviceHolder> holders_of(const DeviceState& device,
 /// Sets `use` to the utilisation of the holders' processes. Returns that of all processes; 0 if
 /// nothing is known.
 double use_of_processes(const DeviceState& device,
+                        const Place& place,
                         std::span<const UnitProcess> processes,
                         std::vector<DeviceHolder>& holders) {
   double total = 0;
   for (const ProcessUse& use : device.processes) {
     const double part = use.utilisation.value_or(0);
-    if (part <= 0) {
+    if (part <= 0 || !is_there(use, place)) {
       continue;
     }
     total += part;
@@ -134,6 +136,32 @@ double use_of_processes(const DeviceState& device,
     }
   }
   return total;
+}
+
+/// Memory that the unit has there; nothing if it has no process or that is not known.
+std::optional<double> memory_of(const DeviceHolder& holder,
+                                bool only_holder,
+                                const DeviceState& device,
+                                const Place& place,
+                                std::span<const UnitProcess> processes) {
+  std::optional<double> sum;
+  bool any = false;
+  for (const ProcessUse& use : device.processes) {
+    const auto units = units_of(use.pid, processes);
+    if (!is_there(use, place) || std::ranges::none_of(units, [&](const UnitProcess& process) {
+          return same_unit(holder_of(process), holder);
+        })) {
+      continue;
+    }
+    any = true;
+    if (use.memory_bytes) {
+      sum = sum.value_or(0) + *use.memory_bytes;
+    }
+  }
+  if (!sum && any && only_holder) {
+    return place.instance != nullptr ? place.instance->memory_used_bytes : device.memory_used_bytes;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -198,7 +226,8 @@ void find_holders(const DeviceState& device,
   sample.total_use = 0;
   for (const Place& place : all) {
     auto holders = holders_of(device, place, assignments, processes);
-    const double by_processes = device.split ? 0 : use_of_processes(device, processes, holders);
+    const double by_processes =
+        device.split ? 0 : use_of_processes(device, place, processes, holders);
     if (by_processes > 0) {
       sample.total_use += by_processes;
     } else {
@@ -212,6 +241,51 @@ void find_holders(const DeviceState& device,
     for (DeviceHolder& holder : holders) {
       holder.alloc *= place.part;
       sample.holders.push_back(std::move(holder));
+    }
+  }
+}
+
+void find_uses(const DeviceState& device,
+               const Assignments::List& assignments,
+               std::span<const UnitProcess> processes,
+               double seconds,
+               std::vector<energy::DeviceUse>& uses) {
+  for (const Place& place : places(device)) {
+    auto holders = holders_of(device, place, assignments, processes);
+    const double total = use_of_processes(device, place, processes, holders);
+    std::optional<double> busy =
+        place.instance != nullptr ? place.instance->utilisation : device.utilisation;
+    if (!busy) {
+      busy =
+          place.instance != nullptr ? place.instance->activity.graphics : device.activity.graphics;
+    }
+    double held = 0;
+    for (const DeviceHolder& holder : holders) {
+      held += holder.alloc;
+    }
+    for (const DeviceHolder& holder : holders) {
+      const bool alone = holders.size() == 1 && total <= holder.use;
+      double part = 1;
+      if (!alone) {
+        part = total > 0 ? holder.use / total : (held > 0 ? holder.alloc / held : 0);
+      }
+      energy::DeviceUse& use = uses.emplace_back();
+      use.manager = holder.manager;
+      use.cgrouphostname = holder.cgrouphostname;
+      use.uuid = holder.uuid;
+      use.device = device.uuid;
+      use.instance = place.instance != nullptr ? std::to_string(place.instance->gpu_instance) : "";
+      use.index = place.instance != nullptr ? place.instance->index : device.index;
+      use.seconds = seconds;
+      if (total > 0 && (!alone || !busy)) {
+        use.busy = std::min(1.0, holder.use);
+      } else if (busy) {
+        use.busy = *busy * part;
+      }
+      if (place.activity) {
+        use.sms = *place.activity * part;
+      }
+      use.memory_bytes = memory_of(holder, holders.size() == 1, device, place, processes);
     }
   }
 }
@@ -274,6 +348,41 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
     find_holders(device, assignments, processes, sample);
     samples.push_back(std::move(sample));
   }
+}
+
+bool DeviceEnergy::read_use(std::span<const energy::ManagerUnits> managers,
+                            std::vector<energy::DeviceUse>& uses) {
+  const auto reading = monitor_->latest();
+  if (reading == nullptr || reading->taken == used_) {
+    return false;
+  }
+  const auto gap = used_ ? reading->taken - *used_ : Clock::SteadyTime::duration(0);
+  const double seconds =
+      gap <= DeviceCounter::kMaxGap ? std::chrono::duration<double>(gap).count() : 0;
+  used_ = reading->taken;
+  const Assignments::List assignments =
+      inventory_ == nullptr ? Assignments::List()
+                            : live_assignments(*inventory_->assignments().all(), managers);
+  const auto processes = unit_processes(reading->devices, managers);
+  for (const DeviceState& device : reading->devices) {
+    find_uses(device, assignments, processes, seconds, uses);
+  }
+  return true;
+}
+
+std::string DeviceEnergy::models() const {
+  const auto reading = monitor_->latest();
+  std::set<std::string> names;
+  if (reading != nullptr) {
+    for (const DeviceState& device : reading->devices) {
+      names.insert(device.name);
+    }
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() || name.empty() ? "" : ", ") + name;
+  }
+  return text;
 }
 
 }  // namespace ceems::exporter::gpu

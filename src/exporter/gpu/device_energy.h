@@ -45,6 +45,22 @@ void find_holders(const DeviceState& device,
                   std::span<const UnitProcess> processes,
                   energy::DeviceSample& sample);
 
+/// Appends what each unit did on the GPU, or on each of its instances, in the `seconds` since the
+/// previous reading.
+///
+/// - A unit that has a GPU or instance for itself, with no process of anybody else that is known to
+///   have used it, is charged with all that happened there. Otherwise its use is what the library
+///   reports for its processes, or, where it reports nothing, the fraction that it holds.
+/// - `busy` is the fraction of the time in which any kernel ran, as the library measured it last;
+///   `sms` is the SM activity and absent where the library has none.
+/// - Memory is that of the unit's processes, or all of it if processes are listed without memory
+///   and only one unit holds it.
+void find_uses(const DeviceState& device,
+               const Assignments::List& assignments,
+               std::span<const UnitProcess> processes,
+               double seconds,
+               std::vector<energy::DeviceUse>& uses);
+
 /// Energy of one GPU from reading to reading: by its counter, or from its power (mean of the power
 /// at both ends). A counter that falls, or rises by more than a GPU can use, restarts.
 class DeviceCounter {
@@ -72,6 +88,10 @@ class DeviceEnergy final : public energy::DeviceMeters {
   void read(const energy::MeterContext& context,
             std::span<const energy::ManagerUnits> managers,
             std::vector<energy::DeviceSample>& samples) override;
+  /// The time of a gap of more than DeviceCounter::kMaxGap is left out.
+  bool read_use(std::span<const energy::ManagerUnits> managers,
+                std::vector<energy::DeviceUse>& uses) override;
+  [[nodiscard]] std::string models() const override;
 
  private:
   static constexpr std::size_t kMaxCounters = 1024;  // all GPUs ever seen
@@ -79,6 +99,7 @@ class DeviceEnergy final : public energy::DeviceMeters {
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;
   std::map<std::string, DeviceCounter> counters_;  // by uuid
+  std::optional<Clock::SteadyTime> used_;          // the reading of the last read_use()
 };
 
 }  // namespace ceems::exporter::gpu

@@ -89,8 +89,91 @@ class FindHolders : public ::testing::Test {
     return sample;
   }
 
+  /// What the units did in 2 s.
+  std::vector<energy::DeviceUse> uses(const DeviceState& device,
+                                      const Assignments::List& assignments) {
+    const std::vector<energy::ManagerUnits> managers = {
+        {.manager = "slurm", .snapshot = &snapshot_}};
+    std::vector<energy::DeviceUse> uses;
+    find_uses(device, assignments, unit_processes({device}, managers), 2, uses);
+    return uses;
+  }
+
   UnitSnapshot snapshot_;
 };
+
+TEST_F(FindHolders, AUnitAloneIsChargedWithAllThatHappened) {
+  DeviceState device = whole_gpu();
+  device.utilisation = 0.75;
+  device.activity.sm_active = 0.25;
+  const auto whole = uses(device, {assignment("1", 1)});
+  ASSERT_THAT(whole, SizeIs(1));
+  EXPECT_EQ(whole[0].manager, "slurm");
+  EXPECT_EQ(whole[0].uuid, "1");
+  EXPECT_EQ(whole[0].device, "GPU-a");
+  EXPECT_EQ(whole[0].instance, "");
+  EXPECT_EQ(whole[0].index, "0");
+  EXPECT_EQ(whole[0].seconds, 2);
+  EXPECT_EQ(whole[0].busy, 0.75);
+  EXPECT_EQ(whole[0].sms, 0.25);
+  EXPECT_EQ(whole[0].memory_bytes, std::nullopt);
+  device.processes = {process(10, 0.5)};
+  device.processes[0].memory_bytes = 4096;
+  const auto seen = uses(device, {assignment("1", 1)});
+  ASSERT_THAT(seen, SizeIs(1));
+  EXPECT_EQ(seen[0].busy, 0.75) << "processes that came and went are not listed";
+  EXPECT_EQ(seen[0].memory_bytes, 4096);
+}
+
+TEST_F(FindHolders, UnitsThatShareAGpuHaveTheUseOfTheirProcesses) {
+  DeviceState device = whole_gpu();
+  device.utilisation = 0.75;
+  device.activity.sm_active = 0.4;
+  device.processes = {process(9, 0.1), process(10, 0.2), process(20, 0.3)};
+  const auto shared = uses(device, {assignment("1", 0.5), assignment("2", 0.5)});
+  ASSERT_THAT(shared, SizeIs(2));
+  EXPECT_NEAR(shared[0].busy.value_or(-1), 0.3, 1e-12);
+  EXPECT_NEAR(shared[1].busy.value_or(-1), 0.3, 1e-12);
+  EXPECT_NEAR(shared[0].sms.value_or(-1), 0.2, 1e-12);
+  EXPECT_NEAR(shared[1].sms.value_or(-1), 0.2, 1e-12);
+  device.processes = {process(10, 0.5), process(99, 0.25)};
+  const auto stranger = uses(device, {assignment("1", 1)});
+  ASSERT_THAT(stranger, SizeIs(1));
+  EXPECT_EQ(stranger[0].busy, 0.5) << "the rest is somebody else's";
+}
+
+TEST_F(FindHolders, UnitsThatShareAGpuHaveTheirPartIfNothingIsKnownOfProcesses) {
+  DeviceState device = whole_gpu();
+  device.utilisation = 0.8;
+  const auto shared = uses(device, {assignment("1", 0.25), assignment("2", 0.75)});
+  ASSERT_THAT(shared, SizeIs(2));
+  EXPECT_NEAR(shared[0].busy.value_or(-1), 0.2, 1e-12);
+  EXPECT_NEAR(shared[1].busy.value_or(-1), 0.6, 1e-12);
+  EXPECT_EQ(shared[0].sms, std::nullopt) << "the library has no SM activity";
+}
+
+TEST_F(FindHolders, InstancesHaveUsesOfTheirOwn) {
+  DeviceState device = split_gpu(0.5, std::nullopt);
+  device.instances[0].activity.graphics = 0.75;
+  device.instances[0].memory_used_bytes = 100;
+  device.processes = {process(10, std::nullopt, 1)};
+  const auto split = uses(device, {assignment("1", 1, "1"), assignment("2", 1, "5")});
+  ASSERT_THAT(split, SizeIs(2));
+  EXPECT_EQ(split[0].instance, "1");
+  EXPECT_EQ(split[0].index, "1");
+  EXPECT_EQ(split[0].busy, 0.75);
+  EXPECT_EQ(split[0].sms, 0.5);
+  EXPECT_EQ(split[0].memory_bytes, 100) << "its process is listed without memory";
+  EXPECT_EQ(split[1].instance, "5");
+  EXPECT_EQ(split[1].busy, std::nullopt) << "not known, which is not 0";
+  EXPECT_EQ(split[1].memory_bytes, std::nullopt);
+}
+
+TEST_F(FindHolders, AnUnassignedGpuIsUsedByNobody) {
+  DeviceState device = whole_gpu();
+  device.utilisation = 0.8;
+  EXPECT_THAT(uses(device, {}), IsEmpty());
+}
 
 TEST_F(FindHolders, AnUnassignedDeviceHasNone) {
   const auto sample = find(whole_gpu(), {});

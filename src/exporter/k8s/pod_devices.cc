@@ -11,8 +11,6 @@
 namespace ceems::exporter::k8s {
 namespace {
 
-// Claims do not become outdated: the devices of a pod do not change.
-constexpr auto kMaxAge = std::chrono::hours(24 * 365);
 constexpr std::size_t kMaxUid = 96;
 
 bool is_uid(std::string_view text) {
@@ -70,49 +68,8 @@ std::vector<gpu::Claim> join_pods(const std::vector<PodDevices>& devices,
 }
 
 PodClaims::PodClaims(PodClaimOptions options, const Clock& clock)
-    : options_(std::move(options)),
-      clock_(clock),
-      source_({.collector = "k8s",
-               .source = "devices of pods",
-               .period = options_.period,
-               .max_age = kMaxAge,
-               .patience = options_.patience,
-               .first_wait = options_.first_wait},
-              clock_,
-              [this](const std::stop_token& stop) { return read(stop); }) {}
-
-// Runs in the thread. Fetches if there was a request since the last time.
-Result<PodClaims::Fetched> PodClaims::read(const std::stop_token& stop) {
-  const std::uint64_t request = requested_;
-  if (done_.request == request) {
-    return done_;
-  }
-  // Requests for the same pods are repeated only after a pause, and for other pods at once.
-  if (error_ && failed_request_ == request && clock_.steady_now() < retry_at_) {
-    return fail(*error_);
-  }
-  auto fetched = options_.fetch(stop);
-  if (!fetched) {
-    error_ = fetched.error();
-    failed_request_ = request;
-    retry_at_ = clock_.steady_now() + options_.pause_after_error;
-    return fail(std::move(fetched).error());
-  }
-  error_.reset();
-  done_ = {.request = request,
-           .claims = std::make_shared<const std::vector<gpu::Claim>>(*std::move(fetched))};
-  return done_;
-}
-
-void PodClaims::request_if_due(std::vector<std::string> uuids) {
-  const bool changed = uuids != requested_pods_;
-  const bool old = claims_ != nullptr && clock_.steady_now() - refreshed_ >= options_.refresh;
-  if (changed || (old && !waiting_)) {
-    requested_pods_ = std::move(uuids);
-    waiting_ = true;
-    ++requested_;
-  }
-}
+    : capabilities_(std::move(options.capabilities)),
+      source_("k8s", "devices of pods", options.times, clock, std::move(options.fetch)) {}
 
 Result<std::vector<gpu::Claim>> PodClaims::claims(const UnitSnapshot& snapshot) {
   std::vector<std::string> uuids;
@@ -121,25 +78,16 @@ Result<std::vector<gpu::Claim>> PodClaims::claims(const UnitSnapshot& snapshot) 
       uuids.push_back(unit.uuid);
     }
   }
-  std::sort(uuids.begin(), uuids.end());
-  request_if_due(uuids);
-  if (waiting_) {
-    if (const auto value = source_.value()) {
-      claims_ = value->value.claims;
-      if (value->value.request == requested_) {
-        waiting_ = false;
-        refreshed_ = clock_.steady_now();
-      }
-    }
-  }
-  if (claims_ == nullptr) {
-    const std::string error = source_.last_error();
+  std::ranges::sort(uuids);
+  const auto claims = source_.value(uuids);
+  const std::string error = source_.last_error();
+  if (claims == nullptr) {
     return fail(ErrorCode::kNoData, "devices of pods: {}", error.empty() ? "no answer yet" : error);
   }
-  std::vector<gpu::Claim> result = *claims_;
-  if (waiting_ && !source_.last_error().empty()) {
+  std::vector<gpu::Claim> result = *claims;
+  if (source_.waiting() && !error.empty()) {
     std::erase_if(result, [&uuids](const gpu::Claim& claim) {
-      return !std::binary_search(uuids.begin(), uuids.end(), claim.uuid);
+      return !std::ranges::binary_search(uuids, claim.uuid);
     });
   }
   return result;

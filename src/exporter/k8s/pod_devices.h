@@ -1,10 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -13,7 +10,7 @@
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/k8s/api_client.h"
 #include "exporter/k8s/pod_resources.h"
-#include "exporter/source/slow_source.h"
+#include "exporter/source/on_change.h"
 
 namespace ceems::exporter::k8s {
 
@@ -30,18 +27,11 @@ struct PodClaimOptions {
   /// token is stopped.
   std::function<Result<std::vector<gpu::Claim>>(const std::stop_token&)> fetch;
   std::vector<os::Capability> capabilities = {};  ///< capabilities that `fetch` raises
-  /// Age at which claims are fetched again for the same pods.
-  std::chrono::milliseconds refresh = std::chrono::minutes(15);
-  std::chrono::milliseconds pause_after_error{5000};
-  /// How long a scrape with new pods waits for their devices, and how often the thread checks for
-  /// requests.
-  std::chrono::milliseconds patience{20};
-  std::chrono::milliseconds period{1000};
-  std::chrono::milliseconds first_wait{1500};  ///< how long the start waits for the first answer
+  OnChangeTimes times = {};
 };
 
-/// The devices of pods. A thread fetches them when the pods have changed, and every 15 minutes. If
-/// that fails, those of pods that still exist are kept. For thread-safety see ClaimSource.
+/// The devices of pods (see OnChange). If they cannot be fetched, those of pods that still exist
+/// are kept. For thread-safety see ClaimSource.
 class PodClaims final : public gpu::ClaimSource {
  public:
   /// `clock` must outlive it.
@@ -53,36 +43,11 @@ class PodClaims final : public gpu::ClaimSource {
   }
   /// kNoData until the first answer; the reason is in the log.
   Result<std::vector<gpu::Claim>> claims(const UnitSnapshot& snapshot) override;
-  [[nodiscard]] std::vector<os::Capability> capabilities() const override {
-    return options_.capabilities;
-  }
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override { return capabilities_; }
 
  private:
-  struct Fetched {
-    std::uint64_t request = 0;  // the newest request when fetching began
-    std::shared_ptr<const std::vector<gpu::Claim>> claims;
-  };
-
-  Result<Fetched> read(const std::stop_token& stop);
-  void request_if_due(std::vector<std::string> uuids);
-
-  const PodClaimOptions options_;
-  const Clock& clock_;
-  std::atomic<std::uint64_t> requested_ = 1;
-
-  // Used by the thread only.
-  Fetched done_;
-  std::optional<Error> error_;
-  std::uint64_t failed_request_ = 0;
-  Clock::SteadyTime retry_at_{};
-
-  // Used by the caller of claims() only.
-  std::vector<std::string> requested_pods_;  // pods of the newest request
-  bool waiting_ = true;                      // for the answer to it
-  Clock::SteadyTime refreshed_{};
-  std::shared_ptr<const std::vector<gpu::Claim>> claims_;
-
-  SlowSource<Fetched> source_;  // the last member: its thread uses all of the above
+  const std::vector<os::Capability> capabilities_;
+  OnChange<std::vector<gpu::Claim>> source_;
 };
 
 }  // namespace ceems::exporter::k8s

@@ -87,8 +87,8 @@ class DevicesOfPods : public ::testing::Test {
     if (!claims_) {
       PodClaimOptions options;
       options.fetch = [this](const std::stop_token&) { return fake_(); };
-      options.patience = milliseconds(5000);
-      options.period = milliseconds(2);
+      options.times.patience = milliseconds(5000);
+      options.times.period = milliseconds(2);
       claims_ = std::make_unique<PodClaims>(std::move(options), clock_);
       claims_->start();
       claims_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));

@@ -32,7 +32,7 @@ TEST(AllocatedUnits, HaveTheCpusThatLsfAllocated) {
   options.fetch = [](const std::stop_token&) -> Result<AllocationMap> {
     return AllocationMap{{"6[1]", {.slots = 16}}};
   };
-  options.patience = std::chrono::seconds(5);
+  options.times.patience = std::chrono::seconds(5);
   auto allocations = std::make_shared<Allocations>(std::move(options), clock);
   auto jobs = std::make_shared<TwoJobs>();
   AllocatedUnits units(jobs, allocations);

@@ -2,52 +2,20 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/strings.h"
 
 namespace ceems::exporter::lsf {
 namespace {
 
-// Allocations do not become outdated: LSF seldom changes that of a running job.
-constexpr auto kMaxAge = std::chrono::hours(24 * 365);
 constexpr auto kTimeLimit = std::chrono::seconds(1);
 constexpr std::size_t kMaxOutput = std::size_t{16} << 20U;
 
 }  // namespace
 
 Allocations::Allocations(AllocationOptions options, const Clock& clock)
-    : options_(std::move(options)),
-      clock_(clock),
-      source_({.collector = "lsf",
-               .source = "bjobs",
-               .period = options_.period,
-               .max_age = kMaxAge,
-               .patience = options_.patience,
-               .first_wait = options_.first_wait},
-              clock_,
-              [this](const std::stop_token& stop) { return read(stop); }) {}
-
-// Runs in the thread. Asks LSF if there was a request since the last time.
-Result<Allocations::Fetched> Allocations::read(const std::stop_token& stop) {
-  const std::uint64_t request = requested_;
-  if (done_.map != nullptr && done_.request == request) {
-    return done_;
-  }
-  // Requests for the same jobs are repeated only after a pause, and for other jobs at once.
-  if (error_ && failed_request_ == request && clock_.steady_now() < retry_at_) {
-    return fail(*error_);
-  }
-  auto fetched = options_.fetch(stop);
-  if (!fetched) {
-    error_ = fetched.error();
-    failed_request_ = request;
-    retry_at_ = clock_.steady_now() + options_.pause_after_error;
-    return fail(std::move(fetched).error());
-  }
-  error_.reset();
-  done_ = {.request = request, .map = std::make_shared<const AllocationMap>(*std::move(fetched))};
-  return done_;
-}
+    : source_("lsf", "bjobs", options.times, clock, std::move(options.fetch)) {}
 
 void Allocations::take(std::shared_ptr<const AllocationMap> fetched, const UnitSnapshot& snapshot) {
   if (fetched == fetched_ || fetched == nullptr) {
@@ -75,21 +43,7 @@ std::shared_ptr<const AllocationMap> Allocations::of(const UnitSnapshot& snapsho
   }
   std::ranges::sort(jobs);
   const MutexLock lock(mutex_);
-  const bool old = map_ != nullptr && clock_.steady_now() - refreshed_ >= options_.refresh;
-  if (jobs != jobs_ || (old && !waiting_)) {
-    jobs_ = std::move(jobs);
-    waiting_ = true;
-    ++requested_;
-  }
-  if (waiting_) {
-    if (const auto value = source_.value()) {
-      take(value->value.map, snapshot);
-      if (value->value.request == requested_) {
-        waiting_ = false;
-        refreshed_ = clock_.steady_now();
-      }
-    }
-  }
+  take(source_.value(std::move(jobs)), snapshot);
   return map_;
 }
 

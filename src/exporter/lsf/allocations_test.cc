@@ -48,8 +48,8 @@ class LsfAllocations : public ::testing::Test {
     if (!allocations_) {
       AllocationOptions options;
       options.fetch = [this](const std::stop_token&) { return fake_(); };
-      options.patience = milliseconds(5000);
-      options.period = milliseconds(2);
+      options.times.patience = milliseconds(5000);
+      options.times.period = milliseconds(2);
       allocations_ = std::make_unique<Allocations>(std::move(options), clock_);
       allocations_->start();
       allocations_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));

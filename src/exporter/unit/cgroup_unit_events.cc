@@ -155,7 +155,7 @@ void CgroupUnitSource::on_populated(std::uint64_t serial) {
   state.alive = *populated;
   if (options_.one_root || options_.list_empty || options_.resolve_uuid) {
     if (ended && !state.key.empty()) {
-      read_stats(state);
+      read_stats(state, StatScope::Cpu::kAll);
       state.unit.last_seen = wall_;
     }
     return;
@@ -166,7 +166,7 @@ void CgroupUnitSource::on_populated(std::uint64_t serial) {
   if (ended) {
     state.final = true;
     if (!state.key.empty()) {
-      read_stats(state);
+      read_stats(state, StatScope::Cpu::kAll);
       state.unit.last_seen = wall_;
     } else {
       read_cpu(state);

@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <system_error>
@@ -19,8 +20,6 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open absent files
-// A unit whose directory's counter stands still is read this often.
-constexpr auto kQuietEvery = std::chrono::seconds(30);
 // A unit that nobody saw alive must have used this much.
 constexpr double kDoubt = 1e-6;
 
@@ -330,7 +329,12 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
     const double unread =
         std::chrono::duration<double>(now_ - std::max(state.cpu_read, state.birth)).count();
     const double reserved = state.unit.stats.reserved_cpus;
-    const double cpus = reserved > 0 ? reserved : reader_.host_cpus();
+    double cpus = std::numeric_limits<double>::infinity();
+    if (reserved > 0) {
+      cpus = reserved;
+    } else if (reader_.host_cpus() > 0) {
+      cpus = reader_.host_cpus();
+    }
     parent.add_lost(
         {.ended = serial, .unread_seconds = std::max(kLeast, unread), .max_cpus = cpus});
   }
@@ -428,18 +432,23 @@ void CgroupUnitSource::forget_ended(const std::string& key) {
 // --- statistics ----------------------------------------------------------------------------------
 
 void CgroupUnitSource::sample_stats(UnitState& state, DirectoryUse& parent) {
-  const auto age = now_ - state.stats_read;
-  const bool young = now_ - state.birth < kYoung;
-  const bool moved = parent.moved() || state.unit.stats.cpu_seconds() != state.sampled_seconds;
-  if (all_ || state.unit.stats.error || age >= kQuietEvery ||
-      (moved && age >= (young ? Clock::SteadyTime::duration(kStatsEveryYoung) : kStatsEvery))) {
-    read_stats(state);
-  } else if (moved) {
-    read_cpu(state);
-  } else {
-    return;
+  const bool live = options_.mount.live;
+  const UnitStats& stats = state.unit.stats;
+  const bool moved = parent.moved() || stats.cpu_seconds() != state.sampled_seconds;
+  const bool read = live && moved && read_cpu(state);
+  const bool changed = !live || (moved && !read) || stats.cpu_seconds() != state.stats_seconds;
+  Clock::SteadyTime::duration pause = all_ ? kStatsEveryQuiet : kStatsEvery;
+  if (stats.error || (all_ && changed)) {
+    pause = {};
+  } else if (!all_ && changed && now_ - state.birth < kYoung) {
+    pause = kStatsEveryYoung;
   }
-  if (state.cpu_read != now_) {
+  if (now_ - state.stats_read >= pause) {
+    using Cpu = StatScope::Cpu;
+    const bool unknown = !live || stats.error || state.stats_seconds < 0 || (moved && !read);
+    read_stats(state, unknown ? Cpu::kAll : (changed ? Cpu::kDivision : Cpu::kKnown));
+  }
+  if (moved && state.cpu_read != now_) {
     parent.miss_child();  // it is being removed, and what it used last was not read
   }
 }
@@ -452,13 +461,19 @@ bool CgroupUnitSource::read_cpu(UnitState& state) {
   return true;
 }
 
-void CgroupUnitSource::read_stats(UnitState& state) {
+void CgroupUnitSource::read_stats(UnitState& state, StatScope::Cpu cpu) {
   const bool young = now_ - state.birth < kYoung;
   const bool look_again = young || (walks_ + state.serial) % kLookAgainEvery == 0;
+  const bool limits = !options_.mount.live || look_again || state.stats_seconds < 0 ||
+                      now_ - state.limits_read >= kLimitsEvery;
   state.stats_read = now_;
-  auto done = reader_.read(state.files, state.unit.path, look_again, state.unit.stats);
+  auto done =
+      reader_.read(state.files, state.unit.path,
+                   {.look_again = look_again, .cpu = cpu, .limits = limits}, state.unit.stats);
   if (done) {
     state.cpu_read = now_;
+    state.stats_seconds = state.unit.stats.cpu_seconds();
+    state.limits_read = limits ? now_ : state.limits_read;
     set_fault(state, {});
   } else if (done.error().code != ErrorCode::kNotFound) {
     set_fault(state, std::move(done).error().message);

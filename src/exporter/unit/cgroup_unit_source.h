@@ -68,7 +68,9 @@ struct CgroupSourceOptions {
 ///   than a second by the thread. What a unit used after it was last read is a share of what the
 ///   counter of its directory shows (DirectoryUse).
 /// - energy_snapshot() reads the CPU times of units whose directory's counter moved, and all other
-///   statistics every few seconds.
+///   statistics every kStatsEvery, or kStatsEveryYoung of young units. In a real cgroup tree,
+///   snapshot() reads those of units that used CPU time since, and of others only after
+///   kStatsEveryQuiet; limits are read again after kLimitsEvery.
 /// - A unit whose files cannot be read keeps its last good statistics and sets UnitStats::error.
 class CgroupUnitSource final : public UnitSource, private TreeVisitor {
  public:
@@ -77,8 +79,10 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   static constexpr auto kMinKeep = std::chrono::seconds(60);
   static constexpr std::size_t kMaxEnded = 20'000;
   static constexpr auto kListEvery = std::chrono::seconds(10);
-  static constexpr auto kStatsEvery = std::chrono::seconds(10);
+  static constexpr auto kStatsEvery = std::chrono::seconds(30);
+  static constexpr auto kStatsEveryQuiet = std::chrono::seconds(10);
   static constexpr auto kStatsEveryYoung = std::chrono::seconds(2);
+  static constexpr auto kLimitsEvery = std::chrono::seconds(30);
   /// Changes that are followed at once, per second. What is beyond is found by the next snapshot.
   static constexpr std::size_t kMaxChanges = 8192;
 
@@ -101,6 +105,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void want_processes() override;
   [[nodiscard]] bool has_young() const override { return young_count_.load() > 0; }
   void refresh_young() override;
+  void probe(std::span<UnitProbe> probes) override;
+  void note_traffic(std::span<const UnitTraffic> traffic) override;
   void mark_exported(const UnitSnapshot& snapshot) override;
 
  private:
@@ -147,7 +153,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void end_if_gone(UnitState& state) CEEMS_REQUIRES(mutex_);
   void settle_owner(UnitState& state) CEEMS_REQUIRES(mutex_);
   std::vector<int> pids_of(const UnitState& state) CEEMS_REQUIRES(mutex_);
-  void read_stats(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void read_stats(UnitState& state, StatScope::Cpu cpu) CEEMS_REQUIRES(mutex_);
   bool read_cpu(UnitState& state) CEEMS_REQUIRES(mutex_);
   void sample_stats(UnitState& state, DirectoryUse& parent) CEEMS_REQUIRES(mutex_);
   void account(UnitState& state, DirectoryUse& parent) CEEMS_REQUIRES(mutex_);
@@ -189,6 +195,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::uint64_t walks_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::uint64_t serial_ CEEMS_GUARDED_BY(mutex_) = 0;
   bool want_processes_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool traffic_counted_ CEEMS_GUARDED_BY(mutex_) = false;
   bool all_ CEEMS_GUARDED_BY(mutex_) = true;        // the current sample reads all statistics
   bool last_all_ CEEMS_GUARDED_BY(mutex_) = false;  // last_ has all statistics
   bool list_ CEEMS_GUARDED_BY(mutex_) = true;       // the next walk must list the tree

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/mount.h"
 #include "host/read_file.h"
+#include "testing/fake_clock.h"
 
 namespace ceems::exporter {
 namespace {
@@ -91,7 +93,8 @@ class BusyProcess {
   pid_t pid_ = -1;
 };
 
-std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root) {
+std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root,
+                                            const Clock& clock = real_clock()) {
   const host::Paths paths{.cgroup = root};
   const host::CgroupMount mount = host::detect_cgroup(root);
   return CgroupUnitSource::create(
@@ -101,7 +104,7 @@ std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root) {
               .stats = {.flavour = StatFlavour::kGeneric},
               .owners = true},
              *pattern_matcher({R"(/(?P<id>ceems-units-test-[0-9]+\.scope)$)"}, mount.mode, {}),
-             real_clock())
+             clock)
       .value();
 }
 
@@ -164,6 +167,56 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.02 + 0.1 * cpu_seconds);
 }
 
+TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
+  const fs::path root = "/sys/fs/cgroup";
+  const auto cpuacct = host::find_v1_hierarchy(root, "cpuacct", true);
+  const auto memory = host::find_v1_hierarchy(root, "memory", true);
+  if (host::detect_cgroup(root).mode != host::CgroupMode::kLegacy || !cpuacct || !memory) {
+    GTEST_SKIP() << "no cgroup v1 here";
+  }
+  TestCgroup cgroup(root / *cpuacct);
+  TestCgroup limited(root / *memory);
+  if (!cgroup.made() || !limited.made()) {
+    GTEST_SKIP() << "cannot create cgroups in " << root;
+  }
+  const auto set_limit = [&limited](const std::string& bytes) {
+    std::ofstream file(limited.path() / "memory.limit_in_bytes");
+    file << bytes << std::flush;
+    return file.good();
+  };
+  constexpr double kMebibyte = 1 << 20;
+  ASSERT_TRUE(set_limit("64M"));
+  BusyProcess process(cgroup);
+  std::this_thread::sleep_for(milliseconds(60));
+  testing::FakeClock clock;
+  const auto source = source_of(root, clock);
+  const auto unit = [&source] { return *find(*source->snapshot(milliseconds(0)).value()); };
+  EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
+
+  ASSERT_TRUE(set_limit("32M"));
+  clock.advance(CgroupUnitSource::kYoung + std::chrono::seconds(1));
+  EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
+  clock.advance(std::chrono::seconds(5));
+  EXPECT_EQ(unit().stats.memory_total_bytes, 32 * kMebibyte);
+
+  for (int i = 0; i < 3; ++i) {
+    // A scrape after samples for the energy shows what has been used until now.
+    clock.advance(std::chrono::seconds(1));
+    ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
+    std::this_thread::sleep_for(milliseconds(60));
+    if (i == 2) {
+      process.end();
+    }
+    clock.advance(std::chrono::seconds(1));
+    ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
+    const auto text = host::read_file((cgroup.path() / "cpuacct.stat").string());
+    ASSERT_TRUE(text);
+    const auto ticks = host::parse_cpuacct_stat(*text);
+    ASSERT_TRUE(ticks);
+    EXPECT_GE(cpu_of(unit()), static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100);
+  }
+}
+
 TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
   fs::path root = "/sys/fs/cgroup";
   if (host::detect_cgroup(root).mode == host::CgroupMode::kLegacy) {
@@ -201,15 +254,20 @@ TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
 
 // --- units that live only moments ----------------------------------------------------------------
 
+struct Kind {
+  host::CgroupMode mode = host::CgroupMode::kUnified;
+  bool knows_cpus = true;  ///< the machine says how many CPUs it has
+};
+
 /// A directory of one hierarchy in which a test makes units, and a source that samples them once a
 /// second, as the energy counters do.
-class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
+class ShortUnits : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     root_ = "/sys/fs/cgroup";
     const bool legacy = host::detect_cgroup(root_).mode == host::CgroupMode::kLegacy;
     const auto v1 = host::find_v1_hierarchy(root_, "cpuacct", true);
-    if (GetParam() == host::CgroupMode::kLegacy) {
+    if (GetParam().mode == host::CgroupMode::kLegacy) {
       if (!legacy || !v1) {
         GTEST_SKIP() << "no cgroup v1 here";
       }
@@ -219,7 +277,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
       hierarchy_ = root_;
     }
     const host::CgroupMount mount = host::detect_cgroup(root_);
-    if (!mount.live || mount.mode != GetParam()) {
+    if (!mount.live || mount.mode != GetParam().mode) {
       GTEST_SKIP() << "no such cgroups here";
     }
     parent_ = hierarchy_ / ("ceems-short-test-" + std::to_string(::getpid()));
@@ -231,7 +289,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
     source_ =
         CgroupUnitSource::create(
             {.manager = "cgroup",
-             .paths = {.cgroup = root_},
+             .paths = {.sys = GetParam().knows_cpus ? "/sys" : "/nowhere", .cgroup = root_},
              .mount = mount,
              .stats = {.flavour = StatFlavour::kGeneric},
              .warn_of_stale = false},
@@ -263,7 +321,7 @@ class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
   /// CPU-seconds of all that ever ran below the parent, which is the truth for the sum of its
   /// units.
   [[nodiscard]] double seconds_below_parent() const {
-    if (GetParam() == host::CgroupMode::kLegacy) {
+    if (GetParam().mode == host::CgroupMode::kLegacy) {
       const auto text = host::read_file((parent_ / "cpuacct.usage").string());
       return text ? static_cast<double>(*host::parse_cgroup_value(*text)) / 1e9 : 0;
     }
@@ -360,7 +418,7 @@ TEST_P(ShortUnits, AHundredJobsOfThreeTenthsOfASecondAreSeenWithTheirCpuTime) {
   for (const auto& [uuid, seconds] : units) {
     complete += seconds >= 0.8 * kSeconds ? 1 : 0;
   }
-  EXPECT_GE(complete, GetParam() == host::CgroupMode::kUnified ? 95 : 80);
+  EXPECT_GE(complete, GetParam().mode == host::CgroupMode::kUnified ? 95 : 80);
 }
 
 TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
@@ -404,9 +462,14 @@ TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Live,
                          ShortUnits,
-                         testing::Values(host::CgroupMode::kLegacy, host::CgroupMode::kUnified),
+                         ::testing::Values(Kind{.mode = host::CgroupMode::kLegacy},
+                                           Kind{.mode = host::CgroupMode::kUnified},
+                                           Kind{.mode = host::CgroupMode::kLegacy,
+                                                .knows_cpus = false}),
                          [](const auto& kind) {
-                           return kind.param == host::CgroupMode::kLegacy ? "V1" : "V2";
+                           const bool legacy = kind.param.mode == host::CgroupMode::kLegacy;
+                           return std::string(legacy ? "V1" : "V2") +
+                                  (kind.param.knows_cpus ? "" : "OfUnknownCpus");
                          });
 
 }  // namespace

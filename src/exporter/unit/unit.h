@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct UnitStats {
   std::uint64_t memory_used_bytes = 0;
   double memory_total_bytes = 0;  ///< the limit; the host's memory if there is none
   std::uint64_t memory_inactive_file_bytes = 0;
+  std::optional<std::uint64_t> memory_shmem_bytes = {};
+  /// Anonymous, shared and kernel memory: what the unit needs, without file cache.
+  std::uint64_t memory_held_bytes = 0;
   std::uint64_t memory_fail_count = 0;
   std::uint64_t memsw_used_bytes = 0;
   double memsw_total_bytes = 0;

@@ -181,6 +181,8 @@ Result<CgroupMemoryStat> parse_memory_stat_v1(std::string_view text) {
       stat.cache = value;
     } else if (key == "total_inactive_file") {
       stat.inactive_file = value;
+    } else if (key == "total_shmem") {
+      stat.shmem = value;
     }
   });
   if (!done) {
@@ -198,6 +200,10 @@ Result<CgroupMemoryStat> parse_memory_stat_v2(std::string_view text) {
       stat.cache = value;
     } else if (key == "inactive_file") {
       stat.inactive_file = value;
+    } else if (key == "shmem") {
+      stat.shmem = value;
+    } else if (key == "kernel") {
+      stat.kernel = value;
     }
   });
   if (!done) {

@@ -46,6 +46,11 @@ struct CgroupMemoryStat {
   std::uint64_t rss = 0;    ///< v1 total_rss, v2 anon
   std::uint64_t cache = 0;  ///< v1 total_cache, v2 file
   std::uint64_t inactive_file = 0;
+  std::optional<std::uint64_t> shmem = {};  ///< v1 total_shmem; part of cache
+  std::uint64_t kernel = 0;                 ///< v2 since Linux 5.18, otherwise 0
+
+  /// Memory that the kernel cannot give up as it does file cache.
+  [[nodiscard]] std::uint64_t held() const { return rss + shmem.value_or(0) + kernel; }
 };
 Result<CgroupMemoryStat> parse_memory_stat_v1(std::string_view text);
 Result<CgroupMemoryStat> parse_memory_stat_v2(std::string_view text);

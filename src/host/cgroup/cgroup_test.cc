@@ -54,6 +54,9 @@ TEST(CgroupMemoryStat, ReadsHierarchicalKeysOfV1) {
   EXPECT_EQ(stat->cache, 10U);
   EXPECT_EQ(stat->rss, 20U);
   EXPECT_EQ(stat->inactive_file, 30U);
+  EXPECT_EQ(stat->shmem, std::nullopt) << "old kernels do not count it";
+  EXPECT_EQ(stat->held(), 20U);
+  EXPECT_EQ(parse_memory_stat_v1("shmem 1\ntotal_rss 20\ntotal_shmem 5\n")->held(), 25U);
 }
 
 TEST(CgroupMemoryStat, ReadsAnonAndFileOfV2) {
@@ -62,6 +65,10 @@ TEST(CgroupMemoryStat, ReadsAnonAndFileOfV2) {
   EXPECT_EQ(stat->rss, 5U);
   EXPECT_EQ(stat->cache, 6U);
   EXPECT_EQ(stat->inactive_file, 7U);
+  const auto full = parse_memory_stat_v2("anon 5\nfile 60\nkernel 30\nkernel_stack 9\nshmem 200\n");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->shmem, 200U);
+  EXPECT_EQ(full->held(), 235U) << "without the file cache";
   EXPECT_FALSE(parse_memory_stat_v2("anon\n"));
 }
 

@@ -117,6 +117,26 @@ void apply_use(model::Unit& unit, const UnitUse& use) {
   }
 }
 
+/// Sets what units have beside the metrics.
+void apply_window_figures(model::Unit& unit, const UnitUse& use) {
+  unit.peak_memory_bytes = use.peak_memory_bytes;
+  if (use.idle_energy_joules) {
+    unit.idle_kwh = *use.idle_energy_joules / kJoulesPerKwh;
+  }
+  const auto time_of = [&unit](std::string_view name) {
+    const auto found = unit.total_time_seconds.find(name);
+    return found == unit.total_time_seconds.end() ? 0 : usable(found->second);
+  };
+  const double gpu_seconds = time_of("alloc_gputime");
+  const double walltime = time_of("walltime");
+  // Of GPUs without a counter nothing is known, and least of all that they did nothing.
+  const bool all_seen =
+      walltime > 0 && static_cast<double>(use.gpus_seen) >= std::round(gpu_seconds / walltime);
+  if (use.gpu_busy_seconds && gpu_seconds > 0 && all_seen) {
+    unit.gpu_idle_share = std::clamp(1 - *use.gpu_busy_seconds / gpu_seconds, 0.0, 1.0);
+  }
+}
+
 std::string part_of(Metric metric, std::string_view key) {
   return fmt::format("{}.{}", store::column_name(metric), key);
 }
@@ -166,6 +186,10 @@ class TsdbUpdater::Parts {
       const auto first = wanted_.lower_bound(part_of(metric, ""));
       return first != wanted_.end() && first->starts_with(part_of(metric, ""));
     });
+  }
+  /// Whether the counters are read for the first time for this window: they fail as a whole.
+  [[nodiscard]] bool wants_all_counters() const {
+    return wanted_.empty() || wanted_.contains(std::string(kUsedCpuTimePart));
   }
   [[nodiscard]] bool failed(Metric metric, std::string_view key) const {
     return missing_.contains(part_of(metric, key));
@@ -438,6 +462,9 @@ Result<> TsdbUpdater::add_counters(const UpdateRequest& request,
     model::Unit& unit = units[i];
     const UnitUse& use = (*uses)[i];
     apply_use(unit, use);
+    if (parts.wants_all_counters()) {
+      apply_window_figures(unit, use);
+    }
     for (const Metric energy : {Metric::kTotalCpuEnergyUsageKwh, Metric::kTotalGpuEnergyUsageKwh}) {
       const bool cpu = energy == Metric::kTotalCpuEnergyUsageKwh;
       const auto& totals = unit.metric(energy);

@@ -1,9 +1,54 @@
 #include "ingest/updater/tsdb_options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "ingest/updater/all.h"
+#include "ingest/updater/tsdb_test_support.h"
+#include "testing/fake_clock.h"
 
 namespace ceems::ingest {
 namespace {
+
+using ::testing::HasSubstr;
+
+std::string options_error(const std::string& yaml) {
+  const auto node = config::parse_yaml(yaml, "c.yml");
+  if (!node) {
+    return node.error().message;
+  }
+  const UpdaterConfig config{
+      .id = "t", .kind = "tsdb", .web_url = "http://localhost:9090", .web = {}, .extra = *node};
+  const testing::FakeClock clock;
+  const auto updater = create_updater(tsdb_updater(), config, clock);
+  return updater ? "accepted" : updater.error().message;
+}
+
+TEST(TsdbUpdaterOptions, NameFileAndLineOfWhatIsWrong) {
+  EXPECT_THAT(options_error("queries:\n  avg_cpu_usage:\n    global: up{{.Foo}}\n"),
+              HasSubstr("c.yml:3: queries.avg_cpu_usage.global: query template: '{{.Foo}}' at "
+                        "character 3"));
+  EXPECT_THAT(options_error("query_max_series: -1\n"),
+              HasSubstr("c.yml:1: query_max_series: query_max_series must be more than 0"));
+  EXPECT_THAT(options_error("query_min_samples: 1.5\n"),
+              HasSubstr("query_min_samples must be between (0, 1]"));
+  EXPECT_THAT(options_error("labels_to_drop: ['{}']\n"),
+              HasSubstr("an empty selector would delete everything"));
+  EXPECT_THAT(options_error("emission_faktor: 3\n"),
+              HasSubstr("unknown key, did you mean 'emission_factor'?"));
+  EXPECT_EQ(options_error("query_batch_size: 1000\nquery_max_series: 0\n"), "accepted");
+}
+
+TEST(TsdbUpdaterOptions, QueriesReplaceTheDefaultsAndTheCounters) {
+  EXPECT_EQ(options_with("cutoff_duration: 5m\n").queries.size(), 20U);
+  EXPECT_TRUE(options_with("").unit_counters);
+  const auto custom =
+      options_with("queries:\n  avg_cpu_usage:\n    global: up\n  no_such_metric:\n    x: up\n");
+  EXPECT_EQ(custom.queries.size(), 1U);
+  EXPECT_FALSE(custom.unit_counters);
+  EXPECT_TRUE(
+      options_with("unit_counters: true\nqueries: {avg_cpu_usage: {global: up}}\n").unit_counters);
+}
 
 tsdb::QueryVariables variables() {
   return {.uuids = "12|13",

@@ -19,6 +19,9 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kCpus = "ceems_compute_unit_cpus";
 constexpr std::string_view kEnergy = "ceems_compute_unit_energy_joules_total";
+constexpr std::string_view kIdleEnergy = "ceems_compute_unit_idle_energy_joules_total";
+constexpr std::string_view kGpuBusy = "ceems_compute_unit_gpu_busy_seconds_total";
+constexpr std::string_view kMemoryPeak = "ceems_compute_unit_memory_peak_bytes";
 // The maximum number of raw samples per query, about 8 MB of JSON.
 constexpr std::int64_t kSamplesPerQuery = 300'000;
 constexpr std::size_t kUnitsPerQuery = 200;
@@ -38,6 +41,13 @@ std::string origin_of(const tsdb::Labels& labels) {
   const std::string_view host = labels.get("hostname");
   return fmt::format("{}\n{}\n{}", labels.get("manager"),
                      host.empty() ? labels.get("instance") : host, labels.get("cgrouphostname"));
+}
+
+/// Returns what distinguishes the series of one unit on one host: the domain of energy, or the GPU.
+std::string part_of(const tsdb::Labels& labels) {
+  const std::string_view gpu = labels.get("gpuuuid");
+  return gpu.empty() ? std::string(labels.get("domain"))
+                     : fmt::format("{}\t{}\t{}", gpu, labels.get("gpuiid"), labels.get("index"));
 }
 
 /// Returns all labels except the metric name, which PromQL functions drop.
@@ -60,7 +70,7 @@ std::string counter_key(std::string_view uuid, std::string_view origin, std::str
 struct Series {
   std::string uuid;
   std::string origin;
-  std::string domain;  ///< for energy
+  std::string domain;  ///< part_of()
   CounterSeries counter;
 };
 
@@ -235,7 +245,7 @@ class Reader {
         history[uuid].push_back(
             {.uuid = uuid,
              .origin = origin_of(entry.first),
-             .domain = std::string(entry.first.get("domain")),
+             .domain = part_of(entry.first),
              .counter = {.samples = std::move(entry.second), .before = std::nullopt}});
       }
     }
@@ -279,7 +289,7 @@ class Reader {
     for (const auto& series : answer->series) {
       // If one origin has several addresses, the largest value of a counter is the latest.
       double& value = earlier[counter_key(series.labels.get("uuid"), origin_of(series.labels),
-                                          series.labels.get("domain"))];
+                                          part_of(series.labels))];
       value = std::max(value, series.samples.front().value);
     }
     for (Series* series : unexplained) {
@@ -394,7 +404,84 @@ class Reader {
     if (auto done = read_memory(uuids); !done) {
       return done;
     }
+    if (auto done = read_memory_peaks(uuids); !done) {
+      return done;
+    }
+    if (auto done = read_gpus(uuids); !done) {
+      return done;
+    }
     return read_energy(uuids);
+  }
+
+  /// The gauge is a maximum since the unit's start. Units that share a uuid have the samples of
+  /// their own time.
+  Result<> read_memory_peaks(const std::vector<std::string>& uuids) {
+    std::vector<std::string> shared;
+    std::vector<std::string> alone;
+    for (const auto& uuid : uuids) {
+      (by_uuid_.at(uuid).size() > 1 ? shared : alone).push_back(uuid);
+    }
+    const auto take = [this](std::size_t index, double bytes) {
+      auto& peak = uses_[index].peak_memory_bytes;
+      if (bytes > 0) {
+        peak = std::max(peak.value_or(0), bytes);
+      }
+    };
+    if (!alone.empty()) {
+      auto answer = over_range("max_over_time", selector(kMemoryPeak, alone));
+      if (!answer) {
+        return fail(std::move(answer).error());
+      }
+      for (const auto& series : answer->series) {
+        if (const auto known = by_uuid_.find(series.labels.get("uuid")); known != by_uuid_.end()) {
+          take(known->second.front(), series.samples.front().value);
+        }
+      }
+    }
+    if (!shared.empty()) {
+      auto peaks = raw(selector(kMemoryPeak, shared));
+      if (!peaks) {
+        return fail(std::move(peaks).error());
+      }
+      for (const auto& [uuid, all] : *peaks) {
+        for (const std::size_t index : by_uuid_.at(uuid)) {
+          const auto [from, to] = span_of(index);
+          for (const auto& series : all) {
+            for (const auto& sample : series.counter.samples) {
+              if (sample.time_ms > from && sample.time_ms <= to) {
+                take(index, sample.value);
+              }
+            }
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+  Result<> read_gpus(const std::vector<std::string>& uuids) {
+    auto busy = raw_counter(selector(kGpuBusy, uuids));
+    if (!busy) {
+      return fail(std::move(busy).error());
+    }
+    for (const auto& [uuid, all] : *busy) {
+      for (const std::size_t index : by_uuid_.at(uuid)) {
+        const auto [from, to] = span_of(index);
+        std::set<std::pair<std::string_view, std::string_view>> gpus;
+        for (const auto& series : all) {
+          const auto& samples = series.counter.samples;
+          if (samples.front().time_ms <= to && samples.back().time_ms > from) {
+            gpus.emplace(series.origin, series.domain);
+          }
+        }
+        if (!gpus.empty()) {
+          uses_[index].gpus_seen = gpus.size();
+          uses_[index].gpu_busy_seconds =
+              sum_of(increments(*busy, index, [](const Series&) { return true; }));
+        }
+      }
+    }
+    return {};
   }
 
   Result<> read_memory(const std::vector<std::string>& uuids) {
@@ -475,6 +562,11 @@ class Reader {
         return fail(std::move(energy).error());
       }
       add_energy(with_node, *energy);
+      auto idle = raw_counter(selector(kIdleEnergy, with_node, ",domain=\"node\""));
+      if (!idle) {
+        return fail(std::move(idle).error());
+      }
+      add_idle_energy(with_node, *idle);
     }
     if (!by_parts.empty()) {
       auto energy = raw_counter(selector(kEnergy, by_parts));
@@ -482,8 +574,27 @@ class Reader {
         return fail(std::move(energy).error());
       }
       add_energy(by_parts, *energy);
+      auto idle = raw_counter(selector(kIdleEnergy, by_parts));
+      if (!idle) {
+        return fail(std::move(idle).error());
+      }
+      add_idle_energy(by_parts, *idle);
     }
     return {};
+  }
+
+  /// The domain `node` holds the others, where it is known.
+  void add_idle_energy(const std::vector<std::string>& uuids, const History& idle) {
+    for (const auto& uuid : uuids) {
+      const auto& domains = presence_.at(uuid).domains;
+      for (const std::size_t index : by_uuid_.at(uuid)) {
+        uses_[index].idle_energy_joules = sum_of(increments(idle, index, [&](const Series& s) {
+          const auto found = domains.find(s.origin);
+          const bool node = found != domains.end() && found->second.contains("node");
+          return (s.domain == "node") == node;
+        }));
+      }
+    }
   }
 
   void add_energy(const std::vector<std::string>& uuids, const History& energy) {

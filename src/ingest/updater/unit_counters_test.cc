@@ -90,6 +90,68 @@ Totals run_windows(FakeTsdb& tsdb,
   return totals;
 }
 
+Labels gpu_labels(const std::string& uuid, const std::string& host, const std::string& gpu) {
+  Labels labels = unit_labels(uuid, host);
+  labels["gpuuuid"] = gpu;
+  labels["gpuiid"] = "";
+  labels["index"] = "0";
+  return labels;
+}
+
+TEST(UnitFigures, AddUpIdleEnergyAndGpuTimeAndFindThePeakOfMemory) {
+  FakeTsdb tsdb;
+  const std::int64_t end = 1800 * kSecond;
+  const auto seconds = [](std::int64_t t) { return static_cast<double>(t) / 1000; };
+  for (const std::string host : {"n1", "n2"}) {
+    tsdb.add(kEnergy, unit_labels("42", host, "node"),
+             scraped(0, end, [&](auto t) { return 100 * seconds(t); }));
+    tsdb.add("ceems_compute_unit_idle_energy_joules_total", unit_labels("42", host, "node"),
+             scraped(0, end, [&](auto t) { return 40 * seconds(t); }));
+    tsdb.add("ceems_compute_unit_idle_energy_joules_total", unit_labels("42", host, "package"),
+             scraped(0, end, [&](auto t) { return 30 * seconds(t); }));
+    tsdb.add("ceems_compute_unit_memory_peak_bytes", unit_labels("42", host),
+             scraped(0, end, [&](auto) { return host == "n1" ? 5e9 : 7e9; }));
+    for (const std::string gpu : {"GPU-a", "GPU-b"}) {
+      tsdb.add("ceems_compute_unit_gpu_busy_seconds_total", gpu_labels("42", host, host + gpu),
+               scraped(0, end, [&](auto t) { return gpu == "GPU-a" ? 0.5 * seconds(t) : 0; }));
+    }
+  }
+  tsdb.now_ms = kDay + end;
+  const auto uses = read(tsdb, 0, 900 * kSecond, {unit("42", -60 * kSecond), unit("43", 0)});
+  EXPECT_NEAR(uses[0].idle_energy_joules.value_or(-1), 2 * 40 * 900, 1e-6);
+  EXPECT_EQ(uses[0].peak_memory_bytes, 7e9);
+  EXPECT_NEAR(uses[0].gpu_busy_seconds.value_or(-1), 2 * 450, 1e-6);
+  EXPECT_EQ(uses[0].gpus_seen, 4U);
+  EXPECT_EQ(uses[1].idle_energy_joules, std::nullopt);
+  EXPECT_EQ(uses[1].peak_memory_bytes, std::nullopt);
+  EXPECT_EQ(uses[1].gpu_busy_seconds, std::nullopt);
+}
+
+TEST(UnitFigures, AreAbsentWithAnExporterThatDoesNotCountThem) {
+  FakeTsdb tsdb;
+  tsdb.add(kEnergy, unit_labels("42", "n1", "node"),
+           scraped(0, 900 * kSecond, [](auto t) { return static_cast<double>(t); }));
+  tsdb.now_ms = kDay + 960 * kSecond;
+  const auto uses = read(tsdb, 0, 900 * kSecond, {unit("42", 0)});
+  EXPECT_TRUE(uses[0].cpu_energy_joules);
+  EXPECT_EQ(uses[0].idle_energy_joules, std::nullopt);
+  EXPECT_EQ(uses[0].peak_memory_bytes, std::nullopt);
+  EXPECT_EQ(uses[0].gpu_busy_seconds, std::nullopt);
+  EXPECT_EQ(uses[0].gpus_seen, 0U);
+}
+
+TEST(UnitFigures, GiveARequeuedJobThePeakOfItsOwnTime) {
+  FakeTsdb tsdb;
+  const std::int64_t end = 900 * kSecond;
+  tsdb.add(kCpus, unit_labels("42"), scraped(0, end, [](auto) { return 4; }));
+  tsdb.add("ceems_compute_unit_memory_peak_bytes", unit_labels("42"),
+           scraped(0, end, [](auto t) { return t <= 300 * kSecond ? 9e9 : 2e9; }));
+  tsdb.now_ms = kDay + end + 60 * kSecond;
+  const auto uses = read(tsdb, 0, end, {unit("42", 0, 290 * kSecond), unit("42", 310 * kSecond)});
+  EXPECT_EQ(uses[0].peak_memory_bytes, 9e9);
+  EXPECT_EQ(uses[1].peak_memory_bytes, 2e9);
+}
+
 class WindowLengths : public ::testing::TestWithParam<std::int64_t> {};
 
 TEST_P(WindowLengths, GiveTheSameTotalsOfALongUnitWithRestartsOfTheExporter) {

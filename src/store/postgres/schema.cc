@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
+#include "store/schema/fact_columns.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -139,10 +140,15 @@ std::string reference_version() {
   return fmt::format("UPDATE schema_migrations SET version = {};", kNewestReference);
 }
 
+/// Version 9: the facts of units (store/facts.h).
+std::string facts_table() {
+  return create_facts(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 8> kSteps{first_tables, sums_tables,      gap_tables,
-                                                  leads_table,  names_table,      counts_index,
-                                                  nothing,      reference_version};
+constexpr std::array<std::string (*)(), 9> kSteps{first_tables, sums_tables,       gap_tables,
+                                                  leads_table,  names_table,       counts_index,
+                                                  nothing,      reference_version, facts_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

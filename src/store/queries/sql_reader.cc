@@ -10,9 +10,6 @@
 namespace ceems::store {
 namespace {
 
-// A listing is streamed while the client reads it. The reference allows it the same time.
-constexpr auto kListLimit = std::chrono::minutes(5);
-
 std::string column_list(std::span<const Field> all,
                         FieldList fields,
                         int reference = kNewestReference) {

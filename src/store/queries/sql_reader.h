@@ -31,10 +31,19 @@ class SqlReader : public Reader {
                                         const std::optional<TimeRange>& ended) override;
   Result<std::unique_ptr<Cursor>> usage(const UsageQuery& query, FieldList fields) override;
   Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) override;
+  Result<std::unique_ptr<Cursor>> unit_facts(const FactListQuery& query) override;
+  Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit) override;
+  Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
+  Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
+  Result<bool> facts_complete() override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.
   static constexpr std::chrono::seconds kShortLimit{10};
+  /// People wait for lists, so a slower one is of no use.
+  static constexpr std::chrono::seconds kFactLimit{2};
+  /// A listing is streamed while the client reads it. The reference allows it the same time.
+  static constexpr std::chrono::minutes kListLimit{5};
   static Use use_of(std::chrono::milliseconds limit) {
     return limit > kShortLimit ? Use::kListing : Use::kShort;
   }

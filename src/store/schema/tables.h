@@ -401,10 +401,9 @@ inline constexpr Table kDailyUsage{.name = "daily_usage",
 /// The tables in the order in which they are upgraded.
 inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUsage};
 
-/// The current version of ceems_schema (docs/api/database.md): 4 added the last table, later ones
-/// add columns and indexes. In SQLite files, the columns of custom metrics are not among them: they
-/// belong to the reference's version 10.
-inline constexpr int kOwnVersion = std::max(7, newest_version(kTables));
+/// The current version of ceems_schema (docs/api/database.md). In SQLite files, the columns of
+/// custom metrics are not among them: they belong to the reference's version 10.
+inline constexpr int kOwnVersion = std::max(9, newest_version(kTables));
 
 /// The maps of these tables: the times, then the metrics in the order of model::Metric.
 inline constexpr std::span<const Column> kMapColumns = tables::kMaps;

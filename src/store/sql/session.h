@@ -42,8 +42,11 @@ enum class WriterStatement : std::size_t {
   kDeleteSums,
   kInsertSpan,
   kDeleteSpan,
+  kPutFacts,
+  kFillFacts,
+  kDeleteFacts,
 };
-inline constexpr std::size_t kWriterStatements = 25;
+inline constexpr std::size_t kWriterStatements = 28;
 
 /// The SQL text of a statement, with a ? for each value, for tables of this version of the
 /// reference (schema/table_sql.h).

@@ -1,6 +1,7 @@
 // The statements of the writer, the same for both databases.
 #include <fmt/format.h>
 
+#include "store/schema/fact_columns.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -92,6 +93,12 @@ std::string statement_text(WriterStatement statement, int reference) {
       return "INSERT INTO ceems_unit_spans (level,span) VALUES (?,?) ON CONFLICT DO NOTHING";
     case WriterStatement::kDeleteSpan:
       return "DELETE FROM ceems_unit_spans WHERE level=? AND span=?";
+    case WriterStatement::kPutFacts:
+      return put_facts_text();
+    case WriterStatement::kFillFacts:
+      return fill_facts_text();
+    case WriterStatement::kDeleteFacts:
+      return delete_facts_text();
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/facts.h"
 
 namespace ceems::store {
 
@@ -43,6 +44,41 @@ Result<std::unique_ptr<Cursor>> UpgradingReader::usage(const UsageQuery& query, 
     return fail(state_->error());
   }
   return reader_->usage(query, fields);
+}
+
+Result<std::unique_ptr<Cursor>> UpgradingReader::unit_facts(const FactListQuery& query) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->unit_facts(query);
+}
+
+Result<bool> UpgradingReader::has_more_units(const FactFilter& filter, std::int64_t limit) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->has_more_units(filter, limit);
+}
+
+Result<UnitSummary> UpgradingReader::unit_summary(const SummaryQuery& query) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->unit_summary(query);
+}
+
+Result<std::vector<UsageOfDay>> UpgradingReader::usage_by_day(const UsageSeriesQuery& query) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->usage_by_day(query);
+}
+
+Result<bool> UpgradingReader::facts_complete() {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->facts_complete();
 }
 
 Result<std::vector<UsageGroup>> UpgradingReader::current_usage(const CurrentUsageQuery& query) {
@@ -92,6 +128,10 @@ Result<std::vector<model::Unit>> UpgradingWriter::gap_units(std::int64_t gap_id)
 
 Result<> UpgradingWriter::fill_gap(const GapFill& fill) {
   return when_ready([&](Writer& writer) { return writer.fill_gap(fill); });
+}
+
+Result<bool> UpgradingWriter::fill_facts() {
+  return when_ready([](Writer& writer) { return writer.fill_facts(); });
 }
 
 void UpgradeInUse::start(std::function<Result<Writer*>(const std::stop_token& stop)> work) {

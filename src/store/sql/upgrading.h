@@ -72,6 +72,11 @@ class UpgradingReader final : public Reader {
                                         const std::optional<TimeRange>& ended) override;
   Result<std::unique_ptr<Cursor>> usage(const UsageQuery& query, FieldList fields) override;
   Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) override;
+  Result<std::unique_ptr<Cursor>> unit_facts(const FactListQuery& query) override;
+  Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit) override;
+  Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
+  Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
+  Result<bool> facts_complete() override;
 
  private:
   Reader* reader_;
@@ -97,6 +102,7 @@ class UpgradingWriter final : public Writer {
   Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
+  Result<bool> fill_facts() override;
 
  private:
   template <typename Call>

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "store/schema/copying.h"
+#include "store/schema/fact_columns.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -161,6 +162,8 @@ std::string own_tables(int version) {
       return kCountsIndex;
     case 7:
       return kProjectsIndex;
+    case 9:
+      return create_facts(Dialect::kSqlite);
     default:
       return {};
   }
@@ -326,6 +329,18 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
                      // The reference may have purged units, so no sums are valid any more.
                      "DELETE FROM ceems_unit_spans WHERE EXISTS"
                      " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL);"
+                     // Nor are facts of units that it has purged. Those of units that it has
+                     // written are written again.
+                     "DELETE FROM ceems_unit_facts WHERE EXISTS"
+                     " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL) AND NOT EXISTS"
+                     " (SELECT 1 FROM units AS u WHERE u.cluster_id = ceems_unit_facts.cluster_id"
+                     " AND u.uuid = ceems_unit_facts.uuid"
+                     " AND u.started_at_ts = ceems_unit_facts.started_at_ts);"
+                     "INSERT INTO ceems_facts_todo SELECT * FROM"
+                     " (SELECT min(id) AS least, max(id) AS most FROM units"
+                     " WHERE last_updated_at_ts IS NULL) WHERE least IS NOT NULL"
+                     " ON CONFLICT (first_id) DO UPDATE"
+                     " SET last_id = max(last_id, excluded.last_id);"
                      "UPDATE usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
                      " WHERE last_updated_at_ts IS NULL;"
                      "UPDATE units SET last_updated_at_ts = ceems_local_ms(last_updated_at)"

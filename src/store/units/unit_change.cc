@@ -7,6 +7,7 @@
 #include "base/json_reader.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "store/facts/rows.h"
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/schema/tables.h"
@@ -87,6 +88,36 @@ MapTexts merged_maps(const model::Unit& unit,
   return texts;
 }
 
+/// The texts of the row as it is after the window (Column::update).
+model::Unit described(const model::Unit& unit, const StoredUnit* old) {
+  model::Unit row;
+  row.uuid = unit.uuid;
+  row.resource_manager = unit.resource_manager;
+  const auto known = [old](const model::Unit& newest, std::string model::Unit::* text) {
+    return old != nullptr && !(old->unit.*text).empty() ? old->unit.*text : newest.*text;
+  };
+  row.name = known(unit, &model::Unit::name);
+  row.username = known(unit, &model::Unit::username);
+  row.project = known(unit, &model::Unit::project);
+  row.created_at_ts =
+      old != nullptr && old->unit.created_at_ts > 0 ? old->unit.created_at_ts : unit.created_at_ts;
+  row.started_at_ts = unit.started_at_ts;
+  row.ended_at_ts = unit.ended_at_ts;
+  row.state = unit.state;
+  const bool given = !unit.allocation.empty() && unit.allocation != "{}";
+  row.allocation = given || old == nullptr ? unit.allocation : old->unit.allocation;
+  row.tags = unit.tags;
+  row.ignore = unit.ignore;
+  return row;
+}
+
+FactSource fact_source(std::string_view cluster_id, const MapTexts& texts) {
+  FactSource source;
+  source.cluster_id = cluster_id;
+  std::copy_n(texts.begin(), source.maps.size(), source.maps.begin());
+  return source;
+}
+
 /// The entries with these names.
 model::MetricMap only(const model::MetricMap& map, std::span<const std::string> names) {
   model::MetricMap result;
@@ -112,6 +143,7 @@ UnitChange change_of(const Batch& batch,
   if (stale != nullptr) {
     change.calls.push_back({WriterStatement::kDeleteUnit, {stale->id}});
     change.moved_from.push_back(stale->last_updated_at_ts);
+    change.facts.push_back(delete_facts(batch.cluster.id, unit.uuid, stale->unit.started_at_ts));
   }
   if (old != nullptr && old->unit.ended_at_ts > 0 && old->unit.ended_at_ts == unit.ended_at_ts) {
     return change;  // reported again
@@ -129,13 +161,24 @@ UnitChange change_of(const Batch& batch,
       value = std::max(0.0, value - value_or_zero(counted, name));
     }
   }
+  MapTexts maps = merged_maps(unit, old, change.times);
+  if (old != nullptr && old->unit.started_at_ts != unit.started_at_ts && stale == nullptr) {
+    change.facts.push_back(delete_facts(batch.cluster.id, unit.uuid, old->unit.started_at_ts));
+  }
+  const model::Unit row = described(unit, old);
+  FactSource facts = fact_source(batch.cluster.id, maps);
+  facts.unit = &row;
+  facts.window = &unit;
+  facts.window_gpu_seconds = value_or_zero(change.times, "alloc_gputime");
+  change.facts.push_back(put_facts(facts));
   change.calls.push_back(
       {old == nullptr ? WriterStatement::kInsertUnit : WriterStatement::kUpdateUnit,
-       unit_values(kUnits, batch, unit, old, merged_maps(unit, old, change.times))});
+       unit_values(kUnits, batch, unit, old, std::move(maps))});
   return change;
 }
 
-UnitFill fill_of(const model::Unit& unit,
+UnitFill fill_of(std::string_view cluster_id,
+                 const model::Unit& unit,
                  std::span<const std::string> times,
                  std::span<const StoredUnit> stored) {
   const StoredUnit* row = match(unit, stored).row;
@@ -159,6 +202,11 @@ UnitFill fill_of(const model::Unit& unit,
     }
   }
   texts.back() = metric_map_text(weights);
+  FactSource facts = fact_source(cluster_id, texts);
+  facts.unit = &row->unit;
+  facts.window = &unit;
+  facts.window_gpu_seconds = value_or_zero(window_times, "alloc_gputime");
+  fill.facts = fill_facts_of(facts);
   WriterCall& call = fill.call.emplace(WriterCall{.statement = WriterStatement::kFillUnit});
   call.values.assign(texts.begin(), texts.end());
   call.values.emplace_back(row->id);

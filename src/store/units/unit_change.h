@@ -27,6 +27,7 @@ struct UnitChange {
   bool is_new = false;                   ///< nothing was stored of it
   std::string username, project;         ///< as stored
   model::MetricMap times;                ///< seconds that the window adds
+  std::vector<WriterCall> facts;         ///< what stores the unit's facts, after `calls`
 };
 /// `stored` are the rows with the unit's cluster and uuid. Writer::write() says what is added.
 UnitChange change_of(const Batch& batch,
@@ -38,10 +39,12 @@ struct UnitFill {
   std::optional<WriterCall> call;       ///< nothing: the unit has been purged
   std::int64_t last_updated_at_ts = 0;  ///< of its row, epoch ms
   std::string username, project;        ///< as stored
+  std::optional<WriterCall> facts;      ///< what stores the change of the unit's facts
 };
 /// `unit` has the metrics of the gap and the window's times. Only the times named in `times` are
 /// added.
-UnitFill fill_of(const model::Unit& unit,
+UnitFill fill_of(std::string_view cluster_id,
+                 const model::Unit& unit,
                  std::span<const std::string> times,
                  std::span<const StoredUnit> stored);
 

@@ -83,15 +83,17 @@ Result<> SessionWriter::fill_units(const Batch& batch,
   }
   std::vector<UnitFill> fills;
   std::vector<std::vector<WriterCall>> groups;
+  std::vector<std::vector<WriterCall>> facts;
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    fills.push_back(fill_of(units[i], times, (*stored)[i]));
+    fills.push_back(fill_of(batch.cluster.id, units[i], times, (*stored)[i]));
     const UnitFill& one = fills.back();
     if (!one.call) {
       continue;
     }
     groups.push_back({*one.call});
+    facts.push_back({*one.facts});
     moments.insert(one.last_updated_at_ts);
     for (auto [rows, unknown] :
          {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
@@ -102,6 +104,9 @@ Result<> SessionWriter::fill_units(const Batch& batch,
     }
   }
   if (auto done = run_and_log(groups, "filled unit"); !done) {
+    return done;
+  }
+  if (auto done = run_and_log(facts, "facts of a filled unit"); !done) {
     return done;
   }
   if (auto done = load_usage(batch, false, unknown_usage); !done) {

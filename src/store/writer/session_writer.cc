@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "store/facts/fill.h"
 #include "store/json.h"
 #include "store/sums/unit_sums.h"
 #include "store/units/stored_units.h"
@@ -66,6 +67,34 @@ Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cl
 
 Result<model::AccountNames> SessionWriter::account_names(const std::string& cluster_id) {
   return read_account_names(*session_, cluster_id);
+}
+
+Result<bool> SessionWriter::fill_facts() {
+  // Some tenths of a second, so that a window need not wait.
+  constexpr std::int64_t kFilledAtOnce = 2000;
+  constexpr auto kReportEvery = std::chrono::seconds(10);
+  std::int64_t looked_at = 0;
+  auto before = units_without_facts(*session_);
+  std::int64_t left = before.value_or(0);
+  if (left == 0) {
+    return before ? Result<bool>(false) : fail(std::move(before).error());
+  }
+  auto done = in_transaction([&]() -> Result<> {
+    auto some = fill_some_facts(*session_, kFilledAtOnce);
+    looked_at = some.value_or(0);
+    auto rest = some ? units_without_facts(*session_) : fail(some.error());
+    left = rest.value_or(0);
+    return rest ? Result<>() : fail(std::move(rest).error());
+  });
+  if (!done) {
+    return fail(std::move(done).error().with_context("writing the facts of units"));
+  }
+  const auto now = clock_->steady_now();
+  if (looked_at > 0 && (left == 0 || now >= next_fill_report_)) {
+    next_fill_report_ = now + kReportEvery;
+    log::info("writing the facts of units that are in the database already", {{"left", left}});
+  }
+  return left > 0;
 }
 
 Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
@@ -254,6 +283,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
   if (!refused) {
     return fail(refused.error());
   }
+  std::vector<std::vector<WriterCall>> facts;
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
   std::vector<std::array<UsageRows::iterator, 2>> sums(units.size());  // where units are added
@@ -267,6 +297,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
       continue;
     }
     ++report.written;
+    facts.push_back(std::move(changes[i].facts));
     moments.insert(changes[i].moved_from.begin(), changes[i].moved_from.end());
     if (!changes[i].counts) {
       continue;
@@ -289,6 +320,9 @@ Result<> SessionWriter::write_units(const Batch& batch,
         unknown->push_back(row);
       }
     }
+  }
+  if (auto done = run_and_log(facts, "facts of a unit"); !done) {
+    return done;
   }
   if (auto done = load_usage(batch, false, unknown_usage); !done) {
     return done;
@@ -485,6 +519,14 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
     if (done && rows > 0) {
       done = in_transaction([&]() -> Result<> {
         auto forgotten = forget_spans_of(*session_, what, condition_of_chunk);
+        if (forgotten && what == SumsOf::kUnits) {
+          forgotten = session_->run(
+              sql("DELETE FROM ceems_unit_facts WHERE (cluster_id, uuid, started_at_ts) IN"
+                  " (SELECT cluster_id, uuid, started_at_ts FROM units WHERE ")
+                  .append(condition_of_chunk)
+                  .add(")"),
+              {});
+        }
         return forgotten
                    ? session_->run(
                          sql("DELETE FROM ").add(table).add(" WHERE ").append(condition_of_chunk),

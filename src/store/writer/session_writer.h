@@ -41,6 +41,7 @@ class SessionWriter : public Writer {
   Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
+  Result<bool> fill_facts() override;
 
  private:
   /// (user, project)
@@ -91,6 +92,7 @@ class SessionWriter : public Writer {
   /// Units that ended earlier have been purged and are not added again.
   std::optional<std::int64_t> purged_before_ms_;
   std::string sums_error_;
+  Clock::SteadyTime next_fill_report_;
 };
 
 }  // namespace ceems::store

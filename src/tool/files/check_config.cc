@@ -24,6 +24,7 @@
 #include "net/server/web_config.h"
 #include "redfish_proxy/config.h"
 #include "tool/command.h"
+#include "tool/files/releases.h"
 
 namespace ceems::tool {
 namespace {
@@ -181,7 +182,11 @@ FileCheck check_config_document(const config::Node& document,
                                 const std::string& text,
                                 const std::string& file,
                                 const std::string& directory) {
-  FileCheck result{.file = file, .programs = {}, .warnings = {}, .error = {}};
+  FileCheck result{.file = file,
+                   .programs = {},
+                   .warnings = {},
+                   .releases = release_notes(document),
+                   .error = {}};
   const Input input{.document = document, .text = text, .file = file, .directory = directory};
   for (const Program& program : kPrograms) {
     if (!program.reads(document)) {
@@ -201,7 +206,11 @@ FileCheck check_config_document(const config::Node& document,
 FileCheck check_config_file(const std::string& file, bool expand_env) {
   const auto document = config::load_yaml(file, expand_env);
   if (!document) {
-    return {.file = file, .programs = {}, .warnings = {}, .error = document.error().message};
+    return {.file = file,
+            .programs = {},
+            .warnings = {},
+            .releases = {},
+            .error = document.error().message};
   }
   return check_config_document(*document, read_text(file), file, config::directory_of(file));
 }
@@ -247,6 +256,9 @@ class CheckConfig final : public Command {
       for (const std::string& warning : check.warnings) {
         console.say(fmt::format("{}{} WARNING: {}", check.file, programs, warning));
       }
+      for (const std::string& note : check.releases) {
+        console.say(fmt::format("{}{} RELEASES: {}", check.file, programs, note));
+      }
       console.say(check.error.empty()
                       ? fmt::format("{}{} SUCCESS", check.file, programs)
                       : fmt::format("{}{} FAILED: {}", check.file, programs, check.error));
@@ -260,7 +272,8 @@ class CheckConfig final : public Command {
     for (const FileCheck& check : checks) {
       json.begin_object().member("file", check.file).member("ok", check.error.empty());
       for (const auto& [key, list] :
-           {std::pair("programs", &check.programs), std::pair("warnings", &check.warnings)}) {
+           {std::pair("programs", &check.programs), std::pair("warnings", &check.warnings),
+            std::pair("releases", &check.releases)}) {
         json.key(key).begin_array();
         for (const std::string& text : *list) {
           json.value(text);

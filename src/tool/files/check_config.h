@@ -13,6 +13,7 @@ struct FileCheck {
   std::string file;
   std::vector<std::string> programs;  ///< whose sections it has, and who would accept them
   std::vector<std::string> warnings;  ///< keys that are obsolete
+  std::vector<std::string> releases;  ///< what other releases would not accept (release_notes())
   std::string error;                  ///< empty if all of them accept it
 };
 

@@ -56,3 +56,10 @@ CREATE TABLE ceems_names (cluster_id text not null, kind text not null, id text 
 CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);
 CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);
 CREATE INDEX ceems_units_project_ended ON units (project, ended_at_ts);
+CREATE TABLE ceems_unit_facts (id integer not null primary key,cluster_id text not null,uuid text not null,started_at_ts integer not null,name text not null,name_norm text not null,username text not null,project text not null,state text not null,queue text not null,array_id text not null,created_at_ts integer not null,ended_at_ts integer not null,cpus integer not null,memory integer not null,gpus integer not null,nodes integer not null,time_limit integer not null,req_cpus integer not null,req_memory integer not null,ignore integer not null,wall integer not null,cpu_seconds integer not null,gpu_seconds integer not null,cpu_use integer not null,mem_use integer not null,gpu_use integer not null,gpu_mem_use integer not null,energy integer not null,cpu_energy integer not null,gpu_energy integer not null,grams integer not null,peak_memory integer not null,gpu_idle_ms integer not null,gpu_seen_ms integer not null,idle_energy integer not null,advice integer not null default 0);
+CREATE UNIQUE INDEX ceems_unit_facts_key ON ceems_unit_facts (cluster_id, uuid, started_at_ts);
+CREATE INDEX ceems_unit_facts_ended ON ceems_unit_facts (ended_at_ts);
+CREATE INDEX ceems_unit_facts_user ON ceems_unit_facts (username, ended_at_ts);
+CREATE INDEX ceems_unit_facts_project ON ceems_unit_facts (project, ended_at_ts);
+CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, ended_at_ts);
+CREATE TABLE ceems_facts_todo (first_id integer not null, last_id integer not null, PRIMARY KEY (first_id)) WITHOUT ROWID;

@@ -183,6 +183,14 @@ void Account::charge(Domain domain, std::span<const double> units, const Remaind
   unallocated_.at(part).add(rest.unallocated);
 }
 
+/// `split_` is the idle energy in what was charged.
+void Account::note_idle(Domain domain) {
+  const auto entries = units_.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i]->idle_parts.at(index(domain)).add(split_[i]);
+  }
+}
+
 void Account::split_and_charge(Domain domain,
                                double joules,
                                double idle_joules,
@@ -190,6 +198,7 @@ void Account::split_and_charge(Domain domain,
                                std::span<const Claim> claims) {
   const double idle = std::min(idle_joules, joules);
   charge(domain, split_, split(idle, idle, 0, claims, split_));
+  note_idle(domain);
   const Remainder rest = split(joules - idle, 0, total_use, claims, split_);
   charge(domain, split_, rest);
   for (std::size_t i = 0; i < split_.size(); ++i) {
@@ -372,6 +381,8 @@ void Account::split_other(const Interval& interval) {
     // Only the node's energy is known. It is split as the energy of the packages would be.
     const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
     charge(Domain::kOther, split_, split(other, idle, claims_.cores(), claims_.cpus(), split_));
+    split(std::min(idle, other), idle, 0, claims_.cpus(), split_);
+    note_idle(Domain::kOther);
     return;
   }
   const double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
@@ -379,12 +390,15 @@ void Account::split_other(const Interval& interval) {
     // It contains the energy of the packages.
     charge(Domain::kOther, split_,
            split(other, idle_joules, claims_.cores(), claims_.cpus(), split_));
+    split(idle_joules, idle_joules, 0, claims_.cpus(), split_);
+    note_idle(Domain::kOther);
     return;
   }
   // What fans and the power supply take more when the known domains work goes where their active
   // energy went.
   const double idle = active_joules_ > 0 ? idle_joules : other;
   charge(Domain::kOther, split_, split(idle, idle, 0, claims_.cpus(), split_));
+  note_idle(Domain::kOther);
   if (other > idle) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));

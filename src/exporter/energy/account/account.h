@@ -176,6 +176,7 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> choose_node_source(const Interval& interval,
                                                               bool first) const;
   void charge(Domain domain, std::span<const double> units, const Remainder& rest);
+  void note_idle(Domain domain);
 
   AccountOptions options_;
   std::vector<SourceAccount> sources_;  // "sum" is the last one

@@ -48,10 +48,7 @@ class AccountDeviceTest : public ::testing::Test {
     const std::vector<ManagerUnits> managers = {{.manager = "slurm", .snapshot = &snapshot_}};
     account_.advance({.time = now_,
                       .readings = {},
-                      .node = {.busy_cpus = 0.0,
-                               .cpus_online = 64,
-                               .memory_total_bytes = 256e9,
-                               .memory_used_bytes = 64e9},
+                      .node = {.busy_cpus = 0.0, .cpus_online = 64, .memory_total_bytes = 256e9},
                       .managers = managers,
                       .devices = devices_});
   }

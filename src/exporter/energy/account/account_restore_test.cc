@@ -43,14 +43,12 @@ class Node {
                           .seconds = 1,
                           .fresh = now_};
       device.utilisation = use;
-      account.advance({.time = now_,
-                       .readings = readings,
-                       .node = {.busy_cpus = 64 * use,
-                                .cpus_online = 64,
-                                .memory_total_bytes = 256e9,
-                                .memory_used_bytes = 64e9},
-                       .managers = {},
-                       .devices = {&device, 1}});
+      account.advance(
+          {.time = now_,
+           .readings = readings,
+           .node = {.busy_cpus = 64 * use, .cpus_online = 64, .memory_total_bytes = 256e9},
+           .managers = {},
+           .devices = {&device, 1}});
     }
   }
   [[nodiscard]] double idle(Domain domain) const { return account.idle_watts(domain).value_or(-1); }

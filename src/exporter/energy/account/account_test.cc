@@ -26,10 +26,7 @@ class AccountTest : public ::testing::Test {
  protected:
   explicit AccountTest(const AccountOptions& options = {}) : account_(options) {
     snapshot_.manager = "slurm";
-    node_ = {.busy_cpus = 0.0,
-             .cpus_online = 64,
-             .memory_total_bytes = 256e9,
-             .memory_used_bytes = 64e9};
+    node_ = {.busy_cpus = 0.0, .cpus_online = 64, .memory_total_bytes = 256e9};
   }
 
   std::size_t add(const std::string& name, Domain domain, int rank = 0) {
@@ -90,6 +87,14 @@ class AccountTest : public ::testing::Test {
     for (const auto& entry : account_.units()) {
       if (entry->uuid == uuid) {
         return entry->joules(domain);
+      }
+    }
+    return -1;
+  }
+  double idle_joules(const std::string& uuid, Domain domain) {
+    for (const auto& entry : account_.units()) {
+      if (entry->uuid == uuid) {
+        return entry->idle_joules(domain);
       }
     }
     return -1;
@@ -157,6 +162,29 @@ TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
   EXPECT_NEAR(account_.system_joules(Domain::kNode), 33.75, 1e-9);
   EXPECT_NEAR(account_.node_joules(Domain::kNode), 250, 1e-9);
   EXPECT_DOUBLE_EQ(source_joules("ipmi"), 250);
+  // Of these, idle
+  EXPECT_DOUBLE_EQ(idle_joules("a", Domain::kPackage), 60 * 0.25);
+  EXPECT_DOUBLE_EQ(idle_joules("b", Domain::kPackage), joules("b", Domain::kPackage));
+  EXPECT_DOUBLE_EQ(idle_joules("a", Domain::kDram), 2.5);
+  EXPECT_NEAR(idle_joules("a", Domain::kOther), 45 * 0.25, 1e-9);
+  EXPECT_NEAR(idle_joules("a", Domain::kNode), 15 + 2.5 + 11.25, 1e-9);
+  EXPECT_NEAR(idle_joules("b", Domain::kNode), 57.5, 1e-9);
+}
+
+TEST_F(AccountTest, CountsIdleEnergyWhereOnlyTheNodeIsKnown) {
+  AccountOptions options = with_idle_watts({{Domain::kNode, 80}});
+  account_ = Account(options);
+  add("ipmi", Domain::kNode);
+  unit("a", 16);
+  use_["a"] = 10;
+  node_.busy_cpus = 20;
+  watts_ = {{200}};
+  step();
+  // 80 J idle, of which a has a quarter; 120 J active, of which it has a half
+  EXPECT_NEAR(joules("a", Domain::kOther), 20 + 60, 1e-9);
+  EXPECT_NEAR(idle_joules("a", Domain::kOther), 20, 1e-9);
+  EXPECT_NEAR(idle_joules("a", Domain::kNode), 20, 1e-9);
+  EXPECT_EQ(idle_joules("a", Domain::kPackage), 0);
 }
 
 TEST_F(AccountTest, ChargesAOneCoreJobOnAnIdleLargeNodeLittle) {

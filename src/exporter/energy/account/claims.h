@@ -17,7 +17,6 @@ struct NodeUse {
   std::optional<double> busy_cpus;  ///< CPU-seconds per second without idle, iowait and steal
   double cpus_online = 0;
   double memory_total_bytes = 0;
-  double memory_used_bytes = 0;             ///< total - available
   std::span<const CpuUse> cpus = {};        ///< by CPU number; empty: not known
   std::span<const SocketUse> sockets = {};  ///< of these CPUs
 };

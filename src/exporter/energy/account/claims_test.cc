@@ -21,7 +21,6 @@ NodeUse node() {
   return {.busy_cpus = 2.5,
           .cpus_online = 4,
           .memory_total_bytes = 1000,
-          .memory_used_bytes = 600,
           .cpus = kCpus,
           .sockets = kSockets};
 }

@@ -39,6 +39,20 @@ double UnitEntry::joules(Domain domain) const {
   return sum;
 }
 
+double UnitEntry::idle_joules(Domain domain) const {
+  const auto part = [this](std::size_t i) {
+    return std::min(idle_parts.at(i).value(), parts.at(i).value());
+  };
+  if (domain != Domain::kNode) {
+    return part(index(domain));
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < kPartCount; ++i) {
+    sum += part(i);
+  }
+  return sum;
+}
+
 UnitEntry* UnitTable::find_or_add(std::string_view manager, const Unit& unit, bool& added) {
   make_key(key_, manager, unit.cgrouphostname, unit.uuid);
   added = false;
@@ -116,6 +130,7 @@ void UnitTable::take_unit(std::size_t manager,
       stats.memory_used_bytes > stats.memory_inactive_file_bytes
           ? static_cast<double>(stats.memory_used_bytes - stats.memory_inactive_file_bytes)
           : 0;
+  entry->use.take(stats);
   if (unit.ended) {
     entry->ended = snapshot.taken;
     entry->scraped_since_end = false;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account/sum.h"
+#include "exporter/energy/account/unit_use.h"
 #include "exporter/energy/meter/meter.h"
 #include "exporter/unit/unit.h"
 
@@ -26,6 +27,8 @@ struct UnitEntry {
   std::string cgrouphostname;
   std::string uuid;
   std::array<JouleCounter, kPartCount> parts;
+  std::array<JouleCounter, kPartCount> idle_parts;  ///< of these: idle energy of what it reserves
+  UnitUse use;
 
   // State of the current interval, for attribution.
   double busy_cpus = 0;                             ///< CPU-seconds per second
@@ -42,6 +45,8 @@ struct UnitEntry {
 
   /// Joules of `domain`. kNode is the sum of the others.
   [[nodiscard]] double joules(Domain domain) const;
+  /// The part of joules() that is idle energy of what the unit has reserved; at most joules().
+  [[nodiscard]] double idle_joules(Domain domain) const;
 
  private:
   friend class UnitTable;

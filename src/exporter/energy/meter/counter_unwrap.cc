@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace ceems::exporter::energy {
@@ -94,8 +95,9 @@ double CounterUnwrap::usual_joules(double seconds) const {
 }
 
 double CounterUnwrap::hold_back(double joules, double seconds) {
-  if (held_.steps > 0 && seconds > 0) {
-    const double watts = joules / seconds;
+  if (held_.steps > 0) {
+    // A step in no time is a jump, whatever came before.
+    const double watts = seconds > 0 ? joules / seconds : std::numeric_limits<double>::infinity();
     if (watts > kAgreement * held_.watts() || held_.watts() > kAgreement * watts) {
       reject_held_back();
     }

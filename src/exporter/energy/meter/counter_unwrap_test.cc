@@ -132,6 +132,21 @@ TEST_F(CounterUnwrapTest, DoesNotTakeAJumpAndABurstForAPowerThatStays) {
   expect_rejected(4'850 + 2 * 450, 3);
 }
 
+TEST_F(CounterUnwrapTest, DoesNotTakeAJumpInNoTimeForAPowerThatStays) {
+  step(0);
+  step(100);
+  step(500);
+  step(500);
+  raw_ += 1'000 * static_cast<std::int64_t>(kJoule);
+  EXPECT_DOUBLE_EQ(counter_.advance(static_cast<std::uint64_t>(raw_), at(second_)), 0);
+  expect_rejected(2 * 400, 2);
+  step(500);  // does not agree with it
+  expect_rejected(2 * 400 + 1'000, 3);
+  step(500);
+  EXPECT_DOUBLE_EQ(step(500), 500 + 2 * 400);
+  expect_rejected(2 * 400 + 1'000, 3);
+}
+
 TEST_F(CounterUnwrapTest, NeverBelievesMoreThanTheCeiling) {
   step(0);
   step(150);

@@ -32,6 +32,20 @@ struct DeviceSample {
   std::vector<DeviceHolder> holders = {};  ///< a unit may be listed more than once
 };
 
+/// What one unit did on one GPU, or on one instance of a GPU, since the previous reading.
+struct DeviceUse {
+  std::string manager;
+  std::string cgrouphostname;
+  std::string uuid;
+  std::string device;    ///< uuid of the GPU
+  std::string instance;  ///< number of the instance; empty for a whole GPU
+  std::string index;
+  double seconds = 0;               ///< since the previous reading
+  std::optional<double> busy = {};  ///< part of this time in which the unit had work there, 0...1
+  std::optional<double> sms = {};   ///< part of the SMs that worked for the unit on average, 0...1
+  std::optional<double> memory_bytes = {};
+};
+
 /// Devices whose energy is split for each device among its holders. Devices may come and go. Used
 /// by one thread at a time.
 class DeviceMeters {
@@ -41,6 +55,14 @@ class DeviceMeters {
   virtual void read(const MeterContext& context,
                     std::span<const ManagerUnits> managers,
                     std::vector<DeviceSample>& samples) = 0;
+  /// Appends what units did if there is a new reading; otherwise returns false. Never blocks.
+  virtual bool read_use(std::span<const ManagerUnits> managers, std::vector<DeviceUse>& uses) {
+    static_cast<void>(managers);
+    static_cast<void>(uses);
+    return false;
+  }
+  /// Names of the models that are present, each once; empty while they are not known.
+  [[nodiscard]] virtual std::string models() const { return {}; }
 };
 
 using DeviceMeterList = std::vector<std::shared_ptr<DeviceMeters>>;

@@ -46,6 +46,7 @@ enum class StatReader::File : std::size_t {
   kTreeRequests,
   kOwnCpus,
   kCpuUsage,
+  kIoPressure,
 };
 
 struct StatReader::FileSpec {

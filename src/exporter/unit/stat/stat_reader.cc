@@ -65,6 +65,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
       {Root::kActive, nullptr},
       {Root::kCpuacct, "cpuacct.usage"},
+      {Root::kActive, nullptr},
   }};
   static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
       {Root::kActive, "cgroup.events"},
@@ -89,6 +90,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kActive, nullptr},
       {Root::kActive, "cpuset.cpus"},
       {Root::kActive, nullptr},
+      {Root::kActive, "io.pressure"},
   }};
   if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
     static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};
@@ -302,29 +304,54 @@ std::optional<double> StatReader::subtree_seconds(KeptFile& file, const std::str
   return value ? std::optional(static_cast<double>(*value) / kNanoseconds) : std::nullopt;
 }
 
+Result<> StatReader::read_cpu_times(UnitFiles& files,
+                                    const std::string& path,
+                                    StatScope scope,
+                                    UnitStats& stats) {
+  const bool unified = mount_.mode == CgroupMode::kUnified;
+  const bool known =
+      scope.cpu == StatScope::Cpu::kKnown || (unified && scope.cpu == StatScope::Cpu::kDivision);
+  if (known) {
+    return {};
+  }
+  auto done = read_cpu_into(files, path, scope.look_again, stats);
+  if (done && scope.cpu == StatScope::Cpu::kAll) {
+    if (const auto usage = read_v1_usage(files, path, scope.look_again, stats); !usage) {
+      return fail(usage.error());
+    }
+  }
+  return done;
+}
+
 Result<> StatReader::read(UnitFiles& files,
                           const std::string& path,
-                          bool look_again,
+                          StatScope scope,
                           UnitStats& stats) {
   UnitStats fresh;
   fresh.block_io.reserve(stats.block_io.size());
+  fresh.cpu_user_seconds = stats.cpu_user_seconds;
+  fresh.cpu_system_seconds = stats.cpu_system_seconds;
   fresh.cpu_total_seconds = stats.cpu_total_seconds;
-  auto done = read_cpu_into(files, path, look_again, fresh);
-  if (done) {
-    if (const auto usage = read_v1_usage(files, path, look_again, fresh); !usage) {
-      done = fail(usage.error());
-    }
+  fresh.cpus = stats.cpus;
+  if (!scope.limits) {
+    fresh.reserved_cpus = stats.reserved_cpus;
+    fresh.cpu_set = stats.cpu_set;
+    fresh.memory_reserved = stats.memory_reserved;
+    fresh.memory_total_bytes = stats.memory_total_bytes;
+    fresh.memsw_total_bytes = stats.memsw_total_bytes;
   }
+  auto done = read_cpu_times(files, path, scope, fresh);
   if (done) {
-    done = mount_.mode == CgroupMode::kUnified ? read_v2(files, path, look_again, fresh)
-                                               : read_v1(files, path, look_again, fresh);
+    done = mount_.mode == CgroupMode::kUnified ? read_v2(files, path, scope, fresh)
+                                               : read_v1(files, path, scope, fresh);
   }
   if (!done) {
     return done;
   }
-  fresh.cpus = stats.cpus;
-  read_cpus(files, path, look_again, fresh);
-  if (const FileText text = text_of(files, File::kRdma, path, look_again); text.ok()) {
+  if (scope.limits) {
+    read_cpus(files, path, scope.look_again, fresh);
+  }
+  if (const FileText text = text_of(files, File::kRdma, path, scope.look_again); text.ok()) {
     for (auto& use : host::parse_rdma(text.text)) {
       fresh.rdma.push_back({std::move(use.device), use.hca_handles, use.hca_objects});
     }

@@ -53,9 +53,21 @@ struct StatOptions {
   CpuSource cpus = CpuSource::kCpuset;
 };
 
+/// What a reading of a unit's statistics can leave out because it is known.
+struct StatScope {
+  enum class Cpu {
+    kAll,
+    kDivision,  ///< how they divide into user and system time: read_cpu() was called just before
+    kKnown,     ///< nothing ran since the last reading
+  };
+  bool look_again = true;  ///< also read files that did not exist before
+  Cpu cpu = Cpu::kAll;     ///< the CPU times
+  bool limits = true;      ///< what somebody sets: CPUs, and limits of memory
+};
+
 /// The statistics files of one unit.
 struct UnitFiles {
-  static constexpr std::size_t kCount = 22;
+  static constexpr std::size_t kCount = 23;
   std::array<KeptFile, kCount> files;
   std::uint32_t absent = 0;  ///< one bit per file that did not exist at the last attempt
   std::string cpu_list;      ///< text of the cpuset
@@ -78,12 +90,18 @@ class StatReader {
   /// Call before the reads of a sample.
   void begin_sample(Clock::SteadyTime now);
 
-  /// Reads all statistics of the unit at `path`; with `look_again` also from files that did not
-  /// exist before. Errors leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the
-  /// file and its fault.
-  Result<> read(UnitFiles& files, const std::string& path, bool look_again, UnitStats& stats);
+  /// Reads the statistics of the unit at `path`. What `scope` leaves out stays as it is. Errors
+  /// leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the file and its fault.
+  Result<> read(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   /// Reads the CPU times only: with v1 in a real cgroup just UnitStats::cpu_total_seconds.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
+  /// Memory that is charged to the unit, file cache included, and the part that is no file cache.
+  std::optional<std::uint64_t> memory_charged(UnitFiles& files, const std::string& path);
+  std::optional<std::uint64_t> memory_held(UnitFiles& files, const std::string& path);
+  /// Bytes of block I/O of the unit. Nothing where the kernel does not count them.
+  std::optional<double> io_bytes(UnitFiles& files, const std::string& path);
+  /// Time in which at least one process waited for I/O, from io.pressure. Nothing with v1.
+  std::optional<double> io_stalled_seconds(UnitFiles& files, const std::string& path);
   /// CPU-seconds of everything that ran in the cgroup at `path` or below it since it was created,
   /// including cgroups that have been removed. Nothing if it is gone or does not count.
   std::optional<double> subtree_seconds(KeptFile& file, const std::string& path);
@@ -118,15 +136,22 @@ class StatReader {
                              const std::string& path,
                              bool again,
                              UnitStats& stats);
-  Result<> read_v1(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
-  Result<> read_v1_memory(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_cpu_times(UnitFiles& files,
+                          const std::string& path,
+                          StatScope scope,
+                          UnitStats& stats);
+  Result<> read_v1(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
+  Result<> read_v1_memory(UnitFiles& files,
+                          const std::string& path,
+                          StatScope scope,
+                          UnitStats& stats);
   Result<> read_v1_block_io(UnitFiles& files,
                             const std::string& path,
                             bool again,
                             UnitStats& stats);
   Result<bool> read_blkio_file(
       UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats);
-  Result<> read_v2(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v2(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   void read_cpus(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void read_cpuset(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void take_cpu_list(UnitFiles& files, const std::string& path, bool again, std::string_view list);

@@ -11,14 +11,16 @@ namespace ceems::exporter {
 
 Result<> StatReader::read_v1_memory(UnitFiles& files,
                                     const std::string& path,
-                                    bool again,
+                                    StatScope scope,
                                     UnitStats& stats) {
-  const FileText text = text_of(files, File::kMemoryStat, path, again);
+  const FileText text = text_of(files, File::kMemoryStat, path, scope.look_again);
   if (auto fault = fault_of(text, path, "memory.stat")) {
     return fail(*std::move(fault));
   }
   if (!text.ok()) {
-    set_memory_limit(0, stats);
+    if (scope.limits) {
+      set_memory_limit(0, stats);
+    }
     return {};
   }
   auto memory = host::parse_memory_stat_v1(text.text);
@@ -28,6 +30,8 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   stats.memory_rss_bytes = memory->rss;
   stats.memory_cache_bytes = memory->cache;
   stats.memory_inactive_file_bytes = memory->inactive_file;
+  stats.memory_shmem_bytes = memory->shmem;
+  stats.memory_held_bytes = memory->held();
 
   // Content that is not a number is an error here. The first file that does not exist ends the
   // group.
@@ -44,8 +48,11 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   const std::size_t wanted = options_.swap ? values.size() : 3;
   for (std::size_t i = 0; i < wanted; ++i) {
     Value& value = values.at(i);
+    if (!scope.limits && (value.file == File::kMemoryLimit || value.file == File::kSwapLimit)) {
+      continue;
+    }
     const char* const name = spec_of(value.file).name;
-    const FileText single = text_of(files, value.file, path, again);
+    const FileText single = text_of(files, value.file, path, scope.look_again);
     if (auto fault = fault_of(single, path, name)) {
       return fail(*std::move(fault));
     }
@@ -60,9 +67,12 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   }
   stats.memory_used_bytes = values[0].value;
   stats.memory_fail_count = values[1].value;
-  set_memory_limit(static_cast<double>(values[2].value), stats);
   stats.memsw_used_bytes = values[3].value;
   stats.memsw_fail_count = values[4].value;
+  if (!scope.limits) {
+    return {};
+  }
+  set_memory_limit(static_cast<double>(values[2].value), stats);
   stats.memsw_total_bytes = static_cast<double>(values[5].value);
   const auto host_bytes = static_cast<double>(totals_.memory_bytes + totals_.swap_bytes);
   if (generic() && host_bytes > 0 && stats.memsw_total_bytes > host_bytes) {
@@ -123,11 +133,11 @@ Result<> StatReader::read_v1_block_io(UnitFiles& files,
 
 Result<> StatReader::read_v1(UnitFiles& files,
                              const std::string& path,
-                             bool again,
+                             StatScope scope,
                              UnitStats& stats) {
-  auto done = read_v1_memory(files, path, again, stats);
+  auto done = read_v1_memory(files, path, scope, stats);
   if (done && options_.block_io) {
-    done = read_v1_block_io(files, path, again, stats);
+    done = read_v1_block_io(files, path, scope.look_again, stats);
   }
   return done;
 }

@@ -11,8 +11,9 @@ namespace ceems::exporter {
 
 Result<> StatReader::read_v2(UnitFiles& files,
                              const std::string& path,
-                             bool again,
+                             StatScope scope,
                              UnitStats& stats) {
+  const bool again = scope.look_again;
   const FileText stat_text = text_of(files, File::kMemoryStat, path, again);
   if (auto fault = fault_of(stat_text, path, "memory.stat")) {
     return fail(*std::move(fault));
@@ -25,6 +26,8 @@ Result<> StatReader::read_v2(UnitFiles& files,
     stats.memory_rss_bytes = memory->rss;
     stats.memory_cache_bytes = memory->cache;
     stats.memory_inactive_file_bytes = memory->inactive_file;
+    stats.memory_shmem_bytes = memory->shmem;
+    stats.memory_held_bytes = memory->held();
   }
   const FileText events_text = text_of(files, File::kMemoryEvents, path, again);
   if (auto fault = fault_of(events_text, path, "memory.events")) {
@@ -45,10 +48,14 @@ Result<> StatReader::read_v2(UnitFiles& files,
     }
     return static_cast<double>(limit);
   };
-  const std::uint64_t limit = value_of(text_of(files, File::kMemoryLimit, path, again));
-  set_memory_limit(or_host(limit, totals_.memory_bytes, 0), stats);
+  if (scope.limits) {
+    const std::uint64_t limit = value_of(text_of(files, File::kMemoryLimit, path, again));
+    set_memory_limit(or_host(limit, totals_.memory_bytes, 0), stats);
+  }
   if (options_.swap) {
     stats.memsw_used_bytes = value_of(text_of(files, File::kSwapUsed, path, again));
+  }
+  if (options_.swap && scope.limits) {
     const std::uint64_t swap = value_of(text_of(files, File::kSwapLimit, path, again));
     stats.memsw_total_bytes = or_host(swap, totals_.swap_bytes, totals_.memory_bytes);
   }

@@ -1,39 +1,17 @@
 #include "ingest/manager/batch/commands.h"
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/section.h"
+#include "ingest/manager/command_directory.h"
 
 namespace ceems::ingest {
 namespace {
 
 /// A job's command and its environment may be long. One line must not stop the rest.
 constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
-
-Result<std::filesystem::path> find_directory(const ClusterConfig& config,
-                                             std::string_view program,
-                                             const std::string& search_path) {
-  if (config.cli_path.empty()) {
-    auto found = os::find_program(program, search_path);
-    if (!found) {
-      return fail(std::move(found).error().with_context("cli.path is not set"));
-    }
-    return std::filesystem::path(*found).parent_path();
-  }
-  std::error_code error;
-  if (!std::filesystem::exists(config.cli_path, error)) {
-    return fail(errno_error(error ? error.value() : ENOENT, "stat " + config.cli_path));
-  }
-  std::filesystem::path directory = std::filesystem::absolute(config.cli_path, error);
-  if (error) {
-    return fail(errno_error(error.value(), "cli.path " + config.cli_path));
-  }
-  return directory;
-}
 
 }  // namespace
 
@@ -60,7 +38,7 @@ Result<BatchCommands> BatchCommands::create(const ClusterConfig& config,
   BatchCommands commands(runner, config.cluster.id);
   commands.environment_ = os::process_environment();
   commands.timeout_ = options.timeout;
-  auto directory = find_directory(config, program, commands.environment_["PATH"]);
+  auto directory = command_directory(config, program, commands.environment_["PATH"]);
   if (!directory) {
     return fail(std::move(directory).error().with_context("cluster " + config.cluster.id));
   }
@@ -116,6 +94,23 @@ Result<> BatchCommands::run(const std::string& program,
     }
   }
   return {};
+}
+
+void BatchCommands::note_left_out(const std::string& program,
+                                  std::size_t records,
+                                  const std::string& first) {
+  if (!changed("records of " + program, records > 0)) {
+    return;
+  }
+  if (records > 0) {
+    log::warn("records of the batch system left out", {{"cluster_id", cluster_id_},
+                                                       {"command", program},
+                                                       {"records", records},
+                                                       {"first", first}});
+  } else {
+    log::info("records of the batch system are all readable again",
+              {{"cluster_id", cluster_id_}, {"command", program}});
+  }
 }
 
 /// Returns whether the trouble began or ended with this call.

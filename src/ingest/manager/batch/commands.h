@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -50,6 +51,10 @@ class BatchCommands {
                const Line& line,
                const std::stop_token& stop,
                std::string_view nothing = {});
+
+  /// Logs when records of a command's output begin to be unreadable, with the first of them, and
+  /// when all are readable again.
+  void note_left_out(const std::string& program, std::size_t records, const std::string& first);
 
   [[nodiscard]] const TimeZone& zone() const { return zone_; }
   [[nodiscard]] const std::string& cluster_id() const { return cluster_id_; }

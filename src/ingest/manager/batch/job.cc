@@ -20,7 +20,17 @@ std::string allocation_text(const BatchJob& job) {
   JsonWriter json(text, JsonEscape::kPlain);
   json.begin_object().member("cpus", job.cpus).member("gpus", job.gpus);
   json.member("mem", static_cast<std::int64_t>(job.memory_bytes));
-  json.member("nodes", job.nodes).end_object();
+  json.member("nodes", job.nodes);
+  if (job.requested_cpus > 0) {
+    json.member("req_cpus", job.requested_cpus);
+  }
+  if (job.requested_memory_bytes > 0) {
+    json.member("req_mem", static_cast<std::int64_t>(job.requested_memory_bytes));
+  }
+  if (job.time_limit_seconds > 0) {
+    json.member("time_limit", job.time_limit_seconds);
+  }
+  json.end_object();
   return text;
 }
 

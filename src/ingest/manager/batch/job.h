@@ -22,6 +22,9 @@ struct BatchJob {
   std::int64_t end_ms = 0;         ///< 0: it is running
   std::int64_t nodes = 0, cpus = 0, gpus = 0;
   double memory_bytes = 0;                                     ///< 0: unknown
+  std::int64_t time_limit_seconds = 0;                         ///< 0: none, or unknown
+  std::int64_t requested_cpus = 0;                             ///< 0: unknown
+  double requested_memory_bytes = 0;                           ///< 0: unknown
   std::vector<std::string> hosts = {};                         ///< each once
   std::vector<std::pair<std::string, std::string>> tags = {};  ///< besides `nodelist`
 

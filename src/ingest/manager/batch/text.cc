@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -14,12 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-constexpr std::size_t kMaxElement = std::size_t{4} << 20U;
 constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 /// "HH:MM:SS"; the seconds may be missing.
 std::optional<std::string> clock_text(std::string_view text) {
@@ -112,138 +108,6 @@ std::optional<double> parse_size(std::string_view text, double default_unit) {
   constexpr double kMaxBytes = 9e18;
   const double bytes = *number * scale;
   return bytes < kMaxBytes ? std::optional(bytes) : std::nullopt;
-}
-
-std::unexpected<Error> JsonCutter::wrong(std::string_view why) const {
-  return key_.empty() ? fail(ErrorCode::kParse, "{}", why)
-                      : fail(ErrorCode::kParse, "{}, in or after {}", why, printable(key_, 80));
-}
-
-Result<> JsonCutter::keep(char c) {
-  if (text_.size() >= kMaxElement) {
-    return wrong("an element of more than 4 MiB");
-  }
-  text_ += c;
-  return {};
-}
-
-Result<> JsonCutter::end_element() {
-  if (text_.empty()) {
-    return {};
-  }
-  if (!has_member_ || (depth_ == 2 && keyed_ && !has_key_)) {
-    return wrong("a member without a name");
-  }
-  Result<> taken;
-  if (depth_ == 2) {
-    taken = take_(keyed_ ? key_ : std::string_view(), text_);
-    has_key_ = false;
-  }
-  text_.clear();
-  return taken;
-}
-
-Result<> JsonCutter::open(char c) {
-  ++depth_;
-  if (depth_ == 1) {
-    return c == '{' ? Result<>() : wrong("expected a JSON object");
-  }
-  if (depth_ == 2 && has_member_ && text_.empty() && member_ == name_) {
-    inside_ = true;
-    keyed_ = c == '{';
-    return {};
-  }
-  return keep(c);
-}
-
-Result<> JsonCutter::close(char c) {
-  if (!between()) {
-    --depth_;
-    return depth_ < 0 ? wrong("a bracket too many") : keep(c);
-  }
-  Result<> taken = end_element();
-  if (--depth_ == 1) {
-    inside_ = false;
-  }
-  ended_ = depth_ == 0;
-  return taken;
-}
-
-Result<> JsonCutter::add_character(char c) {
-  if (in_string_) {
-    if (!escaped_ && c == '"') {
-      in_string_ = false;
-    }
-    escaped_ = !escaped_ && c == '\\';
-    return keep(c);
-  }
-  if (is_blank(c)) {
-    return {};  // insignificant outside of strings
-  }
-  began_ = true;
-  if (ended_) {
-    return wrong("text after the JSON document");
-  }
-  if (depth_ == 0 && c != '{' && c != '[') {
-    return wrong("expected a JSON object");
-  }
-  switch (c) {
-    case '"':
-      in_string_ = true;
-      return keep(c);
-    case '{':
-    case '[':
-      return open(c);
-    case '}':
-    case ']':
-      return close(c);
-    case ',':
-      if (between()) {
-        Result<> taken = end_element();
-        has_member_ = has_member_ && depth_ == 2;
-        return taken;
-      }
-      return keep(c);
-    case ':': {
-      const bool top = depth_ == 1 && !has_member_;
-      if (top || (depth_ == 2 && inside_ && keyed_ && !has_key_)) {
-        const std::string_view quoted = text_;
-        (top ? member_ : key_) =
-            quoted.size() < 2 ? std::string() : std::string(quoted.substr(1, quoted.size() - 2));
-        text_.clear();
-        (top ? has_member_ : has_key_) = true;
-        return {};
-      }
-      return keep(c);
-    }
-    default:
-      return keep(c);
-  }
-}
-
-Result<> JsonCutter::add(std::string_view part) {
-  while (!part.empty()) {
-    if (in_string_ && !escaped_) {
-      const std::string_view plain = part.substr(0, part.find_first_of("\"\\"));
-      if (text_.size() + plain.size() > kMaxElement) {
-        return wrong("an element of more than 4 MiB");
-      }
-      text_ += plain;
-      part.remove_prefix(plain.size());
-      if (part.empty()) {
-        break;
-      }
-    }
-    if (Result<> done = add_character(part.front()); !done) {
-      return done;
-    }
-    part.remove_prefix(1);
-  }
-  return {};
-}
-
-Result<> JsonCutter::finish() const {
-  return ended_ ? Result<>() : wrong("the JSON document is incomplete");
 }
 
 }  // namespace ceems::ingest

@@ -1,14 +1,9 @@
 #include "ingest/manager/batch/text.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ceems::ingest {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr std::int64_t kNow = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
 constexpr std::int64_t kDay = 24LL * 3'600'000;
@@ -67,58 +62,6 @@ TEST(Size, HasManyForms) {
        {"", "-", "-1M", "M", "1.2.3G", "5 apples", "nan", "9e30", "99999E"}) {
     EXPECT_EQ(parse_size(text, 1), std::nullopt) << text;
   }
-}
-
-/// "key:text" for each element, in parts of this size.
-std::vector<std::string> cut(const std::string& member,
-                             std::string_view text,
-                             std::size_t size,
-                             std::string& error) {
-  std::vector<std::string> found;
-  JsonCutter cutter(member, [&](std::string_view key, std::string_view json) -> Result<> {
-    found.push_back(std::string(key) + ":" + std::string(json));
-    return {};
-  });
-  error.clear();
-  for (; !text.empty(); text.remove_prefix(std::min(size, text.size()))) {
-    if (auto done = cutter.add(text.substr(0, size)); !done) {
-      error = done.error().message;
-      return found;
-    }
-  }
-  if (auto done = cutter.finish(); !done) {
-    error = done.error().message;
-  }
-  return found;
-}
-
-TEST(JsonCutter, PassesOnTheElementsOfOneMember) {
-  std::string error;
-  for (const std::size_t size : {1U, 3U, 1000U}) {
-    EXPECT_THAT(cut("RECORDS",
-                    R"({"COMMAND":"x","RECORDS":[ {"a": "}]\"" }, 5 ,[1,2] ],"N":{"RECORDS":[7]}})",
-                    size, error),
-                ElementsAre(R"(:{"a":"}]\""})", ":5", ":[1,2]"));
-    EXPECT_EQ(error, "");
-    EXPECT_THAT(
-        cut("Jobs", R"({"t":1,"Jobs":{"1.s":{"x":{"Jobs":1}},"2[3].s":{}},"u":[{}]})", size, error),
-        ElementsAre(R"(1.s:{"x":{"Jobs":1}})", "2[3].s:{}"));
-    EXPECT_EQ(error, "");
-  }
-  EXPECT_THAT(cut("Jobs", R"({"timestamp":1})", 5, error), IsEmpty());
-  EXPECT_EQ(error, "");
-}
-
-TEST(JsonCutter, SaysWhereTheDocumentBreaks) {
-  std::string error;
-  cut("Jobs", R"({"Jobs":{"1.s":{"a":1},"2.s":{"b)", 1000, error);
-  EXPECT_EQ(error, "the JSON document is incomplete, in or after 2.s");
-  for (const char* const text : {"", "x", "[]", "{}{}", R"({"Jobs":{}}})", R"({"a"})"}) {
-    cut("Jobs", text, 1000, error);
-    EXPECT_NE(error, "") << text;
-  }
-  cut("Jobs", R"({"Jobs":{"1.s":")" + std::string(5U << 20U, 'x'), 1U << 16U, error);
-  EXPECT_THAT(error, HasSubstr("more than 4 MiB"));
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/strings.h"
 #include "config/section.h"
-#include "ingest/manager/batch/text.h"
+#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/lsf/job.h"
 
 namespace ceems::ingest::lsf {
@@ -77,8 +76,8 @@ class LsfSource final : public BatchSource {
     const Times now = times();
     std::size_t malformed = 0;
     std::string first;
-    JsonCutter cutter("RECORDS", [&](std::string_view /*key*/, std::string_view text) -> Result<> {
-      auto record = parse_running(text, now);
+    JsonCutter cutter({"RECORDS"}, [&](const JsonCutter::Element& element) -> Result<> {
+      auto record = parse_running(element.json, now);
       if (!record) {
         if (malformed++ == 0) {
           first = record.error().message;
@@ -99,7 +98,7 @@ class LsfSource final : public BatchSource {
     if (!done) {
       return fail(std::move(done).error().with_context("output of bjobs"));
     }
-    note_malformed("bjobs", malformed, first);
+    commands_.note_left_out("bjobs", malformed, first);
     return {};
   }
 
@@ -137,7 +136,7 @@ class LsfSource final : public BatchSource {
       return done;
     }
     reader.finish();
-    note_malformed("bacct", reader.malformed(), reader.first_problem());
+    commands_.note_left_out("bacct", reader.malformed(), reader.first_problem());
     clear_up(unclear, stop);
     for (FinishedJob& found : unclear) {
       job(std::move(found.job));
@@ -199,24 +198,9 @@ class LsfSource final : public BatchSource {
     }
   }
 
-  void note_malformed(const std::string& command, std::size_t count, const std::string& first) {
-    const bool before = malformed_[command];
-    malformed_[command] = count > 0;
-    if (count > 0 && !before) {
-      log::warn("records of LSF left out", {{"cluster_id", commands_.cluster_id()},
-                                            {"command", command},
-                                            {"records", count},
-                                            {"first", first}});
-    } else if (count == 0 && before) {
-      log::info("records of LSF are all readable again",
-                {{"cluster_id", commands_.cluster_id()}, {"command", command}});
-    }
-  }
-
   BatchCommands commands_;
   const Clock& clock_;
   std::map<std::string, Known, std::less<>> known_;
-  std::map<std::string, bool> malformed_;
 };
 
 }  // namespace

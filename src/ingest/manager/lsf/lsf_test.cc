@@ -1,17 +1,12 @@
 #include "ingest/manager/lsf/lsf.h"
 
-#include <map>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
 #include "ingest/manager/all.h"
+#include "ingest/manager/batch/batch_test_support.h"
 #include "ingest/manager/lsf/job.h"
-#include "testing/fake_clock.h"
-#include "testing/fake_runner.h"
-#include "testing/temp_dir.h"
 
 namespace ceems::ingest {
 namespace {
@@ -21,23 +16,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::int64_t kStart = 1'775'001'600'000;  // 2026-04-01T00:00:00Z
-constexpr std::int64_t kMinute = 60'000;
-constexpr std::int64_t kHour = 60 * kMinute;
-
-struct Job {
-  std::string id;  ///< "6" or "6[1]"
-  std::string user = "ada";
-  std::string project = "fluids";
-  std::string name = "";
-  std::int64_t start = 0;  ///< ms after kStart
-  std::int64_t end = 0;
-};
-
 /// Prints jobs as LSF would at a time, in the zone that TZ says.
 class FakeLsf {
  public:
-  std::vector<Job> jobs;
+  std::vector<FakeJob> jobs;
   std::int64_t now = 0;    ///< ms after kStart
   bool remembers = false;  ///< bjobs -a lists jobs that ended
 
@@ -47,20 +29,11 @@ class FakeLsf {
   }
 
  private:
-  static std::string time(const os::Command& command, std::int64_t ms, bool weekday) {
-    const auto zone = TimeZone::find(command.environment.at("TZ")).value();
-    const std::string text = zone.local(kStart + ms);  // 2026-04-01T00:00:00
-    const int month = parse_int<int>(std::string_view(text).substr(5, 2)).value();
-    return std::string(weekday ? "Wed " : "") + (month == 3 ? "Mar" : "Apr") + " " +
-           (text[8] == '0' ? " " + text.substr(9, 1) : text.substr(8, 2)) + " " + text.substr(11) +
-           " " + text.substr(0, 4);
-  }
-
   [[nodiscard]] os::CommandResult bjobs(const os::Command& command) const {
     const bool all =
         remembers && std::ranges::find(command.arguments, "-a") != command.arguments.end();
     std::string records;
-    for (const Job& job : jobs) {
+    for (const FakeJob& job : jobs) {
       const bool runs = job.start <= now && job.end > now;
       if (!runs && !(all && job.end <= now)) {
         continue;
@@ -69,16 +42,16 @@ class FakeLsf {
       const std::string index =
           number == job.id ? "0"
                            : job.id.substr(number.size() + 1, job.id.size() - number.size() - 2);
-      records +=
-          (records.empty() ? "" : ",\n") +
-          fmt::format(R"({{"JOBID":"{}","JOBINDEX":"{}","USER":"{}","USER_GROUP":"physics",)"
-                      R"("QUEUE":"q","JOB_NAME":"{}","PROJ_NAME":"{}","STAT":"{}",)"
-                      R"("ALLOC_SLOT":"n1:n1","NALLOC_SLOT":"2","SUBMIT_TIME":"{}",)"
-                      R"("START_TIME":"{}","GPU_NUM":"","GPU_ALLOC":"","MEM":"1 Gbytes",)"
-                      R"("MEMLIMIT":"2 G","MEM_EFFICIENCY":"","EFFECTIVE_RESREQ":"",)"
-                      R"("EXEC_CWD":"/x"}})",
-                      number, index, job.user, job.name, job.project, runs ? "RUN" : "DONE",
-                      time(command, job.start - 1000, false), time(command, job.start, false));
+      records += (records.empty() ? "" : ",\n") +
+                 fmt::format(R"({{"JOBID":"{}","JOBINDEX":"{}","USER":"{}","USER_GROUP":"physics",)"
+                             R"("QUEUE":"q","JOB_NAME":"{}","PROJ_NAME":"{}","STAT":"{}",)"
+                             R"("ALLOC_SLOT":"n1:n1","NALLOC_SLOT":"2","SUBMIT_TIME":"{}",)"
+                             R"("START_TIME":"{}","GPU_NUM":"","GPU_ALLOC":"","MEM":"1 Gbytes",)"
+                             R"("MEMLIMIT":"2 G","MEM_EFFICIENCY":"","EFFECTIVE_RESREQ":"",)"
+                             R"("EXEC_CWD":"/x"}})",
+                             number, index, job.user, job.name, job.project, runs ? "RUN" : "DONE",
+                             ctime_text(command, job.start - 1000, false),
+                             ctime_text(command, job.start, false));
     }
     if (records.empty()) {
       return {.exit_status = 255, .error_text = "No unfinished job found\n"};
@@ -104,7 +77,7 @@ class FakeLsf {
     std::string text =
         "\nAccounting information about jobs that are: \n  - submitted by all users.\n" + rule +
         "\n\n";
-    for (const Job& job : jobs) {
+    for (const FakeJob& job : jobs) {
       const bool wanted = ids.empty() || std::ranges::find(ids, job.id) != ids.end();
       if (!wanted || job.end > now || job.end < from || job.end >= to) {
         continue;
@@ -116,42 +89,18 @@ class FakeLsf {
           "<x>;\n{}: "
           "Completed <done>.\n\nAccounting information about this job:\n{}\n\n",
           job.id, job.name.empty() ? "" : "Job Name <" + job.name + ">, ", job.user, job.project,
-          job.user, time(command, job.start - 1000, true), time(command, job.start, true),
-          time(command, job.end, true), rule);
+          job.user, ctime_text(command, job.start - 1000, true),
+          ctime_text(command, job.start, true), ctime_text(command, job.end, true), rule);
     }
     return {.output = text + "SUMMARY:      ( time unit: second ) \n"};
   }
 };
 
-class Lsf : public ::testing::Test {
+class Lsf : public BatchSystemTest<FakeLsf> {
  protected:
-  Lsf() { lsf_.install(runner_); }
+  Lsf() : BatchSystemTest(lsf_manager()) {}
 
-  Result<std::unique_ptr<ResourceManager>> create(const std::string& extra = "") {
-    config_.cluster = {.id = "c1", .manager = "lsf", .updaters = {}};
-    config_.cli_path = directory_.path().string();
-    if (!extra.empty()) {
-      config_.extra = config::parse_yaml(extra, "c.yml").value();
-    }
-    return create_manager(
-        lsf_manager(), config_,
-        {.clock = &clock_, .runner = &runner_, .zone = TimeZone::find("Europe/Paris").value()});
-  }
-  /// The units of the window between these times after kStart; LSF is asked `delay` later.
-  Result<std::vector<model::Unit>> fetch(ResourceManager& manager,
-                                         std::int64_t from,
-                                         std::int64_t until,
-                                         std::int64_t delay = kMinute) {
-    lsf_.now = until + delay;
-    clock_.step_to(Clock::SystemTime(std::chrono::milliseconds(kStart + lsf_.now)));
-    return manager.fetch_units({.start_ms = kStart + from, .end_ms = kStart + until}, {});
-  }
-
-  testing::FakeClock clock_;
-  testing::TempDir directory_;
-  testing::FakeRunner runner_;
-  FakeLsf lsf_;
-  ClusterConfig config_;
+  FakeLsf& lsf_ = system_;
 };
 
 TEST_F(Lsf, AsksForRunningJobsAndThenForThoseThatEnded) {
@@ -282,39 +231,13 @@ TEST_F(Lsf, RefusesAConfigurationThatCannotWork) {
   EXPECT_THAT(manager.error().message, HasSubstr("/nowhere"));
 }
 
-/// 10,000 jobs in a day of windows, each counted once and to the second.
 TEST_F(Lsf, CountsADayOfTenThousandJobs) {
   auto manager = create().value();
-  constexpr int kJobs = 10'000;
-  for (int i = 0; i < kJobs; ++i) {
-    const std::int64_t start = (i * 8639LL % 86'000) * 1000;
-    const std::int64_t length = (1 + i * 37LL % 3000) * 1000;
-    lsf_.jobs.push_back({.id = i % 3 == 0
-                                   ? std::to_string(i) + "[" + std::to_string(i % 7 + 1) + "]"
-                                   : std::to_string(i),
-                         .user = "user" + std::to_string(i % 50),
-                         .project = "p" + std::to_string(i % 11),
-                         .start = start,
-                         .end = start + length});
-  }
-  std::map<std::string, double> walltime;
-  std::map<std::string, std::int64_t> ended;
-  constexpr std::int64_t kWindow = kHour;
-  for (std::int64_t from = 0; from < 26 * kHour; from += kWindow) {
-    const auto units = fetch(*manager, from, from + kWindow);
-    ASSERT_TRUE(units) << units.error().message;
-    for (const auto& unit : *units) {
-      walltime[unit.uuid] += unit.total_time_seconds.at("walltime");
-      if (unit.ended_at_ts > 0) {
-        EXPECT_TRUE(ended.emplace(unit.uuid, unit.ended_at_ts).second) << unit.uuid;
-      }
-    }
-  }
-  EXPECT_EQ(ended.size(), static_cast<std::size_t>(kJobs));
-  for (const Job& job : lsf_.jobs) {
-    ASSERT_EQ(ended[job.id], kStart + job.end) << job.id;
-    ASSERT_EQ(walltime[job.id], static_cast<double>(job.end - job.start) / 1000) << job.id;
-  }
+  lsf_.jobs = day_of_jobs(
+      [](int i) { return i % 3 == 0 ? fmt::format("{}[{}]", i, i % 7 + 1) : std::to_string(i); });
+  expect_each_is_counted_once(lsf_.jobs, [&](std::int64_t from, std::int64_t until) {
+    return fetch(*manager, from, until);
+  });
 }
 
 }  // namespace

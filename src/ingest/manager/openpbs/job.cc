@@ -99,6 +99,26 @@ void take_vnodes(std::string_view text, BatchJob& job) {
   }
 }
 
+/// "12:00:00", or a number of seconds. 0 for anything else.
+std::int64_t seconds_of(std::string_view text) {
+  constexpr std::int64_t kMaxLimit = 100LL * 366 * 24 * 3600;
+  std::int64_t seconds = 0;
+  for (int parts = 0; parts < 3 && !text.empty(); ++parts) {
+    const auto part = parse_int<std::int64_t>(take_until(text, ':'));
+    if (!part || *part < 0 || *part > kMaxLimit) {
+      return 0;
+    }
+    seconds = 60 * seconds + *part;
+  }
+  return text.empty() && seconds <= kMaxLimit ? seconds : 0;
+}
+
+void take_request(const json::object& job, BatchJob& result) {
+  result.time_limit_seconds = seconds_of(text_of(job, "Resource_List", "walltime"));
+  result.requested_cpus = count_of(text_of(job, "Resource_List", "ncpus"));
+  result.requested_memory_bytes = parse_size(text_of(job, "Resource_List", "mem"), 1).value_or(0);
+}
+
 void take_allocation(const json::object& job, BatchJob& result) {
   take_hosts(text_of(job, "exec_host"), result);
   take_vnodes(text_of(job, "exec_vnode"), result);
@@ -234,6 +254,7 @@ Result<std::optional<BatchJob>> parse_job(std::string_view id,
     result.submit_ms = time_of(*job, "qtime", rules);
   }
   take_allocation(*job, result);
+  take_request(*job, result);
   result.tags = {{"exit_status", exit_status},
                  {"queue", text_of(*job, "queue")},
                  {"select", text_of(*job, "Resource_List", "select")},

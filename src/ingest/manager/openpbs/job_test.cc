@@ -69,6 +69,21 @@ TEST(OpenpbsJob, HasAllFields) {
                               Pair("workdir", "/home/ada")));
 }
 
+TEST(OpenpbsJob, HasWhatWasAskedFor) {
+  EXPECT_EQ(job(kJob).time_limit_seconds, 0);
+  EXPECT_EQ(job(kJob).requested_cpus, 9);
+  EXPECT_EQ(job(kJob).requested_memory_bytes, 9 * kGibi);
+  const auto limit = [](const std::string& text) {
+    return job(with(R"("nodect":9)", R"("nodect":9,"walltime":")" + text + '"')).time_limit_seconds;
+  };
+  EXPECT_EQ(limit("12:30:05"), 45'005);
+  EXPECT_EQ(limit("120:00:00"), 432'000);
+  EXPECT_EQ(limit("900"), 900);
+  for (const char* bad : {"", "x", "1:x", "-5", "1:2:3:4", "99999999999999"}) {
+    EXPECT_EQ(limit(bad), 0) << bad;
+  }
+}
+
 TEST(OpenpbsJob, EndsWhenTheServerWasToldOrElseWhenItBecameHistory) {
   const std::string obit = R"("obittime":"Wed Apr  1 10:15:01 2026", )";
   std::string text = with(obit, "");

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "base/log.h"
-#include "base/strings.h"
 #include "config/section.h"
-#include "ingest/manager/batch/text.h"
+#include "ingest/manager/json_cutter.h"
 
 namespace ceems::ingest::openpbs {
 namespace {
@@ -18,14 +17,19 @@ class OpenpbsSource final : public BatchSource {
 
   Result<> jobs(model::Window window, const JobSink& job, std::stop_token stop) override {
     const std::int64_t from = window.start_ms - std::chrono::milliseconds(kBatchOverlap).count();
-    // The history has jobs of many days; those that ended long ago have been reported.
-    return qstat(
-        [&](BatchJob found) {
-          if (found.end_ms == 0 || found.end_ms >= from) {
-            job(std::move(found));
-          }
-        },
-        stop);
+    if (window.end_ms > reading_.asked_ms || from < reading_.from_ms) {
+      if (auto done = read(from, stop); !done) {
+        return done;
+      }
+    }
+    std::erase_if(reading_.jobs, [from](const BatchJob& known) {
+      return known.end_ms != 0 && known.end_ms < from;
+    });
+    reading_.from_ms = from;
+    for (const BatchJob& known : reading_.jobs) {
+      job(known);
+    }
+    return {};
   }
 
   Result<> jobs_by_id(const std::vector<std::string>& /*ids*/,
@@ -35,15 +39,42 @@ class OpenpbsSource final : public BatchSource {
   }
 
  private:
+  /// What qstat printed. It prints the whole history, so windows that had ended by then share it:
+  /// an update that has many windows to catch up with asks once.
+  struct Reading {
+    std::int64_t asked_ms = 0;   ///< it has what happened until then; 0: nothing
+    std::int64_t from_ms = 0;    ///< jobs that ended before are left out
+    std::vector<BatchJob> jobs;  ///< each as it stood at `asked_ms`
+  };
+
+  Result<> read(std::int64_t from, const std::stop_token& stop) {
+    reading_ = {};
+    Reading reading{.asked_ms = now_ms(), .from_ms = from, .jobs = {}};
+    auto done = qstat(
+        [&](BatchJob found) {
+          if (found.end_ms == 0 || found.end_ms >= from) {
+            reading.jobs.push_back(std::move(found));
+          }
+        },
+        stop);
+    if (done) {
+      reading_ = std::move(reading);
+    }
+    return done;
+  }
+
+  [[nodiscard]] std::int64_t now_ms() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
+        .count();
+  }
+
   Result<> qstat(const JobSink& job, const std::stop_token& stop) {
     rules_.zone = commands_.zone();
-    rules_.now_ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-            .count();
+    rules_.now_ms = now_ms();
     std::size_t malformed = 0;
     std::string first;
-    JsonCutter cutter("Jobs", [&](std::string_view id, std::string_view text) -> Result<> {
-      auto found = parse_job(id, text, rules_);
+    JsonCutter cutter({"Jobs"}, [&](const JsonCutter::Element& element) -> Result<> {
+      auto found = parse_job(element.key, element.json, rules_);
       if (!found) {
         if (malformed++ == 0) {
           first = found.error().message;
@@ -63,23 +94,14 @@ class OpenpbsSource final : public BatchSource {
     if (!done) {
       return fail(std::move(done).error().with_context("output of qstat"));
     }
-    note_malformed(malformed, first);
+    commands_.note_left_out("qstat", malformed, first);
     return {};
-  }
-
-  void note_malformed(std::size_t count, const std::string& first) {
-    if (count > 0 && !std::exchange(malformed_, true)) {
-      log::warn("jobs of qstat left out",
-                {{"cluster_id", commands_.cluster_id()}, {"jobs", count}, {"first", first}});
-    } else if (count == 0 && std::exchange(malformed_, false)) {
-      log::info("jobs of qstat are all readable again", {{"cluster_id", commands_.cluster_id()}});
-    }
   }
 
   BatchCommands commands_;
   JobRules rules_;
   const Clock& clock_;
-  bool malformed_ = false;
+  Reading reading_;
 };
 
 }  // namespace

@@ -1,16 +1,11 @@
 #include "ingest/manager/openpbs/openpbs.h"
 
-#include <map>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
 #include "ingest/manager/all.h"
-#include "testing/fake_clock.h"
-#include "testing/fake_runner.h"
-#include "testing/temp_dir.h"
+#include "ingest/manager/batch/batch_test_support.h"
 
 namespace ceems::ingest {
 namespace {
@@ -20,22 +15,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::int64_t kStart = 1'775'001'600'000;  // 2026-04-01T00:00:00Z
-constexpr std::int64_t kMinute = 60'000;
-constexpr std::int64_t kHour = 60 * kMinute;
-
-struct Job {
-  std::string id;
-  std::string user = "ada";
-  std::string project = "fluids";
-  std::int64_t start = 0;  ///< ms after kStart
-  std::int64_t end = 0;
-};
-
 /// Prints jobs as qstat would at a time, in the zone that TZ says.
 class FakePbs {
  public:
-  std::vector<Job> jobs;
+  std::vector<FakeJob> jobs;
   std::int64_t now = 0;                 ///< ms after kStart
   std::int64_t history = 1000 * kHour;  ///< job_history_duration
 
@@ -44,17 +27,10 @@ class FakePbs {
   }
 
  private:
-  static std::string time(const os::Command& command, std::int64_t ms) {
-    const auto zone = TimeZone::find(command.environment.at("TZ")).value();
-    const std::string text = zone.local(kStart + ms);
-    return std::string("Wed ") + (text.substr(5, 2) == "03" ? "Mar " : "Apr ") +
-           (text[8] == '0' ? " " + text.substr(9, 1) : text.substr(8, 2)) + " " + text.substr(11) +
-           " " + text.substr(0, 4);
-  }
   [[nodiscard]] os::CommandResult qstat(const os::Command& command) const {
     std::string text = "{\n    \"timestamp\":1,\n    \"pbs_server\":\"srv\",\n    \"Jobs\":{";
     bool first = true;
-    for (const Job& job : jobs) {
+    for (const FakeJob& job : jobs) {
       if (job.start > now || job.end + history < now) {
         continue;
       }
@@ -66,10 +42,11 @@ class FakePbs {
           "           \"exec_vnode\":\"(n1:ncpus=2:mem=1gb)\",\n            \"project\":\"{}\"{}\n"
           "        }}",
           first ? "" : ",", job.id, job.user, job.end <= now ? "F" : "R",
-          time(command, job.start - 1000), time(command, job.start), job.project,
+          ctime_text(command, job.start - 1000, true), ctime_text(command, job.start, true),
+          job.project,
           job.end <= now ? fmt::format(",\n            \"Exit_status\":0,\n            "
                                        "\"obittime\":\"{}\"",
-                                       time(command, job.end))
+                                       ctime_text(command, job.end, true))
                          : "");
       first = false;
     }
@@ -77,33 +54,11 @@ class FakePbs {
   }
 };
 
-class Openpbs : public ::testing::Test {
+class Openpbs : public BatchSystemTest<FakePbs> {
  protected:
-  Openpbs() { pbs_.install(runner_); }
+  Openpbs() : BatchSystemTest(openpbs_manager()) {}
 
-  Result<std::unique_ptr<ResourceManager>> create(const std::string& extra = "") {
-    config_.cluster = {.id = "c1", .manager = "openpbs", .updaters = {}};
-    config_.cli_path = directory_.path().string();
-    if (!extra.empty()) {
-      config_.extra = config::parse_yaml(extra, "c.yml").value();
-    }
-    return create_manager(
-        openpbs_manager(), config_,
-        {.clock = &clock_, .runner = &runner_, .zone = TimeZone::find("Europe/Paris").value()});
-  }
-  Result<std::vector<model::Unit>> fetch(ResourceManager& manager,
-                                         std::int64_t from,
-                                         std::int64_t until) {
-    pbs_.now = until + kMinute;
-    clock_.step_to(Clock::SystemTime(std::chrono::milliseconds(kStart + pbs_.now)));
-    return manager.fetch_units({.start_ms = kStart + from, .end_ms = kStart + until}, {});
-  }
-
-  testing::FakeClock clock_;
-  testing::TempDir directory_;
-  testing::FakeRunner runner_;
-  FakePbs pbs_;
-  ClusterConfig config_;
+  FakePbs& pbs_ = system_;
 };
 
 TEST_F(Openpbs, AsksForAllJobsWithTheirHistoryAndTheElementsOfArrays) {
@@ -129,6 +84,47 @@ TEST_F(Openpbs, AsksForAllJobsWithTheirHistoryAndTheElementsOfArrays) {
   const auto people = manager->fetch_users_projects({}, {}).value();
   ASSERT_THAT(people.projects, SizeIs(1));
   EXPECT_THAT(people.projects[0].users, ElementsAre("ada"));
+}
+
+TEST_F(Openpbs, AsksOnceForAllWindowsThatHaveEnded) {
+  auto manager = create().value();
+  pbs_.jobs = {{.id = "1.srv", .start = 0, .end = kHour / 2},
+               {.id = "2.srv", .start = 0, .end = 2 * kHour + kHour / 2},
+               {.id = "3.srv", .start = 3 * kHour, .end = 5 * kHour}};
+  const auto ids = [&](std::int64_t hour) {
+    std::string text;
+    const auto units = manager->fetch_units(
+        {.start_ms = kStart + hour * kHour, .end_ms = kStart + (hour + 1) * kHour}, {});
+    if (!units) {
+      return units.error().message;
+    }
+    for (const model::Unit& unit : *units) {
+      text +=
+          fmt::format("{} {} {}; ", unit.uuid, unit.state, unit.total_time_seconds.at("walltime"));
+    }
+    return text;
+  };
+  set_now(4 * kHour + kMinute);
+  EXPECT_EQ(ids(0), "1.srv FINISHED 1800; 2.srv RUNNING 3600; ");
+  EXPECT_EQ(ids(1), "2.srv RUNNING 3600; ");
+  EXPECT_EQ(ids(2), "2.srv FINISHED 1800; 3.srv RUNNING 0; ");
+  EXPECT_EQ(ids(3), "3.srv RUNNING 3600; ");
+  EXPECT_THAT(runner_.calls(), SizeIs(1));
+  // A window that was not stored comes again, and a gap lies before what was kept.
+  EXPECT_EQ(ids(3), "3.srv RUNNING 3600; ");
+  EXPECT_THAT(runner_.calls(), SizeIs(1));
+  EXPECT_EQ(ids(0), "1.srv FINISHED 1800; 2.srv RUNNING 3600; ");
+  EXPECT_THAT(runner_.calls(), SizeIs(2));
+  // This one had not ended when qstat was asked.
+  set_now(5 * kHour + kMinute);
+  EXPECT_EQ(ids(4), "3.srv FINISHED 3600; ");
+  EXPECT_THAT(runner_.calls(), SizeIs(3));
+  // What a command that failed has printed is not kept.
+  set_now(6 * kHour + kMinute);
+  runner_.reply("qstat", {.exit_status = 1, .output = R"({"Jobs":{}})"});
+  EXPECT_EQ(ids(5), "output of qstat: qstat: exit status 1: no message");
+  pbs_.install(runner_);
+  EXPECT_EQ(ids(5), "");
 }
 
 TEST_F(Openpbs, LeavesOutWhatItCannotReadAndKeepsTheRest) {
@@ -170,40 +166,16 @@ TEST_F(Openpbs, RefusesAConfigurationThatCannotWork) {
   EXPECT_TRUE(create("project_from: [account, group]"));
 }
 
-/// 10,000 jobs in a day of windows, each counted once and to the second. The server keeps the
-/// history for an hour and a half only.
+/// The server keeps the history for an hour and a half only.
 TEST_F(Openpbs, CountsADayOfTenThousandJobs) {
   auto manager = create().value();
   pbs_.history = kHour + kHour / 2;
-  constexpr int kJobs = 10'000;
-  for (int i = 0; i < kJobs; ++i) {
-    const std::int64_t start = (i * 8639LL % 86'000) * 1000;
-    const std::int64_t length = (1 + i * 37LL % 3000) * 1000;
-    pbs_.jobs.push_back(
-        {.id = i % 3 == 0 ? fmt::format("{}[{}].srv", i, i % 7) : fmt::format("{}.srv", i),
-         .user = "user" + std::to_string(i % 50),
-         .project = "p" + std::to_string(i % 11),
-         .start = start,
-         .end = start + length});
-  }
-  std::map<std::string, double> walltime;
-  std::map<std::string, std::int64_t> ended;
-  constexpr std::int64_t kWindow = kHour;
-  for (std::int64_t from = 0; from < 26 * kHour; from += kWindow) {
-    const auto units = fetch(*manager, from, from + kWindow);
-    ASSERT_TRUE(units) << units.error().message;
-    for (const auto& unit : *units) {
-      walltime[unit.uuid] += unit.total_time_seconds.at("walltime");
-      if (unit.ended_at_ts > 0) {
-        EXPECT_TRUE(ended.emplace(unit.uuid, unit.ended_at_ts).second) << unit.uuid;
-      }
-    }
-  }
-  EXPECT_EQ(ended.size(), static_cast<std::size_t>(kJobs));
-  for (const Job& job : pbs_.jobs) {
-    ASSERT_EQ(ended[job.id], kStart + job.end) << job.id;
-    ASSERT_EQ(walltime[job.id], static_cast<double>(job.end - job.start) / 1000) << job.id;
-  }
+  pbs_.jobs = day_of_jobs([](int i) {
+    return i % 3 == 0 ? fmt::format("{}[{}].srv", i, i % 7) : fmt::format("{}.srv", i);
+  });
+  expect_each_is_counted_once(pbs_.jobs, [&](std::int64_t from, std::int64_t until) {
+    return fetch(*manager, from, until);
+  });
 }
 
 }  // namespace

@@ -109,27 +109,84 @@ std::string regex_of(const std::string& node_list) {
   return names ? tsdb::exact_regex(*names) : node_list;
 }
 
-std::string allocation_text(const Allocation& allocation) {
+std::string allocation_text(const Allocation& allocation, const SlurmDetails& details) {
   std::string text;
   JsonWriter json(text, JsonEscape::kPlain);
-  json.begin_object().member("billing", allocation.billing).member("cpus", allocation.cpus);
+  const auto add = [&json](std::string_view name, const std::optional<std::int64_t>& value) {
+    if (value) {
+      json.member(name, *value);
+    }
+  };
+  json.begin_object();
+  add("array_job", details.array_job);
+  add("array_task", details.array_task);
+  json.member("billing", allocation.billing);
+  add("consumed_energy", details.consumed_joules);
+  json.member("cpus", allocation.cpus);
+  add("eligible", details.eligible_ms);
   json.member("gpus", allocation.gpus).member("mem", allocation.memory_bytes);
-  json.member("nodes", allocation.nodes).end_object();
+  json.member("nodes", allocation.nodes);
+  add("req_cpus", details.requested_cpus);
+  add("req_mem", details.requested_memory_bytes);
+  add("restarts", details.restarts);
+  add("time_limit", details.time_limit_seconds);
+  json.end_object();
   return text;
+}
+
+/// The text, cut off at kMaxDetailBytes.
+std::string short_text(std::string_view text) {
+  const std::string clean = clean_text(text.substr(0, kMaxDetailBytes));
+  return clean.size() <= kMaxDetailBytes ? clean : clean_text(clean.substr(0, kMaxDetailBytes));
 }
 
 std::string tags_text(const SlurmJob& job) {
   std::string text;
   JsonWriter json(text, JsonEscape::kPlain);
-  json.begin_object().member("exit_code", clean_text(job.exit_code)).member("gid", job.gid);
+  const auto add = [&json](std::string_view name, const std::string& value) {
+    if (!value.empty()) {
+      json.member(name, short_text(value));
+    }
+  };
+  json.begin_object();
+  add("constraints", job.details.constraints);
+  json.member("exit_code", clean_text(job.exit_code)).member("gid", job.gid);
   json.member("nodelist", clean_text(job.node_list));
   json.member("nodelistexp", clean_text(regex_of(job.node_list)));
   json.member("partition", clean_text(job.partition)).member("qos", clean_text(job.qos));
+  add("sluid", job.details.sluid);
+  add("submit_line", job.details.submit_line);
   json.member("uid", job.uid).member("workdir", clean_text(job.work_dir)).end_object();
   return text;
 }
 
 }  // namespace
+
+std::optional<std::int64_t> limit_seconds(std::optional<std::int64_t> minutes) {
+  constexpr std::int64_t kMaxMinutes = 100LL * 366 * 24 * 60;
+  return minutes && *minutes > 0 && *minutes <= kMaxMinutes ? std::optional(*minutes * 60)
+                                                            : std::nullopt;
+}
+
+std::optional<std::int64_t> consumed_energy(std::string_view text) {
+  const auto joules = parse_int<std::uint64_t>(text);
+  return joules && *joules > 0 && *joules < (std::uint64_t{1} << 63U)
+             ? std::optional(static_cast<std::int64_t>(*joules))
+             : std::nullopt;
+}
+
+std::optional<std::int64_t> parse_requested_memory(std::string_view text,
+                                                   std::optional<std::int64_t> cpus,
+                                                   std::int64_t nodes) {
+  double factor = 1;
+  if (text.ends_with('c') || text.ends_with('n')) {
+    factor = static_cast<double>(text.ends_with('c') ? cpus.value_or(0) : nodes);
+    text.remove_suffix(1);
+  }
+  const double bytes = factor * parse_memory(text, MemoryRule::kExact);
+  return bytes > 0 && bytes < kMaxBytes ? std::optional<std::int64_t>(std::llround(bytes))
+                                        : std::nullopt;
+}
 
 void AllocationBuilder::add(std::string_view name, std::int64_t count) {
   count = std::clamp<std::int64_t>(count, 0, kMaxCount);
@@ -226,7 +283,7 @@ std::optional<model::Unit> to_unit(const SlurmJob& job,
   unit.elapsed = ends_later ? elapsed_text((window.end_ms - unit.started_at_ts) / 1000)
                             : clean_text(job.elapsed);
   unit.state = ends_later ? "RUNNING" : clean_text(job.state);
-  unit.allocation = allocation_text(job.allocation);
+  unit.allocation = allocation_text(job.allocation, job.details);
   unit.tags = tags_text(job);
 
   const std::int64_t whole_seconds = active_ms(job, window) / 1000;

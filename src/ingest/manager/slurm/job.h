@@ -51,6 +51,37 @@ Allocation parse_alloc_tres(std::string_view text, MemoryRule rule);
 /// else and for more than 65536 names.
 Result<std::vector<std::string>> expand_node_list(std::string_view text);
 
+/// What was asked for when the job was submitted, and what newer versions of SLURM also know.
+/// Absent or empty: not known, or not limited.
+struct SlurmDetails {
+  std::optional<std::int64_t> array_job = {};
+  std::optional<std::int64_t> array_task = {};
+  std::optional<std::int64_t> time_limit_seconds = {};
+  std::optional<std::int64_t> requested_memory_bytes = {};  ///< on all nodes together
+  std::optional<std::int64_t> requested_cpus = {};
+  std::optional<std::int64_t> restarts = {};
+  std::optional<std::int64_t> eligible_ms = {};
+  std::optional<std::int64_t> consumed_joules = {};  ///< as SLURM's own plugin measured them
+  std::string constraints = {};
+  std::string submit_line = {};
+  std::string sluid = {};
+
+  bool operator==(const SlurmDetails&) const = default;
+};
+
+/// The longest text of SlurmDetails that is stored, in bytes.
+inline constexpr std::size_t kMaxDetailBytes = 1024;
+
+/// Seconds of a limit in minutes. Nothing for what is no plausible limit.
+std::optional<std::int64_t> limit_seconds(std::optional<std::int64_t> minutes);
+/// Nothing for 0, which is reported where nothing measures, and for the numbers that SLURM uses for
+/// "none": 0xfffffffffffffffe and others from 2^63 on.
+std::optional<std::int64_t> consumed_energy(std::string_view text);
+/// Parses ReqMem: "16G", or with older versions "4000Mc" and "16Gn", for each CPU and node.
+std::optional<std::int64_t> parse_requested_memory(std::string_view text,
+                                                   std::optional<std::int64_t> cpus,
+                                                   std::int64_t nodes);
+
 /// One run of a job, from sacct or from slurmrestd. Texts are as SLURM prints them.
 struct SlurmJob {
   std::string id, partition, qos, account, group, user, submit_text, start_text, end_text, elapsed,
@@ -59,6 +90,7 @@ struct SlurmJob {
   std::int64_t uid = 0;
   std::optional<std::int64_t> submit_ms, start_ms, end_ms;  ///< epoch ms; absent: not known (yet)
   Allocation allocation;
+  SlurmDetails details = {};
 };
 
 /// Milliseconds for which the job ran in the window. A job that ended before the window was

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <random>
 #include <set>
 #include <utility>
@@ -18,7 +19,6 @@ namespace ceems::ingest {
 namespace {
 
 constexpr std::size_t kMaxRecordBytes = 1U << 20U;
-constexpr std::size_t kDelimiters = kSacctFieldCount - 1;
 
 /// Positions of the fields in kSacctFields.
 enum Field : std::size_t {
@@ -44,6 +44,7 @@ enum Field : std::size_t {
 };
 
 using Fields = std::array<std::string_view, kSacctFieldCount>;
+using Details = std::map<std::string_view, std::string_view>;  // by name of the field
 
 std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
@@ -65,13 +66,17 @@ std::size_t free_text_boundary(std::string_view text, std::string_view delimiter
   return text.rfind(delimiter);
 }
 
-bool split_fields(std::string_view record, std::string_view delimiter, Fields& fields) {
-  for (std::size_t i = kJobId; i < kJobName; ++i) {
+bool split_fields(std::string_view record,
+                  std::string_view delimiter,
+                  std::span<const std::string_view> names,
+                  Fields& fields,
+                  Details& details) {
+  for (std::size_t i = kJobId; i < kJobName + names.size(); ++i) {
     const std::size_t end = record.find(delimiter);
     if (end == std::string_view::npos) {
       return false;
     }
-    fields.at(i) = record.substr(0, end);
+    (i < kJobName ? fields.at(i) : details[names[i - kJobName]]) = record.substr(0, end);
     record.remove_prefix(end + delimiter.size());
   }
   const std::size_t boundary = free_text_boundary(record, delimiter);
@@ -94,15 +99,89 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   return parse_localz(full);
 }
 
+/// "12_3" is task 3 of the array 12.
+void read_array(std::string_view id, SlurmDetails& details) {
+  const std::string_view job = take_until(id, '_');
+  const auto task = parse_int<std::int64_t>(id);
+  const auto array = parse_int<std::int64_t>(job);
+  if (array && task && *array > 0 && *task >= 0) {
+    details.array_job = array;
+    details.array_task = task;
+  }
+}
+
+std::optional<std::int64_t> count_of_text(std::string_view text) {
+  const auto count = parse_int<std::int64_t>(text);
+  return count && *count >= 0 ? count : std::nullopt;
+}
+
+void read_details(const Details& texts, SlurmJob& job) {
+  const auto text = [&texts](std::string_view name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string_view() : trim(found->second);
+  };
+  SlurmDetails& details = job.details;
+  read_array(text("jobid"), details);
+  details.time_limit_seconds = limit_seconds(parse_int<std::int64_t>(text("timelimitraw")));
+  if (const auto cpus = count_of_text(text("reqcpus")); cpus && *cpus > 0) {
+    details.requested_cpus = cpus;
+  }
+  if (const auto nodes = count_of_text(text("nnodes")); nodes && job.allocation.nodes == 0) {
+    job.allocation.nodes = *nodes;
+  }
+  const Allocation requested = parse_alloc_tres(text("reqtres"), MemoryRule::kExact);
+  details.requested_memory_bytes =
+      requested.memory_bytes > 0
+          ? std::optional(requested.memory_bytes)
+          : parse_requested_memory(text("reqmem"), details.requested_cpus, job.allocation.nodes);
+  details.restarts = count_of_text(text("restarts"));
+  details.eligible_ms = parse_time(text("eligible"));
+  details.consumed_joules = consumed_energy(text("consumedenergyraw"));
+  details.sluid = text("sluid");
+  details.constraints = text("constraints");
+  details.submit_line = text("submitline");
+}
+
 }  // namespace
+
+std::vector<std::string_view> listed_details(std::string_view help) {
+  const std::string lower = to_lower(help);
+  std::set<std::string_view> words;
+  for (std::string_view rest = lower; !rest.empty();) {
+    const std::size_t begin = std::min(rest.find_first_not_of(" \t\r\n"), rest.size());
+    rest.remove_prefix(begin);
+    const std::size_t length = std::min(rest.find_first_of(" \t\r\n"), rest.size());
+    words.insert(rest.substr(0, length));
+    rest.remove_prefix(length);
+  }
+  std::vector<std::string_view> found;
+  if (words.contains("jobidraw") && words.contains("nodelist") && words.contains("workdir")) {
+    std::ranges::copy_if(kSacctDetails, std::back_inserter(found),
+                         [&](std::string_view name) { return words.contains(name); });
+  }
+  return found;
+}
+
+std::string sacct_format(std::span<const std::string_view> details) {
+  std::string format(kSacctFields);
+  const std::size_t name = format.rfind("jobname");
+  std::string more;
+  for (const std::string_view detail : details) {
+    more.append(detail).append(",");
+  }
+  return format.insert(name, more);
+}
 
 Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
                                                    std::string_view delimiter,
-                                                   MemoryRule rule) {
+                                                   MemoryRule rule,
+                                                   std::span<const std::string_view> details) {
   Fields fields;
-  if (!split_fields(record, delimiter, fields)) {
-    return fail(ErrorCode::kParse, "expected {} fields, got {}: '{}'", kSacctFieldCount,
-                count_of(record, delimiter) + 1, printable(record, 100));
+  Details more;
+  if (!split_fields(record, delimiter, details, fields, more)) {
+    return fail(ErrorCode::kParse, "expected {} fields, got {}: '{}'",
+                kSacctFieldCount + details.size(), count_of(record, delimiter) + 1,
+                printable(record, 100));
   }
   const std::string_view id = fields[kJobId];
   if (id.empty() ||
@@ -135,6 +214,7 @@ Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
   job.node_list = fields[kNodeList];
   job.name = fields[kJobName];
   job.work_dir = fields[kWorkDir];
+  read_details(more, job);
   return job;
 }
 
@@ -144,7 +224,7 @@ void SacctReader::add_line(std::string_view line) {
       return;
     }
     joins_lines_ = line.find(delimiter_) != std::string_view::npos;
-    decided_ = joins_lines_ || count_of(line, "|") >= kDelimiters;
+    decided_ = joins_lines_ || count_of(line, "|") >= delimiters_;
     if (!joins_lines_ && decided_) {
       delimiter_ = "|";
     }
@@ -159,7 +239,7 @@ void SacctReader::add_line(std::string_view line) {
   const std::size_t in_line = count_of(line, delimiter_);
   // Either the line begins a new record, or the current record has all its fields and the line
   // belongs to the next one.
-  if (in_line >= kDelimiters || (record_delimiters_ >= kDelimiters && in_line > 0) ||
+  if (in_line >= delimiters_ || (record_delimiters_ >= delimiters_ && in_line > 0) ||
       record_.size() + line.size() > kMaxRecordBytes) {
     end_record();
   }
@@ -175,7 +255,7 @@ void SacctReader::end_record() {
   if (record_.empty()) {
     return;
   }
-  auto job = parse_sacct_record(record_, delimiter_, rule_);
+  auto job = parse_sacct_record(record_, delimiter_, rule_, details_);
   record_.clear();
   if (!job) {
     if (malformed_++ == 0) {
@@ -274,14 +354,14 @@ class SlurmCli final : public SlurmSource {
  private:
   Result<> sacct(std::vector<std::string> which, const JobSink& job, std::stop_token stop) {
     const std::string delimiter = fresh_delimiter();
-    SacctReader reader(delimiter, options_.memory, job);
-    std::vector<std::string> arguments = {"-D",
-                                          "-X",
-                                          "--noheader",
-                                          "--allusers",
-                                          "--parsable2",
-                                          "--format",
-                                          std::string(kSacctFields)};
+    if (auto found = find_details(stop); !found) {
+      return found;
+    }
+    const std::vector<std::string_view> details =
+        details_.value_or(std::vector<std::string_view>{});
+    SacctReader reader(delimiter, options_.memory, job, details);
+    std::vector<std::string> arguments = {
+        "-D", "-X", "--noheader", "--allusers", "--parsable2", "--format", sacct_format(details)};
     std::ranges::move(which, std::back_inserter(arguments));
     if (!options_.slurm_cluster.empty()) {
       arguments.push_back("--clusters=" + options_.slurm_cluster);
@@ -294,6 +374,7 @@ class SlurmCli final : public SlurmSource {
       done = reader.finish();
     }
     if (!done) {
+      details_.reset();  // another version may be installed now
       return done;
     }
     if (changed("lines of sacct", reader.malformed() > 0)) {
@@ -304,6 +385,32 @@ class SlurmCli final : public SlurmSource {
       } else {
         log::info("lines of sacct are all readable again", {{"cluster_id", options_.cluster_id}});
       }
+    }
+    return {};
+  }
+
+  /// Asks sacct once which of its fields it has. If it ends with an error the details are left out,
+  /// and the next call asks again. Other errors are those that asking for jobs would have, too.
+  Result<> find_details(std::stop_token stop) {
+    if (details_) {
+      return {};
+    }
+    std::string help;
+    const auto done = run(
+        "sacct", {"--helpformat"},
+        [&help](std::string_view line) {
+          help.append(line).append("\n");
+          help.resize(std::min(help.size(), kMaxLineBytes));
+        },
+        std::move(stop));
+    if (!done && done.error().code != ErrorCode::kUnavailable) {
+      return done;
+    }
+    if (done) {
+      details_ = listed_details(help);
+    } else {
+      log::debug("fields of sacct cannot be listed",
+                 {{"cluster_id", options_.cluster_id}, {"err", done.error().message}});
     }
     return {};
   }
@@ -360,6 +467,7 @@ class SlurmCli final : public SlurmSource {
   SlurmCliOptions options_;
   os::CommandRunner& runner_;
   std::set<std::string, std::less<>> troubles_;
+  std::optional<std::vector<std::string_view>> details_;  ///< nothing: not known yet
 };
 
 }  // namespace

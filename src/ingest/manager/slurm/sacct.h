@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -8,8 +9,10 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "ingest/manager/slurm/job.h"
@@ -25,18 +28,31 @@ inline constexpr std::string_view kSacctFields =
     "exitcode,state,alloctres,nodelist,jobname,workdir";
 inline constexpr std::size_t kSacctFieldCount = 19;
 
+/// Fields that are requested as well if this version of sacct has them, in front of the job's name.
+inline constexpr auto kSacctDetails = std::to_array<std::string_view>(
+    {"jobid", "timelimitraw", "reqmem", "reqcpus", "reqtres", "nnodes", "eligible", "restarts",
+     "consumedenergyraw", "sluid", "constraints", "submitline"});
+
+/// Those of kSacctDetails that the output of `sacct --helpformat` lists; none if that is not such a
+/// list.
+std::vector<std::string_view> listed_details(std::string_view help);
+/// The value of --format with these details.
+std::string sacct_format(std::span<const std::string_view> details);
+
 /// The states requested from sacct: all that hold or held resources. PENDING jobs wait, and REVOKED
 /// ones run on another cluster of the federation.
 inline constexpr std::string_view kSacctStates =
     "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
     "REQUEUED,RESIZING,SUSPENDED,TIMEOUT";
 
-/// Parses one record. Times without an offset are UTC. Nothing for job steps and for jobs without
-/// nodes; kParse for anything that is not a record. With the delimiter "|", the job's name may
-/// contain delimiters; its working directory is then assumed to begin at the last "|/".
+/// Parses one record with these details in front of the name. Times without an offset are UTC.
+/// Nothing for job steps and for jobs without nodes; kParse for anything that is not a record. With
+/// the delimiter "|", the job's name may contain delimiters; its working directory is then assumed
+/// to begin at the last "|/".
 Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
                                                    std::string_view delimiter,
-                                                   MemoryRule rule);
+                                                   MemoryRule rule,
+                                                   std::span<const std::string_view> details = {});
 
 /// Joins lines to records and passes each job on at once. A job name may contain newlines and
 /// anything else except the delimiter given to sacct --delimiter, because users cannot guess it. So
@@ -44,8 +60,15 @@ Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
 /// option; then every line is a record delimited by "|".
 class SacctReader {
  public:
-  SacctReader(std::string delimiter, MemoryRule rule, std::function<void(const SlurmJob&)> job)
-      : delimiter_(std::move(delimiter)), rule_(rule), job_(std::move(job)) {}
+  SacctReader(std::string delimiter,
+              MemoryRule rule,
+              std::function<void(const SlurmJob&)> job,
+              std::vector<std::string_view> details = {})
+      : delimiter_(std::move(delimiter)),
+        rule_(rule),
+        job_(std::move(job)),
+        details_(std::move(details)),
+        delimiters_(kSacctFieldCount + details_.size() - 1) {}
 
   /// Adds the next line of output, without its newline.
   void add_line(std::string_view line);
@@ -61,7 +84,9 @@ class SacctReader {
   std::string delimiter_;
   MemoryRule rule_;
   std::function<void(const SlurmJob&)> job_;
-  bool decided_ = false;  ///< whether it is known if sacct honours the delimiter
+  std::vector<std::string_view> details_;
+  std::size_t delimiters_;  ///< in a record
+  bool decided_ = false;    ///< whether it is known if sacct honours the delimiter
   bool joins_lines_ = true;
   std::string record_;
   std::size_t record_delimiters_ = 0;

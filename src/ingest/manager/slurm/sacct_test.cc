@@ -234,6 +234,101 @@ TEST(Sacct, TakesNothingButGarbageForAFailure) {
   EXPECT_TRUE(read_all({record("1.batch", "a", "/a", "|")})->empty());
 }
 
+TEST(Sacct, FindsTheDetailsInTheListOfFields) {
+  EXPECT_THAT(listed_details("Account             AdminComment        AllocCPUS\n"
+                             "JobID               JobIDRaw            NodeList\n"
+                             "SubmitLine          TimelimitRaw        WorkDir\n"),
+              ElementsAre("jobid", "timelimitraw", "submitline"));
+  EXPECT_THAT(listed_details("JobID TimelimitRaw"), ElementsAre()) << "this is not the list";
+  EXPECT_THAT(listed_details("1|jobid|timelimitraw|name|/home"), ElementsAre());
+  EXPECT_THAT(listed_details(""), ElementsAre());
+  EXPECT_EQ(sacct_format({}), kSacctFields);
+  const std::vector<std::string_view> some = {"jobid", "submitline"};
+  EXPECT_TRUE(sacct_format(some).ends_with(",alloctres,nodelist,jobid,submitline,jobname,workdir"));
+}
+
+/// The details of a job with these texts.
+SlurmDetails details_of(const std::vector<std::pair<std::string_view, std::string>>& texts) {
+  const std::string d = "|5f00ba11|";
+  std::string line = record("7", "", "", d);
+  line.resize(line.size() - 2 * d.size());
+  std::vector<std::string_view> names;
+  for (const auto& [name, text] : texts) {
+    names.push_back(name);
+    line += d + text;
+  }
+  const auto job =
+      parse_sacct_record(line + d + "name" + d + "/home", d, MemoryRule::kTruncated, names);
+  EXPECT_TRUE(job && *job) << (job ? "" : job.error().message);
+  EXPECT_EQ((*job)->name, "name");
+  EXPECT_EQ((*job)->work_dir, "/home");
+  return (*job)->details;
+}
+
+TEST(Sacct, ReadsWhatWasAskedFor) {
+  EXPECT_EQ(details_of({{"jobid", "12_3"},
+                        {"timelimitraw", "1440"},
+                        {"reqmem", "1G"},
+                        {"reqcpus", "16"},
+                        {"reqtres", "billing=16,cpu=16,mem=62.50G,node=2"},
+                        {"nnodes", "2"},
+                        {"eligible", "2026-01-01T08:00:00"},
+                        {"restarts", "2"},
+                        {"consumedenergyraw", "123456"},
+                        {"sluid", "s0123456789ABC"},
+                        {"constraints", "a|b"},
+                        {"submitline", "sbatch --wrap=\nhostname job.sh"}}),
+            (SlurmDetails{.array_job = 12,
+                          .array_task = 3,
+                          .time_limit_seconds = 86400,
+                          .requested_memory_bytes = 62LL * 1024 * 1024 * 1024 + (512LL << 20U),
+                          .requested_cpus = 16,
+                          .restarts = 2,
+                          .eligible_ms = 1767254400000,
+                          .consumed_joules = 123456,
+                          .constraints = "a|b",
+                          .submit_line = "sbatch --wrap=\nhostname job.sh",
+                          .sluid = "s0123456789ABC"}));
+}
+
+TEST(Sacct, LeavesOutWhatIsNotLimitedOrNotKnown) {
+  for (const char* limit : {"UNLIMITED", "Partition_Limit", "", "0", "-5", "99999999999999"}) {
+    EXPECT_EQ(details_of({{"timelimitraw", limit}}), SlurmDetails{}) << limit;
+  }
+  for (const char* joules : {"", "0", "18446744073709551614", "18446744073709551615",
+                             "9223372036854775808", "1.5", "-1"}) {
+    EXPECT_EQ(details_of({{"consumedenergyraw", joules}}), SlurmDetails{}) << joules;
+  }
+  for (const char* id : {"12", "12_[1-5%2]", "12+1", "_3", "", "0_1"}) {
+    EXPECT_EQ(details_of({{"jobid", id}}), SlurmDetails{}) << id;
+  }
+  EXPECT_EQ(details_of({{"eligible", "Unknown"}, {"reqmem", "0"}, {"reqcpus", "0"}}),
+            SlurmDetails{});
+}
+
+TEST(Sacct, ReadsTheRequestedMemoryOfOlderVersions) {
+  EXPECT_EQ(parse_requested_memory("16G", {}, 0), 16LL << 30U);
+  EXPECT_EQ(parse_requested_memory("4000M", 8, 2), 4000LL << 20U);
+  EXPECT_EQ(parse_requested_memory("4000Mc", 8, 2), 32000LL << 20U);
+  EXPECT_EQ(parse_requested_memory("16Gn", 8, 2), 32LL << 30U);
+  EXPECT_EQ(parse_requested_memory("16Gc", {}, 2), std::nullopt) << "the CPUs are not known";
+  EXPECT_EQ(parse_requested_memory("?", 8, 2), std::nullopt);
+}
+
+TEST(Sacct, KeepsDetailsShortAndPrintable) {
+  SlurmJob job;
+  job.id = "7";
+  job.start_ms = 0;
+  job.details.submit_line = std::string(1023, 'x') + "\xC3\xA9" + std::string(5000, 'y');
+  job.details.constraints = "a\xFF\"";
+  const auto unit = to_unit(job, {.start_ms = 0, .end_ms = 1000}, paris());
+  ASSERT_TRUE(unit);
+  EXPECT_THAT(unit->tags, HasSubstr("\"submit_line\":\"" + std::string(1023, 'x')));
+  EXPECT_THAT(unit->tags, ::testing::Not(HasSubstr("y")));
+  EXPECT_THAT(unit->tags, HasSubstr("{\"constraints\":\"a\uFFFD\\\"\","));
+  EXPECT_LT(unit->tags.size(), 1400U);
+}
+
 TEST(Associations, AreOfUsersOtherThanRoot) {
   std::set<Membership> members;
   for (const char* line : {"root|", "root|root", "acc1|", "acc1|zoe", "acc1|bob", "acc2|bob",

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "config/section.h"
+#include "ingest/manager/command_directory.h"
 #include "ingest/manager/slurm/sacct.h"
 #include "ingest/manager/slurm/slurmrest.h"
 #include "os/privileges.h"
@@ -264,27 +264,6 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
   return options;
 }
 
-/// Returns the directory of sacct: `cli.path`, or the one found through PATH.
-Result<std::filesystem::path> command_directory(const ClusterConfig& config,
-                                                const std::string& search_path) {
-  if (config.cli_path.empty()) {
-    auto sacct = os::find_program("sacct", search_path);
-    if (!sacct) {
-      return fail(std::move(sacct).error().with_context("cli.path is not set"));
-    }
-    return std::filesystem::path(*sacct).parent_path();
-  }
-  std::error_code error;
-  if (!std::filesystem::exists(config.cli_path, error)) {
-    return fail(errno_error(error ? error.value() : ENOENT, "stat " + config.cli_path));
-  }
-  std::filesystem::path directory = std::filesystem::absolute(config.cli_path, error);
-  if (error) {
-    return fail(errno_error(error.value(), "cli.path " + config.cli_path));
-  }
-  return directory;
-}
-
 bool sudo_works(os::CommandRunner& runner,
                 const std::string& sudo,
                 const std::filesystem::path& directory,
@@ -309,7 +288,7 @@ Result<std::unique_ptr<SlurmSource>> create_cli(const ClusterConfig& config,
                       .slurm_cluster = options.slurm_cluster,
                       .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated};
   const std::string search_path = cli.environment["PATH"];
-  auto directory = command_directory(config, search_path);
+  auto directory = command_directory(config, "sacct", search_path);
   if (!directory) {
     return fail(std::move(directory).error());
   }

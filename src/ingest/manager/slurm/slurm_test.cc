@@ -29,12 +29,23 @@ class FakeRunner final : public os::CommandRunner {
   Result<os::CommandResult> run_lines(const os::Command& command,
                                       const std::function<Result<>(std::string_view)>& line,
                                       std::stop_token stop) override {
-    commands.push_back(command);
+    const bool asks_for_fields = command.arguments.back() == "--helpformat";
+    if (asks_for_fields) {
+      ++questions;
+    } else {
+      commands.push_back(command);
+    }
     if (stop.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
     }
     if (error) {
       return fail(*error);
+    }
+    if (asks_for_fields) {
+      if (auto done = line(fields); !done) {
+        return fail(std::move(done).error());
+      }
+      return os::CommandResult{.exit_status = exit_status, .output = {}, .error_text = {}};
     }
     for (const auto& text : lines) {
       if (auto done = line(text); !done) {
@@ -45,6 +56,8 @@ class FakeRunner final : public os::CommandRunner {
   }
 
   std::vector<std::string> lines;
+  std::string fields;  ///< of sacct --helpformat
+  int questions = 0;
   int exit_status = 0;
   std::string error_text;
   std::optional<Error> error;
@@ -104,6 +117,35 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
                                       "--format", fields, "--state", states, "--starttime",
                                       "2026-01-01T08:00:00", "--endtime", "2026-01-01T09:00:00"}));
   EXPECT_THAT(command.arguments.back(), ::testing::MatchesRegex("--delimiter=\\|[0-9a-f]{16}\\|"));
+}
+
+TEST(Slurm, AsksForTheDetailsThatThisSacctHas) {
+  Fixture f;
+  auto manager = f.create();
+  ASSERT_TRUE(manager);
+  f.runner.fields = "Account AllocTRES JobID JobIDRaw NodeList ReqMem TimelimitRaw WorkDir";
+  std::string job = kJob;
+  job.insert(job.find("|name|"), "|77_4|90|8G");
+  f.runner.lines = {job};
+  const auto units = (*manager)->fetch_units(kWindow, {});
+  ASSERT_TRUE(units) << units.error().message;
+  ASSERT_EQ(units->size(), 1U);
+  EXPECT_EQ((*units)[0].allocation,
+            R"({"array_job":77,"array_task":4,"billing":0,"cpus":8,"gpus":0,"mem":1073741824,)"
+            R"("nodes":1,"req_mem":8589934592,"time_limit":5400})");
+  ASSERT_EQ(f.runner.commands.size(), 1U);
+  EXPECT_THAT(f.runner.commands[0].arguments,
+              ::testing::Contains(::testing::EndsWith(
+                  ",alloctres,nodelist,jobid,timelimitraw,reqmem,jobname,workdir")));
+  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  EXPECT_EQ(f.runner.questions, 1) << "it is asked once";
+  f.runner.exit_status = 1;  // a version without these fields was installed
+  EXPECT_FALSE((*manager)->fetch_units(kWindow, {}));
+  f.runner.exit_status = 0;
+  f.runner.fields = "JobIDRaw NodeList WorkDir";
+  f.runner.lines = {kJob};
+  EXPECT_EQ((*manager)->fetch_units(kWindow, {})->size(), 1U);
+  EXPECT_EQ(f.runner.questions, 2);
 }
 
 TEST(Slurm, UsesAnotherDelimiterEachTime) {

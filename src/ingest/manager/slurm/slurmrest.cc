@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/slurm/slurmrest_answer.h"
 #include "net/http.h"
 
@@ -294,16 +295,17 @@ class SlurmRest final : public SlurmSource {
                         const ElementSink& element,
                         const std::stop_token& stop) {
     std::vector<RestProblem> problems;
-    RestCutter cutter([&](std::string_view member, std::string_view json) -> Result<> {
-      if (member == list) {
-        return element(json);
-      }
-      constexpr std::size_t kMaxProblems = 16;
-      if (member == "errors" && problems.size() < kMaxProblems) {
-        problems.push_back(parse_rest_problem(json));
-      }
-      return {};
-    });
+    JsonCutter cutter({std::string(list), "errors"},
+                      [&](const JsonCutter::Element& found) -> Result<> {
+                        if (found.member == list) {
+                          return element(found.json);
+                        }
+                        constexpr std::size_t kMaxProblems = 16;
+                        if (problems.size() < kMaxProblems) {
+                          problems.push_back(parse_rest_problem(found.json));
+                        }
+                        return {};
+                      });
     const auto deadline = SteadyClock::now() + options_.timeout;
     net::StreamTaker taker;
     taker.part = [&](std::string_view part) -> Result<> {

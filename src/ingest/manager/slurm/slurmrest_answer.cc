@@ -15,9 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxElementBytes = 4U << 20U;
 constexpr std::size_t kMaxDepth = 32;
-constexpr std::size_t kMaxLists = 64;
 constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
 
 std::string text_of(const json::string& text) {
@@ -153,6 +151,80 @@ Allocation allocation_of(const json::object& job) {
   return builder.done();
 }
 
+/// Adds up what was requested as trackable resources.
+std::int64_t requested_memory(const json::object& job) {
+  const json::value* list = find(job, {"tres", "requested"});
+  if (list == nullptr || !list->is_array()) {
+    return 0;
+  }
+  AllocationBuilder builder;
+  for (const auto& item : list->get_array()) {
+    const json::object* tres = item.if_object();
+    if (tres != nullptr && text_at(*tres, {"type"}) == "mem") {
+      constexpr double kMebi = 1 << 20;
+      builder.add_memory(static_cast<double>(number_at(*tres, {"count"}).value_or(0)) * kMebi);
+    }
+  }
+  return builder.done().memory_bytes;
+}
+
+/// The energy of all steps; nothing if none has any.
+std::optional<std::int64_t> energy_of_steps(const json::object& job) {
+  const json::value* steps = find(job, {"steps"});
+  std::int64_t sum = 0;
+  if (steps != nullptr && steps->is_array()) {
+    for (const auto& item : steps->get_array()) {
+      const json::object* step = item.if_object();
+      const auto joules =
+          step == nullptr ? std::nullopt : number_at(*step, {"statistics", "energy", "consumed"});
+      constexpr std::int64_t kMax = std::int64_t{1} << 53U;
+      if (joules && *joules > 0 && *joules <= kMax && sum <= kMax) {
+        sum += *joules;
+      }
+    }
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
+SlurmDetails details_of(const json::object& job, std::int64_t nodes) {
+  SlurmDetails details;
+  const auto array = number_at(job, {"array", "job_id"});
+  const auto task = number_at(job, {"array", "task_id"});
+  if (array && task && *array > 0 && *task >= 0) {
+    details.array_job = array;
+    details.array_task = task;
+  }
+  details.time_limit_seconds = limit_seconds(number_at(job, {"time", "limit"}));
+  const auto cpus = number_at(job, {"required", "CPUs"});
+  if (cpus && *cpus > 0) {
+    details.requested_cpus = cpus;
+  }
+  if (const std::int64_t memory = requested_memory(job); memory > 0) {
+    details.requested_memory_bytes = memory;
+  } else {
+    const auto megabytes = [&](const char* key, const char* suffix,
+                               const std::optional<std::int64_t>& times) {
+      const auto number = number_at(job, {"required", key});
+      return number && *number > 0 && times
+                 ? parse_requested_memory(fmt::format("{}M{}", *number, suffix), times, nodes)
+                 : std::nullopt;
+    };
+    details.requested_memory_bytes = megabytes("memory_per_cpu", "c", cpus);
+    if (!details.requested_memory_bytes) {
+      details.requested_memory_bytes = megabytes("memory_per_node", "n", nodes);
+    }
+  }
+  if (const auto restarts = number_at(job, {"restart_cnt"}); restarts && *restarts >= 0) {
+    details.restarts = restarts;
+  }
+  details.eligible_ms = time_at(job, {"time", "eligible"});
+  details.consumed_joules = energy_of_steps(job);
+  details.constraints = text_at(job, {"constraints"});
+  details.submit_line = text_at(job, {"submit_line"});
+  details.sluid = text_at(job, {"sluid"});
+  return details;
+}
+
 std::string exit_code_of(const json::object& job) {
   const auto code = number_at(job, {"exit_code", "return_code"}).value_or(0);
   auto signal = number_at(job, {"exit_code", "signal", "signal_id"});  // v0.0.38, v0.0.39
@@ -162,138 +234,7 @@ std::string exit_code_of(const json::object& job) {
   return fmt::format("{}:{}", code, signal.value_or(0));
 }
 
-std::unexpected<Error> not_an_answer(std::string_view why) {
-  return fail(ErrorCode::kParse, "answer of slurmrestd: {}", why);
-}
-
-std::unexpected<Error> too_long() {
-  return not_an_answer("an element of more than 4 MiB");
-}
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 }  // namespace
-
-Result<> RestCutter::keep(char c) {
-  if (text_.size() >= kMaxElementBytes) {
-    return too_long();
-  }
-  text_ += c;
-  return {};
-}
-
-Result<> RestCutter::end_element() {
-  if (text_.empty()) {
-    return {};
-  }
-  if (!has_key_) {
-    return not_an_answer("a member without a name");
-  }
-  Result<> taken = take_(member_, text_);
-  text_.clear();
-  return taken;
-}
-
-Result<> RestCutter::open(char c) {
-  ++depth_;
-  if (depth_ == 1) {
-    return c == '{' ? Result<>() : not_an_answer("not an object");
-  }
-  if (depth_ == 2 && c == '[' && has_key_ && text_.empty()) {
-    in_list_ = true;
-    if (lists_.size() < kMaxLists) {
-      lists_.insert(member_);
-    }
-    return {};
-  }
-  return keep(c);
-}
-
-Result<> RestCutter::close(char c) {
-  if (!between_elements()) {
-    --depth_;
-    return depth_ < 0 ? not_an_answer("a bracket too many") : keep(c);
-  }
-  Result<> taken = end_element();
-  in_list_ = false;
-  ended_ = --depth_ == 0;
-  return taken;
-}
-
-Result<> RestCutter::add_character(char c) {
-  if (in_string_) {
-    if (!escaped_ && c == '"') {
-      in_string_ = false;
-    }
-    escaped_ = !escaped_ && c == '\\';
-    return keep(c);
-  }
-  if (is_blank(c)) {
-    return {};  // insignificant outside of strings
-  }
-  if (ended_) {
-    return not_an_answer("text behind its end");
-  }
-  if (depth_ == 0 && c != '{' && c != '[') {
-    return not_an_answer("not an object");
-  }
-  switch (c) {
-    case '"':
-      in_string_ = true;
-      return keep(c);
-    case '{':
-    case '[':
-      return open(c);
-    case '}':
-    case ']':
-      return close(c);
-    case ',':
-      if (between_elements()) {
-        Result<> taken = end_element();
-        has_key_ = has_key_ && depth_ == 2;
-        return taken;
-      }
-      return keep(c);
-    case ':':
-      if (depth_ == 1 && !has_key_) {
-        const std::string_view quoted = text_;
-        member_ = quoted.size() < 2 ? std::string() : quoted.substr(1, quoted.size() - 2);
-        text_.clear();
-        has_key_ = true;
-        return {};
-      }
-      return keep(c);
-    default:
-      return keep(c);
-  }
-}
-
-Result<> RestCutter::add(std::string_view part) {
-  while (!part.empty()) {
-    if (in_string_ && !escaped_) {
-      const std::string_view plain = part.substr(0, part.find_first_of("\"\\"));
-      if (text_.size() + plain.size() > kMaxElementBytes) {
-        return too_long();
-      }
-      text_ += plain;
-      part.remove_prefix(plain.size());
-      if (part.empty()) {
-        break;
-      }
-    }
-    if (Result<> done = add_character(part.front()); !done) {
-      return done;
-    }
-    part.remove_prefix(1);
-  }
-  return {};
-}
-
-Result<> RestCutter::finish() const {
-  return ended_ ? Result<>() : not_an_answer("it ends too early");
-}
 
 Result<RestJob> parse_rest_job(std::string_view text) {
   auto object = parse_object(text, "a job");
@@ -324,6 +265,11 @@ Result<RestJob> parse_rest_job(std::string_view text) {
   job.exit_code = exit_code_of(*object);
   job.state = state_of(*object);
   job.allocation = allocation_of(*object);
+  if (const auto nodes = number_at(*object, {"allocation_nodes"});
+      nodes && *nodes > 0 && job.allocation.nodes == 0) {
+    job.allocation.nodes = *nodes;
+  }
+  job.details = details_of(*object, job.allocation.nodes);
   job.node_list = text_at(*object, {"nodes"});
   job.name = text_at(*object, {"name"});
   job.work_dir = text_at(*object, {"working_directory"});

@@ -50,47 +50,6 @@ std::string answer(const std::string& list, const std::string& elements) {
          elements + "]}";
 }
 
-std::vector<std::string> cut(const std::string& text, std::size_t part_size, bool& complete) {
-  std::vector<std::string> found;
-  RestCutter cutter([&found](std::string_view member, std::string_view json) -> Result<> {
-    found.push_back(std::string(member) + "=" + std::string(json));
-    return {};
-  });
-  bool good = true;
-  for (std::size_t at = 0; good && at < text.size(); at += part_size) {
-    good = cutter.add(std::string_view(text).substr(at, part_size)).has_value();
-  }
-  complete = good && cutter.finish().has_value();
-  return found;
-}
-
-TEST(RestCutter, HandsOverElementsHoweverTheAnswerIsCutUp) {
-  const std::string text = R"( { "meta" : {"a": [1, 2]}, "jobs": [ {"n": "]},{\"[\\"}, 7 , "x,y" ],
-    "none": [], "last": true } )";
-  for (std::size_t size = 1; size <= text.size(); ++size) {
-    bool complete = false;
-    EXPECT_THAT(cut(text, size, complete),
-                ElementsAre(R"(meta={"a":[1,2]})", R"(jobs={"n":"]},{\"[\\"})", "jobs=7",
-                            R"(jobs="x,y")", "last=true"))
-        << size;
-    EXPECT_TRUE(complete);
-  }
-}
-
-TEST(RestCutter, RefusesWhatIsNoObject) {
-  for (const char* bad : {"", "[]", "x", "{", "{\"jobs\":[", "{\"jobs\":[{}", "{\"a\":\"", "{}}",
-                          "{} x", "{\"a\",\"b\"}", "{\"jobs\":[]", "<html>"}) {
-    bool complete = true;
-    cut(bad, 3, complete);
-    EXPECT_FALSE(complete) << bad;
-  }
-  bool complete = true;
-  cut("{\"jobs\":[\"" + std::string(5U << 20U, 'x') + "\"]}", 65536, complete);
-  EXPECT_FALSE(complete);
-  cut("{\"jobs\":[" + std::string(5U << 20U, '[') + "]}", 65536, complete);
-  EXPECT_FALSE(complete);
-}
-
 TEST(RestJob, IsTheSameInAllVersions) {
   for (const char* text : {kJob38, kJob43}) {
     const auto found = parse_rest_job(text);
@@ -265,6 +224,43 @@ TEST(SlurmRest, MakesTheUnitThatSacctMakes) {
   EXPECT_EQ(unit->total_time_seconds, expected->total_time_seconds);
 }
 
+TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
+  const auto old = parse_rest_job(kJob38);
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ(old->job.details, SlurmDetails{.time_limit_seconds = 3600});
+
+  const auto job = parse_rest_job(R"({"job_id":77,"nodes":"n[1-2]","allocation_nodes":2,
+    "array":{"job_id":70,"task_id":{"set":true,"infinite":false,"number":4}},
+    "time":{"limit":{"set":true,"infinite":false,"number":90},"eligible":1767255000},
+    "required":{"CPUs":8,"memory_per_cpu":{"set":true,"infinite":false,"number":2000}},
+    "restart_cnt":3,"constraints":"a100&ib","submit_line":"sbatch -n8 job.sh","sluid":"s0123",
+    "steps":[{"statistics":{"energy":{"consumed":{"set":true,"infinite":false,"number":500}}}},
+      {"statistics":{"energy":{"consumed":{"set":false,"infinite":false,"number":0}}}},
+      {"statistics":{"energy":{"consumed":18446744073709551614}}},
+      {"statistics":{"energy":{"consumed":20}}}, 7]})");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->job.allocation.nodes, 2);
+  EXPECT_EQ(job->job.details, (SlurmDetails{.array_job = 70,
+                                            .array_task = 4,
+                                            .time_limit_seconds = 5400,
+                                            .requested_memory_bytes = 16000LL << 20U,
+                                            .requested_cpus = 8,
+                                            .restarts = 3,
+                                            .eligible_ms = 1767255000000,
+                                            .consumed_joules = 520,
+                                            .constraints = "a100&ib",
+                                            .submit_line = "sbatch -n8 job.sh",
+                                            .sluid = "s0123"}));
+
+  const auto none = parse_rest_job(R"({"job_id":77,"nodes":"n1",
+    "array":{"job_id":0,"task_id":{"set":false,"infinite":false,"number":0}},
+    "time":{"limit":{"set":false,"infinite":true,"number":0},"eligible":0},
+    "tres":{"requested":[{"type":"mem","name":"","id":2,"count":4000}]},
+    "required":{"CPUs":0,"memory_per_node":5},"steps":{}})");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(none->job.details, SlurmDetails{.requested_memory_bytes = 4000LL << 20U});
+}
+
 TEST(SlurmRest, AsksForLongWindowsInPartsAndTellsAJobOnce) {
   FakeRest rest;
   rest.options.version = "v0.0.43";
@@ -335,11 +331,11 @@ TEST(SlurmRest, AFailedAnswerIsAFailure) {
   EXPECT_EQ(error_of(200, R"({"jobs":[],"errors":[{"error_number":2,"error":"x"}]})"),
             "slurmrestd jobs: x");
   EXPECT_EQ(error_of(200, R"({"jobs":[],"errors":[{"error_number":9003,"error":"empty"}]})"), "");
-  EXPECT_EQ(error_of(200, "<html>"), "slurmrestd jobs: answer of slurmrestd: not an object");
+  EXPECT_EQ(error_of(200, "<html>"), "slurmrestd jobs: expected a JSON object");
   EXPECT_EQ(error_of(200, "{}"), "slurmrestd jobs: answer of slurmrestd: no list jobs");
   const std::string whole = answer("jobs", kJob43);
   EXPECT_EQ(error_of(200, whole.substr(0, whole.size() - 2)),
-            "slurmrestd jobs: answer of slurmrestd: it ends too early");
+            "slurmrestd jobs: the JSON document is incomplete");
   rest.answers.clear();
   EXPECT_EQ(rest.jobs().error().message,
             "slurmrestd supports none of the versions v0.0.43 of /slurmdb");

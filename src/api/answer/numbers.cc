@@ -1,0 +1,135 @@
+#include "api/answer/numbers.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+
+namespace ceems::api {
+namespace {
+
+constexpr int kDigits = 4;
+
+using store::FactKind;
+
+/// The rules of findings whose bits are set.
+template <typename Each>
+void each_rule(std::int64_t bits, const Each& each) {
+  const auto rules = store::advice_rules();
+  for (std::size_t rule = 0; rule < rules.size(); ++rule) {
+    if ((bits & (std::int64_t{1} << rule)) != 0) {
+      each(rules[rule]);
+    }
+  }
+}
+
+}  // namespace
+
+double rounded(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) {
+    return 0;
+  }
+  const double magnitude = std::floor(std::log10(std::abs(value)));
+  const double scale = std::pow(10.0, magnitude - digits + 1);
+  // Dividing by a power of ten gives the nearest number to the decimal one.
+  return scale < 1 ? std::round(value / scale) / std::round(1 / scale)
+                   : std::round(value / scale) * scale;
+}
+
+std::optional<double> value_of(FactKind kind, std::int64_t stored) {
+  constexpr double kThousandths = 1000;
+  constexpr double kHundredths = 100;
+  constexpr double kNano = 1e9;
+  constexpr double kMicro = 1e6;
+  if (kind == FactKind::kMoment ? stored <= 0 : stored < 0) {
+    return std::nullopt;
+  }
+  const auto number = static_cast<double>(stored);
+  switch (kind) {
+    case FactKind::kMilli:
+      return number / kThousandths;
+    case FactKind::kPercent:
+      return rounded(number / kHundredths, kDigits);
+    case FactKind::kMeasured:
+      return rounded(number, kDigits);
+    case FactKind::kEnergy:
+      return rounded(number / kNano, kDigits);
+    case FactKind::kGrams:
+      return rounded(number / kMicro, kDigits);
+    default:
+      return number;
+  }
+}
+
+void append_number(JsonWriter& json, std::optional<double> value) {
+  if (!value) {
+    json.value(nullptr);
+  } else if (std::floor(*value) == *value && std::abs(*value) < 1e15) {
+    json.value(static_cast<std::int64_t>(*value));
+  } else {
+    json.value(*value);
+  }
+}
+
+void append_json_cell(JsonWriter& json, FactKind kind, std::string_view text, std::int64_t number) {
+  switch (kind) {
+    case FactKind::kText:
+      if (text.empty()) {
+        json.value(nullptr);
+      } else {
+        json.value(text);
+      }
+      break;
+    case FactKind::kAdvice:
+      json.begin_array();
+      each_rule(number, [&json](std::string_view rule) { json.value(rule); });
+      json.end_array();
+      break;
+    default:
+      append_number(json, value_of(kind, number));
+      break;
+  }
+}
+
+void append_csv_text(std::string& out, std::string_view text) {
+  const std::string clean = clean_text(text);
+  const bool formula = !clean.empty() && std::string_view("=+-@\t\r").contains(clean.front());
+  const bool quoted = clean.find_first_of("\",\r\n;") != std::string::npos ||
+                      clean.starts_with(' ') || clean.ends_with(' ');
+  out += quoted ? "\"" : "";
+  out += formula ? "'" : "";
+  for (const char c : clean) {
+    out += c;
+    if (c == '"') {
+      out += c;
+    }
+  }
+  out += quoted ? "\"" : "";
+}
+
+void append_csv_cell(std::string& out,
+                     FactKind kind,
+                     std::string_view text,
+                     std::int64_t number,
+                     const TimeZone& zone) {
+  if (kind == FactKind::kText) {
+    append_csv_text(out, text);
+  } else if (kind == FactKind::kAdvice) {
+    bool first = true;
+    each_rule(number, [&](std::string_view rule) {
+      out += first ? "" : " ";
+      out += rule;
+      first = false;
+    });
+  } else if (kind == FactKind::kMoment) {
+    out += number > 0 ? zone.local_with_offset(number) : "";
+  } else if (const auto value = value_of(kind, number)) {
+    constexpr double kExact = 1e15;
+    out += std::floor(*value) == *value && *value < kExact
+               ? fmt::to_string(static_cast<std::int64_t>(*value))
+               : fmt::to_string(*value);
+  }
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,518 @@
+// Nodes, the units on a node, and the grid.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "access/lists.h"
+#include "api/answer/numbers.h"
+#include "api/fleet.h"
+#include "api/handlers/handlers.h"
+#include "api/request/list_params.h"
+#include "base/json.h"
+#include "base/strings.h"
+
+namespace ceems::api {
+namespace {
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kHourMs = 60LL * 60 * 1000;
+constexpr std::int64_t kDayMs = 24 * kHourMs;
+constexpr int kDigits = 4;
+
+/// A node with its cluster.
+struct Row {
+  std::string cluster;
+  Node node;
+};
+
+std::optional<double> moment(std::optional<std::int64_t> ms) {
+  return ms ? std::optional(static_cast<double>(*ms)) : std::nullopt;
+}
+
+struct NodeColumn {
+  std::string_view name;
+  std::string (*text)(const Row& row);  ///< null: a number
+  std::optional<double> (*number)(const Row& row);
+  bool measured = true;
+};
+constexpr std::array<NodeColumn, 13> kColumns{{
+    {"cluster_id", [](const Row& row) { return row.cluster; }, nullptr},
+    {"host", [](const Row& row) { return row.node.host; }, nullptr},
+    {"state", [](const Row& row) { return row.node.state; }, nullptr},
+    {"units", nullptr, [](const Row& row) { return row.node.units; }},
+    {"cpus", nullptr, [](const Row& row) { return row.node.cpus; }, false},
+    {"cpu", nullptr, [](const Row& row) { return row.node.cpu; }},
+    {"mem", nullptr, [](const Row& row) { return row.node.mem; }},
+    {"gpu", nullptr, [](const Row& row) { return row.node.gpu; }},
+    {"gpus", nullptr, [](const Row& row) { return row.node.gpus; }, false},
+    {"watts", nullptr, [](const Row& row) { return row.node.watts; }},
+    {"idle_since", nullptr, [](const Row& row) { return moment(row.node.idle_since_ms); }, false},
+    {"idle_kwh", nullptr, [](const Row& row) { return row.node.idle_kwh; }},
+    {"seen", nullptr, [](const Row& row) { return moment(row.node.seen_ms); }, false},
+}};
+const NodeColumn* find_column(std::string_view name) {
+  const auto* found = std::ranges::find(kColumns, name, &NodeColumn::name);
+  return found == kColumns.end() ? nullptr : found;
+}
+
+int state_rank(std::string_view state) {
+  return state == "idle" ? 0 : state == "silent" ? 1 : 2;
+}
+
+struct NodeQuestion {
+  std::vector<const NodeColumn*> columns;
+  const NodeColumn* sort = find_column("state");
+  bool descending = false;
+  std::size_t limit = 100;
+  std::size_t skip = 0;
+  std::vector<std::string> clusters, states;
+  bool csv = false;
+};
+
+std::unexpected<Error> wrong(std::string_view message) {
+  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
+}
+
+Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
+  const Params& params = call.params;
+  NodeQuestion question;
+  for (const std::string& name : params.list(Param::kColumns)) {
+    const NodeColumn* column = find_column(name);
+    if (column == nullptr) {
+      return wrong(fmt::format("'columns': expected columns, got '{}'", printable(name, 40)));
+    }
+    question.columns.push_back(column);
+  }
+  if (question.columns.empty()) {
+    for (const NodeColumn& column : kColumns) {
+      question.columns.push_back(&column);
+    }
+  }
+  if (!params.sort.empty()) {
+    question.sort = find_column(params.sort);
+  }
+  if (question.sort == nullptr) {
+    return wrong("'sort': expected a column");
+  }
+  if (!params.order.empty() && params.order != "asc" && params.order != "desc") {
+    return wrong("'order': expected 'asc' or 'desc'");
+  }
+  const bool text = question.sort->text != nullptr;
+  question.descending = params.order.empty() ? !text : params.order == "desc";
+  const auto limit = parse_number("limit", params.limit, 1, 1000, 100);
+  if (!limit) {
+    return fail(limit.error());
+  }
+  question.limit = *limit;
+  const auto cursor = parse_list_cursor(params, listing);
+  if (!cursor) {
+    return fail(cursor.error());
+  }
+  question.skip =
+      *cursor ? static_cast<std::size_t>(std::max<std::int64_t>((*cursor)->place.id, 0)) : 0;
+  question.clusters = split_lists(params.clusters);
+  question.states = params.list(Param::kState);
+  for (const std::string& state : question.states) {
+    if (state != "busy" && state != "idle" && state != "silent") {
+      return wrong("'state': expected busy, idle or silent");
+    }
+  }
+  const std::string_view format = params.text(Param::kFormat);
+  if (!format.empty() && format != "json" && format != "csv") {
+    return wrong("'format': expected 'json' or 'csv'");
+  }
+  question.csv = format == "csv";
+  return question;
+}
+
+/// The order of the rows; those without the value come last, and equal ones by name.
+void sort_rows(std::vector<Row>& rows, const NodeQuestion& question) {
+  std::ranges::sort(rows, [&question](const Row& a, const Row& b) {
+    const auto names = [](const Row& row) { return std::tie(row.cluster, row.node.host); };
+    if (question.sort->text != nullptr) {
+      const bool by_state = question.sort->name == "state";
+      const std::string x = question.sort->text(a);
+      const std::string y = question.sort->text(b);
+      if (x != y) {
+        const bool less = by_state ? state_rank(x) < state_rank(y) : x < y;
+        return less != question.descending;
+      }
+      return names(a) < names(b);
+    }
+    const auto x = question.sort->number(a);
+    const auto y = question.sort->number(b);
+    if (x.has_value() != y.has_value()) {
+      return x.has_value();
+    }
+    if (x != y) {
+      return (*x < *y) != question.descending;
+    }
+    return names(a) < names(b);
+  });
+}
+
+std::optional<double> shown(const NodeColumn& column, const Row& row) {
+  const auto value = column.number(row);
+  return value && column.measured ? std::optional(rounded(*value, kDigits)) : value;
+}
+
+std::string csv_of(const std::vector<Row>& rows,
+                   const NodeQuestion& question,
+                   const TimeZone& zone) {
+  std::string out;
+  for (const NodeColumn* column : question.columns) {
+    out += out.empty() ? "" : ",";
+    out += column->name;
+  }
+  out += "\r\n";
+  for (const Row& row : rows) {
+    bool first = true;
+    for (const NodeColumn* column : question.columns) {
+      out += std::exchange(first, false) ? "" : ",";
+      if (column->text != nullptr) {
+        append_csv_text(out, column->text(row));
+      } else if (const auto value = shown(*column, row)) {
+        const bool time = column->name == "idle_since" || column->name == "seen";
+        out += time ? zone.local_with_offset(static_cast<std::int64_t>(*value))
+                    : fmt::to_string(*value);
+      }
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+struct Missing {
+  std::string cluster;
+  std::string_view reason;
+};
+
+void append_missing(JsonWriter& json, const std::vector<Missing>& missing) {
+  json.key("missing").begin_array();
+  for (const Missing& one : missing) {
+    json.begin_object().member("cluster_id", one.cluster).member("reason", one.reason).end_object();
+  }
+  json.end_array();
+}
+
+std::int64_t month_start(const TimeZone& zone, std::int64_t now_ms) {
+  std::int64_t day = zone.day_start(now_ms);
+  while (zone.day(day).substr(8, 2) != "01") {
+    day = zone.day_start(day - kDayMs / 2);
+  }
+  return day;
+}
+
+}  // namespace
+
+void get_nodes(const Services& services, Call& call) {
+  constexpr std::string_view kListing = "nodes";
+  const auto question = read_question(call, kListing);
+  if (!question) {
+    answer_bad_request(call, question.error());
+    return;
+  }
+  std::vector<Row> rows;
+  std::vector<Missing> missing;
+  std::map<std::string_view, std::int64_t> counts{{"busy", 0}, {"idle", 0}, {"silent", 0}};
+  double watts = 0;
+  const std::int64_t month = month_start(services.zone, services.now_ms());
+  for (const SiteCluster& cluster : services.site->clusters) {
+    const auto& wanted = question->clusters;
+    if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
+      continue;
+    }
+    if (services.fleet == nullptr || !cluster.series) {
+      missing.push_back({cluster.id, "no_tsdb"});
+      continue;
+    }
+    auto nodes = services.fleet->nodes(cluster.id, month);
+    if (!nodes) {
+      missing.push_back({cluster.id, "unavailable"});
+      continue;
+    }
+    for (Node& node : *nodes) {
+      counts[node.state == "busy" ? "busy" : node.state == "idle" ? "idle" : "silent"] += 1;
+      watts += node.watts.value_or(0);
+      const auto& states = question->states;
+      if (states.empty() || std::ranges::find(states, node.state) != states.end()) {
+        rows.push_back({.cluster = cluster.id, .node = std::move(node)});
+      }
+    }
+  }
+  sort_rows(rows, *question);
+  if (question->csv) {
+    call.response->body = csv_of(rows, *question, services.zone);
+    call.response->set_header("Content-Type", "text/csv; charset=utf-8; header=present");
+    call.response->set_header("Content-Disposition", "attachment; filename=\"nodes.csv\"");
+    call.response->set_header("X-Content-Type-Options", "nosniff");
+    return;
+  }
+  std::string data;
+  JsonWriter json(data);
+  json.begin_object().key("columns").begin_array();
+  for (const NodeColumn* column : question->columns) {
+    json.value(column->name);
+  }
+  json.end_array().key("rows").begin_array();
+  const std::size_t begin = std::min(question->skip, rows.size());
+  const std::size_t end = std::min(begin + question->limit, rows.size());
+  for (std::size_t i = begin; i < end; ++i) {
+    json.begin_array();
+    for (const NodeColumn* column : question->columns) {
+      if (column->text != nullptr) {
+        json.value(column->text(rows[i]));
+      } else {
+        append_number(json, shown(*column, rows[i]));
+      }
+    }
+    json.end_array();
+  }
+  json.end_array().key("counts").begin_object();
+  for (const auto& [state, count] : counts) {
+    json.member(state, count);
+  }
+  json.end_object().key("watts");
+  append_number(json, rounded(watts, kDigits));
+  append_missing(json, missing);
+  json.end_object();
+  // The list is at most a minute old, so a place in it is its number.
+  const auto cursor = [&](bool there, std::size_t skip) {
+    return there ? list_cursor_text(kListing,
+                                    {.place = {.value = "", .id = static_cast<std::int64_t>(skip)},
+                                     .backwards = false})
+                 : "";
+  };
+  answer_data(*call.response, data, cursor(end < rows.size(), end),
+              cursor(begin > 0, begin - std::min(begin, question->limit)));
+}
+
+void get_units_on_node(const Services& services, Call& call) {
+  constexpr std::int64_t kMostDays = 31;
+  const auto clusters = split_lists(call.params.clusters);
+  const std::string host(call.params.text(Param::kHost));
+  const auto from = parse_seconds("from", call.params.from);
+  const auto to = parse_seconds("to", call.params.to);
+  Result<> good;
+  if (!from || !to) {
+    good = fail((from ? to : from).error());
+  } else if (clusters.size() != 1) {
+    good = wrong("'cluster_id': expected one cluster");
+  } else if (host.empty()) {
+    good = wrong("'host': expected the name of a node");
+  }
+  store::TimeRange period;
+  if (good) {
+    period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
+    period.from_ms = *from ? **from * kSecond : period.to_ms - kDayMs;
+    if (period.from_ms >= period.to_ms || period.to_ms - period.from_ms > kMostDays * kDayMs) {
+      good = wrong(fmt::format("'from': expected at most {} days before 'to'", kMostDays));
+    }
+  }
+  if (!good) {
+    answer_bad_request(call, good.error());
+    return;
+  }
+  auto ids = services.fleet != nullptr
+                 ? services.fleet->units_on(clusters.front(), host, period.from_ms, period.to_ms)
+                 : fail(ErrorCode::kNotFound, "no TSDB");
+  if (!ids && ids.error().code != ErrorCode::kNotFound) {
+    answer_failure(*call.response, ids.error());
+    return;
+  }
+  using store::Fact;
+  constexpr std::array<std::pair<std::string_view, Fact>, 11> kShown{{{"uuid", Fact::kUuid},
+                                                                      {"started", Fact::kStarted},
+                                                                      {"ended", Fact::kEnded},
+                                                                      {"state", Fact::kState},
+                                                                      {"user", Fact::kUser},
+                                                                      {"project", Fact::kProject},
+                                                                      {"name", Fact::kName},
+                                                                      {"cpus", Fact::kCpus},
+                                                                      {"cpu", Fact::kCpu},
+                                                                      {"gpus", Fact::kGpus},
+                                                                      {"kwh", Fact::kKwh}}};
+  std::string data;
+  JsonWriter json(data);
+  json.begin_object().key("columns").begin_array();
+  store::FactListQuery query;
+  for (const auto& [name, fact] : kShown) {
+    json.value(name);
+    query.columns.push_back(fact);
+  }
+  json.end_array().key("rows").begin_array();
+  constexpr std::size_t kAtOnce = 200;
+  constexpr std::size_t kMostRows = 2000;
+  access::list_everybodys(call.identity, {}, query.filter);
+  query.filter.clusters = clusters;
+  query.filter.ended = store::TimeRange{period.from_ms, services.now_ms() + kDayMs};
+  query.filter.running = true;
+  query.sort = Fact::kStarted;
+  query.descending = false;
+  query.limit = kMostRows;
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  const std::vector<std::string> all = ids.value_or(std::vector<std::string>());
+  for (std::size_t begin = 0; begin < all.size(); begin += kAtOnce) {
+    const auto end = std::min(begin + kAtOnce, all.size());
+    query.filter.uuids.assign(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                              all.begin() + static_cast<std::ptrdiff_t>(end));
+    auto rows = timer.run([&] { return services.reader->unit_facts(query); });
+    while (rows) {
+      const auto row = timer.run([&] { return (*rows)->next(); });
+      if (!row) {
+        rows = fail(row.error());
+        break;
+      }
+      if (!*row) {
+        break;
+      }
+      timer.count_row();
+      if ((*rows)->integer(1) > period.to_ms) {
+        continue;  // it began later: the number was given again
+      }
+      json.begin_array();
+      for (std::size_t i = 0; i < kShown.size(); ++i) {
+        append_json_cell(json, store::column_of(kShown.at(i).second).kind, (*rows)->text(i),
+                         (*rows)->integer(i));
+      }
+      json.end_array();
+    }
+    if (!rows) {
+      answer_failure(*call.response, rows.error());
+      return;
+    }
+  }
+  json.end_array();
+  if (ids) {
+    json.member("source", "tsdb");
+  } else {
+    json.key("source").value(nullptr);
+  }
+  json.end_object();
+  answer_data(*call.response, data);
+}
+
+namespace {
+
+/// The hours of the day with the lowest mean of the last week.
+void append_best(JsonWriter& json,
+                 const std::vector<GridSeries>& all,
+                 const TimeZone& zone,
+                 std::int64_t now_ms) {
+  constexpr std::size_t kHours = 24;
+  json.key("best").begin_array();
+  std::array<double, kHours> sums{};
+  std::array<int, kHours> counts{};
+  if (!all.empty()) {
+    for (const auto& [ms, value] : all.front().points) {
+      if (ms >= now_ms - 7 * kDayMs) {
+        const auto hour = parse_int<std::size_t>(zone.local(ms).substr(11, 2)).value_or(0) % kHours;
+        sums.at(hour) += value;
+        counts.at(hour) += 1;
+      }
+    }
+  }
+  const bool whole = std::ranges::find(counts, 0) == counts.end();
+  for (const std::size_t length : {1U, 4U, 12U}) {
+    if (!whole) {
+      break;
+    }
+    std::size_t best = 0;
+    double least = 0;
+    for (std::size_t start = 0; start < kHours; ++start) {
+      double mean = 0;
+      for (std::size_t i = 0; i < length; ++i) {
+        const std::size_t hour = (start + i) % kHours;
+        mean += sums.at(hour) / counts.at(hour) / static_cast<double>(length);
+      }
+      if (start == 0 || mean < least) {
+        least = mean;
+        best = start;
+      }
+    }
+    json.begin_object().member("hours", static_cast<std::int64_t>(length));
+    json.member("from", static_cast<std::int64_t>(best));
+    json.member("to", static_cast<std::int64_t>((best + length) % kHours)).key("mean");
+    append_number(json, rounded(least, kDigits));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void append_provider(JsonWriter& json, const GridSeries& series) {
+  json.member("provider", series.provider).member("country", series.country);
+}
+
+}  // namespace
+
+void get_grid(const Services& services, Call& call) {
+  constexpr std::int64_t kMostDays = 92;
+  const auto from = parse_seconds("from", call.params.from);
+  const auto to = parse_seconds("to", call.params.to);
+  if (!from || !to) {
+    answer_bad_request(call, (from ? to : from).error());
+    return;
+  }
+  const std::int64_t now_ms = services.now_ms();
+  const std::int64_t until = to->value_or(now_ms / kSecond) * kSecond;
+  const std::int64_t since = *from ? **from * kSecond : until - 7 * kDayMs;
+  if (since >= until || since < 0 || until - since > kMostDays * kDayMs) {
+    answer_bad_request(
+        call,
+        wrong(fmt::format("'from': expected at most {} days before 'to'", kMostDays)).error());
+    return;
+  }
+  const auto grid = services.fleet != nullptr ? services.fleet->grid(since, until)
+                                              : Result<std::vector<GridSeries>>();
+  if (!grid) {
+    answer_failure(*call.response, grid.error());
+    return;
+  }
+  constexpr std::int64_t kRecentMs = 6 * kHourMs;
+  std::string data;
+  JsonWriter json(data);
+  json.begin_object().key("now");
+  const bool known = !grid->empty() && grid->front().points.back().first >= now_ms - kRecentMs;
+  if (known) {
+    const auto& [at, value] = grid->front().points.back();
+    json.begin_object();
+    append_provider(json, grid->front());
+    json.key("g_kwh");
+    append_number(json, rounded(value, kDigits));
+    json.member("at", at).end_object();
+  } else {
+    json.value(nullptr);
+  }
+  json.key("providers").begin_array();
+  for (const GridSeries& series : *grid) {
+    json.begin_object();
+    append_provider(json, series);
+    json.key("g_kwh");
+    append_number(json, rounded(series.points.back().second, kDigits));
+    json.end_object();
+  }
+  json.end_array().key("series").begin_array();
+  for (const GridSeries& series : *grid) {
+    json.begin_object();
+    append_provider(json, series);
+    json.key("points").begin_array();
+    for (const auto& [ms, value] : series.points) {
+      json.begin_array().value(ms);
+      append_number(json, rounded(value, kDigits));
+      json.end_array();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+  append_best(json, *grid, services.zone, now_ms);
+  json.end_object();
+  answer_data(*call.response, data);
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,372 @@
+// Usage over days and months.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/answer/numbers.h"
+#include "api/handlers/handlers.h"
+#include "api/request/list_params.h"
+#include "base/json.h"
+
+namespace ceems::api {
+namespace {
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
+constexpr std::int64_t kMostDays = 2000;
+constexpr std::int64_t kDefaultDays = 30;
+constexpr double kHour = 3600;
+
+enum class Field : std::uint8_t { kKwh, kGrams, kCost, kCoreHours, kGpuHours, kIdleKwh, kUnits };
+constexpr std::array<std::string_view, 7> kFields{"kwh",       "grams",    "cost", "core_hours",
+                                                  "gpu_hours", "idle_kwh", "units"};
+
+enum class By : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
+constexpr std::array<std::string_view, 5> kBy{"none", "project", "user", "cluster", "component"};
+
+struct Request {
+  std::int64_t from_ms = 0, to_ms = 0;  ///< both included
+  bool monthly = false;
+  By by = By::kNone;
+  std::size_t top = 5;
+  std::vector<Field> fields;
+  bool previous = false;
+};
+
+std::unexpected<Error> wrong(std::string_view message) {
+  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
+}
+
+Result<Request> read_request(const Params& params, std::int64_t now_ms) {
+  Request request;
+  const auto from = parse_seconds("from", params.from);
+  const auto to = parse_seconds("to", params.to);
+  if (!from || !to) {
+    return fail((from ? to : from).error());
+  }
+  request.to_ms = to->value_or(now_ms / kSecond) * kSecond;
+  request.from_ms = *from ? **from * kSecond : request.to_ms - (kDefaultDays - 1) * kDayMs;
+  if (request.from_ms > request.to_ms || request.from_ms < 0) {
+    return wrong("'from': expected a time before 'to'");
+  }
+  if (request.to_ms - request.from_ms > kMostDays * kDayMs) {
+    return wrong(fmt::format("'from': expected at most {} days", kMostDays));
+  }
+  const std::string_view step = params.text(Param::kStep);
+  if (!step.empty() && step != "day" && step != "month") {
+    return wrong("'step': expected 'day' or 'month'");
+  }
+  request.monthly = step == "month";
+  if (const std::string_view by = params.text(Param::kBy); !by.empty()) {
+    const auto found = std::ranges::find(kBy, by);
+    if (found == kBy.end()) {
+      return wrong("'by': expected none, project, user, cluster or component");
+    }
+    request.by = static_cast<By>(found - kBy.begin());
+  }
+  for (const std::string& name : split_lists(params.fields)) {
+    const auto found = std::ranges::find(kFields, std::string_view(name));
+    if (found == kFields.end()) {
+      return wrong(
+          "'field': expected some of kwh, grams, cost, core_hours, gpu_hours, idle_kwh, units");
+    }
+    request.fields.push_back(static_cast<Field>(found - kFields.begin()));
+  }
+  if (request.fields.empty()) {
+    request.fields = {Field::kKwh};
+  }
+  if (request.by == By::kComponent && std::ranges::any_of(request.fields, [](Field field) {
+        return field != Field::kKwh && field != Field::kGrams;
+      })) {
+    return wrong("'field': only kwh and grams are known by component");
+  }
+  const auto top = parse_number("top", params.text(Param::kTop), 1, 50, 5);
+  if (!top) {
+    return fail(top.error());
+  }
+  request.top = *top;
+  request.previous = params.has(Param::kPrevious);
+  return request;
+}
+
+/// The beginnings of the days or months that overlap the period.
+std::vector<std::int64_t> times_of(const Request& request, const TimeZone& zone) {
+  constexpr std::int64_t kNoonMs = kDayMs / 2;
+  std::vector<std::int64_t> times;
+  std::int64_t day = zone.day_start(request.from_ms);
+  while (day <= request.to_ms) {
+    const bool first_of_month = zone.day(day).substr(8, 2) == "01";
+    if (!request.monthly || first_of_month || times.empty()) {
+      times.push_back(day);
+    }
+    day = zone.day_start(day + kDayMs + kNoonMs);  // a day has 23 to 25 hours
+  }
+  if (request.monthly && !times.empty()) {
+    // The first month begins before the period.
+    std::int64_t start = times.front();
+    while (zone.day(start).substr(8, 2) != "01") {
+      start = zone.day_start(start - kNoonMs);
+    }
+    times.front() = start;
+  }
+  return times;
+}
+
+/// The beginning of the day or month before the one that begins then.
+std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zone) {
+  std::int64_t day = zone.day_start(time_ms - kDayMs / 2);
+  while (monthly && zone.day(day).substr(8, 2) != "01") {
+    day = zone.day_start(day - kDayMs / 2);
+  }
+  return day;
+}
+
+using Values = std::array<std::optional<double>, kFields.size()>;
+
+void add(std::optional<double>& sum, std::optional<double> value) {
+  if (value) {
+    sum = sum.value_or(0) + *value;
+  }
+}
+
+/// Sums by group and time.
+struct Sums {
+  std::vector<std::int64_t> times;
+  std::map<std::string, std::vector<Values>> groups;
+
+  void add_to(const std::string& group,
+              std::size_t time,
+              Field field,
+              std::optional<double> value) {
+    auto [found, fresh] = groups.try_emplace(group);
+    if (fresh) {
+      found->second.resize(times.size());
+    }
+    add(found->second.at(time).at(static_cast<std::size_t>(field)), value);
+  }
+
+  [[nodiscard]] std::optional<double> total(const std::string& group, Field field) const {
+    std::optional<double> sum;
+    if (const auto found = groups.find(group); found != groups.end()) {
+      for (const Values& values : found->second) {
+        add(sum, values.at(static_cast<std::size_t>(field)));
+      }
+    }
+    return sum;
+  }
+};
+
+store::UsageBy stored_by(By by) {
+  switch (by) {
+    case By::kProject:
+      return store::UsageBy::kProject;
+    case By::kUser:
+      return store::UsageBy::kUser;
+    case By::kCluster:
+      return store::UsageBy::kCluster;
+    default:
+      return store::UsageBy::kNothing;
+  }
+}
+
+Result<Sums> read_sums(const Services& services, const Call& call, const Request& request) {
+  Sums sums{.times = times_of(request, services.zone), .groups = {}};
+  if (sums.times.empty()) {
+    return sums;
+  }
+  const auto wants = [&request](Field field) {
+    return std::ranges::find(request.fields, field) != request.fields.end();
+  };
+  const TimeZone& zone = services.zone;
+  const store::TimeRange period{sums.times.front(),
+                                zone.day_start(zone.day_start(request.to_ms) + kDayMs * 3 / 2) - 1};
+  store::UsageSeriesQuery query{
+      .members = call.admin_route
+                     ? access::chosen_rows(call.identity, {}, {})
+                     : access::own_projects(call.identity, access::parse_part(call.params.scope)),
+      .projects = split_lists(call.params.projects),
+      .clusters = split_lists(call.params.clusters),
+      .users = split_lists(call.params.users),
+      .days = period,
+      .ended = period,
+      .by = stored_by(request.by),
+      .idle = wants(Field::kIdleKwh)};
+  QueryTimer timer(*services.metrics, Query::kCurrentUsage);
+  const auto days = timer.run([&] { return services.reader->usage_by_day(query); });
+  if (!days) {
+    return fail(days.error());
+  }
+  const Prices& prices = services.site->prices;
+  for (const store::UsageOfDay& day : *days) {
+    const auto after = std::ranges::upper_bound(sums.times, day.day_ms);
+    if (after == sums.times.begin()) {
+      continue;
+    }
+    const auto time = static_cast<std::size_t>(after - sums.times.begin()) - 1;
+    if (request.by == By::kComponent) {
+      sums.add_to("cpu", time, Field::kKwh, day.cpu_kwh);
+      sums.add_to("gpu", time, Field::kKwh, day.gpu_kwh);
+      sums.add_to("cpu", time, Field::kGrams, day.cpu_grams);
+      sums.add_to("gpu", time, Field::kGrams, day.gpu_grams);
+      continue;
+    }
+    const std::string& group = request.by == By::kNone ? "(all)" : day.group;
+    if (day.idle_kwh) {
+      sums.add_to(group, time, Field::kIdleKwh, day.idle_kwh);
+      continue;
+    }
+    const double kwh = day.cpu_kwh + day.gpu_kwh;
+    const double core_hours = day.cpu_seconds / kHour;
+    const double gpu_hours = day.gpu_seconds / kHour;
+    sums.add_to(group, time, Field::kKwh, kwh);
+    sums.add_to(group, time, Field::kGrams, day.cpu_grams + day.gpu_grams);
+    sums.add_to(group, time, Field::kCost, prices.of(kwh, core_hours, gpu_hours));
+    sums.add_to(group, time, Field::kCoreHours, core_hours);
+    sums.add_to(group, time, Field::kGpuHours, gpu_hours);
+    sums.add_to(group, time, Field::kUnits, static_cast<double>(day.units));
+  }
+  return sums;
+}
+
+constexpr std::string_view kOthers = "(others)";
+
+/// The groups that are shown one by one, the largest first.
+std::vector<std::string> largest_groups(const Sums& sums, const Request& request) {
+  std::vector<std::pair<double, std::string>> groups;
+  for (const auto& [name, values] : sums.groups) {
+    groups.emplace_back(-sums.total(name, request.fields.front()).value_or(0), name);
+  }
+  std::ranges::sort(groups);
+  std::vector<std::string> names;
+  for (const auto& [total, name] : groups) {
+    if (names.size() < request.top) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// The values of a field: of the shown groups, then of all others together.
+std::vector<std::vector<std::optional<double>>> rows_of(const Sums& sums,
+                                                        const std::vector<std::string>& shown,
+                                                        bool others,
+                                                        Field field) {
+  std::vector<std::vector<std::optional<double>>> rows(
+      shown.size() + (others ? 1 : 0), std::vector<std::optional<double>>(sums.times.size()));
+  for (const auto& [name, values] : sums.groups) {
+    const auto found = std::ranges::find(shown, name);
+    if (found == shown.end() && !others) {
+      continue;
+    }
+    auto& row = rows.at(static_cast<std::size_t>(found - shown.begin()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      add(row[i], values[i].at(static_cast<std::size_t>(field)));
+    }
+  }
+  return rows;
+}
+
+void append_sums(JsonWriter& json,
+                 const Sums& sums,
+                 const Request& request,
+                 const std::vector<std::string>& shown,
+                 bool others,
+                 bool priced) {
+  json.key("times").begin_array();
+  for (const std::int64_t time : sums.times) {
+    json.value(time);
+  }
+  json.end_array();
+  std::string totals;
+  JsonWriter total_json(totals);
+  total_json.begin_object();
+  json.key("values").begin_object();
+  for (const Field field : request.fields) {
+    const std::string_view name = kFields.at(static_cast<std::size_t>(field));
+    // A day without a row is a day without use, except where nothing was measured.
+    const bool unknown = field == Field::kIdleKwh || (field == Field::kCost && !priced);
+    const std::optional<double> missing = unknown ? std::nullopt : std::optional(0.0);
+    json.key(name).begin_array();
+    total_json.key(name).begin_array();
+    for (const auto& row : rows_of(sums, shown, others, field)) {
+      std::optional<double> total = missing;
+      json.begin_array();
+      for (const auto& value : row) {
+        add(total, value);
+        append_number(json, value ? std::optional(rounded(*value, 6)) : missing);
+      }
+      json.end_array();
+      append_number(total_json, total ? std::optional(rounded(*total, 6)) : total);
+    }
+    json.end_array();
+    total_json.end_array();
+  }
+  json.end_object();
+  total_json.end_object();
+  json.raw_member("totals", totals);
+}
+
+}  // namespace
+
+void get_usage_series(const Services& services, Call& call) {
+  const auto request = read_request(call.params, services.now_ms());
+  if (!request) {
+    answer_bad_request(call, request.error());
+    return;
+  }
+  const auto sums = read_sums(services, call, *request);
+  if (!sums) {
+    answer_failure(*call.response, sums.error());
+    return;
+  }
+  std::optional<Sums> before;
+  if (request->previous && !sums->times.empty()) {
+    Request earlier = *request;
+    earlier.to_ms = sums->times.front() - 1;
+    earlier.from_ms = sums->times.front();
+    for (std::size_t i = 0; i < sums->times.size(); ++i) {
+      earlier.from_ms = time_before(earlier.from_ms, request->monthly, services.zone);
+    }
+    earlier.from_ms = std::max<std::int64_t>(earlier.from_ms, 0);
+    auto read = read_sums(services, call, earlier);
+    if (!read) {
+      answer_failure(*call.response, read.error());
+      return;
+    }
+    before = std::move(*read);
+  }
+  const auto shown = largest_groups(*sums, *request);
+  const bool others = sums->groups.size() > shown.size() ||
+                      (before && std::ranges::any_of(before->groups, [&shown](const auto& group) {
+                         return std::ranges::find(shown, group.first) == shown.end();
+                       }));
+  const bool priced = services.site->prices.any();
+  std::string data;
+  JsonWriter json(data);
+  json.begin_object().member("step", request->monthly ? "month" : "day");
+  json.key("groups").begin_array();
+  for (const std::string& name : shown) {
+    json.value(name);
+  }
+  if (others) {
+    json.value(kOthers);
+  }
+  json.end_array();
+  append_sums(json, *sums, *request, shown, others, priced);
+  if (before) {
+    json.key("previous").begin_object();
+    append_sums(json, *before, *request, shown, others, priced);
+    json.end_object();
+  }
+  json.end_object();
+  answer_data(*call.response, data);
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,241 @@
+// Lists of units, sums over them and usage over days, through the API.
+#include <set>
+
+#include <boost/json.hpp>
+#include <gmock/gmock.h>
+
+#include "api/server_test_support.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Texts = std::vector<std::string>;
+
+class Lists : public ServerTest {
+ protected:
+  json::value data(const std::string& target, const std::string& user = "root") {
+    const auto response = get("/api/v1/" + target, user);
+    EXPECT_EQ(response.status, 200) << target << " " << response.body;
+    return json::parse(response.body).at("data");
+  }
+  /// The values of the first column.
+  Texts first(const std::string& target, const std::string& user = "root") {
+    Texts values;
+    const json::value table = data(target, user);
+    for (const json::value& row : table.at("rows").as_array()) {
+      const json::value& value = row.at(0);
+      values.push_back(value.is_string() ? std::string(value.as_string()) : json::serialize(value));
+    }
+    return values;
+  }
+  std::string error(const std::string& target) {
+    const auto response = get("/api/v1/" + target, "root");
+    EXPECT_EQ(response.status, 400) << target << " " << response.body;
+    return std::string(json::parse(response.body).at("error").as_string());
+  }
+  /// Writes units of cluster c that use 1, 2, 3... kWh and end one after the other.
+  void write_units(int count, const std::string& name = "run") {
+    store::ClusterUpdate update;
+    update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+    update.window = {kNow - kHour, kNow};
+    for (int i = 0; i < count; ++i) {
+      model::Unit unit = job(std::to_string(1000 + i), "ada", "fluids");
+      unit.name = name;
+      unit.started_at_ts = kNow - kHour;
+      unit.ended_at_ts = kNow - (i + 1) * 1000;
+      unit.tags = R"({"partition":"gpu"})";
+      unit.allocation = R"({"cpus":64,"gpus":4,"mem":274877906944,"nodes":2,"time_limit":86400})";
+      store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", i + 1}});
+      store::with(unit, model::Metric::kTotalCpuEmissionsGms, {{"rte_total", 10.5 * (i + 1)}});
+      unit.idle_kwh = 0.25;
+      update.units.push_back(unit);
+    }
+    write(update);
+  }
+};
+
+TEST_F(Lists, HaveColumnsAndRows) {
+  write_units(1);
+  EXPECT_THAT(
+      body("units/list/admin?cluster_id=c&columns=cluster_id,uuid,started,name,user,project,state,"
+           "ended,wall,cpus,memory,gpus,nodes,time_limit,partition,cpu,mem,kwh,gpu_kwh,grams,cost,"
+           "unused,advice",
+           "root"),
+      HasSubstr(R"("rows":[["c","1000",1767222000000,"run","ada","fluids","COMPLETED",)"
+                R"(1767225599000,1800,64,274877906944,4,2,86400,"gpu",41.25,null,1,null,10.5,null,)"
+                R"(0.25,[]]])"));
+}
+
+TEST_F(Lists, ComeInPagesInBothDirections) {
+  write_units(10);
+  const std::string base = "units/list/admin?cluster_id=c&columns=uuid&sort=kwh&limit=4";
+  Texts seen;
+  std::string cursor;
+  std::string previous;
+  for (int page = 0; page < 3; ++page) {
+    const json::value answer =
+        json::parse(body(base + (cursor.empty() ? "" : "&cursor=" + cursor), "root"));
+    for (const json::value& row : answer.at("data").at("rows").as_array()) {
+      seen.emplace_back(row.at(0).as_string());
+    }
+    EXPECT_EQ(answer.as_object().contains("next"), page < 2);
+    EXPECT_EQ(answer.as_object().contains("previous"), page > 0);
+    cursor = page < 2 ? std::string(answer.at("next").as_string()) : "";
+    previous = page > 0 ? std::string(answer.at("previous").as_string()) : "";
+  }
+  EXPECT_THAT(seen, ElementsAre("1009", "1008", "1007", "1006", "1005", "1004", "1003", "1002",
+                                "1001", "1000"));
+  EXPECT_THAT(first(base + "&cursor=" + previous), ElementsAre("1005", "1004", "1003", "1002"));
+  const json::value answer = json::parse(body(base + "&cursor=" + previous, "root"));
+  const std::string before(answer.at("previous").as_string());
+  EXPECT_THAT(first(base + "&cursor=" + before), ElementsAre("1009", "1008", "1007", "1006"));
+  EXPECT_FALSE(
+      json::parse(body(base + "&cursor=" + before, "root")).as_object().contains("previous"));
+  EXPECT_THAT(error("units/list/admin?sort=cpu&cursor=" + before), HasSubstr("'cursor'"));
+}
+
+TEST_F(Lists, AreFiltered) {
+  write_units(10);
+  const std::string base = "units/list/admin?columns=uuid&sort=uuid&cluster_id=c&";
+  EXPECT_THAT(first(base + "kwh=3..5"), ElementsAre("1002", "1003", "1004"));
+  EXPECT_THAT(first(base + "q=RUN%20100&kwh=..2"), ElementsAre("1000", "1001"));
+  EXPECT_THAT(first(base + "q=nothing"), ElementsAre());
+  EXPECT_THAT(first(base + "uuid=1004,1006"), ElementsAre("1004", "1006"));
+  EXPECT_THAT(first(base + "partition=cpu"), ElementsAre());
+  EXPECT_THAT(first(base + "mem=0.."), ElementsAre());  // not measured
+  EXPECT_THAT(first("units/list/admin?columns=uuid&state=running&running&cluster_id=hpc-a"),
+              ElementsAre("10"));
+  // An old id is found without a period.
+  clock_.advance(std::chrono::hours(24 * 90));
+  EXPECT_THAT(first("units/list/admin?columns=uuid&q=1004"), ElementsAre("1004"));
+  EXPECT_THAT(first("units/list/admin?columns=uuid&q=1004&from=1775000000"), ElementsAre());
+  EXPECT_THAT(error("units/list/admin?kwh=x"), HasSubstr("'kwh'"));
+  EXPECT_THAT(error("units/list/admin?from=x"), HasSubstr("'from'"));
+}
+
+TEST_F(Lists, AreCsvThatNoSpreadsheetExecutes) {
+  write_units(3, "=cmd|' /C calc'!A0");
+  const auto response = get(
+      "/api/v1/units/list/admin?cluster_id=c&sort=uuid&format=csv&columns=uuid,name,ended,kwh,gpu,"
+      "advice",
+      "root");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(header(response, "Content-Type"), "text/csv; charset=utf-8; header=present");
+  EXPECT_EQ(response.body,
+            "uuid,name,ended,kwh,gpu,advice\r\n"
+            "1000,'=cmd|' /C calc'!A0,2025-12-31T23:59:59+0000,1,,\r\n"
+            "1001,'=cmd|' /C calc'!A0,2025-12-31T23:59:58+0000,2,,\r\n"
+            "1002,'=cmd|' /C calc'!A0,2025-12-31T23:59:57+0000,3,,\r\n");
+}
+
+TEST_F(Lists, StreamLongCsv) {
+  write_units(9000, std::string(100, 'x'));
+  const auto response = get("/api/v1/units/list/admin?cluster_id=c&format=csv", "root");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(std::ranges::count(response.body, '\n'), 9001);
+}
+
+TEST_F(Lists, AreSmall) {
+  write_units(200, "name_of_a_job_12");
+  const std::string page = body("units/list/admin?cluster_id=c", "root");
+  EXPECT_LT(page.size(), 35'000U);
+  const std::string usual = body(
+      "units/list/admin?cluster_id=c&columns=cluster_id,uuid,started,name,user,project,state,ended,"
+      "wall,cpu,mem,gpu,kwh,grams,unused",
+      "root");
+  EXPECT_EQ(json::parse(usual).at("data").at("rows").as_array().size(), 100U);
+  EXPECT_LT(usual.size(), 15'000U);
+}
+
+TEST_F(Lists, Have304sUntilSomethingIsWritten) {
+  const std::string target = "/api/v1/units/list?from=1767139200&to=1767225600";
+  const auto response = get(target, "ada");
+  const std::string tag = header(response, "ETag");
+  const auto again = request("GET", target, {{"X-Grafana-User", "ada"}, {"If-None-Match", tag}});
+  EXPECT_EQ(again.status, 304);
+  write_units(1);
+  const auto later = request("GET", target, {{"X-Grafana-User", "ada"}, {"If-None-Match", tag}});
+  EXPECT_EQ(later.status, 200);
+}
+
+TEST_F(Lists, SumUpWithFacetsAndCells) {
+  write_units(4);
+  EXPECT_THAT(
+      body("units/summary/admin?cluster_id=c&facets=state,user,partition,advice&"
+           "heat=cpu,mem&bins=10",
+           "root"),
+      HasSubstr(R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":0,"grams":105,)"
+                R"("cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
+                R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
+                R"("idle_measured":4,"facets":{"state":[["COMPLETED",4,10]],)"
+                R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
+                R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));
+  EXPECT_EQ(data("units/summary/admin?cluster_id=none").at("count"), 0);
+  EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("idle_kwh").is_null());
+  EXPECT_EQ(data("units/summary/admin?running&cluster_id=hpc-a").at("running"), 1);
+  EXPECT_THAT(error("units/summary/admin?facets=foo"), HasSubstr("'facets'"));
+  EXPECT_THAT(error("units/summary/admin?heat=cpu"), HasSubstr("'heat'"));
+  EXPECT_THAT(error("units/summary/admin?heat=cpu,kwh"), HasSubstr("'heat'"));
+  EXPECT_THAT(error("units/summary/admin?heat=cpu,mem&bins=51"), HasSubstr("'bins'"));
+}
+
+TEST_F(Lists, CostWhatTheSiteSays) {
+  ApiOptions options;
+  options.site.prices = {.kwh = 0.5, .core_hour = 0.25};
+  make(std::move(options));
+  write_units(2);
+  EXPECT_THAT(first("units/list/admin?cluster_id=c&columns=cost&sort=kwh"),
+              ElementsAre("1.25E0", "7.5E-1"));
+  EXPECT_EQ(data("units/summary/admin?cluster_id=c").at("cost"), 2);
+  // Of units whose energy is not known.
+  EXPECT_THAT(first("units/list/admin?cluster_id=hpc-a&columns=cost&limit=1"), ElementsAre("null"));
+}
+
+TEST_F(Lists, OfUsageAreByDayAndMonth) {
+  write_units(4);
+  const std::string period = "from=1766966400&to=1767225599";  // 29 to 31 December
+  EXPECT_EQ(
+      json::serialize(data("usage/series/admin?cluster_id=c&field=kwh,units,idle_kwh&" + period)),
+      R"x({"step":"day","groups":["(all)"],)x"
+      R"("times":[1766966400000,1767052800000,1767139200000],)"
+      R"("values":{"kwh":[[0,0,10]],"units":[[0,0,4]],"idle_kwh":[[null,null,1]]},)"
+      R"("totals":{"kwh":[10],"units":[4],"idle_kwh":[1]}})");
+  EXPECT_EQ(json::serialize(data("usage/series/admin?by=cluster&top=1&field=kwh,cost&step=month&" +
+                                 period + "&previous")),
+            R"x({"step":"month","groups":["c","(others)"],"times":[1764547200000],)x"
+            R"("values":{"kwh":[[10],[0]],"cost":[[null],[null]]},)"
+            R"("totals":{"kwh":[10,0],"cost":[null,null]},)"
+            R"("previous":{"times":[1761955200000],"values":{"kwh":[[0],[0]],)"
+            R"("cost":[[null],[null]]},"totals":{"kwh":[0,0],"cost":[null,null]}}})");
+  const json::value components = data("usage/series/admin?by=component&cluster_id=c&" + period);
+  EXPECT_EQ(json::serialize(components.at("totals")), R"({"kwh":[10,0]})");
+  for (const char* wrong : {"step=hour", "by=node", "top=0", "field=foo", "from=5&to=4",
+                            "from=0&to=1767225600", "by=component&field=units"}) {
+    EXPECT_THAT(error(std::string("usage/series/admin?") + wrong), HasSubstr("query parameter '"));
+  }
+}
+
+TEST_F(Lists, TellWhatASiteHas) {
+  ApiOptions options;
+  options.site.clusters = {{.id = "c", .manager = "slurm", .series = true},
+                           {.id = "hpc-a", .manager = "slurm", .series = false}};
+  options.site.budgets = {{.cluster = "hpc-a", .project = "fluids", .kwh_per_month = 5},
+                          {.cluster = "hpc-b", .project = "fluids", .kwh_per_month = 6}};
+  make(std::move(options));
+  write_units(1);
+  const json::value site = data("site", "ada").at(0);
+  EXPECT_EQ(json::serialize(site.at("clusters")),
+            R"([{"id":"c","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
+            R"("partitions":true},{"id":"hpc-a","manager":"slurm","series":false,"nodes":false,)"
+            R"("gpus":false,"partitions":false}])");
+  // ada is a member of fluids on hpc-a only.
+  EXPECT_EQ(site.at("budgets").as_array().size(), 1U);
+  EXPECT_EQ(data("site", "root").at(0).at("budgets").as_array().size(), 2U);
+}
+
+}  // namespace
+}  // namespace ceems::api

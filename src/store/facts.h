@@ -1,0 +1,187 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/reader.h"
+
+namespace ceems::store {
+
+// The table ceems_unit_facts: one short row for each unit, for lists, filters and sums over units
+// (docs/api/database.md, "Facts of units"). All numbers are integers, so that they are compared and
+// added up exactly; a number that is not known is -1, a moment 0, a text empty.
+
+/// The table. Its columns are in store/facts/rows.cc.
+inline constexpr std::string_view kFactsTable = "ceems_unit_facts";
+
+/// What the number in a column means.
+enum class FactKind : std::uint8_t {
+  kText,
+  kMoment,    ///< epoch milliseconds
+  kCount,     ///< bytes or seconds that were allocated or counted
+  kMilli,     ///< thousandths
+  kPercent,   ///< hundredths of a percent
+  kMeasured,  ///< bytes that were measured
+  kEnergy,    ///< 1e-9 kWh
+  kGrams,     ///< 1e-6 g
+  kAdvice,    ///< bits, see advice_rules()
+};
+
+/// What a list can show of a unit, in the order of answers.
+enum class Fact : std::uint8_t {
+  kClusterId,
+  kUuid,
+  kStarted,
+  kName,
+  kUser,
+  kProject,
+  kState,
+  kCreated,
+  kEnded,
+  kWall,
+  kCpus,
+  kMemory,
+  kGpus,
+  kNodes,
+  kTimeLimit,
+  kArray,
+  kPartition,
+  kCpu,
+  kMem,
+  kGpu,
+  kGpuMem,
+  kPeak,
+  kGpuIdle,
+  kKwh,
+  kCpuKwh,
+  kGpuKwh,
+  kGrams,
+  kUnused,
+  kAdvice,
+  kCpuSeconds,  ///< allocated
+  kGpuSeconds,
+};
+inline constexpr std::size_t kFactCount = 31;
+
+struct FactColumn {
+  Fact fact;
+  std::string_view name;  ///< in answers and parameters
+  FactKind kind = FactKind::kText;
+  std::string_view sql = {};  ///< over the columns of the table
+  bool sorts = true;
+  bool shown = true;  ///< false: only for computing others
+  std::string_view help = {};
+};
+/// All columns, each at the index of its Fact.
+std::span<const FactColumn> fact_columns();
+const FactColumn& column_of(Fact fact);
+/// The column that is shown by this name; nothing if there is none.
+std::optional<Fact> find_fact(std::string_view name);
+
+/// The ids of the rules of findings. The place of a rule is its bit in the column `advice`.
+std::span<const std::string_view> advice_rules();
+
+/// Whose names a query may show, look for and sort by; the default is nobody's. Only access/ builds
+/// it.
+struct NameRule {
+  bool everybody = false;
+  std::string user = {};                 ///< units of this user
+  std::vector<ClusterProject> led = {};  ///< units of these projects
+};
+
+/// Both ends included.
+struct FactRange {
+  Fact fact;
+  std::int64_t low = 0, high = 0;
+};
+
+/// Which units. Empty lists do not restrict.
+struct FactFilter {
+  Scope owners = {};
+  NameRule names = {};
+  std::vector<std::string> clusters = {}, projects = {}, users = {}, uuids = {}, partitions = {};
+  std::vector<std::string> states = {};  ///< as stored: one word in upper case
+  bool state_running = false;            ///< as one more state: started, and not ended
+  std::int64_t advice = 0;               ///< units with one of these bits
+  std::vector<FactRange> ranges = {};    ///< all must hold
+  /// In lower case; each begins the id, or is in the name, user or project.
+  std::vector<std::string> words = {};
+  /// The ids begin with this text, which an index finds. Empty: any.
+  std::string id_prefix = {};
+  std::optional<TimeRange> ended = {};  ///< nothing: whenever they ended, if ever
+  bool running = false;                 ///< with `ended`: also those that have not ended
+};
+
+/// A place in the order of a list: the value that rows are sorted by, and the number of the row.
+struct FactPlace {
+  std::string value = {};
+  std::int64_t id = 0;
+};
+
+struct FactListQuery {
+  FactFilter filter = {};
+  std::vector<Fact> columns = {};  ///< of the cursor, which has the place of the row after them
+  Fact sort = Fact::kEnded;
+  bool descending = true;
+  std::size_t limit = 0;                ///< 0: all
+  std::optional<FactPlace> after = {};  ///< the rows behind it
+  bool backwards = false;               ///< in the other direction, nearest first
+};
+
+/// One value of a facet. Energy is in kWh.
+struct FacetValue {
+  std::string value = {};
+  std::int64_t units = 0;
+  double kwh = 0;
+};
+
+struct SummaryQuery {
+  FactFilter filter = {};
+  std::vector<Fact> facets = {};                 ///< texts, or kAdvice
+  std::optional<std::array<Fact, 2>> heat = {};  ///< of kind kPercent
+  std::size_t bins = 20;
+};
+
+struct UnitSummary {
+  std::int64_t units = 0, running = 0, idle_units = 0;
+  double kwh = 0, cpu_kwh = 0, gpu_kwh = 0, grams = 0, idle_kwh = 0;
+  double cpu_seconds = 0, cpu_seconds_measured = 0, cpu_seconds_used = 0;
+  double gpu_seconds = 0, gpu_seconds_measured = 0, gpu_seconds_used = 0;
+  std::vector<std::vector<FacetValue>> facets = {};  ///< as asked for; most units first
+  struct Cell {
+    std::size_t x = 0, y = 0;
+    std::int64_t units = 0;
+    double kwh = 0;
+  };
+  std::vector<Cell> heat = {};  ///< those that are not empty
+};
+
+/// What usage over time is grouped by.
+enum class UsageBy : std::uint8_t { kNothing, kProject, kUser, kCluster };
+
+struct UsageSeriesQuery {
+  Scope members = {};  ///< as UsageQuery::members
+  std::vector<std::string> projects = {}, clusters = {}, users = {};
+  TimeRange days = {};   ///< by the beginning of the day
+  TimeRange ended = {};  ///< of the units whose unused energy counts
+  UsageBy by = UsageBy::kNothing;
+  bool idle = false;  ///< also read the unused energy
+};
+
+/// What a group used on a day, or did not use in units that ended at a moment.
+struct UsageOfDay {
+  std::int64_t day_ms = 0;  ///< its beginning, or the moment
+  std::string group = {};
+  std::int64_t units = 0;
+  double cpu_kwh = 0, gpu_kwh = 0, cpu_grams = 0, gpu_grams = 0;
+  double cpu_seconds = 0, gpu_seconds = 0;
+  std::optional<double> idle_kwh = {};
+};
+
+}  // namespace ceems::store

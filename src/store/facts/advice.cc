@@ -1,0 +1,31 @@
+#include "store/facts/advice.h"
+
+#include <algorithm>
+
+#include "store/facts.h"
+
+namespace ceems::store {
+
+std::int64_t advice_bits(std::span<const std::string> rules) {
+  const auto known = advice_rules();
+  std::int64_t bits = 0;
+  for (const std::string& rule : rules) {
+    const auto found = std::ranges::find(known, std::string_view(rule));
+    if (found != known.end()) {
+      bits |= std::int64_t{1} << (found - known.begin());
+    }
+  }
+  return bits;
+}
+
+Result<> set_advice(Session& session,
+                    std::string_view cluster_id,
+                    std::string_view uuid,
+                    std::int64_t started_at_ts,
+                    std::int64_t bits) {
+  Sql sql(session.dialect(), "UPDATE ceems_unit_facts SET advice = ");
+  sql.value(bits).add(" WHERE cluster_id = ").value(cluster_id).add(" AND uuid = ").value(uuid);
+  return session.run(sql.add(" AND started_at_ts = ").value(started_at_ts), {});
+}
+
+}  // namespace ceems::store

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "store/sql/session.h"
+
+namespace ceems::store {
+
+/// The bits of the rules in `ceems_unit_facts.advice` (store/facts.h, advice_rules()). A rule of a
+/// site's own has none.
+std::int64_t advice_bits(std::span<const std::string> rules);
+
+/// Stores which rules have a finding about a unit; without effect if it has no facts. Call it in
+/// the transaction that writes the findings.
+Result<> set_advice(Session& session,
+                    std::string_view cluster_id,
+                    std::string_view uuid,
+                    std::int64_t started_at_ts,
+                    std::int64_t bits);
+
+}  // namespace ceems::store

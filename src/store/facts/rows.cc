@@ -1,0 +1,333 @@
+#include "store/facts/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/json_reader.h"
+#include "base/strings.h"
+#include "store/json.h"
+#include "store/merge.h"
+#include "store/schema/fact_columns.h"
+
+namespace ceems::store {
+namespace {
+
+constexpr std::size_t kMaxText = 512;
+constexpr std::size_t kMaxNormalName = 128;
+constexpr std::size_t kMaxWord = 32;
+/// No sum of a few million of them overflows.
+constexpr double kMaxNumber = 4e12;
+constexpr double kMaxSmallParts = 1e15;
+
+std::string shortened(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) {
+    return std::string(text);
+  }
+  std::size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+    --end;  // not within a character
+  }
+  return std::string(text.substr(0, end));
+}
+
+/// The number in units of 1/scale; -1 if it is not one, or is negative.
+std::int64_t scaled(std::optional<double> value, double scale) {
+  if (!value || !std::isfinite(*value) || *value < 0) {
+    return kUnknownFact;
+  }
+  return std::llround(std::min(*value * scale, scale > 1 ? kMaxSmallParts : kMaxNumber * 1e3));
+}
+
+/// The members of a JSON object that are numbers or texts. Other members, and everything in a text
+/// that is not an object, are left out.
+struct Members {
+  std::map<std::string, double, std::less<>> numbers;
+  std::map<std::string, std::string, std::less<>> texts;
+
+  [[nodiscard]] std::optional<double> number(std::string_view name) const {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  }
+  [[nodiscard]] std::string text(std::string_view name) const {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string() : found->second;
+  }
+};
+
+Members members_of(std::string_view json) {
+  Members members;
+  JsonScanner scanner(json);
+  if (!scanner.take('{') || scanner.take('}')) {
+    return members;
+  }
+  do {
+    std::string name;
+    std::string text;
+    if (!scanner.string(name) || !scanner.take(':')) {
+      break;
+    }
+    if (scanner.at('"')) {
+      if (!scanner.string(text)) {
+        break;
+      }
+      members.texts[name] = std::move(text);
+    } else if (scanner.at('{') || scanner.at('[')) {
+      constexpr int kDepth = 2;
+      if (!scanner.value(text, kDepth)) {
+        break;
+      }
+    } else if (const std::string_view number = scanner.number(); !number.empty()) {
+      if (const auto value = parse_double(number); value && std::isfinite(*value)) {
+        members.numbers[name] = *value;
+      }
+    } else if (!scanner.take_word("null") && !scanner.take_word("true") &&
+               !scanner.take_word("false")) {
+      break;
+    }
+  } while (scanner.take(','));
+  return members;
+}
+
+model::MetricMap map_of(const FactSource& source, std::size_t place) {
+  return parse_metric_map(source.maps.at(place)).value_or(model::MetricMap());
+}
+model::MetricMap map_of(const FactSource& source, model::Metric metric) {
+  return map_of(source, static_cast<std::size_t>(metric) + 1);
+}
+
+std::optional<double> entry(const model::MetricMap& map, std::string_view name) {
+  const auto found = map.find(name);
+  return found == map.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// "global", or the mean of what there is instead.
+std::int64_t use_of(const model::MetricMap& map) {
+  constexpr double kHundredths = 100;
+  return scaled(entry(map, "global"), kHundredths);
+}
+
+/// Emissions of the same source, which that of the CPU part decides, as on the web page.
+std::optional<double> grams_of(const model::MetricMap& cpu, const model::MetricMap& gpu) {
+  const std::string_view source = first_source(cpu.empty() ? gpu : cpu);
+  if (source.empty()) {
+    return std::nullopt;
+  }
+  return value_or_zero(cpu, source) + value_or_zero(gpu, source);
+}
+
+/// What was allocated, where the manager does not say it: time of the resource by running time.
+std::optional<double> by_time(const model::MetricMap& times, std::string_view name, double unit) {
+  const double wall = value_or_zero(times, "walltime");
+  const auto time = entry(times, name);
+  return wall > 0 && time ? std::optional(*time / wall * unit) : std::nullopt;
+}
+
+std::string array_of(const Members& allocation) {
+  const auto job = allocation.number("array_job");
+  const auto task = allocation.number("array_task");
+  if (!job || *job <= 0) {
+    return {};
+  }
+  return task ? fmt::format("{:.0f}_{:.0f}", *job, *task) : fmt::format("{:.0f}", *job);
+}
+
+std::int64_t positive(std::optional<double> value, double scale) {
+  return value && *value > 0 ? scaled(value, scale) : kUnknownFact;
+}
+
+struct Measured {
+  std::int64_t wall = 0, cpu_seconds = 0, gpu_seconds = 0;
+  std::int64_t cpu = kUnknownFact, mem = kUnknownFact, gpu = kUnknownFact, gpu_mem = kUnknownFact;
+  std::int64_t energy = kUnknownFact, cpu_energy = kUnknownFact, gpu_energy = kUnknownFact;
+  std::int64_t grams = kUnknownFact;
+  std::int64_t peak = kUnknownFact, gpu_idle_ms = 0, gpu_seen_ms = 0, idle_energy = kUnknownFact;
+};
+
+constexpr double kMilli = 1000;
+constexpr double kNano = 1e9;
+constexpr double kMicro = 1e6;
+
+Measured measured(const FactSource& source, const model::MetricMap& times) {
+  using model::Metric;
+  Measured row;
+  row.wall = std::max<std::int64_t>(scaled(entry(times, "walltime"), 1), 0);
+  row.cpu_seconds = std::max<std::int64_t>(scaled(entry(times, "alloc_cputime"), 1), 0);
+  row.gpu_seconds = std::max<std::int64_t>(scaled(entry(times, "alloc_gputime"), 1), 0);
+  row.cpu = use_of(map_of(source, Metric::kAvgCpuUsage));
+  row.mem = use_of(map_of(source, Metric::kAvgCpuMemUsage));
+  if (row.gpu_seconds > 0) {
+    row.gpu = use_of(map_of(source, Metric::kAvgGpuUsage));
+    row.gpu_mem = use_of(map_of(source, Metric::kAvgGpuMemUsage));
+  }
+  row.cpu_energy = scaled(entry(map_of(source, Metric::kTotalCpuEnergyUsageKwh), "total"), kNano);
+  row.gpu_energy = scaled(entry(map_of(source, Metric::kTotalGpuEnergyUsageKwh), "total"), kNano);
+  if (row.cpu_energy >= 0 || row.gpu_energy >= 0) {
+    row.energy =
+        std::max<std::int64_t>(row.cpu_energy, 0) + std::max<std::int64_t>(row.gpu_energy, 0);
+  }
+  row.grams = scaled(grams_of(map_of(source, Metric::kTotalCpuEmissionsGms),
+                              map_of(source, Metric::kTotalGpuEmissionsGms)),
+                     kMicro);
+  if (source.window != nullptr) {
+    row.peak = scaled(source.window->peak_memory_bytes, 1);
+    row.idle_energy = scaled(source.window->idle_kwh, kNano);
+    const auto share = source.window->gpu_idle_share;
+    const double seconds = source.window_gpu_seconds;
+    if (share && *share >= 0 && *share <= 1 && seconds > 0 && seconds < kMaxNumber / kMilli) {
+      row.gpu_seen_ms = std::llround(seconds * kMilli);
+      row.gpu_idle_ms = std::llround(*share * seconds * kMilli);
+    }
+  }
+  return row;
+}
+
+void append(std::vector<SqlValue>& values, const Measured& row) {
+  for (const std::int64_t number :
+       {row.wall, row.cpu_seconds, row.gpu_seconds, row.cpu, row.mem, row.gpu, row.gpu_mem,
+        row.energy, row.cpu_energy, row.gpu_energy, row.grams, row.peak, row.gpu_idle_ms,
+        row.gpu_seen_ms, row.idle_energy}) {
+    values.emplace_back(number);
+  }
+}
+
+constexpr std::array<std::string_view, 13> kSourceTexts{
+    "cluster_id",    "uuid",        "name",  "username",         "project",
+    "state",         "allocation",  "tags",  "resource_manager", "started_at_ts",
+    "created_at_ts", "ended_at_ts", "ignore"};
+
+}  // namespace
+
+std::string normal_name(std::string_view name) {
+  std::string result;
+  bool digits = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) {
+      result += c;
+    } else if (!digits) {
+      result += '#';
+    }
+    digits = digit;
+  }
+  return shortened(result, kMaxNormalName);
+}
+
+std::string state_word(std::string_view state) {
+  std::string word;
+  for (const char c : trim(state)) {
+    const bool lower = c >= 'a' && c <= 'z';
+    const bool plain =
+        lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    if (!plain || word.size() == kMaxWord) {
+      break;
+    }
+    word += lower ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return word;
+}
+
+WriterCall put_facts(const FactSource& source) {
+  constexpr double kMebi = 1024 * 1024;
+  const model::Unit& unit = *source.unit;
+  const Members allocation = members_of(unit.allocation);
+  const Members tags = members_of(unit.tags);
+  const model::MetricMap times = map_of(source, 0);
+  const auto first = [](std::optional<double> one, std::optional<double> other) {
+    return one ? one : other;
+  };
+  auto cpus = first(allocation.number("cpus"), allocation.number("vcpus"));
+  auto gpus = first(allocation.number("gpus"), allocation.number("vgpus"));
+  // OpenStack counts memory in MiB, and pods name their GPUs as they like.
+  auto memory = unit.resource_manager == "openstack" ? std::nullopt : allocation.number("mem");
+  cpus = first(cpus, by_time(times, "alloc_cputime", 1));
+  gpus = first(gpus, by_time(times, "alloc_gputime", 1));
+  memory = first(memory, by_time(times, "alloc_cpumemtime", kMebi));
+  std::string queue = tags.text("partition");
+  if (queue.empty()) {
+    queue = tags.text("queue");
+  }
+  WriterCall call{.statement = WriterStatement::kPutFacts};
+  call.values = {source.cluster_id,
+                 unit.uuid,
+                 unit.started_at_ts,
+                 shortened(unit.name, kMaxText),
+                 normal_name(unit.name),
+                 unit.username,
+                 unit.project,
+                 state_word(unit.state),
+                 shortened(queue, kMaxText),
+                 array_of(allocation),
+                 unit.created_at_ts,
+                 std::max<std::int64_t>(unit.ended_at_ts, 0),
+                 scaled(cpus, kMilli),
+                 scaled(memory, 1),
+                 scaled(gpus, kMilli),
+                 positive(allocation.number("nodes"), 1),
+                 positive(allocation.number("time_limit"), 1),
+                 positive(allocation.number("req_cpus"), kMilli),
+                 positive(allocation.number("req_mem"), 1),
+                 std::int64_t{unit.ignore ? 1 : 0}};
+  append(call.values, measured(source, times));
+  return call;
+}
+
+WriterCall fill_facts_of(const FactSource& source) {
+  WriterCall call{.statement = WriterStatement::kFillFacts};
+  const Measured row = measured(source, map_of(source, 0));
+  append(call.values, row);
+  call.values.insert(call.values.end() - 3, row.peak);  // the statement needs it twice
+  call.values.insert(call.values.end(), 2, row.idle_energy);
+  call.values.emplace_back(source.cluster_id);
+  call.values.emplace_back(source.unit->uuid);
+  call.values.emplace_back(source.unit->started_at_ts);
+  return call;
+}
+
+WriterCall delete_facts(std::string_view cluster_id,
+                        std::string_view uuid,
+                        std::int64_t started_at_ts) {
+  return {.statement = WriterStatement::kDeleteFacts,
+          .values = {std::string(cluster_id), std::string(uuid), started_at_ts}};
+}
+
+std::string fact_source_columns() {
+  std::string columns;
+  for (const std::string_view name : kSourceTexts) {
+    columns += fmt::format("{}{}", columns.empty() ? "" : ",", name);
+  }
+  columns += ",total_time_seconds";
+  for (std::size_t metric = 0; metric < kFactMetrics; ++metric) {
+    columns += fmt::format(",{}", column_name(static_cast<model::Metric>(metric)));
+  }
+  return columns;
+}
+
+FactSource make_source(const AnswerRow& row,
+                       model::Unit& unit,
+                       std::array<std::string, model::kMetricCount + 1>& maps) {
+  FactSource source;
+  source.cluster_id = row.text(0);
+  std::size_t column = 1;
+  for (std::string model::Unit::* text :
+       {&model::Unit::uuid, &model::Unit::name, &model::Unit::username, &model::Unit::project,
+        &model::Unit::state, &model::Unit::allocation, &model::Unit::tags,
+        &model::Unit::resource_manager}) {
+    unit.*text = row.text(column++);
+  }
+  unit.started_at_ts = row.integer(column++);
+  unit.created_at_ts = row.integer(column++);
+  unit.ended_at_ts = row.integer(column++);
+  unit.ignore = row.integer(column++) != 0;
+  for (std::size_t map = 0; map <= kFactMetrics; ++map) {
+    maps.at(map) = row.text(column++);
+    source.maps.at(map) = maps.at(map);
+  }
+  source.unit = &unit;
+  return source;
+}
+
+}  // namespace ceems::store

@@ -1,0 +1,154 @@
+#include "store/facts/rows.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "store/facts/advice.h"
+
+namespace ceems::store {
+namespace {
+
+/// The value of a column of the row that put_facts() stores.
+class Facts : public ::testing::Test {
+ protected:
+  std::int64_t number(std::size_t column) {
+    return std::get<std::int64_t>(put_facts(source()).values.at(column));
+  }
+  std::string text(std::size_t column) {
+    return std::get<std::string>(put_facts(source()).values.at(column));
+  }
+  FactSource source() {
+    FactSource source;
+    source.cluster_id = "hpc";
+    source.unit = &unit_;
+    source.window = &unit_;
+    source.window_gpu_seconds = gpu_seconds_;
+    for (std::size_t i = 0; i < maps_.size(); ++i) {
+      source.maps[i] = maps_[i];
+    }
+    return source;
+  }
+  // Columns (store/schema/fact_columns.cc).
+  static constexpr std::size_t kState = 7, kQueue = 8, kArray = 9, kCpus = 12, kMemory = 13,
+                               kGpus = 14, kNodes = 15, kLimit = 16, kWall = 20, kCpuUse = 23,
+                               kGpuUse = 25, kEnergy = 27, kCpuEnergy = 28, kGpuEnergy = 29,
+                               kGrams = 30, kPeak = 31, kIdleMs = 32, kSeenMs = 33, kIdle = 34;
+
+  model::Unit unit_;
+  double gpu_seconds_ = 0;
+  std::array<std::string, model::kMetricCount + 1> maps_;
+};
+
+TEST_F(Facts, ComeFromTheMapsOfTheUnit) {
+  maps_[0] = R"({"alloc_cputime":7200.4,"alloc_gputime":3600,"walltime":1800})";
+  maps_[1] = R"({"global":22.416})";
+  maps_[3] = R"({"total":4.25})";
+  maps_[4] = R"({"owid_total":50,"rte_total":40.5})";
+  maps_[5] = R"({"global":0})";
+  maps_[7] = R"({"total":37})";
+  maps_[8] = R"({"owid_total":100,"rte_total":80})";
+  EXPECT_EQ(number(kWall), 1800);
+  EXPECT_EQ(number(kCpuUse), 2242);
+  EXPECT_EQ(number(kGpuUse), 0);
+  EXPECT_EQ(number(kCpuEnergy), 4'250'000'000);
+  EXPECT_EQ(number(kGpuEnergy), 37'000'000'000);
+  EXPECT_EQ(number(kEnergy), 41'250'000'000);
+  EXPECT_EQ(number(kGrams), 120'500'000);
+}
+
+TEST_F(Facts, AreUnknownWhereNothingWasMeasured) {
+  for (const std::size_t column : {kCpuUse, kGpuUse, kEnergy, kCpuEnergy, kGpuEnergy, kGrams, kPeak,
+                                   kIdle, kNodes, kLimit, kCpus, kMemory, kGpus}) {
+    EXPECT_EQ(number(column), -1) << column;
+  }
+  maps_[1] = "null";
+  maps_[3] = "damaged {";
+  EXPECT_EQ(number(kCpuUse), -1);
+  EXPECT_EQ(number(kEnergy), -1);
+  maps_[5] = R"({"global":80})";  // of a unit without GPUs
+  EXPECT_EQ(number(kGpuUse), -1);
+}
+
+TEST_F(Facts, TakeTheAllocationInTheTermsOfEachManager) {
+  unit_.allocation =
+      R"({"billing":8,"cpus":64,"gpus":4,"mem":274877906944,"nodes":2,"time_limit":86400,)"
+      R"("array_job":4711,"array_task":5})";
+  unit_.tags = R"({"partition":"gpu","uid":1000})";
+  EXPECT_EQ(number(kCpus), 64'000);
+  EXPECT_EQ(number(kMemory), 274877906944);
+  EXPECT_EQ(number(kGpus), 4000);
+  EXPECT_EQ(number(kNodes), 2);
+  EXPECT_EQ(number(kLimit), 86400);
+  EXPECT_EQ(text(kArray), "4711_5");
+  EXPECT_EQ(text(kQueue), "gpu");
+
+  unit_.resource_manager = "openstack";
+  unit_.allocation = R"({"disk":20,"extra_specs":{"a":"b"},"mem":2048,"name":"m1","vcpus":2})";
+  unit_.tags = "{}";
+  maps_[0] = R"({"alloc_cpumemtime":204800,"alloc_cputime":200,"walltime":100})";
+  EXPECT_EQ(number(kCpus), 2000);
+  EXPECT_EQ(number(kMemory), 2048LL << 20);
+  EXPECT_EQ(text(kArray), "");
+  EXPECT_EQ(text(kQueue), "");
+
+  unit_.resource_manager = "k8s";
+  unit_.allocation = R"({"mem":1000,"nvidia.com/gpu":2,"vcpus":0.25})";
+  maps_[0] = R"({"alloc_gputime":200,"walltime":100})";
+  EXPECT_EQ(number(kCpus), 250);
+  EXPECT_EQ(number(kMemory), 1000);
+  EXPECT_EQ(number(kGpus), 2000);
+}
+
+TEST_F(Facts, SurviveWhatManagersAndUsersWrite) {
+  for (const char* hostile : {"", "{", "[]", "null", R"({"cpus":"a"})", R"({"cpus":-1})",
+                              R"({"cpus":1e999})", R"({"a":{"b":{"c":[1,{}]}},"cpus":[]})"}) {
+    unit_.allocation = hostile;
+    unit_.tags = hostile;
+    EXPECT_EQ(number(kCpus), -1) << hostile;
+  }
+  unit_.allocation = R"({"cpus":1e300,"mem":1e300})";
+  EXPECT_GT(number(kCpus), 0);
+  EXPECT_GT(number(kMemory), 0);
+  unit_.name = std::string(2000, 'x') + "\xC3\xA9";
+  EXPECT_EQ(text(3).size(), 512U);
+  unit_.name = std::string(511, 'x') + "\xC3\xA9";
+  EXPECT_EQ(text(3), std::string(511, 'x'));  // not half a character
+}
+
+TEST_F(Facts, CountGpuTimeOfTheWindow) {
+  unit_.gpu_idle_share = 0.25;
+  unit_.peak_memory_bytes = 8e9;
+  unit_.idle_kwh = 0.5;
+  EXPECT_EQ(number(kSeenMs), 0);  // no GPU time
+  gpu_seconds_ = 100;
+  EXPECT_EQ(number(kIdleMs), 25'000);
+  EXPECT_EQ(number(kSeenMs), 100'000);
+  EXPECT_EQ(number(kPeak), 8'000'000'000);
+  EXPECT_EQ(number(kIdle), 500'000'000);
+  for (const double wrong : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    unit_.gpu_idle_share = wrong;
+    EXPECT_EQ(number(kSeenMs), 0) << wrong;
+  }
+  unit_.idle_kwh = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(number(kIdle), -1);
+}
+
+TEST(Advice, HasABitForEachRule) {
+  EXPECT_EQ(advice_bits(std::array<std::string, 3>{"gpu-unused", "mem-excess", "site-rule"}),
+            1 | (1 << 10));
+  EXPECT_EQ(advice_bits({}), 0);
+}
+
+TEST(FactTexts, AreShort) {
+  EXPECT_EQ(normal_name("train_7 (12)"), "train_# (#)");
+  EXPECT_EQ(normal_name("2024"), "#");
+  EXPECT_EQ(normal_name(""), "");
+  EXPECT_EQ(state_word("CANCELLED by 1000"), "CANCELLED");
+  EXPECT_EQ(state_word(" Out_of-memory+"), "OUT_OF-MEMORY");
+  EXPECT_EQ(state_word("=cmd|x"), "");
+  EXPECT_EQ(state_word(std::string(100, 'A')).size(), 32U);
+}
+
+}  // namespace
+}  // namespace ceems::store

@@ -1,0 +1,475 @@
+#include "store/facts.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "store/test_database.h"
+
+namespace ceems::store {
+namespace {
+
+using model::Metric;
+
+/// A unit as the naive model knows it.
+struct Known {
+  std::string cluster, uuid, name, user, project, state, queue;
+  std::int64_t started = 0, ended = 0;
+  std::int64_t cpu = -1;
+  std::int64_t energy = -1;
+
+  [[nodiscard]] std::string id() const { return cluster + "/" + uuid; }
+};
+
+class UnitFacts : public EveryDatabase {
+ protected:
+  static FactFilter everybodys() {
+    FactFilter filter;
+    filter.owners.everybody = true;
+    filter.names.everybody = true;
+    return filter;
+  }
+
+  /// "cluster/uuid" of all rows, page by page.
+  Texts pages(FactListQuery query, std::size_t limit) {
+    query.columns = {Fact::kClusterId, Fact::kUuid};
+    query.limit = limit;
+    Texts all;
+    while (true) {
+      auto rows = db_->reader().unit_facts(query);
+      if (!rows) {
+        return {rows.error().message};
+      }
+      std::size_t count = 0;
+      while (true) {
+        const auto row = (*rows)->next();
+        if (!row) {
+          return {row.error().message};
+        }
+        if (!*row) {
+          break;
+        }
+        ++count;
+        all.push_back(std::string((*rows)->text(0)) + "/" + std::string((*rows)->text(1)));
+        query.after = FactPlace{.value = std::string((*rows)->text(2)), .id = (*rows)->integer(3)};
+      }
+      if (count < limit) {
+        return all;
+      }
+    }
+  }
+
+  Texts column_of_all(Fact fact) {
+    FactListQuery query{.filter = everybodys(), .columns = {fact}, .sort = Fact::kUuid};
+    query.descending = false;
+    return column(db_->reader().unit_facts(query), 0);
+  }
+};
+
+TEST_P(UnitFacts, FollowTheUnitFromWindowToWindow) {
+  model::Unit unit = job("1", 0);
+  unit.started_at = "Unknown";
+  unit.state = "PENDING";
+  write(kNow - 2 * kHour, kNow - kHour, {unit});
+  EXPECT_EQ(text("SELECT state FROM ceems_unit_facts"), "PENDING");
+
+  unit = job("1", kNow - 30 * kMinute);
+  with_times(unit, 1800, 3600).total_time_seconds["alloc_gputime"] = 1800;
+  with(unit, Metric::kAvgCpuUsage, {{"global", 50}});
+  unit.peak_memory_bytes = 5e9;
+  unit.gpu_idle_share = 1;
+  unit.idle_kwh = 0.25;
+  write(kNow - kHour, kNow, {unit});
+  EXPECT_EQ(column_of_all(Fact::kState), Texts{"RUNNING"});  // one row
+  EXPECT_EQ(column_of_all(Fact::kCpu), Texts{"5000"});
+  EXPECT_EQ(column_of_all(Fact::kGpuIdle), Texts{"10000"});
+
+  unit = job("1", kNow - 30 * kMinute, kNow + 90 * kMinute);
+  with_times(unit, 5400, 10800).total_time_seconds["alloc_gputime"] = 5400;
+  with(unit, Metric::kAvgCpuUsage, {{"global", 10}});
+  unit.peak_memory_bytes = 4e9;
+  unit.gpu_idle_share = 0;
+  unit.idle_kwh = 0.5;
+  write(kNow, kNow + 2 * kHour, {unit});
+  EXPECT_EQ(column_of_all(Fact::kState), Texts{"COMPLETED"});
+  EXPECT_EQ(column_of_all(Fact::kWall), Texts{"7200"});
+  EXPECT_EQ(column_of_all(Fact::kCpu), Texts{"2000"});
+  EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"5000000000"});
+  EXPECT_EQ(column_of_all(Fact::kGpuIdle), Texts{"2500"});
+  EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"750000000"});
+
+  // What is not measured changes nothing, and neither does a repeated report.
+  unit.ended_at_ts = kNow + 2 * kHour;
+  unit.peak_memory_bytes.reset();
+  unit.gpu_idle_share.reset();
+  unit.idle_kwh.reset();
+  write(kNow + 2 * kHour, kNow + 3 * kHour, {unit});
+  write(kNow + 3 * kHour, kNow + 4 * kHour, {unit});
+  EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"5000000000"});
+  EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"750000000"});
+  EXPECT_EQ(column_of_all(Fact::kEnded), Texts{std::to_string(kNow + 2 * kHour)});
+
+  ASSERT_TRUE(db_->writer().purge(kNow + kDay));
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts"), "0");
+}
+
+TEST_P(UnitFacts, GetWhatAGapLacked) {
+  model::Unit unit = job("1", kNow - kHour);
+  with_times(unit, 3600, 7200);
+  unit.total_time_seconds["alloc_gputime"] = 3600;
+  auto window = update(kNow - kHour, kNow, {unit});
+  window.gaps = {{.id = 0, .updater = "tsdb", .parts = {"energy"}}};
+  write(window);
+  EXPECT_EQ(column_of_all(Fact::kKwh), Texts{"-1"});
+  const auto gaps = db_->writer().gaps("hpc");
+  ASSERT_TRUE(gaps && gaps->size() == 1);
+  auto units = db_->writer().gap_units(gaps->front().id);
+  ASSERT_TRUE(units && units->size() == 1);
+  with(units->front(), Metric::kTotalCpuEnergyUsageKwh, {{"total", 1.5}});
+  units->front().peak_memory_bytes = 1e9;
+  units->front().idle_kwh = 0.125;
+  units->front().gpu_idle_share = 0.5;
+  ASSERT_TRUE(db_->writer().fill_gap(
+      {.cluster = window.cluster, .gap_id = gaps->front().id, .units = *units}));
+  EXPECT_EQ(column_of_all(Fact::kKwh), Texts{"1500000000"});
+  EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"1000000000"});
+  EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"125000000"});
+  EXPECT_EQ(column_of_all(Fact::kGpuIdle), Texts{"5000"});
+}
+
+TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
+  std::vector<model::Unit> units;
+  constexpr int kUnits = 4500;
+  for (int i = 0; i < kUnits; ++i) {
+    units.push_back(job(std::to_string(i), kNow - kHour, kNow - kMinute));
+    with(units.back(), Metric::kTotalCpuEnergyUsageKwh, {{"total", i}});
+  }
+  write(kNow - kHour, kNow, units);
+  EXPECT_FALSE(db_->writer().fill_facts().value());
+  EXPECT_TRUE(db_->reader().facts_complete().value());
+  // Before version 9 there was no such table.
+  execute(
+      "DROP TABLE ceems_unit_facts; DROP TABLE ceems_facts_todo;"
+      "UPDATE ceems_schema SET version = 8");
+  open();
+  EXPECT_FALSE(db_->reader().facts_complete().value());
+  ASSERT_TRUE(db_->writer().lead().value());
+  EXPECT_TRUE(db_->writer().fill_facts().value());
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts"), "2000");
+  EXPECT_EQ(text("SELECT min(uuid) FROM ceems_unit_facts WHERE uuid = '4499'"), "4499");
+  open();  // a restart in between
+  ASSERT_TRUE(db_->writer().lead().value());
+  // A unit that is written meanwhile keeps what it measured.
+  units = {job("3", kNow + kMinute, kNow + kHour)};
+  units[0].peak_memory_bytes = 7e9;
+  write(kNow, kNow + kHour, units);
+  EXPECT_TRUE(db_->writer().fill_facts().value());
+  EXPECT_FALSE(db_->writer().fill_facts().value());
+  EXPECT_TRUE(db_->reader().facts_complete().value());
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts"), std::to_string(kUnits + 1));
+  EXPECT_EQ(text("SELECT sum(energy) FROM ceems_unit_facts WHERE energy >= 0"),
+            std::to_string(std::int64_t{kUnits} * (kUnits - 1) / 2 * 1'000'000'000));
+  EXPECT_EQ(text("SELECT max(peak_memory) FROM ceems_unit_facts"), "7000000000");
+}
+
+TEST_P(UnitFacts, ListsAreThoseOfANaiveModel) {
+  std::mt19937 random(18);  // NOLINT: the same units each time
+  const auto any = [&random](int below) {
+    return static_cast<int>(random() % static_cast<unsigned>(below));
+  };
+  const Texts users{"ada", "bob", "eve", "Zoe"};
+  const Texts projects{"fluids", "optics", ""};
+  const Texts names{"train_7", "md_lig", "", "=cmd|' /C calc'!A0", "Run (2)", "\xC3\xA9t\xC3\xA9"};
+  std::vector<Known> all;
+  for (const std::string cluster : {"a", "b"}) {
+    std::vector<model::Unit> units;
+    for (int i = 0; i < 150; ++i) {
+      const bool over = any(5) > 0;
+      const std::int64_t end = kNow - any(200) * kMinute;
+      model::Unit unit = job(std::to_string(100 + i), kNow - kDay, over ? end : 0);
+      unit.name = names[static_cast<std::size_t>(any(6))];
+      unit.username = users[static_cast<std::size_t>(any(4))];
+      unit.project = projects[static_cast<std::size_t>(any(3))];
+      unit.state = !over ? "RUNNING" : any(3) == 0 ? "FAILED" : "COMPLETED";
+      unit.tags = any(2) == 0 ? R"({"partition":"gpu"})" : "{}";
+      Known known{.cluster = cluster,
+                  .uuid = unit.uuid,
+                  .name = unit.name,
+                  .user = unit.username,
+                  .project = unit.project,
+                  .state = unit.state,
+                  .queue = unit.tags == "{}" ? "" : "gpu",
+                  .started = unit.started_at_ts,
+                  .ended = unit.ended_at_ts};
+      if (any(4) > 0) {
+        known.cpu = any(30) * 500;
+        with(unit, Metric::kAvgCpuUsage, {{"global", static_cast<double>(known.cpu) / 100}});
+      }
+      if (any(4) > 0) {
+        known.energy = any(20) * 250'000'000LL;
+        with(unit, Metric::kTotalCpuEnergyUsageKwh,
+             {{"total", static_cast<double>(known.energy) / 1e9}});
+      }
+      units.push_back(unit);
+      all.push_back(known);
+    }
+    write(update(kNow - kDay, kNow, units, cluster));
+  }
+
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  for (int round = 0; round < 60; ++round) {
+    FactListQuery query{.filter = everybodys()};
+    FactFilter& filter = query.filter;
+    filter.ended = TimeRange{kNow - any(200) * kMinute, kNow - any(60) * kMinute};
+    filter.running = any(2) == 0;
+    if (any(6) == 0) {
+      filter.ended.reset();
+    }
+    const std::string one_user = users[static_cast<std::size_t>(any(4))];
+    switch (any(5)) {
+      case 0:
+        filter.owners = {.everybody = false, .names = {one_user}};
+        break;
+      case 1:
+        filter.owners = {.everybody = false,
+                         .names = {one_user},
+                         .led_projects = {{"a", "fluids"}, {"b", "optics"}}};
+        break;
+      case 2:
+        filter.projects = {"fluids"};
+        break;
+      case 3:
+        filter.users = {"ada", "Zoe"};
+        break;
+      default:
+        break;
+    }
+    if (any(3) == 0) {
+      filter.states = {"FAILED"};
+      filter.state_running = any(2) == 0;
+    }
+    if (any(4) == 0) {
+      filter.partitions = {"gpu"};
+    }
+    if (any(3) == 0) {
+      filter.ranges = {{Fact::kCpu, 0, 4000}};
+    }
+    if (any(4) == 0) {
+      filter.words = {any(2) == 0 ? "1" : "run", "a"};
+    }
+    if (any(6) == 0) {
+      filter.clusters = {"b"};
+    }
+    if (any(8) == 0) {
+      filter.names = {.everybody = false, .user = one_user, .led = {{"a", "fluids"}}};
+    }
+    const auto sorts = std::to_array(
+        {Fact::kEnded, Fact::kKwh, Fact::kCpu, Fact::kName, Fact::kUser, Fact::kUuid});
+    query.sort = sorts[static_cast<std::size_t>(any(6))];
+    query.descending = any(2) == 0;
+
+    const auto led = [](const std::vector<ClusterProject>& list, const Known& one) {
+      return std::ranges::any_of(list, [&one](const ClusterProject& project) {
+        return project.cluster_id == one.cluster && project.project == one.project;
+      });
+    };
+    const auto has = [](const Texts& list, const std::string& text) {
+      return list.empty() || std::ranges::find(list, text) != list.end();
+    };
+    const auto name_of = [&](const Known& one) {
+      const bool seen =
+          filter.names.everybody || one.user == filter.names.user || led(filter.names.led, one);
+      return seen ? one.name : std::string();
+    };
+    const auto lower = [](std::string text) {
+      std::ranges::transform(text, text.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      });
+      return text;
+    };
+    std::vector<Known> expected;
+    for (const Known& one : all) {
+      const bool owned =
+          filter.owners.everybody ||
+          std::ranges::find(filter.owners.names, one.user) != filter.owners.names.end() ||
+          led(filter.owners.led_projects, one);
+      const bool in_time = !filter.ended || (one.ended == 0 ? filter.running
+                                                            : one.ended >= filter.ended->from_ms &&
+                                                                  one.ended <= filter.ended->to_ms);
+      const bool in_state = (filter.states.empty() && !filter.state_running) ||
+                            (!filter.states.empty() && has(filter.states, one.state)) ||
+                            (filter.state_running && one.ended == 0);
+      const bool found = std::ranges::all_of(filter.words, [&](const std::string& word) {
+        return one.uuid.starts_with(word) || lower(name_of(one)).contains(word) ||
+               lower(one.user).contains(word) || lower(one.project).contains(word);
+      });
+      const bool in_range = filter.ranges.empty() || (one.cpu >= 0 && one.cpu <= 4000);
+      if (owned && in_time && in_state && found && in_range && has(filter.projects, one.project) &&
+          has(filter.users, one.user) && has(filter.clusters, one.cluster) &&
+          has(filter.partitions, one.queue)) {
+        expected.push_back(one);
+      }
+    }
+    const auto number = [&](const Known& one) {
+      const std::int64_t value = query.sort == Fact::kEnded ? one.ended
+                                 : query.sort == Fact::kKwh ? one.energy
+                                                            : one.cpu;
+      const bool last = query.sort == Fact::kEnded ? value == 0 : value < 0 && !query.descending;
+      return last ? kLast : value;
+    };
+    const auto word = [&](const Known& one) {
+      const std::string value = query.sort == Fact::kName   ? name_of(one)
+                                : query.sort == Fact::kUser ? one.user
+                                                            : one.uuid;
+      return std::pair(value.empty() != query.descending, value);
+    };
+    const bool texts =
+        query.sort == Fact::kName || query.sort == Fact::kUser || query.sort == Fact::kUuid;
+    // Units were written in this order, so it is that of their numbers.
+    if (query.descending) {
+      std::ranges::reverse(expected);
+    }
+    std::ranges::stable_sort(expected, [&](const Known& a, const Known& b) {
+      const Known& first = query.descending ? b : a;
+      const Known& second = query.descending ? a : b;
+      return texts ? word(first) < word(second) : number(first) < number(second);
+    });
+    Texts ids;
+    for (const Known& one : expected) {
+      ids.push_back(one.id());
+    }
+    EXPECT_EQ(pages(query, 1000), ids) << round;
+    EXPECT_EQ(pages(query, static_cast<std::size_t>(1 + any(20))), ids) << round;
+    query.backwards = true;
+    std::ranges::reverse(ids);
+    EXPECT_EQ(pages(query, 7), ids) << round;
+
+    SummaryQuery summary{.filter = filter, .facets = {Fact::kState, Fact::kUser}};
+    summary.heat = {Fact::kCpu, Fact::kCpu};
+    const auto sums = db_->reader().unit_summary(summary);
+    ASSERT_TRUE(sums) << sums.error().message;
+    std::map<std::string, std::int64_t> states;
+    std::int64_t energy = 0;
+    std::int64_t with_cpu = 0;
+    for (const Known& one : expected) {
+      ++states[one.state];
+      energy += std::max<std::int64_t>(one.energy, 0);
+      with_cpu += one.cpu >= 0 ? 1 : 0;
+    }
+    EXPECT_EQ(sums->units, std::ssize(expected));
+    EXPECT_NEAR(sums->kwh, static_cast<double>(energy) * 1e-9, 1e-6);
+    std::map<std::string, std::int64_t> counted;
+    for (const FacetValue& value : sums->facets.at(0)) {
+      counted[value.value] = value.units;
+    }
+    EXPECT_EQ(counted, states) << round;
+    std::int64_t in_cells = 0;
+    for (const auto& cell : sums->heat) {
+      EXPECT_EQ(cell.x, cell.y);
+      in_cells += cell.units;
+    }
+    EXPECT_EQ(in_cells, with_cpu) << round;
+  }
+}
+
+TEST_P(UnitFacts, CursorsStayWhereTheyAreWhileRowsCome) {
+  std::vector<model::Unit> units;
+  for (int i = 0; i < 10; ++i) {
+    units.push_back(job(std::to_string(i), kNow - kHour, kNow - (i + 1) * kMinute));
+  }
+  write(kNow - kHour, kNow, units);
+  FactListQuery query{.filter = everybodys(), .columns = {Fact::kUuid}};
+  query.limit = 4;
+  auto rows = db_->reader().unit_facts(query);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE((*rows)->next().value());
+  }
+  EXPECT_EQ((*rows)->text(0), "3");
+  query.after = FactPlace{.value = std::string((*rows)->text(1)), .id = (*rows)->integer(2)};
+  rows->reset();
+  write(kNow, kNow + kHour, {job("new", kNow, kNow + kMinute)});
+  EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"4", "5", "6", "7"}));
+  query.backwards = true;
+  EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"2", "1", "0", "new"}));
+}
+
+TEST_P(UnitFacts, OfIgnoredUnitsAreLeftOut) {
+  auto unit = job("1", kNow - kHour, kNow - kMinute);
+  unit.ignore = true;
+  write(kNow - kHour, kNow, {unit, job("2", kNow - kHour, kNow - kMinute)});
+  EXPECT_EQ(column_of_all(Fact::kUuid), Texts{"2"});
+}
+
+TEST_P(UnitFacts, AreCountedUpToALimit) {
+  std::vector<model::Unit> units;
+  for (int i = 0; i < 20; ++i) {
+    units.push_back(job(std::to_string(i), kNow - kHour, kNow - kMinute));
+    units.back().username = i < 15 ? "ada" : "bob";
+  }
+  write(kNow - kHour, kNow, units);
+  FactFilter filter = everybodys();
+  EXPECT_TRUE(db_->reader().has_more_units(filter, 19).value());
+  EXPECT_FALSE(db_->reader().has_more_units(filter, 20).value());
+  filter.owners = {.everybody = false, .names = {"bob"}};
+  EXPECT_FALSE(db_->reader().has_more_units(filter, 5).value());
+  filter.owners = {};
+  EXPECT_FALSE(db_->reader().has_more_units(filter, 0).value());
+}
+
+TEST_P(UnitFacts, GiveUnusedEnergyToTheDaysOfUsage) {
+  std::vector<model::Unit> units;
+  for (const char* user : {"ada", "bob"}) {
+    units.push_back(job(user, kNow - kHour, kNow - kMinute));
+    with_times(units.back(), 3600, 7200).username = user;
+    with(units.back(), Metric::kTotalCpuEnergyUsageKwh, {{"total", 2}});
+    with(units.back(), Metric::kTotalCpuEmissionsGms, {{"owid_total", 50}, {"rte_total", 30}});
+    units.back().idle_kwh = 0.5;
+  }
+  write(kNow - kHour, kNow, units);
+  UsageSeriesQuery query{.members = {.everybody = true},
+                         .days = {kNow - 2 * kDay, kNow},
+                         .ended = {kNow - 2 * kDay, kNow},
+                         .by = UsageBy::kUser,
+                         .idle = true};
+  const auto days = db_->reader().usage_by_day(query);
+  ASSERT_TRUE(days) << days.error().message;
+  ASSERT_EQ(days->size(), 4U);
+  EXPECT_EQ((*days)[0].day_ms, kNow - kDay);
+  EXPECT_EQ((*days)[0].cpu_kwh, 2);
+  EXPECT_EQ((*days)[0].cpu_grams, 30);
+  EXPECT_EQ((*days)[0].cpu_seconds, 7200);
+  EXPECT_EQ((*days)[0].units, 1);
+  EXPECT_EQ((*days)[2].idle_kwh, 0.5);
+  EXPECT_EQ((*days)[2].day_ms, kNow - 15 * kMinute);
+  query.members = {};
+  EXPECT_TRUE(db_->reader().usage_by_day(query)->empty());
+}
+
+class UnitFactsOfFiles : public AnyDatabase {};
+
+TEST_F(UnitFactsOfFiles, FollowWhatTheReferenceHasWritten) {
+  write(kNow - kHour, kNow, {job("1", kNow - kHour), job("2", kNow - kHour, kNow - kMinute)});
+  db_.reset();
+  // It updates one unit and its usage, adds one and purges one.
+  execute(
+      "UPDATE units SET state = 'FAILED', ended_at_ts = 1767229200000,"
+      " last_updated_at = '2026-01-01T01:00:00' WHERE uuid = '1';"
+      "UPDATE usage SET last_updated_at = '2026-01-01T01:00:00';"
+      "INSERT INTO units (cluster_id, uuid, started_at, started_at_ts, ended_at_ts, username,"
+      " state, ignore, last_updated_at) VALUES ('hpc', '3', 'x', 5, 1767229200000, 'bob',"
+      " 'TIMEOUT', 0, '2026-01-01T01:00:00');"
+      "DELETE FROM units WHERE uuid = '2'");
+  open();
+  while (db_->writer().fill_facts().value()) {
+  }
+  EXPECT_EQ(text("SELECT uuid || state FROM ceems_unit_facts ORDER BY uuid"), "1FAILED 3TIMEOUT");
+}
+
+INSTANTIATE_TEST_SUITE_P(,
+                         UnitFacts,
+                         ::testing::Values(Backend::kSqlite, Backend::kPostgres),
+                         backend_name);
+
+}  // namespace
+}  // namespace ceems::store

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "store/facts.h"
+#include "store/sql/sql.h"
+
+namespace ceems::store {
+
+// Statements over ceems_unit_facts. Pure functions.
+
+/// The columns of the query, then the value that the rows are sorted by and the number of the row.
+Sql facts_statement(Dialect dialect, const FactListQuery& query);
+
+/// One row with the number of units of the owners that ended in the period of the filter, or have
+/// not ended; at most limit + 1. Other conditions do not count: it is about how much there is to
+/// read.
+Sql count_facts_up_to(Dialect dialect, const FactFilter& filter, std::int64_t limit);
+
+/// "SELECT <columns> FROM ..." of the units that the filter selects, in any order.
+Sql filtered_facts(Dialect dialect, const FactFilter& filter, const Sql& columns);
+
+/// The value of a column, as the filter lets it be seen.
+void append_fact(Sql& sql, Fact fact, const NameRule& names);
+
+}  // namespace ceems::store

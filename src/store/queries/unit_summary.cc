@@ -1,0 +1,225 @@
+// Sums over the facts of units.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "store/queries/fact_statements.h"
+#include "store/queries/sql_reader.h"
+
+namespace ceems::store {
+namespace {
+
+constexpr double kKwh = 1e-9;
+constexpr double kGram = 1e-6;
+constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
+
+/// What is added up, in the order of the columns.
+constexpr std::array<std::string_view, 13> kSums{
+    "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
+    "CASE WHEN energy > 0 THEN energy ELSE 0 END",
+    "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
+    "CASE WHEN gpu_energy > 0 THEN gpu_energy ELSE 0 END",
+    "CASE WHEN grams > 0 THEN grams ELSE 0 END",
+    "cpu_seconds",
+    "CASE WHEN cpu_use >= 0 THEN cpu_seconds ELSE 0 END",
+    "CASE WHEN cpu_use > 0 THEN cpu_seconds * cpu_use / 10000 ELSE 0 END",
+    "gpu_seconds",
+    "CASE WHEN gpu_use >= 0 THEN gpu_seconds ELSE 0 END",
+    "CASE WHEN gpu_use > 0 THEN gpu_seconds * gpu_use / 10000 ELSE 0 END",
+    "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END",
+    "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END",
+};
+
+/// The bin of a use, or -1.
+void add_bin(Sql& columns, Fact fact, std::size_t bins) {
+  const std::string_view use = column_of(fact).sql;
+  columns.add(
+      fmt::format("CASE WHEN {0} < 0 THEN -1 WHEN {0} >= {1} THEN {2}"
+                  " ELSE {0} * {3} / {1} END",
+                  use, kWhole, bins - 1, bins));
+}
+
+/// PostgreSQL adds up the rows that have the same keys; from SQLite, they come one by one, which
+/// costs less than its sorting them.
+Sql summary_statement(Dialect dialect, const SummaryQuery& query) {
+  const bool grouped = dialect == Dialect::kPostgres;
+  Sql columns(dialect, "");
+  std::size_t keys = 0;
+  for (const Fact fact : query.facets) {
+    columns.add(column_of(fact).sql).add(fmt::format(" AS k{}, ", keys++));
+  }
+  if (query.heat) {
+    for (const Fact fact : *query.heat) {
+      add_bin(columns, fact, query.bins);
+      columns.add(fmt::format(" AS k{}, ", keys++));
+    }
+  }
+  columns.add("1 AS units");
+  for (std::size_t i = 0; i < kSums.size(); ++i) {
+    columns.add(fmt::format(", {} AS s{}", kSums.at(i), i));
+  }
+  Sql rows = filtered_facts(dialect, query.filter, columns);
+  if (!grouped) {
+    return rows;
+  }
+  Sql sql(dialect, "SELECT ");
+  std::string list;
+  for (std::size_t key = 0; key < keys; ++key) {
+    list += fmt::format("{}k{}", key == 0 ? "" : ", ", key);
+  }
+  sql.add(list).add(keys == 0 ? "" : ", ").add("coalesce(sum(units), 0)");
+  for (std::size_t i = 0; i < kSums.size(); ++i) {
+    sql.add(fmt::format(", coalesce(sum(s{}), 0)", i));
+  }
+  sql.add(" FROM (").append(rows).add(") AS rows");
+  return keys == 0 ? sql : sql.add(" GROUP BY ").add(list);
+}
+
+struct Count {
+  std::int64_t units = 0;
+  double kwh = 0;
+
+  void add(std::int64_t more, double energy) {
+    units += more;
+    kwh += energy;
+  }
+};
+
+class Adding {
+ public:
+  explicit Adding(const SummaryQuery& query) : query_(query), facets_(query.facets.size()) {
+    if (query.heat) {
+      cells_.resize(query.bins * query.bins);
+    }
+  }
+
+  void add(const Cursor& row) {
+    std::size_t column = query_.facets.size() + (query_.heat ? 2 : 0);
+    const std::size_t first = column + 1;
+    const std::int64_t units = row.integer(column);
+    const auto number = [&row, first](std::size_t sum) {
+      return static_cast<double>(row.integer(first + sum));
+    };
+    const double kwh = number(1) * kKwh;
+    sums_.units += units;
+    sums_.running += row.integer(first);
+    sums_.kwh += kwh;
+    sums_.cpu_kwh += number(2) * kKwh;
+    sums_.gpu_kwh += number(3) * kKwh;
+    sums_.grams += number(4) * kGram;
+    sums_.cpu_seconds += number(5);
+    sums_.cpu_seconds_measured += number(6);
+    sums_.cpu_seconds_used += number(7);
+    sums_.gpu_seconds += number(8);
+    sums_.gpu_seconds_measured += number(9);
+    sums_.gpu_seconds_used += number(10);
+    sums_.idle_kwh += number(11) * kKwh;
+    sums_.idle_units += row.integer(first + 12);
+    for (std::size_t i = 0; i < facets_.size(); ++i) {
+      if (query_.facets[i] == Fact::kAdvice) {
+        add_advice(facets_[i], row.integer(i), units, kwh);
+        continue;
+      }
+      text_ = row.text(i);
+      facets_[i][text_].add(units, kwh);
+    }
+    if (query_.heat) {
+      const std::int64_t x = row.integer(facets_.size());
+      const std::int64_t y = row.integer(facets_.size() + 1);
+      if (x >= 0 && y >= 0) {
+        cells_.at(static_cast<std::size_t>(x) * query_.bins + static_cast<std::size_t>(y))
+            .add(units, kwh);
+      }
+    }
+  }
+
+  UnitSummary done() {
+    for (const auto& facet : facets_) {
+      std::vector<FacetValue>& values = sums_.facets.emplace_back();
+      for (const auto& [value, count] : facet) {
+        values.push_back({.value = value, .units = count.units, .kwh = count.kwh});
+      }
+      std::ranges::sort(values, [](const FacetValue& a, const FacetValue& b) {
+        return a.units != b.units ? a.units > b.units : a.value < b.value;
+      });
+    }
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (cells_[i].units > 0) {
+        sums_.heat.push_back({.x = i / query_.bins,
+                              .y = i % query_.bins,
+                              .units = cells_[i].units,
+                              .kwh = cells_[i].kwh});
+      }
+    }
+    return std::move(sums_);
+  }
+
+ private:
+  using Facet = std::unordered_map<std::string, Count>;
+
+  static void add_advice(Facet& facet, std::int64_t bits, std::int64_t units, double kwh) {
+    const auto rules = advice_rules();
+    for (std::size_t rule = 0; rule < rules.size(); ++rule) {
+      if ((bits & (std::int64_t{1} << rule)) != 0) {
+        facet[std::string(rules[rule])].add(units, kwh);
+      }
+    }
+  }
+
+  const SummaryQuery& query_;
+  UnitSummary sums_;
+  std::vector<Facet> facets_;
+  std::vector<Count> cells_;  ///< x · bins + y
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Cursor>> SqlReader::unit_facts(const FactListQuery& query) {
+  return open(facts_statement(dialect_, query), query.limit > 0 ? kFactLimit : kListLimit);
+}
+
+Result<bool> SqlReader::has_more_units(const FactFilter& filter, std::int64_t limit) {
+  const auto rows = open(count_facts_up_to(dialect_, filter, limit), kFactLimit);
+  const auto row = rows ? (*rows)->next() : fail(rows.error());
+  if (!row) {
+    return fail(row.error());
+  }
+  return *row && (*rows)->integer(0) > limit;
+}
+
+Result<UnitSummary> SqlReader::unit_summary(const SummaryQuery& query) {
+  const auto rows = open(summary_statement(dialect_, query), kFactLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  Adding adding(query);
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return adding.done();
+    }
+    adding.add(**rows);
+  }
+}
+
+Result<bool> SqlReader::facts_complete() {
+  const auto rows = open(query_of("SELECT 1 FROM ceems_facts_todo LIMIT 1"), kShortLimit);
+  const auto row = rows ? (*rows)->next() : fail(rows.error());
+  if (!row) {
+    return fail(row.error());
+  }
+  return !*row;
+}
+
+}  // namespace ceems::store

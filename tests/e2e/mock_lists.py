@@ -1,0 +1,188 @@
+"""Lists and sums of the stand-in server, as docs/api/lists.md describes them, computed the plain way from all units."""
+
+import base64
+import datetime
+
+COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
+           "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "advice"]
+RANGES = ["cpu", "mem", "gpu", "gpu_mem", "kwh", "unused", "grams", "wall"]
+FAILED = {"FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "ERROR", "EXIT"}
+
+
+class Refused(Exception):
+    pass
+
+
+def number(value, digits=4):
+    return None if value is None else float("%.*g" % (digits, value))
+
+
+def facts(unit, names):
+    """The row of a unit, by column."""
+    start, end = unit.get("started_at_ts"), unit.get("ended_at_ts")
+    allocation, times = unit["allocation"], unit["total_time_seconds"]
+    cpu_kwh = unit.get("total_cpu_energy_usage_kwh", {}).get("total")
+    gpu_kwh = unit.get("total_gpu_energy_usage_kwh", {}).get("total")
+    kwh = None if cpu_kwh is None and gpu_kwh is None else (cpu_kwh or 0) + (gpu_kwh or 0)
+    grams = [unit[key]["owid_total"] for key in ("total_cpu_emissions_gms", "total_gpu_emissions_gms") if key in unit]
+    cpu = unit.get("avg_cpu_usage", {}).get("global")
+    return {
+        "cluster_id": unit["cluster_id"], "uuid": unit["uuid"], "started": start, "name": unit.get("name") if names else None,
+        "user": unit["username"], "project": unit["project"], "state": unit["state"].split()[0].upper(), "created": unit["created_at_ts"], "ended": end,
+        "wall": times["walltime"], "cpus": allocation["cpus"], "gpus": allocation["gpus"], "memory": allocation["mem"], "nodes": 1, "time_limit": None,
+        "array": None, "partition": "main", "cpu": number(cpu), "mem": number(unit.get("avg_cpu_mem_usage", {}).get("global")),
+        "gpu": number(unit.get("avg_gpu_usage", {}).get("global")), "gpu_mem": None, "peak": None, "gpu_idle": None, "kwh": number(kwh),
+        "cpu_kwh": number(cpu_kwh), "gpu_kwh": number(gpu_kwh), "grams": number(sum(grams)) if grams else None, "cost": None,
+        "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)), "advice": [],
+        "core_hours": allocation["cpus"] * times["walltime"] / 3600, "gpu_hours": allocation["gpus"] * times["walltime"] / 3600,
+    }
+
+
+def values(query, key):
+    return [part for value in query.get(key, []) for part in value.split(",") if part]
+
+
+def limits(text):
+    low, dots, high = text.partition("..")
+    return (float(low or "-inf"), float(high or "inf")) if dots else (float(low), float(low))
+
+
+def wanted(row, query):
+    if "from" in query or "to" in query or "q" not in query:
+        begin, end = float(query["from"][0]) * 1000, float(query["to"][0]) * 1000
+        if not ("running" in query if row["ended"] is None else begin <= row["ended"] <= end):
+            return False
+    for key, column in (("uuid", "uuid"), ("cluster_id", "cluster_id"), ("project", "project"), ("user", "user"), ("partition", "partition")):
+        if key in query and row[column] not in values(query, key):
+            return False
+    states = [state.upper() for state in values(query, "state")]
+    if states and not (row["state"] in states or ("RUNNING" in states and row["ended"] is None) or ("FAILED" in states and row["state"] in FAILED)):
+        return False
+    for key in RANGES:
+        if key in query:
+            low, high = limits(query[key][0])
+            if row[key] is None or not low <= row[key] <= high:
+                return False
+    hay = [str(row[key] or "").lower() for key in ("name", "user", "project")]
+    return all(any(word in text for text in hay) or row["uuid"].lower().startswith(word) for word in " ".join(query.get("q", [])).lower().split())
+
+
+def ordered(rows, query):
+    column = query.get("sort", ["ended"])[0]
+    if column not in COLUMNS:
+        raise Refused("sort: unknown column %s" % column)
+    text = column in ("cluster_id", "uuid", "name", "user", "project", "state")
+    down = query.get("order", ["asc" if text else "desc"])[0] == "desc"
+    key = (lambda row: row["ended"] or 9e15) if column == "ended" else (lambda row: row[column])
+    rows = sorted(rows, key=lambda row: -(row["started"] or 0))
+    known = sorted((row for row in rows if key(row) is not None), key=key, reverse=down)
+    return known + [row for row in rows if key(row) is None]
+
+
+def page(rows, query):
+    """(data, members beside it)"""
+    columns = values(query, "columns") or COLUMNS
+    for column in columns:
+        if column not in COLUMNS:
+            raise Refused("columns: unknown column %s" % column)
+    limit = int(query.get("limit", ["100"])[0])
+    at = 0
+    if "cursor" in query:
+        at = int(base64.b64decode(query["cursor"][0]))
+    rows = ordered([row for row in rows if wanted(row, query)], query)
+    more = {}
+    if at + limit < len(rows):
+        more["next"] = base64.b64encode(b"%d" % (at + limit)).decode()
+    if at > 0:
+        more["previous"] = base64.b64encode(b"%d" % max(0, at - limit)).decode()
+    return {"columns": columns, "rows": [[row[column] for column in columns] for row in rows[at:at + limit]]}, more
+
+
+def csv(rows, query):
+    def cell(value):
+        if value is None:
+            return ""
+        text = str(value)
+        if isinstance(value, str) and text[:1] in ("=", "+", "-", "@", "\t", "\r"):
+            text = "'" + text
+        return '"%s"' % text.replace('"', '""') if any(c in text for c in ',"\r\n') else text
+    columns = values(query, "columns") or COLUMNS
+    rows = ordered([row for row in rows if wanted(row, query)], query)
+    return "".join(",".join(map(cell, line)) + "\r\n" for line in [columns, *[[row[c] for c in columns] for row in rows]])
+
+
+def summary(rows, query):
+    rows = [row for row in rows if wanted(row, query)]
+
+    def total(key, of=rows):
+        known = [row[key] for row in of if row[key] is not None]
+        return number(sum(known), 6) if known else None
+
+    def facet(name):
+        column = {"cluster": "cluster_id"}.get(name, name)
+        groups = {}
+        for row in rows:
+            groups.setdefault(row[column], []).append(row)
+        found = sorted(([value, len(group), total("kwh", group)] for value, group in groups.items()), key=lambda item: -item[1])
+        rest = found[20:]
+        return found[:20] + ([["(others)", sum(r[1] for r in rest), number(sum(r[2] or 0 for r in rest), 6)]] if rest else [])
+    cpu = [row for row in rows if row["cpu"] is not None]
+    gpu = [row for row in rows if row["gpu"] is not None]
+    return {
+        "count": len(rows), "running": sum(row["ended"] is None for row in rows), "kwh": total("kwh"), "cpu_kwh": total("cpu_kwh"), "gpu_kwh": total("gpu_kwh"),
+        "grams": total("grams"), "cost": None, "core_hours": total("core_hours"), "core_hours_measured": total("core_hours", cpu),
+        "core_hours_used": sum(row["core_hours"] * row["cpu"] / 100 for row in cpu), "gpu_hours": total("gpu_hours"),
+        "gpu_hours_measured": total("gpu_hours", gpu), "gpu_hours_used": sum(row["gpu_hours"] * row["gpu"] / 100 for row in gpu),
+        "idle_kwh": total("unused"), "idle_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets") if name != "advice"},
+    }
+
+
+def series(rows, query):
+    """Sums by day or month over the days on which units ended."""
+    step = query.get("step", ["day"])[0]
+    by = query.get("by", ["none"])[0]
+    fields = values(query, "field") or ["kwh"]
+    top = int(query.get("top", ["5"])[0])
+    begin, end = float(query["from"][0]), float(query["to"][0])
+
+    def floor(seconds):
+        day = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+        return day.replace(day=1) if step == "month" else day
+
+    def following(day):
+        return day + datetime.timedelta(days=1) if step == "day" else (day.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)
+
+    def table(begin, end, groups=None):
+        times, day = [], floor(begin)
+        while day.timestamp() < end:
+            times.append(int(day.timestamp() * 1000))
+            day = following(day)
+        cells = {}
+        for row in rows:
+            if any(key in query and row[column] not in values(query, key) for key, column in (("project", "project"), ("user", "user"), ("cluster_id", "cluster_id"))):
+                continue
+            when = int(floor((row["ended"] or row["started"] or 0) / 1000).timestamp() * 1000)
+            if when not in times:
+                continue
+            names = [("(all)", 1)] if by == "none" else [(row[{"cluster": "cluster_id"}.get(by, by)], 1)] if by != "component" else [("cpu", "cpu_kwh"), ("gpu", "gpu_kwh")]
+            for name, of in names:
+                for field in fields:
+                    share = 1 if field == "units" else row[{"idle_kwh": "unused"}.get(field, field) if of == 1 else of] or 0
+                    cells[name, field, when] = cells.get((name, field, when), 0) + share
+        sums = {}
+        for (name, field, _), value in cells.items():
+            if field == fields[0]:
+                sums[name] = sums.get(name, 0) + value
+        order = groups or sorted(sums, key=lambda name: -sums[name])
+        kept = order if groups or len(order) <= top else order[:top] + ["(others)"]
+        place = {name: name if name in kept else "(others)" for name in sums}
+        found = {field: [[0.0] * len(times) for _ in kept] for field in fields}
+        for (name, field, when), value in cells.items():
+            if place.get(name) in kept:
+                found[field][kept.index(place[name])][times.index(when)] += value
+        return {"groups": kept, "times": times, "values": found, "totals": {field: [number(sum(line), 6) for line in lines] for field, lines in found.items()}}
+    data = table(begin, end)
+    if "previous" in query:
+        before = table(begin - (end - begin), begin, data["groups"])
+        data["previous"] = {key: before[key] for key in ("times", "values", "totals")}
+    return dict(data, step=step)

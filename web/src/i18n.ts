@@ -1,0 +1,83 @@
+// The languages of the page. English is part of it; others are loaded alone. What the server and the resource manager say stays as it is.
+
+import { setLocale } from "./format";
+import en from "./locales/en.json";
+
+export type Key = keyof typeof en;
+/** Forms by plural rule, chosen by the value n. */
+export type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
+export type Table = Record<string, Entry>;
+
+/** Languages in their own words, and how their numbers and dates look. */
+export const kLanguages = { en: "English", de: "Deutsch", fr: "Français" } as const;
+export type Language = keyof typeof kLanguages;
+const kLocales: Record<Language, string> = { en: "en-GB", de: "de-DE", fr: "fr-FR" };
+const kStorageKey = "ceems.language";
+
+let table: Table = en;
+let language: Language = "en";
+let rules = new Intl.PluralRules("en");
+let numbers = new Intl.NumberFormat("en-GB");
+
+/** The text of a key. {name} stands for a value; a number is written as the language does. */
+export function t(key: Key, values: Record<string, string | number> = {}): string {
+  const entry = table[key] ?? (en as Table)[key]!;
+  const text = typeof entry === "string" ? entry : (entry[rules.select(Number(values.n))] ?? entry.other ?? "");
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : value;
+  });
+}
+
+export function currentLanguage(): Language {
+  return language;
+}
+
+export function isLanguage(text: string | null): text is Language {
+  return text !== null && Object.hasOwn(kLanguages, text);
+}
+
+/** The first wish that the page can fulfil; wishes are names of languages such as "de-AT". */
+export function bestLanguage(wishes: readonly string[]): Language {
+  for (const wish of wishes) {
+    const short = wish.toLowerCase().split("-")[0] ?? "";
+    if (isLanguage(short)) return short;
+  }
+  return "en";
+}
+
+export function chosenLanguage(): Language {
+  let kept: string | null = null;
+  try {
+    kept = localStorage.getItem(kStorageKey);
+  } catch {
+    // The browser has no storage for this page.
+  }
+  return isLanguage(kept) ? kept : bestLanguage(navigator.languages);
+}
+
+export function keepLanguage(chosen: Language): void {
+  try {
+    localStorage.setItem(kStorageKey, chosen);
+  } catch {
+    // It holds until the page is loaded again.
+  }
+}
+
+export function setLanguage(chosen: Language, texts: Table): void {
+  table = texts;
+  language = chosen;
+  rules = new Intl.PluralRules(chosen);
+  numbers = new Intl.NumberFormat(kLocales[chosen]);
+  setLocale(kLocales[chosen]);
+}
+
+/** Loads a language. The page is in English if that fails. */
+export async function loadLanguage(chosen: Language): Promise<void> {
+  try {
+    if (chosen === "de") setLanguage("de", (await import("./locales/de.json")).default);
+    if (chosen === "fr") setLanguage("fr", (await import("./locales/fr.json")).default);
+  } catch {
+    // The file belongs to another version of the page.
+  }
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Api } from "./api";
+import { changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, fieldText, monthName, monthsLater, sumOf, usage } from "./usage";
+
+const kNow = Date.UTC(2031, 3, 5, 8, 15);
+const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
+
+test("periods become days, from noon to noon", () => {
+  assert.deepEqual(daysOf({ kind: "month", back: 0 }, kNow), { from: noon(2031, 3, 1), to: noon(2031, 3, 5) });
+  assert.deepEqual(daysOf({ kind: "month", back: 1 }, kNow), { from: noon(2031, 2, 1), to: noon(2031, 2, 31) });
+  assert.deepEqual(daysOf({ kind: "month", back: 1 }, Date.UTC(2032, 2, 31)), { from: noon(2032, 1, 1), to: noon(2032, 1, 29) });
+  assert.equal(dayCount(daysOf({ kind: "hours", hours: 168 }, kNow)), 7);
+  assert.equal(dayCount(daysOf({ kind: "hours", hours: 1 }, kNow)), 1);
+  assert.equal(dayCount(daysOf({ kind: "all" }, kNow)), 365);
+  assert.deepEqual(daysOf({ kind: "custom", from: Date.UTC(2031, 0, 1) / 1000, to: Date.UTC(2031, 0, 3) / 1000 }, kNow), { from: noon(2031, 0, 1), to: noon(2031, 0, 2) });
+  assert.deepEqual(daysOfMonth({ year: 2031, month: 2 }), { from: noon(2031, 1, 1), to: noon(2031, 1, 28) });
+  assert.deepEqual(dayPeriod(Date.UTC(2031, 0, 3)), { kind: "custom", from: Date.UTC(2031, 0, 3) / 1000, to: Date.UTC(2031, 0, 4) / 1000 });
+});
+
+test("months follow each other over the year", () => {
+  assert.deepEqual(monthsLater({ year: 2031, month: 12 }, 1), { year: 2032, month: 1 });
+  assert.deepEqual(monthsLater({ year: 2031, month: 1 }, -1), { year: 2030, month: 12 });
+  assert.equal(monthName({ year: 2031, month: 1 }), "January 2031");
+});
+
+test("a change is an arrow, a word and a number, and nothing where one is not known", () => {
+  assert.deepEqual(changeOf(112, 100, "May"), { arrow: "▲", text: "12 % more than May" });
+  assert.deepEqual(changeOf(80, 100, "May"), { arrow: "▼", text: "20 % less than May" });
+  assert.deepEqual(changeOf(100.4, 100, "May"), { arrow: "=", text: "as before" });
+  assert.deepEqual(changeOf(2500, 100, "May"), { arrow: "▲", text: "25 times as much as May" });
+  assert.deepEqual(changeOf(0, 100, "May"), { arrow: "▼", text: "100 % less than May" });
+  assert.equal(changeOf(5, 0, "May"), null);
+  assert.equal(changeOf(null, 5, "May"), null);
+  assert.equal(changeOf(5, null, "May"), null);
+});
+
+test("what was not measured is not added as zero", () => {
+  assert.equal(sumOf([1, null, 2]), 3);
+  assert.equal(sumOf([null, null]), null);
+  assert.equal(sumOf([]), null);
+  assert.equal(sumOf(undefined), null);
+  assert.equal(sumOf([0]), 0);
+  assert.equal(fieldText("kwh", null), "–");
+  assert.equal(fieldText("cost", 1234.5, "EUR"), "EUR 1,234.50");
+  assert.equal(fieldText("grams", 1500), "1.5 kg CO₂e");
+});
+
+test("sums are asked for with what the page needs", async () => {
+  let seen = new URL("http://h");
+  const body = { status: "success", data: { groups: ["(all)"], times: [1], values: { kwh: [[1]] }, totals: { kwh: [1] } } };
+  const api = new Api("http://h/", null, async (input) => {
+    seen = new URL(String(input));
+    return new Response(JSON.stringify(body));
+  });
+  const { data } = await usage(api, "led", { days: { from: 1, to: 2 }, by: "user", fields: ["kwh", "grams"], top: 9, previous: true, narrow: [["project", "p"]] }, new AbortController().signal);
+  assert.equal(sumOf(data.totals.kwh), 1);
+  assert.equal(seen.pathname + seen.search, "/api/v1/usage/series?from=1&to=2&step=day&by=user&top=9&field=kwh%2Cgrams&previous=1&project=p&scope=led");
+  const broken = new Api("http://h/", null, async () => new Response('{"status":"success","data":[]}'));
+  await assert.rejects(usage(broken, "all", { days: { from: 1, to: 2 }, by: "none", fields: ["kwh"] }, new AbortController().signal), { message: "the answer has no sums" });
+});
