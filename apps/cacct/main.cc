@@ -1,5 +1,6 @@
 // cacct: what jobs cost, for those who ran them.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -10,6 +11,7 @@
 #include "cacct/caller.h"
 #include "cacct/command.h"
 #include "cacct/options.h"
+#include "cacct/report_command.h"
 #include "config/flags.h"
 
 namespace {
@@ -19,31 +21,87 @@ namespace cacct = ceems::cacct;
 constexpr std::string_view kDescription =
     "Shows the energy, emissions and use of CPUs, memory and GPUs of jobs, as sacct shows their "
     "accounting. Without flags it shows your jobs of today; below them, the sums for each account. "
+    "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two; each "
+    "has "
+    "a --help of its own. "
     "Examples: cacct -S yesterday; cacct -j 1234,1235 --long; cacct -S now-1weeks --totals "
     "--human.";
 
-int run(int argc, const char* const* argv) {
-  cacct::Options options;
-  ceems::config::FlagSet flags("cacct", std::string(kDescription));
-  cacct::add_flags(flags, options);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    constexpr std::string_view kError = "cacct: error: ";
-    if (*outcome.exit != 0 && outcome.text.starts_with(kError)) {  // as the reference says it
-      fmt::print(stderr, "{}failed to parse CLI flags: {}", kError,
-                 outcome.text.substr(kError.size()));
-    } else {
-      fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    }
-    return *outcome.exit;
+constexpr std::string_view kReport =
+    "Reports what jobs used and cost, how that compares to earlier runs, and what would help. "
+    "docs/report.md explains each line.";
+constexpr std::string_view kCompare = "Compares what two jobs used and cost.";
+
+/// Prints what parse() asks for.
+int leave(const ceems::config::FlagOutcome& outcome) {
+  constexpr std::string_view kError = "cacct: error: ";
+  if (*outcome.exit != 0 && outcome.text.starts_with(kError)) {  // as the reference says it
+    fmt::print(stderr, "{}failed to parse CLI flags: {}", kError,
+               outcome.text.substr(kError.size()));
+  } else {
+    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
   }
+  return *outcome.exit;
+}
+
+/// Calls `body` with who runs the program.
+template <typename Body>
+int as_caller(const Body& body) {
   ceems::log::configure(ceems::log::Level::kError, ceems::log::Format::kLogfmt);
   const auto caller = cacct::find_caller();
   if (!caller) {
     fmt::print(stderr, "cacct: error: {}\n", caller.error().message);
     return 1;
   }
-  return cacct::run(options, *caller);
+  return body(*caller);
+}
+
+/// `cacct report` and `cacct compare`; argv[1] is that word.
+int run_report(bool compare, int argc, const char* const* argv) {
+  cacct::ReportOptions options;
+  options.compare = compare;
+  ceems::config::FlagSet flags(compare ? "cacct compare" : "cacct report",
+                               std::string(compare ? kCompare : kReport));
+  cacct::add_report_flags(flags, options);
+  const auto outcome = flags.parse(argc - 1, argv + 1);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
+}
+
+/// A link with the name of jobstats, for people and scripts that are used to it.
+int run_jobstats(int argc, const char* const* argv) {
+  cacct::ReportOptions options;
+  options.jobstats = true;
+  ceems::config::FlagSet flags("jobstats", std::string(kReport));
+  cacct::add_report_flags(flags, options);
+  const auto outcome = flags.parse(argc, argv);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  options.so_far = true;  // as jobstats does
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
+}
+
+int run(int argc, const char* const* argv) {
+  std::string_view name = argc > 0 ? argv[0] : "";
+  name.remove_prefix(std::min(name.rfind('/') + 1, name.size()));  // npos + 1 is 0
+  if (name == "jobstats") {
+    return run_jobstats(argc, argv);
+  }
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "report" || first == "compare") {
+    return run_report(first == "compare", argc, argv);
+  }
+  cacct::Options options;
+  ceems::config::FlagSet flags("cacct", std::string(kDescription));
+  cacct::add_flags(flags, options);
+  const auto outcome = flags.parse(argc, argv);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run(options, caller); });
 }
 
 }  // namespace

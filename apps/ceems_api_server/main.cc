@@ -15,9 +15,11 @@
 
 #include <fmt/format.h>
 
+#include "advice/rule.h"
 #include "api/config.h"
 #include "api/fleet.h"
 #include "api/login/sign_in.h"
+#include "api/report/measurements_tsdb.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
 #include "audit/log.h"
@@ -147,6 +149,13 @@ int serve_database(api::Config config,
                              .series = tsdbs->contains(cluster.cluster.id)});
   }
   api::TsdbSeriesSource series(std::move(*tsdbs));
+  auto tsdbs_of_reports =
+      api::cluster_tsdbs(config.clusters, config.updaters, config.series, clock);
+  if (!tsdbs_of_reports) {
+    return os::give_up(tsdbs_of_reports.error());
+  }
+  api::TsdbMeasurementSource measurements(std::move(*tsdbs_of_reports));
+  api_options.measurements = &measurements;
   auto updates = update_options(config, line);
   if (!updates) {
     return os::give_up(updates.error());
@@ -236,6 +245,12 @@ int run(int argc, const char* const* argv) {
     }
     *path = std::move(*prepared);
   }
+  auto rules = ceems::advice::load_rules(config->report.rules);
+  if (!rules) {
+    return os::give_up_early(
+        std::move(rules).error().with_context("ceems_api_server.report.rules"));
+  }
+  api_options->rules = std::move(*rules);
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());
   }

@@ -152,6 +152,25 @@ store::Scope series_rows(const Identity& identity, const std::vector<std::string
                                        : own_rows(identity, projects);
 }
 
+store::Scope rows_of_owner(const std::string& owner) {
+  store::Scope scope;
+  if (!owner.empty()) {
+    scope.names = {owner};
+  }
+  return scope;
+}
+
+bool sees_written(const Identity& identity,
+                  std::string_view owner,
+                  std::string_view cluster_id,
+                  std::string_view project) {
+  if (identity.user.empty()) {
+    return false;
+  }
+  return identity.role == Role::kAdmin || identity.user == owner ||
+         leads(identity, cluster_id, project);
+}
+
 Decision see_metrics(store::Reader& reader,
                      const Identity& identity,
                      const std::vector<std::string>& clusters,

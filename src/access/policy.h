@@ -78,6 +78,17 @@ store::Scope own_projects(const Identity& identity, Part part = Part::kAll);
 /// Units whose time series the caller may read: all for admins, own_rows() for others.
 store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects);
 
+/// All rows of one user, for statistics over the earlier runs of a unit that the caller may see.
+/// Nobody sees these rows themselves.
+store::Scope rows_of_owner(const std::string& owner);
+
+/// Whether the caller may see what people wrote of a unit (visible.h): of their own units, those of
+/// projects they lead, and for admins of all.
+bool sees_written(const Identity& identity,
+                  std::string_view owner,
+                  std::string_view cluster_id,
+                  std::string_view project);
+
 /// Whether the caller may see the metrics of all these units. Admins may. Others need, for every
 /// id, a unit in one of the clusters whose project there has them as a member or is led by them.
 /// Errors of the database deny access and are logged.

@@ -205,5 +205,27 @@ TEST_F(PolicyTest, PartSelectsAmongTheRowsOfTheCaller) {
   EXPECT_TRUE(own_rows(user("ada"), {}, Part::kLed).names.empty());
 }
 
+TEST(Policy, WhatPeopleWroteIsForOwnersLeadsAndAdmins) {
+  const Identity lead{
+      .user = "lea", .role = Role::kProjectLead, .led = {{.cluster_id = "a", .project = "p"}}};
+  EXPECT_TRUE(sees_written(lead, "lea", "b", "q"));
+  EXPECT_TRUE(sees_written(lead, "bob", "a", "p"));
+  EXPECT_FALSE(sees_written(lead, "bob", "b", "p"));
+  EXPECT_FALSE(sees_written(lead, "bob", "a", "q"));
+  const Identity support{.user = "sue", .role = Role::kSupport};
+  EXPECT_FALSE(sees_written(support, "bob", "a", "p"));
+  EXPECT_TRUE(sees_written(support, "sue", "a", "p"));
+  EXPECT_TRUE(sees_written({.user = "root", .role = Role::kAdmin}, "bob", "a", "p"));
+  EXPECT_FALSE(sees_written({}, "", "a", "p"));
+  EXPECT_FALSE(sees_written({.user = "", .role = Role::kAdmin}, "bob", "a", "p"));
+}
+
+TEST(Policy, RowsOfAnOwnerAreThatUsersOnly) {
+  EXPECT_EQ(rows_of_owner("ada").names, std::vector<std::string>{"ada"});
+  EXPECT_FALSE(rows_of_owner("ada").everybody);
+  EXPECT_TRUE(rows_of_owner("").names.empty());
+  EXPECT_FALSE(rows_of_owner("").everybody);
+}
+
 }  // namespace
 }  // namespace ceems::access

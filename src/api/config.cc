@@ -131,6 +131,9 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
   root.also(read_series(server["series"], config.series));
+  config::Section report(server["report"]);
+  report.only({"rules"}).file("rules", config.report.rules, directory);
+  root.also(report.done());
   if (auto site = read_site(server["ui"]); site) {
     config.site = std::move(*site);
   } else {

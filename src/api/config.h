@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/login/config.h"
+#include "api/report/options.h"
 #include "api/site.h"
 #include "audit/config.h"
 #include "base/result.h"
@@ -47,6 +48,7 @@ struct Config {
   login::LoginOptions login = {};  ///< `identity` and `roles`
   SeriesOptions series = {};
   SiteOptions site = {};  ///< `ui`
+  ReportOptions report = {};
   audit::Options audit = {};
   std::vector<ingest::ClusterConfig> clusters = {};
   std::vector<ingest::UpdaterConfig> updaters = {};

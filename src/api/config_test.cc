@@ -94,6 +94,14 @@ TEST(Config, ReadsEverything) {
   EXPECT_TRUE(config->warnings.empty());
 }
 
+TEST(Config, NamesTheRulesOfReports) {
+  EXPECT_EQ(parse("").value().report.rules, "/etc/ceems/rules.d");
+  EXPECT_EQ(parse("ceems_api_server: {report: {rules: mine}}\n").value().report.rules,
+            "/etc/ceems/mine");
+  EXPECT_THAT(error_of("ceems_api_server:\n  report: {rule: x}\n"),
+              ::testing::HasSubstr(":2: ceems_api_server.report.rule: unknown key"));
+}
+
 TEST(Config, HasDefaults) {
   for (const char* text : {"", "ceems_api_server:\n  data: {}\n", "ceems_api_server: {data: }"}) {
     const auto config = parse(text);

@@ -18,6 +18,9 @@ constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kFie
                                  Param::kLimit,     Param::kCursor,  Param::kMatch};
 constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
 
+constexpr ParamSet kReportParams{Param::kClusterId, Param::kProject, Param::kUuid,
+                                 Param::kStart,     Param::kSoFar,   Param::kLanguage,
+                                 Param::kFormat,    Param::kWidth,   Param::kAllFindings};
 constexpr ParamSet kFilterParams{
     Param::kClusterId, Param::kProject, Param::kUser,  Param::kUuid,  Param::kFrom,
     Param::kTo,        Param::kRunning, Param::kWords, Param::kState, Param::kPartitionName,
@@ -130,6 +133,20 @@ constexpr std::array kRoutes = {
           .window = WindowKind::kEnded,
           .page_key = kUnitKey,
           .summary = "All units that ended in the window."},
+    Route{.path = "units/compare",
+          .caller = Caller::kUser,
+          .handler = compare_units,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "Two of the caller's units, compared."},
+    Route{.path = "units/compare/admin",
+          .caller = Caller::kAdmin,
+          .handler = compare_units,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "Two units, compared."},
     Route{.path = "units/list",
           .caller = Caller::kUser,
           .handler = get_unit_list,
@@ -154,6 +171,20 @@ constexpr std::array kRoutes = {
           .window = WindowKind::kOwn,
           .tagged = false,
           .summary = "Units that ran on a node."},
+    Route{.path = "units/report",
+          .caller = Caller::kUser,
+          .handler = get_report,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "What one of the caller's units used and cost, and what would help."},
+    Route{.path = "units/report/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_report,
+          .shape = Shape::kReports,
+          .params = kReportParams,
+          .tagged = false,
+          .summary = "What a unit used and cost, and what would help."},
     Route{.path = "units/series",
           .caller = Caller::kUser,
           .handler = get_unit_series,
@@ -268,6 +299,7 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kSeries:
     case Shape::kIdentity:
     case Shape::kSite:
+    case Shape::kReports:
     case Shape::kUnitTable:
     case Shape::kUnitSums:
     case Shape::kUsageSeries:

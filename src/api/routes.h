@@ -33,6 +33,7 @@ enum class Shape : std::uint8_t {
   kSeries,
   kIdentity,
   kSite,
+  kReports,
   // The answer is one object:
   kUnitTable,
   kUnitSums,

@@ -10,6 +10,7 @@
 #include "api/answer/envelope.h"
 #include "api/auditing.h"
 #include "api/pages.h"
+#include "api/report/maker.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
@@ -125,9 +126,11 @@ ApiServer::ApiServer(ApiOptions options,
       document_({.route_prefix = options_.route_prefix,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
+      reports_(std::make_unique<ReportMaker>(reader, options_.measurements, options_.rules)),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
+                .reports = reports_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
@@ -135,6 +138,8 @@ ApiServer::ApiServer(ApiOptions options,
                 .clock = &clock,
                 .max_period_ms = options_.max_period_ms,
                 .zone = TimeZone::find(options_.site.time_zone).value_or(TimeZone())} {}
+
+ApiServer::~ApiServer() = default;
 
 Result<std::unique_ptr<ApiServer>> ApiServer::create(ApiOptions options,
                                                      store::Reader& reader,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "access/policy.h"
+#include "advice/rule.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/answer/stream_slots.h"
@@ -26,6 +27,9 @@
 
 namespace ceems::api {
 
+class MeasurementSource;
+class ReportMaker;
+
 struct ApiOptions {
   std::string route_prefix = "/";
   std::string cors_origin = ".*";
@@ -38,6 +42,8 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
+  advice::RuleSet rules = advice::core_rules();  ///< behind the suggestions of reports
+  MeasurementSource* measurements = nullptr;     ///< outlives the server; null: none
   Fleet* fleet = nullptr;         ///< outlives the server; null: no cluster has a TSDB
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
@@ -54,6 +60,9 @@ class ApiServer {
                                                    SeriesSource* series,
                                                    metrics::Registry& registry,
                                                    const Clock& clock);
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
   void handle(const net::Request& request, net::Response& response);
   /// Whether the answer depends on the body of a request with this header: that of a form.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
@@ -88,6 +97,7 @@ class ApiServer {
   metrics::Registry& registry_;
   RequestMetrics metrics_;
   Document document_;
+  std::unique_ptr<ReportMaker> reports_;
   Services services_;
 };
 

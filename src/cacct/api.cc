@@ -69,12 +69,7 @@ Result<Api> Api::create(std::string url,
              {{user_header, user}, {"Accept-Encoding", "gzip"}});
 }
 
-Result<std::vector<Record>> Api::ask(std::string_view path,
-                                     const Question& question,
-                                     const std::vector<std::string>& more_tags) {
-  const bool of_others = question.all_users || !question.users.empty();
-  const std::string url =
-      fmt::format("{}{}{}{}", url_, path, of_others ? "/admin" : "", query_of(question, more_tags));
+Result<net::ClientResponse> Api::fetch(const std::string& url) {
   auto response = client_->get(url, headers_);
   if (!response) {
     return fail(std::move(response).error().with_context("the API server did not answer"));
@@ -90,6 +85,59 @@ Result<std::vector<Record>> Api::ask(std::string_view path,
       return fail(std::move(body).error().with_context("unexpected answer of the API server"));
     }
     response->body = std::move(*body);
+  }
+  return response;
+}
+
+Result<std::string> Api::report(const ReportQuestion& question) {
+  std::string query;
+  append(query, "cluster_id", question.cluster_id);
+  for (const std::string& uuid : question.uuids) {
+    append(query, "uuid", uuid);
+  }
+  append(query, "format", question.format);
+  append(query, "lang", question.language);
+  append(query, "width", std::to_string(question.width));
+  if (question.so_far) {
+    append(query, "so_far", "true");
+  }
+  if (question.all_findings) {
+    append(query, "all", "true");
+  }
+  auto response =
+      fetch(fmt::format("{}/api/v1/units/{}{}{}", url_, question.compare ? "compare" : "report",
+                        question.all_users ? "/admin" : "", query));
+  if (!response) {
+    return fail(std::move(response).error());
+  }
+  if (response->status == 200) {
+    return std::move(response->body);
+  }
+  // An older server knows no reports and answers 404 with a text.
+  const auto reason = parse_answer(response->body);
+  if (response->status == 404 && !reason && reason.error().code == ErrorCode::kParse) {
+    return fail(ErrorCode::kUnavailable, "this version of the API server makes no reports");
+  }
+  switch (response->status) {
+    case 404:
+      return fail(ErrorCode::kNotFound, "no such job among those that you may see");
+    case 409:
+      return fail(ErrorCode::kNoData, "the job has not ended; --so-far reports it anyway");
+    default:
+      return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
+                  response->status, reason ? "" : ": " + reason.error().message);
+  }
+}
+
+Result<std::vector<Record>> Api::ask(std::string_view path,
+                                     const Question& question,
+                                     const std::vector<std::string>& more_tags) {
+  const bool of_others = question.all_users || !question.users.empty();
+  const std::string url =
+      fmt::format("{}{}{}{}", url_, path, of_others ? "/admin" : "", query_of(question, more_tags));
+  auto response = fetch(url);
+  if (!response) {
+    return fail(std::move(response).error());
   }
   auto records = parse_answer(std::move(response->body));
   if (!records && response->status != 200 && records.error().code == ErrorCode::kParse) {

@@ -23,6 +23,19 @@ struct Question {
   std::vector<std::string> tags;  ///< members that the answer needs
 };
 
+/// Which reports the API server is asked for.
+struct ReportQuestion {
+  std::string cluster_id;
+  std::vector<std::string> uuids;
+  std::string format;
+  std::string language;
+  long width = 80;
+  bool compare = false;
+  bool so_far = false;
+  bool all_findings = false;
+  bool all_users = false;  ///< only admins may ask for the jobs of others
+};
+
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
@@ -37,8 +50,13 @@ class Api {
   Result<std::vector<Record>> units(const Question& question);
   /// The sums by user and project.
   Result<std::vector<Record>> usage(const Question& question);
+  /// A report, or the comparison of two, as the server wrote it. kNotFound if the caller sees no
+  /// such job, kNoData if it still runs.
+  Result<std::string> report(const ReportQuestion& question);
 
  private:
+  /// The answer with its body as it was before compression.
+  Result<net::ClientResponse> fetch(const std::string& url);
   Api(std::string url, std::unique_ptr<net::Client> client, net::Headers headers)
       : url_(std::move(url)), client_(std::move(client)), headers_(std::move(headers)) {}
   Result<std::vector<Record>> ask(std::string_view path,

@@ -23,6 +23,7 @@
 #include "cacct/instant.h"
 #include "cacct/log_file.h"
 #include "cacct/pager.h"
+#include "cacct/session.h"
 #include "cacct/table.h"
 #include "cacct/time_words.h"
 #include "cacct/tsdb.h"
@@ -120,43 +121,18 @@ class Run {
 
   /// Reads everything that needs privileges, and gives them up.
   Result<> read_config() {
-    auto config = load_config();
-    if (auto done = become(caller_); !done) {
-      return done;
+    auto session = open_session(caller_);
+    if (!session) {
+      // The list of fields needs no configuration.
+      const bool absent = session.error().code == ErrorCode::kNotFound;
+      return options_.help_format && (absent || !caller_.privileged)
+                 ? Result<>()
+                 : fail(std::move(session).error());
     }
-    if (!config && caller_.privileged && config.error().code != ErrorCode::kNotFound) {
-      // The message may quote a file that the caller must not read.
-      return usage_error("the configuration cannot be used; run cacct as root to see why");
-    }
-    if (!config) {
-      return options_.help_format ? Result<>() : fail(std::move(config).error());
-    }
-    config_ = std::move(*config);
+    config_ = std::move(session->config);
+    log_ = std::move(session->log);
     question_.cluster_id = config_.cluster_id;
     return {};
-  }
-
-  Result<Config> load_config() {
-    const WithPrivileges privileges;
-    const auto path = find_config(config_directories(caller_.privileged));
-    if (!path) {
-      return fail(path.error());
-    }
-    auto config = config::read_config(*path, false, parse_config);
-    if (!config) {
-      return config;
-    }
-    for (auto* client : {&config->api_client, &config->tsdb_client}) {
-      if (auto read = read_secret_files(*client); !read) {
-        return fail(std::move(read).error().with_context(*path));
-      }
-    }
-    auto log = LogFile::open(config->log);
-    if (!log) {
-      return fail(std::move(log).error());
-    }
-    log_ = std::move(*log);
-    return config;
   }
 
   /// The fields of the server, then those of instant queries.

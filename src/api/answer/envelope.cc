@@ -24,6 +24,10 @@ constexpr std::array kErrors = {
     ApiErrorInfo{ApiErrorType::kInternal, 500, "internal", "details are in the log only"},
     ApiErrorInfo{ApiErrorType::kTimeout, 503, "timeout",
                  "the database or the time-series server does not respond in time"},
+    ApiErrorInfo{ApiErrorType::kNotFound, 404, "not_found",
+                 "there is no such unit among those that the caller may see"},
+    ApiErrorInfo{ApiErrorType::kConflict, 409, "conflict",
+                 "the unit still runs and `so_far` is absent"},
 };
 
 void set_json(net::Response& response, int status) {

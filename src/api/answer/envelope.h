@@ -18,7 +18,15 @@
 namespace ceems::api {
 
 /// The field errorType of the envelope.
-enum class ApiErrorType : std::uint8_t { kBadData, kUnauthorized, kForbidden, kInternal, kTimeout };
+enum class ApiErrorType : std::uint8_t {
+  kBadData,
+  kUnauthorized,
+  kForbidden,
+  kInternal,
+  kTimeout,
+  kNotFound,
+  kConflict
+};
 
 struct ApiErrorInfo {
   ApiErrorType type;

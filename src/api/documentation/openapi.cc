@@ -41,6 +41,8 @@ std::string_view name_of(Shape shape) {
       return "Identity";
     case Shape::kSite:
       return "Site";
+    case Shape::kReports:
+      return "Report";
     case Shape::kUnitTable:
       return "UnitTable";
     case Shape::kUnitSums:
@@ -107,6 +109,23 @@ constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
 
+constexpr std::string_view kReportExample =
+    R"({"v":1,"cluster_id":"hpc-a","uuid":"4711","started_at_ts":1794903120000,)"
+    R"("ended_at_ts":1794970436000,"state":"final","coverage":0.998,)"
+    R"("job":{"name":"cp2k-water","user":"ada","project":"fluids","partition":"cpu",)"
+    R"("state":"COMPLETED","nodes":1,"cpus":32,"gpus":0,"elapsed_s":67316,"limit_s":345600,)"
+    R"("waited_s":null,"array":null},"use":{"cpu":0.94,"mem":0.05,)"
+    R"("mem_peak_node_bytes":8482560000,"mem_alloc_node_bytes":137438953472,"gpu_busy":null,)"
+    R"("gpu_sm":null,"gpu_mem":null},"nodes":[{"node":"n14","cpus":32,"cpu_seconds":2023000.5,)"
+    R"("mem_peak_bytes":8482560000,"mem_alloc_bytes":137438953472,"gpus":[]}],)"
+    R"("energy":{"kwh":6.3,"idle_kwh":1.2,"domains":{"package":5.1,"dram":0.9,"other":0.3},)"
+    R"("method":"measured"},"co2":{"g":182,"provider":"rte_total"},"compared":{"family_n":20,)"
+    R"("family_median_kwh":6.4,"family_cpu_low":0.92,"family_cpu_high":0.95,)"
+    R"("family_mem_median":0.06,"family_gpu_low":null,"family_gpu_high":null,)"
+    R"("project_month_share":0.014},"findings":[{"rule":"mem-excess","severity":"suggest",)"
+    R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GB a node )"
+    R"(at most, 128 GB reserved.","sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})";
+
 std::string row_example(Shape shape) {
   if (shape == Shape::kSeries) {
     return std::string(kSeriesExample);
@@ -116,6 +135,9 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kSite) {
     return std::string(kSiteExample);
+  }
+  if (shape == Shape::kReports) {
+    return std::string(kReportExample);
   }
   if (shape == Shape::kUnitTable) {
     return std::string(kUnitTableExample);

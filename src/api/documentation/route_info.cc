@@ -24,9 +24,11 @@ std::vector<const ParamInfo*> params_of(const Route& route) {
 
 bool is_required(const Route& route, Param param) {
   if (param == Param::kUuid) {
-    return route.shape == Shape::kNothing || route.shape == Shape::kSeries;
+    return route.shape == Shape::kNothing || route.shape == Shape::kSeries ||
+           route.shape == Shape::kReports;
   }
-  return param == Param::kClusterId && route.shape == Shape::kSeries;
+  return param == Param::kClusterId &&
+         (route.shape == Shape::kSeries || route.shape == Shape::kReports);
 }
 
 std::string server_root(const DocumentOptions& options) {

@@ -139,7 +139,11 @@ constexpr std::array kParams = {
               "300.."},
     ParamInfo{Param::kColumns, "columns", ParamType::kTexts,
               "Columns of the answer, in this order. Default: all.", "uuid,name,kwh"},
-    ParamInfo{Param::kFormat, "format", ParamType::kText, "`json` (default) or `csv`.", "csv"},
+    ParamInfo{
+        Param::kFormat, "format", ParamType::kText,
+        "`json` (default). Lists: `csv`. Reports: `text`, `ascii`, `markdown`, `html`, or `js1` "
+        "and `js1-json` as jobstats writes them.",
+        "json"},
     ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
               "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
               "state,user"},
@@ -155,6 +159,18 @@ constexpr std::array kParams = {
     ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,
               "If present, also the period of the same length before.", "true"},
     ParamInfo{Param::kHost, "host", ParamType::kText, "Name of a node.", "n079"},
+    ParamInfo{Param::kStart, "start", ParamType::kText,
+              "The start of the run, in milliseconds since 1970, of an id that ran several times. "
+              "Default: the last run.",
+              "1767139200000"},
+    ParamInfo{Param::kSoFar, "so_far", ParamType::kFlag,
+              "If present, a unit that still runs has a report, too.", "true"},
+    ParamInfo{Param::kLanguage, "lang", ParamType::kText,
+              "Language of the texts: `en`, `de` or `fr`. Default, also for others: `en`.", "en"},
+    ParamInfo{Param::kWidth, "width", ParamType::kText,
+              "Columns of a text, from 60 to 240. Default: 80.", "80"},
+    ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
+              "If present, texts show all suggestions, not only the first three.", "true"},
 };
 
 constexpr bool in_order() {
@@ -237,6 +253,21 @@ void take(Params& params, Param param, std::string value) {
       break;
     case Param::kAnonymous:
       params.anonymous = true;
+      break;
+    case Param::kStart:
+      set_first(params.start, std::move(value));
+      break;
+    case Param::kLanguage:
+      set_first(params.language, std::move(value));
+      break;
+    case Param::kWidth:
+      set_first(params.width, std::move(value));
+      break;
+    case Param::kSoFar:
+      params.so_far = true;
+      break;
+    case Param::kAllFindings:
+      params.all_findings = true;
       break;
     case Param::kMatch:
       add_value(params.match, std::move(value));

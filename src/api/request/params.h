@@ -63,6 +63,11 @@ enum class Param : std::uint8_t {
   kTop,
   kPrevious,
   kHost,
+  kStart,
+  kSoFar,
+  kLanguage,
+  kWidth,
+  kAllFindings,
 };
 
 class ParamSet {
@@ -129,10 +134,13 @@ struct Params {
   std::vector<std::string> match;
   std::vector<store::TagFilter> tags;
   std::string from, to, time_zone, role, limit, cursor, scope, sort, order;
+  std::string start, language, width;
   bool running = false;
   bool experimental = false;
   bool terminated = false;
   bool anonymous = false;
+  bool so_far = false;
+  bool all_findings = false;
   std::vector<std::pair<Param, std::string>> others = {};  ///< of lists and sums over units
 
   /// The first of them that is not empty; empty if there is none.

@@ -1,0 +1,107 @@
+#include "advice/catalogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "advice/rule.h"
+#include "advice/template.h"
+
+namespace ceems::advice {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> placeholder_names(std::string_view text) {
+  std::vector<std::string> names;
+  const auto found = placeholders(text);
+  for (const Placeholder& placeholder : *found) {
+    names.push_back(placeholder.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(Catalogue, HasTheSameKeysAndValuesInEveryLanguage) {
+  const Catalogue& english = catalogue("en");
+  ASSERT_FALSE(english.advice.empty());
+  for (const std::string_view language : kLanguages) {
+    const Catalogue& other = catalogue(language);
+    EXPECT_EQ(other.language, language);
+    ASSERT_EQ(other.advice.size(), english.advice.size()) << language;
+    ASSERT_EQ(other.words.size(), english.words.size()) << language;
+    for (const auto texts : {&Catalogue::advice, &Catalogue::words}) {
+      for (const auto& [key, text] : english.*texts) {
+        const auto found = (other.*texts).find(key);
+        ASSERT_NE(found, (other.*texts).end()) << language << " lacks " << key;
+        EXPECT_EQ(placeholder_names(found->second), placeholder_names(text)) << language << key;
+      }
+    }
+  }
+  EXPECT_EQ(catalogue("tlh").language, "en");
+}
+
+TEST(Catalogue, HasATextForEachRuleAndNoOther) {
+  const RuleSet& rules = core_rules();
+  const Catalogue& english = catalogue("en");
+  EXPECT_EQ(english.advice.size(), rules.rules.size());
+  for (const Rule& rule : rules.rules) {
+    EXPECT_TRUE(english.advice.contains(rule.say)) << rule.id;
+  }
+}
+
+TEST(Catalogue, NoTextBlamesAnybody) {
+  for (const std::string_view language : kLanguages) {
+    for (const auto texts : {&Catalogue::advice, &Catalogue::words}) {
+      for (const auto& [key, text] : catalogue(language).*texts) {
+        EXPECT_EQ(tone_of(language, text), "") << language << " " << key << ": " << text;
+      }
+    }
+  }
+}
+
+/// A text says what happens when something is changed: each holds a verb of help.
+TEST(Catalogue, EachSuggestionOffersHelp) {
+  const std::map<std::string_view, std::vector<std::string_view>> offers{
+      {"en", {"start", "help", "more done", "shows", "may show", "Check", "nothing to change"}},
+      {"de", {"start", "hilf", "helf", "schaff", "zeigt", "nichts zu ändern"}},
+      {"fr", {"démarr", "aide", "avancer", "montre", "rien à changer"}}};
+  for (const std::string_view language : kLanguages) {
+    for (const auto& [key, text] : catalogue(language).advice) {
+      EXPECT_TRUE(std::ranges::any_of(offers.at(language),
+                                      [&](auto word) { return text.find(word) != text.npos; }))
+          << language << " " << key << ": " << text;
+    }
+  }
+}
+
+TEST(Catalogue, FindsUnkindWordsInAnyCase) {
+  EXPECT_EQ(tone_of("en", "You WASTED energy"), "says 'waste'");
+  EXPECT_EQ(tone_of("de", "Das ist Verschwendung"), "says 'verschwend'");
+  EXPECT_EQ(tone_of("fr", "un Gaspillage"), "says 'gaspill'");
+  EXPECT_EQ(tone_of("en", "☹"), "says '☹'");
+  EXPECT_THAT(tone_of("en", std::string(241, 'a')), HasSubstr("longer than 240"));
+  EXPECT_EQ(tone_of("fr",
+                    [] {
+                      std::string accents;
+                      for (int i = 0; i < 240; ++i) {
+                        accents += "é";
+                      }
+                      return accents;
+                    }()),
+            "");
+}
+
+TEST(Catalogue, MalformedFilesAreErrorsWithALine) {
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"advice: {a: x}\nword: {}\n", "f.yml:2: word: unknown key"},
+           {"advice: {a: '{'}\nwords: {a: b}\n", "f.yml:1: advice.a: braces that do not match"},
+           {"decimal: ', '\n", "f.yml:1: decimal: expected one character"},
+           {"advice: [1]\n", "expected a mapping"}}) {
+    const auto parsed = parse_catalogue(text, "f.yml");
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(message));
+  }
+}
+
+}  // namespace
+}  // namespace ceems::advice

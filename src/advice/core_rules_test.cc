@@ -1,0 +1,338 @@
+// Each rule on both sides of each of its limits, and jobs that look wrong but are not.
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "advice/test_runs.h"
+
+namespace ceems::advice {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using Change = std::pair<std::string, double>;
+
+Facts changed(Facts facts, const std::vector<Change>& changes) {
+  for (const auto& [name, value] : changes) {
+    facts.set(name, value);
+  }
+  return facts;
+}
+
+/// A run for which the rule has something to say, and what must not be crossed for that.
+struct Limits {
+  std::string rule;
+  Facts said;
+  std::vector<Change> silent;
+};
+
+Facts of_state(Facts facts, const char* state) {
+  facts.set("state", state);
+  return facts;
+}
+
+std::vector<Limits> all_limits() {
+  const Facts idle_family = changed(cpu_run(), {{"family.cpu_median", 0.5}});
+  const Facts two_nodes =
+      changed(cpu_run(), {{"alloc.nodes", 2}, {"alloc.cpus", 32}, {"cpu.busy_nodes", 2}});
+  std::vector<Limits> all;
+  all.push_back({.rule = "gpu-unused",
+                 .said = changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}}),
+                 .silent = {{"gpu.unused", 0}, {"coverage", 0.899}, {"runtime", 299}}});
+  all.push_back({.rule = "gpu-none",
+                 .said = changed(gpu_run(), {{"gpu.unused", 4}}),
+                 .silent = {{"gpu.unused", 3}, {"coverage", 0.899}}});
+  all.push_back({.rule = "gpu-low",
+                 .said = changed(gpu_run(), {{"gpu.busy", 0.249}, {"family.gpu_median", 0.249}}),
+                 .silent = {{"gpu.busy", 0.25},
+                            {"family.gpu_median", 0.25},
+                            {"gpu.mem", 0.751},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "gpu-narrow",
+                 .said = changed(gpu_run(), {{"gpu.busy", 0.7}, {"gpu.sm", 0.199}}),
+                 .silent = {{"gpu.busy", 0.699}, {"gpu.sm", 0.2}, {"coverage", 0.899}}});
+  all.push_back({.rule = "cpu-unused-node",
+                 .said = changed(two_nodes, {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", 1}}),
+                 .silent = {{"cpu.unused_nodes", 0},
+                            {"cpu.busy_nodes", 0},
+                            {"alloc.nodes", 3},
+                            {"alloc.gpus", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "cpu-low",
+                 .said = changed(idle_family, {{"cpu.eff", 0.799}, {"io.bytes_per_s", 5e7}}),
+                 .silent = {{"cpu.eff", 0.8},
+                            {"family.cpu_median", 0.8},
+                            {"io.bytes_per_s", 5.01e7},
+                            {"alloc.gpus", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "cpu-serial",
+                 .said = changed(cpu_run(), {{"cpu.used", 0.85}, {"cpu.used_max", 1.2}}),
+                 .silent = {{"cpu.used", 0.84},
+                            {"cpu.used", 1.02},
+                            {"cpu.used_max", 1.21},
+                            {"alloc.nodes", 2},
+                            {"alloc.gpus", 1},
+                            {"req.cpus", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "idle",
+                 .said = changed(cpu_run(), {{"idle.seconds", 3601}}),
+                 .silent = {{"idle.seconds", 3600}, {"runtime", 7203}, {"coverage", 0.899}}});
+  all.push_back({.rule = "nodes-many",
+                 .said = changed(two_nodes, {{"mem.peak_sum", 200 * kGiB}}),
+                 .silent = {{"alloc.nodes", 1},
+                            {"alloc.cpus_per_node", 32},
+                            {"alloc.cpus", 65},
+                            {"mem.peak_sum", 205 * kGiB},
+                            {"alloc.gpus", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "mem-excess",
+                 .said = first_run(changed(cpu_run(), {{"mem.peak_node_max", 0.699 * 128 * kGiB}})),
+                 .silent = {{"mem.peak_node_max", 0.7 * 128 * kGiB},
+                            {"family.mem_p95", 0.701 * 128 * kGiB},
+                            {"family.mem_max", 107 * kGiB},
+                            {"alloc.mem_per_cpu", 1.05 * 4 * kGiB},
+                            {"alloc.cpus_per_node", 0.85 * 64},
+                            {"family.oom", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "mem-tight",
+                 .said = changed(cpu_run(), {{"mem.peak_node_max", 0.95 * 128 * kGiB}}),
+                 .silent = {{"mem.peak_node_max", 0.949 * 128 * kGiB}, {"coverage", 0.899}}});
+  all.push_back({.rule = "oom",
+                 .said = of_state(cpu_run(), "OUT_OF_MEMORY"),
+                 .silent = {{"coverage", 0.899}, {"runtime", 299}}});
+  all.push_back({.rule = "time-limit",
+                 .said = changed(cpu_run(), {{"limit", 36000}, {"family.runtime_p95", 7200}}),
+                 .silent = {{"limit", 12000},
+                            {"runtime", 900},
+                            {"family.runtime_p95", 17300},
+                            {"family.runtime_max", 28801},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "timeout",
+                 .said = of_state(cpu_run(), "TIMEOUT"),
+                 .silent = {{"idle.seconds", 5401}, {"coverage", 0.899}, {"runtime", 299}}});
+  all.push_back({.rule = "node-fail",
+                 .said = of_state(changed(cpu_run(), {{"coverage", 0.899}}), "NODE_FAIL"),
+                 .silent = {{"coverage", 0.9}, {"runtime", 299}}});
+  return all;
+}
+
+TEST(CoreRules, SpeakOnOneSideOfEachLimitOnly) {
+  std::vector<std::string> tested;
+  for (const Limits& limits : all_limits()) {
+    tested.push_back(limits.rule);
+    EXPECT_THAT(said(limits.said), Contains(limits.rule));
+    for (const Change& change : limits.silent) {
+      EXPECT_THAT(said(changed(limits.said, {change})), Not(Contains(limits.rule)))
+          << limits.rule << ": " << change.first << " = " << change.second;
+    }
+  }
+  for (const Rule& rule : core_rules().rules) {
+    EXPECT_TRUE(rule.id == "good" || std::ranges::find(tested, rule.id) != tested.end()) << rule.id;
+  }
+}
+
+TEST(CoreRules, AreSilentWithoutWhatTheyNeed) {
+  for (const Limits& limits : all_limits()) {
+    const Rule& rule = *core_rules().find(limits.rule);
+    ASSERT_FALSE(rule.needs.empty()) << rule.id;
+    for (const std::string& need : rule.needs) {
+      Facts facts = limits.said;
+      facts.clear(need);
+      EXPECT_THAT(said(facts), Not(Contains(rule.id))) << "without " << need;
+    }
+  }
+}
+
+TEST(CoreRules, SayNothingOfAQosThatIsForTests) {
+  for (const Limits& limits : all_limits()) {
+    Facts facts = limits.said;
+    facts.set("qos", "debug");
+    EXPECT_THAT(said(facts), IsEmpty()) << limits.rule;
+  }
+}
+
+TEST(CoreRules, WithoutMeasurementsAccountingStillCounts) {
+  for (const auto& [state, rule] : std::vector<std::pair<const char*, std::string>>{
+           {"OUT_OF_MEMORY", "oom"}, {"TIMEOUT", "timeout"}}) {
+    Facts facts;
+    facts.set("state", state);
+    facts.set("runtime", 3600);
+    facts.set("limit", 3600);
+    facts.set("mem.alloc_node", 4 * kGiB);
+    EXPECT_THAT(said(facts), ElementsAre(rule));
+  }
+}
+
+// ---- Jobs that look wrong and are not.
+
+TEST(NoFalseAlarm, WhenFilesTakeTheTime) {
+  const Facts job = first_run(changed(cpu_run(), {{"cpu.eff", 0.2}, {"io.bytes_per_s", 2e8}}));
+  EXPECT_THAT(said(job), IsEmpty());
+  // Nor where I/O is not counted, because it may be that.
+  Facts uncounted = first_run(changed(cpu_run(), {{"cpu.eff", 0.2}}));
+  EXPECT_THAT(said(uncounted), ElementsAre("cpu-low"));
+  uncounted.clear("io.bytes_per_s");
+  EXPECT_THAT(said(uncounted), IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenANotebookIsWritten) {
+  Facts notebook = first_run(changed(gpu_run(), {{"gpu.busy", 0.05},
+                                                 {"gpu.unused", 1},
+                                                 {"gpu.unused_mem_peak", 8 * kGiB},
+                                                 {"runtime", 3 * 3600},
+                                                 {"limit", 8 * 3600},
+                                                 {"idle.seconds", 2 * 3600}}));
+  notebook.set("interactive", true);
+  EXPECT_THAT(said(notebook), IsEmpty());
+  notebook.set("interactive", false);  // the same as a batch job
+  EXPECT_THAT(said(notebook), Contains("gpu-unused"));
+}
+
+TEST(NoFalseAlarm, WhenMpiSpins) {
+  const Facts spinning = first_run(changed(cpu_run(), {{"alloc.nodes", 2},
+                                                       {"alloc.cpus", 128},
+                                                       {"alloc.cpus_per_node", 64},
+                                                       {"alloc.exclusive", 1},
+                                                       {"cpu.eff", 1.0},
+                                                       {"cpu.used_max", 64},
+                                                       {"cpu.busy_nodes", 2},
+                                                       {"mem.peak_node_max", 2 * kGiB}}));
+  Facts exclusive = spinning;
+  exclusive.set("alloc.exclusive", true);
+  EXPECT_THAT(said(exclusive), IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenOneTaskOfAnArrayIsShorter) {
+  // The others need the limit and the memory.
+  const Facts task = changed(cpu_run(), {{"runtime", 1000},
+                                         {"limit", 36000},
+                                         {"mem.peak_node_max", 10 * kGiB},
+                                         {"family.n", 20},
+                                         {"family.runtime_p95", 30000},
+                                         {"family.runtime_max", 35000},
+                                         {"family.mem_p95", 110 * kGiB},
+                                         {"family.mem_max", 120 * kGiB}});
+  EXPECT_THAT(said(task), IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenARunWasRequeuedOrCancelled) {
+  for (const char* state : {"REQUEUED", "PREEMPTED", "CANCELLED", "FAILED", "NODE_FAIL"}) {
+    // It ended early and not by itself, so its time says nothing about the limit.
+    Facts run = changed(cpu_run(), {{"runtime", 1800}, {"limit", 86400}});
+    run.set("state", state);
+    EXPECT_THAT(said(run), IsEmpty()) << state;
+  }
+}
+
+TEST(NoFalseAlarm, WhenMemoryRanOut) {
+  // The last sample before the end is below the limit; only the rule oom speaks.
+  const Facts killed =
+      of_state(first_run(changed(cpu_run(), {{"mem.peak_node_max", 50 * kGiB}})), "OUT_OF_MEMORY");
+  EXPECT_THAT(said(killed), ElementsAre("oom"));
+  EXPECT_THAT(said(changed(cpu_run(), {{"mem.peak_node_max", 50 * kGiB}, {"family.oom", 1}})),
+              IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenOnlyThisRunIsOdd) {
+  // The usual run works well: gpu-low and cpu-low wait for the median.
+  EXPECT_THAT(said(changed(gpu_run(), {{"gpu.busy", 0.02}})), IsEmpty());
+  EXPECT_THAT(said(changed(cpu_run(), {{"cpu.eff", 0.3}})), IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenAModelNeedsTheMemoryOfItsGpus) {
+  EXPECT_THAT(said(first_run(changed(gpu_run(), {{"gpu.busy", 0.1}, {"gpu.mem", 0.9}}))),
+              IsEmpty());
+}
+
+TEST(NoFalseAlarm, WhenACoreHasTwoThreads) {
+  // One CPU was asked for, and the manager gave both threads of its core.
+  EXPECT_THAT(said(first_run(changed(cpu_run(), {{"alloc.cpus", 2},
+                                                 {"req.cpus", 1},
+                                                 {"alloc.cpus_per_node", 2},
+                                                 {"cpu.eff", 0.5},
+                                                 {"cpu.used", 1.0},
+                                                 {"cpu.used_max", 1.0},
+                                                 {"io.bytes_per_s", 1e9}}))),
+              IsEmpty());
+}
+
+// ---- What a suggestion says.
+
+/// The suggested lines of the rule, and what they were.
+std::vector<std::string> lines_of(const std::string& rule, const Facts& facts) {
+  for (const Finding& finding : judge(core_rules(), {.facts = facts})) {
+    if (finding.rule == rule) {
+      std::vector<std::string> lines = finding.sbatch;
+      lines.insert(lines.end(), finding.was.begin(), finding.was.end());
+      return lines;
+    }
+  }
+  return {"not said"};
+}
+
+TEST(Suggestions, NameTheNumbers) {
+  EXPECT_THAT(
+      lines_of("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}})),
+      ElementsAre("--gres=gpu:3", "--gres=gpu:4"));
+  // Another GPU on each node: no common number, so no line.
+  EXPECT_THAT(
+      lines_of("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 0}})),
+      IsEmpty());
+  const Facts small = first_run(changed(cpu_run(), {{"mem.peak_node_max", 7.9 * kGiB}}));
+  EXPECT_THAT(lines_of("mem-excess", small), ElementsAre("--mem=10G", "--mem=128G"));
+  EXPECT_THAT(lines_of("mem-excess", changed(small, {{"family.mem_max", 20 * kGiB}})),
+              ElementsAre("--mem=24G", "--mem=128G"));
+  EXPECT_THAT(lines_of("oom", of_state(cpu_run(), "OUT_OF_MEMORY")),
+              ElementsAre("--mem=200G", "--mem=128G"));
+  EXPECT_THAT(lines_of("mem-tight", changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}})),
+              ElementsAre("--mem=160G", "--mem=128G"));
+  // More than a node has is not suggested.
+  EXPECT_THAT(lines_of("mem-tight", changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB},
+                                                        {"node.mem", 150 * kGiB}})),
+              IsEmpty());
+  const Facts early = changed(cpu_run(), {{"limit", 345600}});
+  EXPECT_THAT(lines_of("time-limit", early), ElementsAre("--time=03:00:00", "--time=4-00:00:00"));
+  EXPECT_THAT(
+      lines_of("time-limit", changed(early, {{"family.n", 20}, {"family.runtime_p95", 68400}})),
+      ElementsAre("--time=1-00:00:00", "--time=4-00:00:00"));
+  EXPECT_THAT(lines_of("timeout", of_state(cpu_run(), "TIMEOUT")),
+              ElementsAre("--time=05:00:00", "--time=03:00:00"));
+}
+
+/// After the suggestion is followed, the same use gives no suggestion of the rule.
+TEST(Suggestions, AreSilentOnceFollowed) {
+  for (double peak = 0.1; peak < 90; peak *= 1.13) {
+    Facts job = first_run(changed(cpu_run(), {{"mem.peak_node_max", peak * kGiB}}));
+    const auto findings = judge(core_rules(), {.facts = job});
+    const auto found = std::ranges::find(findings, "mem-excess", &Finding::rule);
+    if (found != findings.end()) {
+      const double want = found->values.at("want");
+      EXPECT_LT(want, 128 * kGiB);
+      EXPECT_GE(want, 1.2 * peak * kGiB);
+      job.set("mem.alloc_node", want);
+      job.set("alloc.mem_per_cpu", want / 16);
+      EXPECT_THAT(said(job), Not(Contains("mem-excess"))) << peak;
+      EXPECT_THAT(said(job), Not(Contains("mem-tight"))) << peak;
+    }
+  }
+  for (const double known : {1.0, 20.0}) {
+    for (double runtime = 901; runtime < 2e6; runtime *= 1.07) {
+      Facts job = first_run(changed(cpu_run(), {{"runtime", runtime}, {"family.n", known}}));
+      job.set("limit", 30.0 * 86400);
+      const auto findings = judge(core_rules(), {.facts = job});
+      const auto found = std::ranges::find(findings, "time-limit", &Finding::rule);
+      if (found != findings.end()) {
+        EXPECT_GE(found->values.at("want"), 1.2 * runtime);
+        job.set("limit", found->values.at("want"));
+        EXPECT_THAT(said(job), Not(Contains("time-limit"))) << runtime;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ceems::advice

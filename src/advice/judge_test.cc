@@ -1,0 +1,101 @@
+#include "advice/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "advice/test_runs.h"
+
+namespace ceems::advice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Facts narrow_run() {
+  Facts facts = gpu_run();
+  facts.set("gpu.busy", 0.9);
+  facts.set("gpu.sm", 0.15);
+  return facts;
+}
+
+Finding only_finding(const Case& run) {
+  const auto findings = judge(core_rules(), run);
+  EXPECT_EQ(findings.size(), 1U);
+  return findings.empty() ? Finding{} : findings.front();
+}
+
+TEST(Judge, IsSureAfterFiveOfEightRuns) {
+  Case run{.facts = narrow_run(), .earlier = {}};
+  EXPECT_EQ(only_finding(run).confidence, Confidence::kMaybe);
+  EXPECT_EQ(only_finding(run).severity, Severity::kInfo);  // one run, by a small margin
+  run.earlier.assign(3, narrow_run());
+  EXPECT_EQ(only_finding(run).confidence, Confidence::kMaybe);
+  run.earlier.push_back(narrow_run());
+  EXPECT_EQ(only_finding(run).confidence, Confidence::kSure);
+  EXPECT_EQ(only_finding(run).severity, Severity::kSuggest);
+  EXPECT_EQ(only_finding(run).runs, 5U);
+  // Only the last eight count.
+  run.earlier.insert(run.earlier.begin(), 4, gpu_run());
+  EXPECT_EQ(only_finding(run).runs, 4U);
+  EXPECT_EQ(only_finding(run).confidence, Confidence::kMaybe);
+  run.facts.set("gpu.sm", 0.09);
+  EXPECT_EQ(only_finding(run).confidence, Confidence::kLikely);
+}
+
+TEST(Judge, PutsTheMostUsefulFirst) {
+  Facts facts = first_run(gpu_run());
+  facts.set("gpu.unused", 1);
+  facts.set("gpu.unused_per_node", 1);
+  facts.set("mem.peak_node_max", 7 * kGiB);
+  facts.set("family.mem_max", 7 * kGiB);
+  facts.set("family.mem_p95", 7 * kGiB);
+  facts.set("mem.alloc_node", 250 * kGiB);
+  facts.set("alloc.mem_per_cpu", 15 * kGiB);
+  facts.set("gpu.sm", 0.05);
+  std::vector<std::string> ids;
+  for (const Finding& finding : judge(core_rules(), {.facts = facts})) {
+    ids.push_back(finding.rule);
+  }
+  EXPECT_THAT(ids, ElementsAre("gpu-unused", "gpu-narrow", "mem-excess"));
+}
+
+TEST(Judge, WritesEachLanguageWithItsNumbers) {
+  Facts facts = first_run(cpu_run());
+  facts.set("mem.peak_node_max", 7.9 * kGiB);
+  facts = first_run(facts);
+  const Finding finding = only_finding({.facts = facts});
+  EXPECT_EQ(finding.text.at("en"),
+            "Memory: 7.9 GB a node at most, 128 GB reserved. Asking for 10 GB keeps 20 % to spare "
+            "and starts sooner.");
+  EXPECT_EQ(finding.text.at("de"),
+            "Speicher: höchstens 7,9 GB je Knoten, 128 GB reserviert. 10 GB lassen 20 % Reserve, "
+            "und der Job startet früher.");
+  EXPECT_EQ(
+      finding.text.at("fr"),
+      "Mémoire : au plus 7,9 GB par nœud, 128 GB réservés. Demander 10 GB garde 20 % de marge "
+      "et permet de démarrer plus tôt.");
+  EXPECT_EQ(finding.values.at("want"), 10 * kGiB);
+}
+
+TEST(Judge, SavesOnlyWhatWasReservedAndIdle) {
+  Facts facts = gpu_run();
+  facts.set("gpu.unused", 1);
+  EXPECT_DOUBLE_EQ(only_finding({.facts = facts}).saves_kwh.value_or(0), 0.4);
+  facts.clear("idle.kwh_gpu");
+  EXPECT_FALSE(only_finding({.facts = facts}).saves_kwh.has_value());
+}
+
+TEST(Judge, PraisesOnlyIfThereIsNothingElse) {
+  EXPECT_EQ(only_finding({.facts = cpu_run()}).rule, "good");
+  Facts facts = cpu_run();
+  facts.set("idle.seconds", 7000);
+  EXPECT_EQ(only_finding({.facts = facts}).rule, "idle");
+  facts.set("runtime", 299);
+  EXPECT_THAT(judge(core_rules(), {.facts = facts}), IsEmpty());
+  facts.clear("runtime");
+  EXPECT_THAT(judge(core_rules(), {.facts = facts}), IsEmpty());
+  EXPECT_THAT(judge(core_rules(), {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ceems::advice

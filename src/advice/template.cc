@@ -1,0 +1,171 @@
+#include "advice/template.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "base/strings.h"
+#include "base/time/time_text.h"
+
+namespace ceems::advice {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Form>, 5> kForms{{{"percent", Form::kPercent},
+                                                                   {"bytes", Form::kBytes},
+                                                                   {"duration", Form::kDuration},
+                                                                   {"G", Form::kGigabytes},
+                                                                   {"clock", Form::kClock}}};
+
+// Beyond this, numbers come from damaged data; it keeps conversions to integers defined.
+constexpr double kLargest = 1e15;
+constexpr double kMebi = 1024.0 * 1024.0;
+
+std::string with_comma(std::string text, char comma) {
+  std::ranges::replace(text, '.', comma);
+  return text;
+}
+
+/// At most `decimals` of them, without zeros at the end.
+std::string trimmed(double number, int decimals) {
+  std::string text = fmt::format("{:.{}f}", number, decimals);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) {
+      text.pop_back();
+    }
+  }
+  return text;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<std::string_view, 6> kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  while (std::abs(bytes) >= 1023.95 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", trimmed(bytes, bytes < 99.95 && unit > 0 ? 1 : 0), kUnits.at(unit));
+}
+
+std::string duration_text(double seconds) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 3600;
+  constexpr std::int64_t kDay = 86400;
+  const std::int64_t total = std::llround(std::max(seconds, 0.0));
+  const auto two = [](std::int64_t a, std::string_view first, std::int64_t b,
+                      std::string_view second) {
+    return b == 0 ? fmt::format("{} {}", a, first)
+                  : fmt::format("{} {} {} {}", a, first, b, second);
+  };
+  if (total < kMinute) {
+    return fmt::format("{} s", total);
+  }
+  if (total < kHour) {
+    return two(total / kMinute, "min", total % kMinute, "s");
+  }
+  if (total < 2 * kDay) {
+    return two(total / kHour, "h", total % kHour / kMinute, "min");
+  }
+  return two(total / kDay, "d", total % kDay / kHour, "h");
+}
+
+/// The end of the placeholder that begins at `open`; npos if there is none.
+std::size_t close_of(std::string_view text, std::size_t open) {
+  const std::size_t close = text.find_first_of("{}", open + 1);
+  return close == std::string_view::npos || text[close] != '}' ? std::string_view::npos : close;
+}
+
+std::optional<Placeholder> parse_placeholder(std::string_view inner) {
+  Placeholder found;
+  const std::size_t colon = inner.find(':');
+  found.name = inner.substr(0, colon);
+  if (found.name.empty() ||
+      found.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") != std::string::npos) {
+    return std::nullopt;
+  }
+  if (colon == std::string_view::npos) {
+    return found;
+  }
+  for (const auto& [word, form] : kForms) {
+    if (inner.substr(colon + 1) == word) {
+      found.form = form;
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string format_number(double number, Form form, char comma) {
+  number = std::clamp(std::isfinite(number) ? number : 0.0, -kLargest, kLargest);
+  switch (form) {
+    case Form::kPlain:
+      return with_comma(trimmed(number, 2), comma);
+    case Form::kPercent:
+      return fmt::format("{} %", trimmed(number * 100, 0));
+    case Form::kBytes:
+      return with_comma(bytes_text(number), comma);
+    case Form::kDuration:
+      return duration_text(number);
+    case Form::kGigabytes: {
+      const std::int64_t mebi = std::llround(std::ceil(number / kMebi));
+      return mebi % 1024 == 0 ? fmt::format("{}G", mebi / 1024) : fmt::format("{}M", mebi);
+    }
+    case Form::kClock:
+      return elapsed_text(std::llround(number));
+  }
+  return {};
+}
+
+Result<std::vector<Placeholder>> placeholders(std::string_view text) {
+  std::vector<Placeholder> all;
+  for (std::size_t at = text.find_first_of("{}"); at != std::string_view::npos;
+       at = text.find_first_of("{}", at)) {
+    const std::size_t close = text[at] == '{' ? close_of(text, at) : std::string_view::npos;
+    if (close == std::string_view::npos) {
+      return fail(ErrorCode::kInvalidArgument, "braces that do not match");
+    }
+    auto found = parse_placeholder(text.substr(at + 1, close - at - 1));
+    if (!found) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "malformed placeholder '{}', expected {{name}} or {{name:form}} with the form "
+                  "percent, bytes, duration, G or clock",
+                  printable(text.substr(at, close - at + 1), 60));
+    }
+    all.push_back(std::move(*found));
+    at = close + 1;
+  }
+  return all;
+}
+
+std::optional<std::string> fill(std::string_view text, const Names& names, char comma) {
+  std::string out;
+  while (true) {
+    const std::size_t open = text.find('{');
+    out += text.substr(0, open);
+    if (open == std::string_view::npos) {
+      return out;
+    }
+    const std::size_t close = close_of(text, open);
+    const auto placeholder = close == std::string_view::npos
+                                 ? std::nullopt
+                                 : parse_placeholder(text.substr(open + 1, close - open - 1));
+    if (!placeholder) {
+      return std::nullopt;
+    }
+    const Value value = names.value_of(placeholder->name);
+    if (const double* number = std::get_if<double>(&value)) {
+      out += format_number(*number, placeholder->form, comma);
+    } else if (const auto* word = std::get_if<std::string_view>(&value)) {
+      out += *word;
+    } else {
+      return std::nullopt;
+    }
+    text.remove_prefix(close + 1);
+  }
+}
+
+}  // namespace ceems::advice

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advice/value.h"
+#include "base/result.h"
+
+namespace ceems::advice {
+
+/// How a number is written. Texts are never longer than a few dozen bytes.
+enum class Form : std::uint8_t {
+  kPlain,      ///< {n}: "8"; at most two decimals
+  kPercent,    ///< {share:percent}: "14 %" of 0.14
+  kBytes,      ///< {peak:bytes}: "7.9 GB", in powers of 1024
+  kDuration,   ///< {p95:duration}: "18 h 42 min"
+  kGigabytes,  ///< {want:G}: "10G" or "512M", as SLURM reads it
+  kClock,      ///< {want:clock}: "1-06:00:00", as SLURM reads it
+};
+
+/// A number in that form. `comma` is the decimal separator, for instance of German; it has no
+/// effect on kGigabytes and kClock.
+std::string format_number(double number, Form form, char comma = '.');
+
+/// One placeholder of a template.
+struct Placeholder {
+  std::string name = {};
+  Form form = Form::kPlain;
+};
+/// The placeholders of a template, "{name}" or "{name:form}", in order. kInvalidArgument for braces
+/// that do not match, malformed names and unknown forms.
+Result<std::vector<Placeholder>> placeholders(std::string_view text);
+
+/// Replaces the placeholders of a valid template. Nothing if one of them has no value.
+std::optional<std::string> fill(std::string_view text, const Names& names, char comma = '.');
+
+}  // namespace ceems::advice

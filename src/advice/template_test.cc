@@ -1,0 +1,68 @@
+#include "advice/template.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::advice {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+TEST(Template, WritesNumbersAsPeopleReadThem) {
+  EXPECT_EQ(format_number(8, Form::kPlain), "8");
+  EXPECT_EQ(format_number(1.239, Form::kPlain), "1.24");
+  EXPECT_EQ(format_number(0.144, Form::kPercent), "14 %");
+  EXPECT_EQ(format_number(0.005, Form::kPercent), "0 %");
+  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes), "7.9 GB");
+  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes, ','), "7,9 GB");
+  EXPECT_EQ(format_number(128 * kGiB, Form::kBytes), "128 GB");
+  EXPECT_EQ(format_number(512, Form::kBytes), "512 B");
+  EXPECT_EQ(format_number(1023.99 * kGiB, Form::kBytes), "1 TB");
+  EXPECT_EQ(format_number(59, Form::kDuration), "59 s");
+  EXPECT_EQ(format_number(600, Form::kDuration), "10 min");
+  EXPECT_EQ(format_number(67316, Form::kDuration), "18 h 41 min");
+  EXPECT_EQ(format_number(345600, Form::kDuration), "4 d");
+  EXPECT_EQ(format_number(10 * kGiB, Form::kGigabytes), "10G");
+  EXPECT_EQ(format_number(0.5 * kGiB, Form::kGigabytes), "512M");
+  EXPECT_EQ(format_number(86400, Form::kClock), "1-00:00:00");
+  EXPECT_EQ(format_number(8100, Form::kClock), "02:15:00");
+  // Whatever a damaged database holds.
+  for (const double odd : {1e300, -1e300, std::nan(""), -1.0}) {
+    for (const Form form : {Form::kPlain, Form::kPercent, Form::kBytes, Form::kDuration,
+                            Form::kGigabytes, Form::kClock}) {
+      EXPECT_LE(format_number(odd, form).size(), 40U);
+    }
+  }
+}
+
+TEST(Template, IsFilledOrNotAtAll) {
+  Facts facts;
+  facts.set("unused", 2);
+  facts.set("share", 0.5);
+  facts.set("gpu.per_node", 4);
+  facts.set("state", "FAILED");
+  EXPECT_EQ(fill("no braces", facts), "no braces");
+  EXPECT_EQ(fill("{unused} of {gpu.per_node}, {share:percent}, {state}", facts),
+            "2 of 4, 50 %, FAILED");
+  EXPECT_EQ(fill("{unused} {nobody}", facts), std::nullopt);
+}
+
+TEST(Template, ReportsMistakes) {
+  for (const auto& [text, message] :
+       std::vector<std::pair<std::string, std::string>>{{"{", "do not match"},
+                                                        {"a } b", "do not match"},
+                                                        {"{a{b}}", "do not match"},
+                                                        {"{}", "malformed placeholder '{}'"},
+                                                        {"{A}", "malformed placeholder"},
+                                                        {"{a:hex}", "percent, bytes"}}) {
+    const auto found = placeholders(text);
+    ASSERT_FALSE(found) << text;
+    EXPECT_THAT(found.error().message, HasSubstr(message)) << text;
+  }
+  EXPECT_EQ(placeholders("{a} {b:G}")->size(), 2U);
+}
+
+}  // namespace
+}  // namespace ceems::advice

@@ -1,0 +1,227 @@
+// Reports of units.
+#include "report/report.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "api/handlers/handlers.h"
+#include "api/report/maker.h"
+#include "base/strings.h"
+
+namespace ceems::api {
+namespace {
+
+enum class Format : std::uint8_t { kJson, kText, kAscii, kMarkdown, kHtml, kJs1, kJs1Json };
+
+struct FormatName {
+  std::string_view name, content_type;
+};
+constexpr std::array kFormats{FormatName{"json", "application/json"},
+                              FormatName{"text", "text/plain; charset=utf-8"},
+                              FormatName{"ascii", "text/plain; charset=us-ascii"},
+                              FormatName{"markdown", "text/markdown; charset=utf-8"},
+                              FormatName{"html", "text/html; charset=utf-8"},
+                              FormatName{"js1", "text/plain; charset=us-ascii"},
+                              FormatName{"js1-json", "application/json"}};
+
+constexpr std::size_t kMinWidth = 60;
+constexpr std::size_t kMaxWidth = 240;
+/// How often one ID may have run; a report needs the last of them.
+constexpr std::size_t kMaxRuns = 1000;
+
+struct Request {
+  Format format = Format::kJson;
+  report::View view;
+  std::optional<std::int64_t> start_ms = {};
+};
+
+Result<Request> parse_request(const Services& services, const Params& params) {
+  Request request;
+  const std::string_view name = params.text(Param::kFormat);
+  const auto* const format =
+      name.empty() ? kFormats.begin() : std::ranges::find(kFormats, name, &FormatName::name);
+  if (format == kFormats.end()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "query parameter 'format': expected json, text, ascii, markdown, html, js1 or "
+                "js1-json");
+  }
+  request.format = static_cast<Format>(format - kFormats.begin());
+  if (!params.width.empty()) {
+    const auto width = parse_int<std::size_t>(params.width);
+    if (!width || *width < kMinWidth || *width > kMaxWidth) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "query parameter 'width': expected a whole number from {} to {}", kMinWidth,
+                  kMaxWidth);
+    }
+    request.view.width = *width;
+  }
+  if (!params.start.empty()) {
+    request.start_ms = parse_int<std::int64_t>(params.start);
+    if (!request.start_ms || *request.start_ms < 0) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "query parameter 'start': expected milliseconds since 1970");
+    }
+  }
+  request.view.language = advice::catalogue(params.language).language;
+  request.view.ascii = request.format == Format::kAscii;
+  request.view.all_findings = params.all_findings;
+  constexpr std::string_view kMail = "mailto:";
+  std::string_view help = services.site->help_url;
+  help.remove_prefix(help.starts_with(kMail) ? kMail.size() : 0);
+  request.view.help_url = help;
+  return request;
+}
+
+/// The run of a unit that the caller may see: the last one, or the one with this start.
+Result<StoredUnit> find_unit(const Services& services,
+                             Call& call,
+                             const std::string& uuid,
+                             std::optional<std::int64_t> start_ms) {
+  store::UnitQuery query;
+  query.owners = call.admin_route ? access::chosen_rows(call.identity, {}, call.params.projects)
+                                  : access::own_rows(call.identity, call.params.projects);
+  query.projects = call.params.projects;
+  query.clusters = call.params.clusters;
+  query.uuids = {uuid};
+  query.limit = kMaxRuns;
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  auto units = timer.run([&] { return read_stored_units(*services.reader, query); });
+  if (!units) {
+    return fail(std::move(units).error());
+  }
+  if (start_ms) {
+    std::erase_if(*units,
+                  [&](const StoredUnit& unit) { return unit.unit.started_at_ts != *start_ms; });
+  }
+  const auto last = std::ranges::max_element(
+      *units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
+  if (last == units->end()) {
+    return fail(ErrorCode::kNotFound, "no such unit");
+  }
+  return std::move(*last);
+}
+
+/// The report as the caller may see it. kNoData if the unit still runs.
+Result<report::Report> make_report(const Services& services,
+                                   Call& call,
+                                   const std::string& uuid,
+                                   std::optional<std::int64_t> start_ms) {
+  const auto unit = find_unit(services, call, uuid, start_ms);
+  if (!unit) {
+    return fail(unit.error());
+  }
+  if (unit->unit.ended_at_ts <= 0 && !call.params.so_far) {
+    return fail(ErrorCode::kNoData, "not ended");
+  }
+  const store::Scope members = call.admin_route ? access::chosen_rows(call.identity, {}, {})
+                                                : access::own_projects(call.identity);
+  auto report = services.reports->make(*unit, members, services.now_ms());
+  if (report && !access::sees_written(call.identity, unit->unit.username, unit->unit.cluster_id,
+                                      unit->unit.project)) {
+    report::withhold_written(*report);
+  }
+  return report;
+}
+
+void answer_problem(Call& call, const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      answer_error(*call.response, ApiErrorType::kNotFound, error.message);
+      break;
+    case ErrorCode::kNoData:
+      answer_error(*call.response, ApiErrorType::kConflict, error.message);
+      break;
+    default:
+      answer_failure(*call.response, error);
+  }
+}
+
+void answer_text(Call& call, Format format, std::string text) {
+  net::Response& response = *call.response;
+  response.status = 200;
+  response.set_header("Content-Type",
+                      std::string(kFormats.at(static_cast<std::size_t>(format)).content_type));
+  response.set_header("X-Content-Type-Options", "nosniff");
+  if (format == Format::kHtml) {
+    response.set_header("Content-Security-Policy",
+                        report::html_policy() + "; frame-ancestors 'none'; sandbox");
+    response.set_header("Referrer-Policy", "no-referrer");
+  }
+  response.body = std::move(text);
+}
+
+std::string text_of(const report::Report& report, const Request& request) {
+  switch (request.format) {
+    case Format::kText:
+    case Format::kAscii:
+      return report::to_text(report, request.view);
+    case Format::kMarkdown:
+      return report::to_markdown(report, request.view);
+    case Format::kHtml:
+      return report::to_html(report, request.view);
+    case Format::kJs1:
+      return report::to_js1(report) + "\n";
+    case Format::kJs1Json:
+      return report::to_js1_json(report) + "\n";
+    case Format::kJson:
+      break;
+  }
+  return report::to_json(report, request.view);
+}
+
+}  // namespace
+
+void get_report(const Services& services, Call& call) {
+  const Params& params = call.params;
+  if (params.uuids.size() != 1 || params.clusters.size() != 1) {
+    answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
+    return;
+  }
+  const auto request = parse_request(services, params);
+  if (!request) {
+    answer_bad_request(call, request.error());
+    return;
+  }
+  const auto report = make_report(services, call, params.uuids.front(), request->start_ms);
+  if (!report) {
+    answer_problem(call, report.error());
+  } else if (request->format == Format::kJson) {
+    answer_data(*call.response, "[" + report::to_json(*report, request->view) + "]");
+  } else {
+    answer_text(call, request->format, text_of(*report, *request));
+  }
+}
+
+void compare_units(const Services& services, Call& call) {
+  const Params& params = call.params;
+  if (params.uuids.size() != 2 || params.clusters.size() != 1) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "one cluster_id and two different uuids are needed");
+    return;
+  }
+  const auto request = parse_request(services, params);
+  if (!request) {
+    answer_bad_request(call, request.error());
+    return;
+  }
+  if (request->format > Format::kAscii) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "query parameter 'format': expected json, text or ascii");
+    return;
+  }
+  const auto first = make_report(services, call, params.uuids[0], std::nullopt);
+  const auto second = first ? make_report(services, call, params.uuids[1], std::nullopt)
+                            : Result<report::Report>(fail(first.error()));
+  if (!second) {
+    answer_problem(call, second.error());
+  } else if (request->format == Format::kJson) {
+    answer_data(*call.response, "[" + report::to_json(*first, request->view) + "," +
+                                    report::to_json(*second, request->view) + "]");
+  } else {
+    answer_text(call, request->format, report::compare_text(*first, *second, request->view));
+  }
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "advice/value.h"
+#include "api/report/maker.h"
+#include "api/report/measurements.h"
+#include "report/report.h"
+
+namespace ceems::api {
+
+/// An earlier run of the family.
+struct EarlierRun {
+  StoredUnit unit = {};
+  RunMeasurements measured = {};
+};
+
+/// All that is known of a run and its family.
+struct Evidence {
+  const StoredUnit& unit;
+  const UnitRun& run;
+  const UnitMeasurements* measured = nullptr;  ///< null: no TSDB, or it has nothing of the unit
+  const std::vector<EarlierRun>& earlier;      ///< newest first
+  std::size_t out_of_memory = 0;               ///< runs of the family with this state
+};
+
+/// The numbers of the report, not rounded, without findings.
+report::Report report_of(const Evidence& evidence);
+
+/// The facts by which rules judge the run (docs/report.md). `report` is report_of() the evidence.
+advice::Facts facts_of(const Evidence& evidence, const report::Report& report);
+
+/// What rules compare of an earlier run: the facts of the present one with what differs.
+advice::Facts earlier_facts(const advice::Facts& present, const EarlierRun& earlier);
+
+}  // namespace ceems::api

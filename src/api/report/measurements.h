@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/report.h"
+
+namespace ceems::api {
+
+using Number = report::Number;
+
+/// What the exporter's counters had reached at the end of a unit, by node.
+struct NodeMeasurements {
+  struct Gpu {
+    std::string index = {}, uuid = {};
+    Number busy_seconds = {}, sm_seconds = {}, mem_peak = {}, mem_total = {};
+  };
+  std::string node = {};
+  Number cpus = {}, cpu_seconds = {}, cpu_used_max = {};
+  Number mem_peak = {}, mem_total = {}, mem_fail_count = {};
+  Number idle_seconds = {}, io_bytes = {};
+  std::map<std::string, double> joules = {}, idle_joules = {};  ///< by domain
+  std::vector<Gpu> gpus = {};
+  Number node_cpus = {}, node_mem = {};  ///< of the machine
+  double covered_seconds = 0;
+};
+
+struct UnitMeasurements {
+  std::vector<NodeMeasurements> nodes = {};
+  std::string method = {};  ///< the weakest of "measured", "derived" and "modelled"; empty: unknown
+};
+
+/// One life of a unit.
+struct UnitRun {
+  std::string uuid = {};
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;  ///< of a running unit: now
+  /// No sample after this time is read, because the next life of the ID may be somebody else's.
+  std::int64_t until_ms = 0;
+};
+
+/// The few numbers of an earlier run that rules compare.
+struct RunMeasurements {
+  Number mem_peak = {};  ///< of the largest node
+  Number cpu_used_max = {};
+  Number gpu_busy_seconds = {};  ///< summed over GPUs
+  std::size_t gpus = 0, gpus_unused = 0;
+};
+
+/// Reads what the TSDB knows of units. Safe for concurrent use.
+class MeasurementSource {
+ public:
+  virtual ~MeasurementSource() = default;
+  /// kNotFound if the cluster has no TSDB. A TSDB that has nothing of the unit gives no nodes.
+  /// Other errors are those of tsdb::Client.
+  virtual Result<UnitMeasurements> measure(const std::string& cluster_id, const UnitRun& run) = 0;
+  /// The same for earlier runs, in their order.
+  virtual Result<std::vector<RunMeasurements>> measure_runs(const std::string& cluster_id,
+                                                            const std::vector<UnitRun>& runs) = 0;
+};
+
+}  // namespace ceems::api

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/unit.h"
+#include "report/report.h"
+#include "store/reader.h"
+
+namespace ceems::api {
+
+/// The days of the month in which a moment lies, as rows of daily usage have them: local midnights.
+/// `local` is a time such as "2026-11-17T09:12:00+0100", which gives the offset of the zone.
+/// Nothing for another text.
+std::optional<store::TimeRange> month_days(std::string_view local, std::int64_t at_ms);
+
+/// The energy of the unit's project in the month in which the unit ended, of those members that
+/// `members` shows. Nothing if it is not known. Errors are those of the reader.
+Result<report::Number> project_month_kwh(store::Reader& reader,
+                                         const model::Unit& unit,
+                                         const store::Scope& members);
+
+}  // namespace ceems::api

@@ -1,0 +1,296 @@
+// Reports by the server: what they hold, who gets them, and in which forms.
+#include <boost/json.hpp>
+#include <gmock/gmock.h>
+
+#include "api/report/measurements.h"
+#include "api/server_test_support.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr std::int64_t kRun = 2 * kHour;
+
+/// A TSDB with what the tests put there.
+class FakeMeasurements final : public MeasurementSource {
+ public:
+  Result<UnitMeasurements> measure(const std::string& cluster_id, const UnitRun& run) override {
+    asked.push_back(fmt::format("{} {} {} {} {}", cluster_id, run.uuid, run.started_ms - kNow,
+                                run.ended_ms - kNow, run.until_ms - kNow));
+    return failure ? Result<UnitMeasurements>(fail(*failure)) : unit;
+  }
+  Result<std::vector<RunMeasurements>> measure_runs(const std::string& /*cluster_id*/,
+                                                    const std::vector<UnitRun>& runs) override {
+    earlier_asked += runs.size();
+    if (failure) {
+      return fail(*failure);
+    }
+    return std::vector<RunMeasurements>(runs.size(), {.mem_peak = earlier_peak});
+  }
+  UnitMeasurements unit;
+  Number earlier_peak = 2.0 * kGiB;
+  std::optional<Error> failure;
+  std::vector<std::string> asked;
+  std::size_t earlier_asked = 0;
+};
+
+/// A run of two hours on one node that used 2 of its 32 GiB.
+model::Unit wide_job(const std::string& uuid, std::int64_t end_ms) {
+  model::Unit unit = job(uuid, "ada", "fluids");
+  unit.name = "relax-" + uuid;
+  unit.started_at_ts = end_ms - kRun;
+  unit.started_at = "start " + uuid;
+  unit.ended_at_ts = end_ms;
+  unit.ended_at = "end " + uuid;
+  unit.allocation =
+      R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
+  unit.tags = R"({"partition":"cpu","qos":"normal"})";
+  unit.total_time_seconds = {{"walltime", 7200}, {"alloc_cputime", 28800}};
+  unit.metric(model::Metric::kAvgCpuUsage) = {{"global", 95.5}};
+  unit.metric(model::Metric::kTotalCpuEnergyUsageKwh) = {{"total", 0.5}};
+  unit.metric(model::Metric::kTotalCpuEmissionsGms) = {{"owid_total", 25}, {"rte_total", 20.04}};
+  unit.has_metric[0] = unit.has_metric[2] = unit.has_metric[3] = true;
+  return unit;
+}
+
+NodeMeasurements node(const std::string& name) {
+  return {.node = name,
+          .cpus = 4,
+          .cpu_seconds = 27504,
+          .cpu_used_max = 4,
+          .mem_peak = 2 * kGiB,
+          .idle_seconds = 0,
+          .joules = {{"node", 1.8e6}, {"package", 1.08e6}, {"dram", 0.36e6}},
+          .idle_joules = {{"node", 0.36e6}},
+          .node_cpus = 64,
+          .node_mem = 256 * kGiB,
+          .covered_seconds = 7200};
+}
+
+class Reports : public ServerTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(ServerTest::SetUp());
+    store::ClusterUpdate update;
+    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+    update.window = {kNow, kNow + kHour};
+    for (int i = 0; i < 6; ++i) {
+      update.units.push_back(wide_job(std::to_string(100 + i), kNow - (6 - i) * store::kMinute));
+    }
+    write(update);
+    clock_.step_to(Clock::SystemTime(std::chrono::milliseconds(kNow + kHour)));
+    measurements_.unit = {.nodes = {node("n1")}, .method = "measured"};
+    ApiOptions options;
+    options.measurements = &measurements_;
+    options.roles.support = {"sue"};
+    options.site.help_url = "help@example.org";
+    make(std::move(options));
+  }
+  json::object report_of(const std::string& target, const std::string& user) {
+    const auto response = get("/api/v1/" + target, user);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return response.status == 200
+               ? json::parse(response.body).at("data").as_array().at(0).as_object()
+               : json::object();
+  }
+  FakeMeasurements measurements_;
+};
+
+constexpr const char* kLast = "units/report?cluster_id=hpc-a&uuid=105";
+
+TEST_F(Reports, HoldWhatDatabaseAndTsdbKnow) {
+  const json::object report = report_of(kLast, "ada");
+  EXPECT_EQ(report.at("state"), "final");
+  EXPECT_EQ(report.at("coverage").to_number<double>(), 1);
+  EXPECT_EQ(report.at("job").at("name"), "relax-105");
+  EXPECT_EQ(report.at("job").at("partition"), "cpu");
+  EXPECT_EQ(report.at("job").at("elapsed_s").to_number<double>(), 7200);
+  EXPECT_EQ(report.at("job").at("limit_s").to_number<double>(), 86400);
+  EXPECT_EQ(report.at("use").at("cpu").to_number<double>(), 0.96);
+  EXPECT_EQ(report.at("use").at("mem_peak_node_bytes").to_number<double>(), 2 * kGiB);
+  EXPECT_EQ(report.at("use").at("mem_alloc_node_bytes").to_number<double>(), 32 * kGiB);
+  EXPECT_TRUE(report.at("use").at("gpu_busy").is_null());
+  EXPECT_EQ(report.at("nodes").at(0).at("cpu_seconds").to_number<double>(), 27504);
+  EXPECT_EQ(report.at("energy").at("kwh").to_number<double>(), 0.5);
+  EXPECT_EQ(report.at("energy").at("idle_kwh").to_number<double>(), 0.1);
+  EXPECT_EQ(report.at("energy").at("domains").at("other").to_number<double>(), 0.1);
+  EXPECT_EQ(report.at("energy").at("method"), "measured");
+  EXPECT_EQ(report.at("co2").at("provider"), "rte_total");
+  EXPECT_EQ(report.at("co2").at("g").to_number<double>(), 20);
+  EXPECT_EQ(report.at("compared").at("family_n").as_int64(), 6);
+  EXPECT_EQ(measurements_.earlier_asked, 5U);
+  // Samples are read for a scrape after the end.
+  EXPECT_EQ(measurements_.asked.front(), fmt::format("hpc-a 105 {} {} {}", -store::kMinute - kRun,
+                                                     -store::kMinute, -store::kMinute + 90'000));
+}
+
+TEST_F(Reports, SuggestWhatTheNumbersShow) {
+  const json::object report = report_of(kLast, "ada");
+  const json::array& findings = report.at("findings").as_array();
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].at("rule"), "time-limit");
+  EXPECT_EQ(findings[0].at("severity"), "important");
+  EXPECT_EQ(findings[0].at("sbatch").at(0), "--time=03:00:00");
+  EXPECT_EQ(findings[0].at("confidence"), "sure");
+  EXPECT_EQ(findings[1].at("rule"), "mem-excess");
+  EXPECT_EQ(findings[1].at("confidence"), "sure");
+  EXPECT_EQ(findings[1].at("runs").as_int64(), 6);
+  EXPECT_EQ(findings[1].at("sbatch").at(0), "--mem=3G");
+  EXPECT_EQ(findings[1].at("was").at(0), "--mem=32G");
+}
+
+TEST_F(Reports, AreSilentIfLittleIsMeasured) {
+  measurements_.unit.nodes[0].covered_seconds = 0.89 * 7200;
+  const json::object report = report_of(kLast, "ada");
+  EXPECT_EQ(report.at("state"), "partial");
+  EXPECT_EQ(report.at("coverage").to_number<double>(), 0.89);
+  EXPECT_TRUE(report.at("findings").as_array().empty());
+  EXPECT_THAT(body(std::string(kLast) + "&format=text", "ada"),
+              HasSubstr("partly measured: 89 % of the time"));
+}
+
+TEST_F(Reports, OfARunWithAMissingNodeArePartial) {
+  measurements_.unit.nodes.push_back(node("n2"));
+  measurements_.unit.nodes[1].covered_seconds = 0;
+  EXPECT_EQ(report_of(kLast, "ada").at("coverage").to_number<double>(), 0.5);
+}
+
+TEST_F(Reports, WithoutTsdbHaveWhatTheDatabaseKnows) {
+  for (const ErrorCode code : {ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
+    measurements_.failure = Error{code, "secret:9090"};
+    const json::object report = report_of(kLast, "ada");
+    EXPECT_EQ(report.at("state"), "partial");
+    EXPECT_TRUE(report.at("coverage").is_null());
+    EXPECT_TRUE(report.at("nodes").as_array().empty());
+    EXPECT_TRUE(report.at("use").at("mem_peak_node_bytes").is_null());
+    EXPECT_EQ(report.at("energy").at("kwh").to_number<double>(), 0.5);
+    ASSERT_EQ(report.at("findings").as_array().size(), 1U);  // from the accounting
+    EXPECT_EQ(report.at("findings").at(0).at("rule"), "time-limit");
+  }
+  EXPECT_THAT(body(std::string(kLast) + "&format=text", "ada"), HasSubstr("Memory not measured"));
+}
+
+TEST_F(Reports, OfAnIdGivenAgainEndBeforeTheNextRun) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  model::Unit again = job("105", "eve", "optics");
+  again.started_at = "again";
+  again.started_at_ts = kNow - store::kMinute + 30'000;
+  again.ended_at_ts = kNow + kHour + 1;
+  update.units = {again};
+  write(update);
+  EXPECT_EQ(get(std::string("/api/v1/") + kLast, "ada").status, 200);
+  EXPECT_THAT(measurements_.asked.back(),
+              HasSubstr(fmt::format(" {}", -store::kMinute + 30'000 - 1)));
+}
+
+TEST_F(Reports, OfSeveralRunsAreChosenByTheirStart) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  model::Unit requeued = wide_job("105", kNow + kHour + 1000);
+  requeued.started_at = "requeued";
+  update.units = {requeued};
+  write(update);
+  const auto start = [&](const std::string& more) {
+    return report_of(kLast + more, "ada").at("started_at_ts").as_int64() - kNow;
+  };
+  EXPECT_EQ(start(""), kHour + 1000 - kRun);  // the last
+  EXPECT_EQ(start(fmt::format("&start={}", kNow - store::kMinute - kRun)), -store::kMinute - kRun);
+  EXPECT_EQ(get(fmt::format("/api/v1/{}&start=1", kLast), "ada").status, 404);
+}
+
+TEST_F(Reports, OfRunningUnitsNeedSoFar) {
+  const std::string target = "units/report?cluster_id=hpc-a&uuid=10";
+  const auto refused = get("/api/v1/" + target, "ada");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr(R"("errorType":"conflict","error":"not ended")"));
+  const json::object report = report_of(target + "&so_far=true", "ada");
+  EXPECT_EQ(report.at("state"), "so_far");
+  EXPECT_TRUE(report.at("ended_at_ts").is_null());
+  EXPECT_EQ(report.at("job").at("elapsed_s").to_number<double>(), 2 * 3600);
+  EXPECT_TRUE(report.at("findings").as_array().empty());
+}
+
+TEST_F(Reports, RefuseWhatTheyCannotAnswer) {
+  for (const auto& [query, status, message] :
+       std::vector<std::tuple<std::string, int, std::string>>{
+           {"cluster_id=hpc-a", 400, "one cluster_id and one uuid are needed"},
+           {"uuid=105", 400, "one cluster_id and one uuid are needed"},
+           {"cluster_id=hpc-a&uuid=105&uuid=104", 400, "one cluster_id and one uuid are needed"},
+           {"cluster_id=hpc-a&uuid=105&format=pdf", 400, "'format': expected json, text"},
+           {"cluster_id=hpc-a&uuid=105&width=59", 400, "'width': expected a whole number from 60"},
+           {"cluster_id=hpc-a&uuid=105&width=241", 400, "'width'"},
+           {"cluster_id=hpc-a&uuid=105&width=x", 400, "'width'"},
+           {"cluster_id=hpc-a&uuid=105&start=-1", 400, "'start': expected milliseconds"},
+           {"cluster_id=hpc-a&uuid=nobody", 404, "no such unit"},
+           {"cluster_id=hpc-x&uuid=105", 404, "no such unit"},
+           {"cluster_id=hpc-a&uuid=2", 404, "no such unit"}}) {  // bob's
+    const auto response = get("/api/v1/units/report?" + query, "ada");
+    EXPECT_EQ(response.status, status) << query;
+    EXPECT_THAT(response.body, HasSubstr(message)) << query;
+  }
+  EXPECT_EQ(get(std::string("/api/v1/") + kLast).status, 401);
+  EXPECT_EQ(get("/api/v1/units/report/admin?cluster_id=hpc-a&uuid=105", "ada").status, 403);
+}
+
+TEST_F(Reports, HaveTheirForms) {
+  for (const auto& [format, type, text] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"text", "text/plain; charset=utf-8", "Job 105 · relax-105 · ada / fluids"},
+           {"ascii", "text/plain; charset=us-ascii", "Job 105 - relax-105 - ada / fluids"},
+           {"markdown", "text/markdown; charset=utf-8", "# Job 105\n"},
+           {"html", "text/html; charset=utf-8", "<h1>Job 105</h1>"},
+           {"json", "application/json", "\"uuid\":\"105\""}}) {
+    const auto response = get(fmt::format("/api/v1/{}&format={}", kLast, format), "ada");
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(header(response, "Content-Type"), type);
+    EXPECT_EQ(header(response, "X-Content-Type-Options"), "nosniff");
+    EXPECT_THAT(response.body, HasSubstr(text));
+    EXPECT_EQ(response.body.find("help@example.org") != std::string::npos, format != "json");
+  }
+  const auto page = get(std::string("/api/v1/") + kLast + "&format=html", "ada");
+  EXPECT_THAT(header(page, "Content-Security-Policy"),
+              HasSubstr("default-src 'none'; style-src 'sha256-"));
+  EXPECT_THAT(body(std::string(kLast) + "&format=text&lang=de", "ada"),
+              HasSubstr("Wie die Ressourcen genutzt wurden"));
+}
+
+TEST_F(Reports, ForSupportHaveNumbersButNotWhatPeopleWrote) {
+  const std::string target = "units/report/admin?cluster_id=hpc-a&uuid=105";
+  for (const char* format : {"json", "text", "markdown", "html"}) {
+    const std::string text = body(fmt::format("{}&format={}", target, format), "sue");
+    EXPECT_THAT(text, Not(HasSubstr("relax")));
+    EXPECT_THAT(text, Not(HasSubstr("partition cpu")));
+    EXPECT_THAT(text, Not(HasSubstr("--mem=3G")));
+    EXPECT_THAT(text, HasSubstr("Memory: 2 GB a node at most"));
+  }
+  const json::object report = report_of(target, "sue");
+  EXPECT_EQ(report.at("job").at("user"), "ada");
+  EXPECT_TRUE(report.at("job").at("partition").is_null());
+  EXPECT_EQ(report_of(target, "root").at("job").at("name"), "relax-105");
+}
+
+TEST_F(Reports, OfTwoUnitsAreCompared) {
+  const std::string target = "units/compare?cluster_id=hpc-a&uuid=104&uuid=105";
+  EXPECT_EQ(json::parse(body(target, "ada")).at("data").as_array().size(), 2U);
+  EXPECT_THAT(body(target + "&format=text", "ada"), HasSubstr("Energy  0.5 kWh  0.5 kWh  +0 %"));
+  for (const auto& [query, status] :
+       std::vector<std::pair<std::string, int>>{{"uuid=104", 400},
+                                                {"uuid=104&uuid=104", 400},
+                                                {"uuid=104&uuid=105&format=html", 400},
+                                                {"uuid=104&uuid=2", 404},
+                                                {"uuid=104&uuid=10", 409}}) {
+    EXPECT_EQ(get("/api/v1/units/compare?cluster_id=hpc-a&" + query, "ada").status, status)
+        << query;
+  }
+}
+
+}  // namespace
+}  // namespace ceems::api

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/result.h"
+#include "cacct/caller.h"
+#include "cacct/config.h"
+#include "cacct/log_file.h"
+
+namespace ceems::cacct {
+
+/// What a run reads with the privileges of the program, if it has any.
+struct Session {
+  Config config = {};
+  LogFile log = {};
+};
+
+/// Reads the configuration with its secrets, opens the log, and becomes the caller for good. Errors
+/// of a privileged program do not quote the configuration; kNotFound if there is none.
+Result<Session> open_session(const Caller& caller);
+
+}  // namespace ceems::cacct

@@ -1,0 +1,98 @@
+// The report as Markdown, for tickets and wikis.
+#include <algorithm>
+
+#include "report/plain_text.h"
+#include "report/report.h"
+#include "report/sheet.h"
+
+namespace ceems::report {
+namespace {
+
+std::string row_of(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) {
+    line += fmt::format(" {} |", escape_markdown(cell));
+  }
+  return line + '\n';
+}
+
+std::string table_of(const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows) {
+  std::string text = row_of(header) + "|";
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    text += "---|";
+  }
+  text += '\n';
+  for (const auto& row : rows) {
+    text += row_of(row);
+  }
+  return text + '\n';
+}
+
+std::string sentence(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) {
+    text += (text.empty() ? "" : " · ") + escape_markdown(part);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_markdown(const Report& report, const View& view) {
+  const Sheet sheet = sheet_of(report, view);
+  std::string text = fmt::format("# {}\n\n{}\n\n{}\n\n", escape_markdown(sheet.title),
+                                 sentence(sheet.about), sentence(sheet.when));
+  text += fmt::format("## {}\n\n", escape_markdown(sheet.used_title));
+  std::vector<std::vector<std::string>> bars;
+  for (const Bar& bar : sheet.bars) {
+    bars.push_back({bar.label, bar.value, bar.usual, bar.remark});
+  }
+  text += table_of({"", "", sheet.usual_title, ""}, bars);
+  if (!sheet.nodes.empty()) {
+    text += table_of(sheet.node_columns, sheet.nodes);
+  }
+  text += fmt::format("## {}\n\n", escape_markdown(sheet.cost_title));
+  if (!sheet.cost_remark.empty()) {
+    text += escape_markdown(sheet.cost_remark) + "\n\n";
+  }
+  std::vector<std::vector<std::string>> costs;
+  for (const Line& cost : sheet.costs) {
+    costs.push_back({cost.label, cost.value});
+  }
+  text += table_of({"", ""}, costs);
+  if (!sheet.partly.empty()) {
+    text += escape_markdown(sheet.partly) + "\n\n";
+  }
+  if (!sheet.suggestions.empty() || !sheet.nothing.empty()) {
+    text += fmt::format("## {}\n\n", escape_markdown(sheet.advice_title));
+  }
+  if (!sheet.nothing.empty()) {
+    text += escape_markdown(sheet.nothing) + "\n\n";
+  }
+  for (std::size_t i = 0; i < sheet.suggestions.size(); ++i) {
+    const Suggestion& suggestion = sheet.suggestions[i];
+    std::string remark = suggestion.confidence;
+    if (!suggestion.saves.empty()) {
+      remark += (remark.empty() ? "" : "; ") + suggestion.saves;
+    }
+    text += fmt::format("{}. {}{}\n\n", i + 1, escape_markdown(suggestion.text),
+                        remark.empty() ? "" : " *(" + escape_markdown(remark) + ")*");
+    for (std::size_t k = 0; k < suggestion.sbatch.size(); ++k) {
+      text += fmt::format("       {}{}\n\n", suggestion.sbatch[k],
+                          k < suggestion.was.size() ? "   # " + suggestion.was[k] : "");
+    }
+  }
+  if (!sheet.more.empty()) {
+    text += escape_markdown(sheet.more) + "\n\n";
+  }
+  if (!sheet.help.empty()) {
+    text += escape_markdown(sheet.help) + "\n";
+  }
+  while (text.ends_with("\n\n")) {
+    text.pop_back();
+  }
+  return text;
+}
+
+}  // namespace ceems::report

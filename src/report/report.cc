@@ -1,0 +1,103 @@
+#include "report/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ceems::report {
+namespace {
+
+void round_to(Number& number, double step) {
+  if (number) {
+    number = std::round(*number / step) * step;
+  }
+}
+
+/// To this many significant digits.
+double significant(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) {
+    return value;
+  }
+  const double scale = std::pow(10.0, digits - 1 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+void round_significant(Number& number, int digits) {
+  if (number) {
+    number = significant(*number, digits);
+  }
+}
+
+void round_share(Number& share) {
+  if (share) {  // not by a step of 0.01, which leaves 0.07 as 0.07000000000000001
+    share = std::round(*share * 100) / 100;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  switch (state) {
+    case State::kSoFar:
+      return "so_far";
+    case State::kPartial:
+      return "partial";
+    case State::kFinal:
+      break;
+  }
+  return "final";
+}
+
+void round_report(Report& report) {
+  if (report.coverage) {  // down, because 99.96 % is not all
+    report.coverage = std::floor(*report.coverage * 1000) / 1000;
+  }
+  for (Number* share :
+       {&report.use.cpu, &report.use.mem, &report.use.gpu_busy, &report.use.gpu_sm,
+        &report.use.gpu_mem, &report.compared.cpu_low, &report.compared.cpu_high,
+        &report.compared.mem_median, &report.compared.gpu_low, &report.compared.gpu_high}) {
+    round_share(*share);
+  }
+  for (Number* bytes : {&report.use.mem_peak_node, &report.use.mem_alloc_node}) {
+    round_to(*bytes, 1);
+  }
+  for (Number* seconds : {&report.job.elapsed, &report.job.limit, &report.job.waited}) {
+    round_to(*seconds, 1);
+  }
+  for (NodeUse& node : report.nodes) {
+    round_to(node.mem_peak, 1);
+    round_to(node.mem_alloc, 1);
+    if (node.cpu_seconds) {
+      node.cpu_seconds = std::round(*node.cpu_seconds * 10) / 10;
+    }
+    for (GpuUse& gpu : node.gpus) {
+      round_share(gpu.busy);
+      round_share(gpu.sm);
+      round_to(gpu.mem_peak, 1);
+      round_to(gpu.mem_total, 1);
+    }
+  }
+  constexpr int kDigits = 3;
+  for (Number* number : {&report.energy.kwh, &report.energy.idle_kwh, &report.co2.grams,
+                         &report.compared.median_kwh}) {
+    round_significant(*number, kDigits);
+  }
+  round_significant(report.compared.project_month_share, 2);
+  for (auto& [domain, kwh] : report.energy.domains) {
+    kwh = significant(kwh, kDigits);
+  }
+  for (advice::Finding& finding : report.findings) {
+    round_significant(finding.saves_kwh, 2);
+  }
+}
+
+void withhold_written(Report& report) {
+  report.job.name.clear();
+  report.job.partition.clear();
+  report.job.qos.clear();
+  report.job.array.clear();
+  for (advice::Finding& finding : report.findings) {
+    finding.sbatch.clear();
+    finding.was.clear();
+  }
+}
+
+}  // namespace ceems::report

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advice/judge.h"
+
+namespace ceems::report {
+
+/// What is not known is absent, never 0. Shares are from 0 to 1, memory is in bytes, time in
+/// seconds, and energy in kWh.
+using Number = std::optional<double>;
+
+struct GpuUse {
+  std::string index = {}, uuid = {};
+  Number busy = {};  ///< share of the run in which a kernel ran
+  Number sm = {};    ///< share of the SMs that worked
+  Number mem_peak = {}, mem_total = {};
+};
+
+struct NodeUse {
+  std::string node = {};
+  Number cpus = {}, cpu_seconds = {};
+  Number mem_peak = {}, mem_alloc = {};
+  std::vector<GpuUse> gpus = {};
+};
+
+/// The job as it was asked for and ran. Texts are untrusted.
+struct Job {
+  std::string name = {}, user = {}, project = {}, partition = {}, qos = {}, state = {};
+  std::string manager = {};  ///< "slurm"
+  Number nodes = {}, cpus = {}, gpus = {};
+  Number elapsed = {}, limit = {}, waited = {};
+  std::string array = {};  ///< "4711_3"; empty: not a task of an array
+};
+
+struct Use {
+  Number cpu = {};
+  Number mem = {};  ///< mean share of the allocation; only where the peak is not known
+  Number mem_peak_node = {}, mem_alloc_node = {};
+  Number gpu_busy = {}, gpu_sm = {}, gpu_mem = {};
+};
+
+struct Energy {
+  Number kwh = {}, idle_kwh = {};
+  std::map<std::string, double> domains = {};  ///< "gpu", "package", "dram", "other"
+  std::string method = {};                     ///< "measured", "derived", "modelled" or empty
+};
+
+struct Emissions {
+  Number grams = {};
+  std::string provider = {};
+};
+
+/// A family of runs: the same job, by the same user (family.h).
+struct Compared {
+  std::size_t runs = 0;  ///< earlier ones and this one
+  Number median_kwh = {};
+  Number cpu_low = {}, cpu_high = {}, mem_median = {}, gpu_low = {}, gpu_high = {};
+  Number project_month_share = {};
+};
+
+enum class State : std::uint8_t {
+  kSoFar,    ///< the job still runs
+  kPartial,  ///< less than advice::kCoverage is known, or nothing of the coverage
+  kFinal,
+};
+std::string_view to_string(State state);
+
+/// A report of one run of a job. It is made once and printed in several forms, all of which show
+/// the same digits (round_report()).
+struct Report {
+  std::string cluster_id = {}, uuid = {};
+  std::int64_t started_ms = 0, ended_ms = 0;  ///< 0: not yet
+  std::string started_text = {};              ///< local time, as the database has it
+  State state = State::kPartial;
+  Number coverage = {};
+  Job job = {};
+  Use use = {};
+  std::vector<NodeUse> nodes = {};
+  Energy energy = {};
+  Emissions co2 = {};
+  Compared compared = {};
+  std::vector<advice::Finding> findings = {};
+};
+
+/// Rounds all numbers to the digits that are shown: shares to whole percent, energy and emissions
+/// to three significant digits, memory to 0.1 of its unit, times to seconds.
+void round_report(Report& report);
+
+/// Removes what support may not see of other people: the name, what comes from tags (partition,
+/// QOS, array), and command lines.
+void withhold_written(Report& report);
+
+/// How a report is shown.
+struct View {
+  std::string_view language = "en";
+  std::size_t width = 80;     ///< columns of texts, from 60 to 240
+  bool ascii = false;         ///< no other characters, for terminals without UTF-8
+  bool all_findings = false;  ///< more than three
+  std::string help_url = {};
+};
+
+/// One object, as docs/api/endpoints.md describes it.
+std::string to_json(const Report& report, const View& view);
+std::string to_text(const Report& report, const View& view);
+std::string to_markdown(const Report& report, const View& view);
+/// A page of its own, without scripts and without anything from elsewhere; `html_policy()` is its
+/// Content-Security-Policy, which the page also names itself.
+std::string to_html(const Report& report, const View& view);
+std::string html_policy();
+
+/// The JSON of jobstats: what each node and GPU used. Values that are not known are left out.
+std::string to_js1_json(const Report& report);
+/// The same as jobstats keeps it: base64 of its gzip, "Short" for runs of less than a minute,
+/// "None" without measurements.
+std::string to_js1(const Report& report);
+
+/// Two reports side by side, as text: each row with both values and the change.
+std::string compare_text(const Report& a, const Report& b, const View& view);
+
+}  // namespace ceems::report

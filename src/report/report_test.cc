@@ -1,0 +1,278 @@
+#include "report/report.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json_reader.h"
+#include "report/plain_text.h"
+
+namespace ceems::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+/// The job of the example in the documentation.
+Report gpu_report() {
+  Report report{.cluster_id = "hpc-a",
+                .uuid = "4711",
+                .started_ms = 1'794'903'120'000,
+                .ended_ms = 1'794'970'436'000,
+                .started_text = "2026-11-17T09:12:00+0100",
+                .state = State::kFinal,
+                .coverage = 0.9987};
+  report.job = {.name = "cp2k-water",
+                .user = "user1",
+                .project = "fluids",
+                .partition = "gpu",
+                .state = "COMPLETED",
+                .manager = "slurm",
+                .nodes = 2,
+                .cpus = 64,
+                .gpus = 8,
+                .elapsed = 67316,
+                .limit = 345600,
+                .waited = 7800};
+  report.use = {.cpu = 0.14321,
+                .mem_peak_node = 7.9 * kGiB,
+                .mem_alloc_node = 128 * kGiB,
+                .gpu_busy = 0.5291,
+                .gpu_sm = 0.2449,
+                .gpu_mem = 0.5};
+  report.nodes = {{.node = "g14",
+                   .cpus = 32,
+                   .cpu_seconds = 323000.53,
+                   .mem_peak = 7.9 * kGiB,
+                   .mem_alloc = 128 * kGiB,
+                   .gpus = {{.index = "0",
+                             .uuid = "GPU-0",
+                             .busy = 0.66,
+                             .sm = 0.33,
+                             .mem_peak = 26.5 * kGiB,
+                             .mem_total = 80 * kGiB},
+                            {.index = "3", .uuid = "GPU-3", .busy = 0.0, .sm = 0.0}}},
+                  {.node = "g15",
+                   .cpus = 32,
+                   .cpu_seconds = 280000.0,
+                   .mem_peak = 7.8 * kGiB,
+                   .mem_alloc = 128 * kGiB,
+                   .gpus = {{.index = "0", .uuid = "GPU-4", .busy = 0.73, .sm = 0.31},
+                            {.index = "3", .uuid = "GPU-7", .busy = 0.0, .sm = 0.0}}}};
+  report.energy = {.kwh = 41.3123,
+                   .idle_kwh = 6.2345,
+                   .domains = {{"gpu", 33.04}, {"package", 5.1}, {"dram", 0.9}, {"other", 2.26}},
+                   .method = "measured"};
+  report.co2 = {.grams = 1823.4, .provider = "rte_total"};
+  report.compared = {.runs = 20,
+                     .median_kwh = 42.6,
+                     .cpu_low = 0.12,
+                     .cpu_high = 0.15,
+                     .mem_median = 0.06,
+                     .gpu_low = 0.5,
+                     .gpu_high = 0.54,
+                     .project_month_share = 0.01397};
+  report.findings = {
+      {.rule = "gpu-unused",
+       .severity = advice::Severity::kImportant,
+       .confidence = advice::Confidence::kSure,
+       .runs = 8,
+       .say = "gpu-unused",
+       .values = {{"unused", 2}, {"of", 8}},
+       .text = {{"en", "2 of 8 GPUs never ran a kernel. Asking for fewer starts sooner."},
+                {"de", "2 von 8 GPUs führten nie einen Kernel aus."}},
+       .sbatch = {"--gres=gpu:3"},
+       .was = {"--gres=gpu:4"},
+       .saves_kwh = 2.5789},
+      {.rule = "time-limit",
+       .confidence = advice::Confidence::kLikely,
+       .text = {{"en", "Time: runs like this one end within 19 h, 4 d reserved."}},
+       .sbatch = {"--time=1-00:00:00"}},
+  };
+  round_report(report);
+  return report;
+}
+
+/// A job of which next to nothing is known.
+Report bare_report() {
+  Report report{.cluster_id = "hpc-a", .uuid = "12", .started_ms = 1, .started_text = "2026-11-17"};
+  report.job = {.user = "user1", .state = "FAILED", .manager = "slurm", .elapsed = 12};
+  report.compared.runs = 1;
+  round_report(report);
+  return report;
+}
+
+/// Compares with a file below tests/golden/report; CEEMS_GOLDEN_WRITE=1 writes it.
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(CEEMS_TEST_ROOT) + "/golden/report/" + name;
+  if (std::getenv("CEEMS_GOLDEN_WRITE") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(text, expected.str()) << path;
+}
+
+void expect_all_forms(const std::string& name, const Report& report) {
+  const View view{.help_url = "hpc-support@example.org"};
+  expect_golden(name + ".txt", to_text(report, view));
+  expect_golden(name + ".md", to_markdown(report, view));
+  expect_golden(name + ".html", to_html(report, view));
+  expect_golden(name + ".json", to_json(report, view) + "\n");
+}
+
+TEST(Report, LooksLikeThis) {
+  expect_all_forms("gpu", gpu_report());
+  expect_all_forms("bare", bare_report());
+  Report partial = gpu_report();
+  partial.coverage = 0.7;
+  partial.state = State::kPartial;
+  partial.findings.clear();
+  expect_all_forms("partial", partial);
+  Report running = gpu_report();
+  running.state = State::kSoFar;
+  running.ended_ms = 0;
+  running.findings.clear();
+  expect_all_forms("running", running);
+  expect_golden("gpu_de.txt", to_text(gpu_report(), {.language = "de"}));
+  expect_golden("gpu_fr_ascii_60.txt",
+                to_text(gpu_report(), {.language = "fr", .width = 60, .ascii = true}));
+}
+
+TEST(Report, IsTheExampleOfThePage) {
+  std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/../docs/report.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_THAT(page.str(),
+              HasSubstr(to_text(gpu_report(), {.help_url = "hpc-support@example.org"})));
+}
+
+TEST(Report, ComparesTwo) {
+  Report other = gpu_report();
+  other.uuid = "4712";
+  other.energy.kwh = 30.0;
+  other.use.gpu_busy = 0.8;
+  other.use.gpu_sm = std::nullopt;
+  other.job.elapsed = 60000;
+  expect_golden("compared.txt", compare_text(gpu_report(), other, {}));
+  EXPECT_THAT(compare_text(gpu_report(), other, {.language = "de"}), HasSubstr("41,3 kWh"));
+}
+
+/// The digits of JSON are those of the text.
+TEST(Report, ShowsTheSameDigitsInEveryForm) {
+  const Report report = gpu_report();
+  const std::string json = to_json(report, {});
+  for (const char* member :
+       {R"("cpu":0.14)", R"("gpu_busy":0.53)", R"("gpu_sm":0.24)", R"("kwh":41.3)",
+        R"("idle_kwh":6.23)", R"("gpu":33)", R"("other":2.26)", R"("g":1820)",
+        R"("coverage":0.998)", R"("project_month_share":0.014)", R"("saves":{"kwh":2.6})"}) {
+    EXPECT_THAT(json, HasSubstr(member));
+  }
+  for (const std::string& text :
+       {to_text(report, {.width = 200}), to_markdown(report, {}), to_html(report, {})}) {
+    for (const char* digits : {"14 %", "53 %", "24 %", "41.3 kWh", "6.23 kWh", "33 kWh", "2.26 kWh",
+                               "1.82 kg", "99.8 %", "1.4 %", "2.6 kWh"}) {
+      EXPECT_THAT(text, HasSubstr(digits));
+    }
+  }
+}
+
+TEST(Report, SaysNotMeasuredAndNever0) {
+  const std::string json = to_json(bare_report(), {});
+  for (const char* member : {R"("coverage":null)", R"("cpu":null)", R"("kwh":null)", R"("g":null)",
+                             R"("gpus":null)", R"("family_median_kwh":null)"}) {
+    EXPECT_THAT(json, HasSubstr(member));
+  }
+  EXPECT_THAT(json, Not(HasSubstr(":0,")));
+  for (const std::string& text :
+       {to_text(bare_report(), {}), to_markdown(bare_report(), {}), to_html(bare_report(), {})}) {
+    EXPECT_THAT(text, HasSubstr("not measured"));
+    EXPECT_THAT(text, Not(HasSubstr("0 %")));
+    EXPECT_THAT(text, Not(HasSubstr("0 kWh")));
+  }
+}
+
+TEST(Report, TextStaysWithinItsWidth) {
+  Report report = gpu_report();
+  report.job.name = std::string(300, 'n');
+  report.nodes[0].node = "a-node-with-a-long-name.cluster.example.org";
+  for (const std::size_t width : {0, 60, 80, 100, 240, 10'000}) {
+    for (const char* language : {"en", "de", "fr"}) {
+      std::istringstream text(to_text(report, {.language = language, .width = width}));
+      const std::size_t limit = std::clamp<std::size_t>(width, 60, 240);
+      for (std::string line; std::getline(text, line);) {
+        EXPECT_LE(columns_of(line), limit) << line;
+      }
+    }
+  }
+}
+
+TEST(Report, IsAsciiOnRequest) {
+  Report report = gpu_report();
+  report.job.name = "größe✓";
+  for (const char* language : {"en", "de", "fr"}) {
+    for (const char c : to_text(report, {.language = language, .ascii = true})) {
+      ASSERT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+    }
+  }
+}
+
+TEST(Report, EscapesWhatUsersWrite) {
+  Report report = gpu_report();
+  const std::string hostile =
+      "<script>alert(1)</script>\"'\x1b]0;x\x07\u202E|[a](javascript:b)\n# h";
+  for (std::string* text :
+       {&report.uuid, &report.job.name, &report.job.user, &report.job.project,
+        &report.job.partition, &report.job.state, &report.cluster_id, &report.started_text,
+        &report.nodes[0].node, &report.nodes[0].gpus[1].index, &report.co2.provider}) {
+    *text = hostile;
+  }
+  const std::string html = to_html(report, {});
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;"));
+  EXPECT_THAT(html, Not(HasSubstr("style=")));  // the policy would ignore it
+  const std::string markdown = to_markdown(report, {});
+  EXPECT_THAT(markdown, Not(HasSubstr("<script")));
+  EXPECT_THAT(markdown, Not(HasSubstr("\n# h")));
+  EXPECT_THAT(markdown, HasSubstr("\\|\\[a\\]\\(javascript:b\\)"));
+  for (const std::string& text : {to_text(report, {}), html, markdown}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\u202E"), std::string::npos);
+  }
+  std::string parsed;
+  EXPECT_TRUE(append_json_object(parsed, to_json(report, {})));
+}
+
+TEST(Report, WithholdsWhatPeopleWrote) {
+  Report report = gpu_report();
+  report.job.name = "secret name";
+  report.job.partition = "secret partition";
+  report.job.array = "secret_1";
+  report.job.qos = "secret qos";
+  report.findings[0].sbatch = {"--secret"};
+  report.findings[0].was = {"--secret"};
+  withhold_written(report);
+  for (const std::string& text : {to_text(report, {}), to_json(report, {}), to_html(report, {})}) {
+    EXPECT_THAT(text, Not(HasSubstr("secret")));
+    EXPECT_THAT(text, HasSubstr("2 of 8 GPUs"));
+  }
+}
+
+TEST(Report, ShowsThreeFindingsUnlessAllAreWanted) {
+  Report report = gpu_report();
+  report.findings.resize(2);
+  report.findings.push_back(report.findings[1]);
+  report.findings.push_back(report.findings[1]);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("1 more with --all"));
+  EXPECT_THAT(to_text(report, {.all_findings = true}), Not(HasSubstr("--all")));
+  EXPECT_THAT(to_text(report, {.all_findings = true}), HasSubstr("\n  4. Time"));
+}
+
+}  // namespace
+}  // namespace ceems::report

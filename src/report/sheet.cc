@@ -1,0 +1,406 @@
+#include "report/sheet.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "advice/template.h"
+#include "base/time/time_text.h"
+#include "report/plain_text.h"
+
+namespace ceems::report {
+namespace {
+
+using advice::Catalogue;
+using advice::Facts;
+using advice::Form;
+
+constexpr std::size_t kKnownFamily = 5;  // runs from which on there is a "usual"
+
+std::string filled(std::string_view text, const Facts& values, const Catalogue& words) {
+  return advice::fill(text, values, words.comma).value_or(std::string());
+}
+
+/// Without zeros at the end, never with an exponent.
+std::string digits_of(double number, const Catalogue& words, int significant = 3) {
+  if (number == 0 || !std::isfinite(number)) {
+    return "0";
+  }
+  const int before = static_cast<int>(std::floor(std::log10(std::abs(number)) + 1e-12)) + 1;
+  std::string text = fmt::format("{:.{}f}", number, std::clamp(significant - before, 0, 12));
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) {
+      text.pop_back();
+    }
+  }
+  std::ranges::replace(text, '.', words.comma);
+  return text;
+}
+
+std::string whole(const Number& number) {
+  return number ? fmt::format("{:.0f}", *number) : std::string();
+}
+
+std::string clock_text(double seconds) {
+  return elapsed_text(std::llround(std::clamp(seconds, 0.0, 1e12)));
+}
+
+/// "14 %" or "12-15 %".
+std::string range_text(const Number& low, const Number& high, const Catalogue& words) {
+  if (!low || !high) {
+    return {};
+  }
+  const std::string first = percent_text(*low, words);
+  const std::string last = percent_text(*high, words);
+  return first == last ? first : fmt::format("{}–{}", first.substr(0, first.size() - 2), last);
+}
+
+class Writer {
+ public:
+  Writer(const Report& report, const View& view)
+      : report_(report), view_(view), words_(advice::catalogue(view.language)) {}
+
+  Sheet write() {
+    add_about();
+    if (report_.coverage && *report_.coverage < advice::kCoverage) {
+      sheet_.partly = with_share("partly", *report_.coverage);
+    }
+    add_bars();
+    add_nodes();
+    add_costs();
+    add_suggestions();
+    if (!view_.help_url.empty()) {
+      sheet_.help = fmt::format("{} {}", word("help"), plain_text(view_.help_url));
+    }
+    return std::move(sheet_);
+  }
+
+ private:
+  [[nodiscard]] std::string word(std::string_view key) const {
+    return std::string(words_.word(key));
+  }
+  [[nodiscard]] std::string with_share(std::string_view key, double share) const {
+    Facts values;
+    values.set("share", percent_text(share, words_));
+    std::string text(words_.word(key));
+    // percent_text() has decimals that the form `percent` lacks.
+    if (const auto at = text.find("{share:percent}"); at != std::string::npos) {
+      text.replace(at, std::string_view("{share:percent}").size(), "{share}");
+    }
+    return filled(text, values, words_);
+  }
+
+  void add_about() {
+    const Job& job = report_.job;
+    sheet_.title = fmt::format("{} {}", word(job.manager == "slurm" ? "title.job" : "title.unit"),
+                               plain_text(report_.uuid));
+    const auto add = [this](std::string text) {
+      if (!text.empty()) {
+        sheet_.about.push_back(std::move(text));
+      }
+    };
+    add(plain_text(job.name));
+    add(job.project.empty()
+            ? plain_text(job.user)
+            : fmt::format("{} / {}", plain_text(job.user), plain_text(job.project)));
+    add(plain_text(job.state));
+    add(plain_text(report_.cluster_id));
+    if (!job.partition.empty()) {
+      add(fmt::format("{} {}", word("partition"), plain_text(job.partition)));
+    }
+    for (const auto& [number, key] :
+         {std::pair(&job.nodes, "nodes"), {&job.cpus, "cores"}, {&job.gpus, "gpus"}}) {
+      if (*number && **number > 0) {
+        add(fmt::format("{} {}", whole(*number),
+                        word(std::string_view(key) == "nodes" && **number == 1 ? "node" : key)));
+      }
+    }
+    std::string start = plain_text(report_.started_text);
+    if (const auto t = start.find('T'); t != std::string::npos) {
+      start[t] = ' ';
+    }
+    sheet_.when.push_back(report_.started_ms > 0 ? fmt::format("{} {}", word("started"), start)
+                                                 : word("not_started"));
+    if (job.elapsed) {
+      std::string ran = fmt::format("{} {}", word("ran"), clock_text(*job.elapsed));
+      if (job.limit) {
+        ran += fmt::format(" {} {}", word("of"), clock_text(*job.limit));
+      }
+      if (report_.state == State::kSoFar) {
+        ran += " " + word("so_far");
+      }
+      sheet_.when.push_back(std::move(ran));
+    }
+    if (job.waited) {
+      sheet_.when.push_back(fmt::format("{} {}", word("waited"), clock_text(*job.waited)));
+    }
+  }
+
+  void add_bar(std::string_view label, const Number& share, std::string usual, std::string remark) {
+    sheet_.bars.push_back({.label = word(label),
+                           .share = share,
+                           .value = share ? percent_text(*share, words_) : word("not_measured"),
+                           .usual = std::move(usual),
+                           .remark = std::move(remark)});
+  }
+
+  void add_bars() {
+    const Use& use = report_.use;
+    const Compared& compared = report_.compared;
+    const bool known = compared.runs >= kKnownFamily;
+    sheet_.used_title = word("used");
+    if (known) {
+      Facts values;
+      values.set("n", static_cast<double>(compared.runs));
+      sheet_.usual_title = filled(words_.word("usual"), values, words_);
+    }
+    add_bar("cpu", use.cpu, known ? range_text(compared.cpu_low, compared.cpu_high, words_) : "",
+            use.cpu && *use.cpu > 1 ? word("over_full") : "");
+    if (use.mem_peak_node && use.mem_alloc_node && *use.mem_alloc_node > 0) {
+      Facts values;
+      values.set("peak", *use.mem_peak_node);
+      values.set("of", *use.mem_alloc_node);
+      const double share = std::round(*use.mem_peak_node / *use.mem_alloc_node * 100) / 100;
+      add_bar("memory", share,
+              known ? range_text(compared.mem_median, compared.mem_median, words_) : "",
+              filled(words_.word("peak"), values, words_));
+    } else {
+      add_bar("memory", use.mem, "", use.mem ? word("average") : "");
+    }
+    if (report_.job.gpus && *report_.job.gpus > 0) {
+      add_bar("gpu_busy", use.gpu_busy,
+              known ? range_text(compared.gpu_low, compared.gpu_high, words_) : "", "");
+      if (use.gpu_sm) {
+        add_bar("gpu_sm", use.gpu_sm, "", "");
+      }
+      if (use.gpu_mem) {
+        add_bar("gpu_memory", use.gpu_mem, "", "");
+      }
+    }
+  }
+
+  [[nodiscard]] std::string node_cpu(const NodeUse& node) const {
+    const Number elapsed = report_.job.elapsed;
+    if (!node.cpu_seconds || !node.cpus || !elapsed || *node.cpus * *elapsed <= 0) {
+      return "–";
+    }
+    return percent_text(std::round(*node.cpu_seconds / (*node.cpus * *elapsed) * 100) / 100,
+                        words_);
+  }
+
+  void add_nodes() {
+    if (report_.nodes.empty()) {
+      return;
+    }
+    const bool gpus =
+        std::ranges::any_of(report_.nodes, [](const auto& n) { return !n.gpus.empty(); });
+    const bool sms = std::ranges::any_of(report_.nodes, [](const auto& node) {
+      return std::ranges::any_of(node.gpus, [](const auto& gpu) { return gpu.sm.has_value(); });
+    });
+    sheet_.node_columns = {word("column.node"), word("column.cpu"), word("column.memory")};
+    if (gpus) {
+      sheet_.node_columns.push_back(word("column.busy"));
+    }
+    if (sms) {
+      sheet_.node_columns.push_back(word("column.sm"));
+    }
+    sheet_.node_columns.push_back(word("column.note"));
+    for (const NodeUse& node : report_.nodes) {
+      std::vector<std::string> row{plain_text(node.node), node_cpu(node)};
+      std::string memory = node.mem_peak ? bytes_text(*node.mem_peak, words_) : "–";
+      if (node.mem_peak && node.mem_alloc) {
+        memory += " / " + bytes_text(*node.mem_alloc, words_);
+      }
+      row.push_back(std::move(memory));
+      std::string busy;
+      std::string sm;
+      std::string unused;
+      for (const GpuUse& gpu : node.gpus) {
+        const auto append = [](std::string& list, const std::string& text) {
+          list += (list.empty() ? "" : " ") + text;
+        };
+        const auto percent = [](const Number& share) {
+          return share ? fmt::format("{:.0f}", *share * 100) : std::string("–");
+        };
+        append(busy, percent(gpu.busy));
+        append(sm, percent(gpu.sm));
+        if (gpu.busy && *gpu.busy == 0) {
+          append(unused, plain_text(gpu.index));
+        }
+      }
+      if (gpus) {
+        row.push_back(busy);
+      }
+      if (sms) {
+        row.push_back(sm);
+      }
+      Facts values;
+      values.set("gpus", unused);
+      row.push_back(unused.empty() ? "" : filled(words_.word("note.gpu_unused"), values, words_));
+      sheet_.nodes.push_back(std::move(row));
+    }
+  }
+
+  void add_costs() {
+    sheet_.cost_title = word("cost");
+    std::string remark = report_.energy.method.empty() ? "" : word(report_.energy.method);
+    if (report_.coverage) {
+      remark += (remark.empty() ? "" : ", ") + with_share("covered", *report_.coverage);
+    }
+    sheet_.cost_remark = remark;
+    add_energy();
+    add_emissions();
+    add_comparison();
+  }
+
+  void add_energy() {
+    const Energy& energy = report_.energy;
+    if (!energy.kwh) {
+      sheet_.costs.push_back({word("energy"), word("not_measured")});
+      return;
+    }
+    std::string text = energy_text(*energy.kwh, words_);
+    std::string parts;
+    for (const auto* domain : {"gpu", "package", "dram", "other"}) {
+      if (const auto found = energy.domains.find(domain); found != energy.domains.end()) {
+        parts +=
+            fmt::format("{}{} {}", parts.empty() ? "" : ", ",
+                        word(fmt::format("domain.{}", domain)), energy_text(found->second, words_));
+      }
+    }
+    if (!parts.empty()) {
+      text += " (" + parts + ")";
+    }
+    if (energy.idle_kwh) {
+      Facts values;
+      values.set("idle", energy_text(*energy.idle_kwh, words_));
+      text += "; " + filled(words_.word("idle_energy"), values, words_);
+    }
+    sheet_.costs.push_back({word("energy"), std::move(text)});
+  }
+
+  void add_emissions() {
+    const Emissions& co2 = report_.co2;
+    if (!co2.grams) {
+      sheet_.costs.push_back({word("co2"), word("not_measured")});
+      return;
+    }
+    Facts values;
+    values.set("provider", plain_text(co2.provider));
+    sheet_.costs.push_back(
+        {word("co2"), fmt::format("{} · {}", grams_text(*co2.grams, words_),
+                                  filled(words_.word("co2_source"), values, words_))});
+  }
+
+  void add_comparison() {
+    const Compared& compared = report_.compared;
+    std::string text;
+    if (compared.project_month_share) {
+      Facts values;
+      values.set("share", percent_text(*compared.project_month_share, words_));
+      text = filled(words_.word("project_share"), values, words_);
+    }
+    const Number kwh = report_.energy.kwh;
+    if (compared.runs >= kKnownFamily && compared.median_kwh && kwh && *compared.median_kwh > 0) {
+      Facts values;
+      const double share = std::round((*kwh / *compared.median_kwh - 1) * 100) / 100;
+      values.set("n", static_cast<double>(compared.runs));
+      values.set("share", std::abs(share));
+      const char* key = share == 0 ? "same" : (share < 0 ? "less" : "more");
+      text += (text.empty() ? "" : " · ") + filled(words_.word(key), values, words_);
+    }
+    if (!text.empty()) {
+      sheet_.costs.push_back({word("compared"), std::move(text)});
+    }
+  }
+
+  void add_suggestions() {
+    sheet_.advice_title = word("advice");
+    const std::size_t shown = view_.all_findings
+                                  ? report_.findings.size()
+                                  : std::min(report_.findings.size(), advice::kMaxShown);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const advice::Finding& finding = report_.findings[i];
+      const auto text = finding.text.find(view_.language);
+      Suggestion suggestion{
+          .text = plain_text(text != finding.text.end() ? text->second : finding.text.at("en"))};
+      if (finding.severity != advice::Severity::kGood) {
+        suggestion.confidence = word(advice::to_string(finding.confidence));
+        if (finding.runs > 1) {
+          Facts values;
+          values.set("n", static_cast<double>(finding.runs));
+          suggestion.confidence += ", " + filled(words_.word("runs"), values, words_);
+        }
+      }
+      if (finding.saves_kwh) {
+        Facts values;
+        values.set("saves", energy_text(*finding.saves_kwh, words_));
+        suggestion.saves = filled(words_.word("saves"), values, words_);
+      }
+      for (const std::string& line : finding.sbatch) {
+        suggestion.sbatch.push_back("#SBATCH " + line);
+      }
+      for (const std::string& line : finding.was) {
+        suggestion.was.push_back(fmt::format("{} {}", word("was"), line));
+      }
+      sheet_.suggestions.push_back(std::move(suggestion));
+    }
+    if (report_.findings.empty() && sheet_.partly.empty()) {
+      sheet_.nothing = word("no_advice");
+    }
+    if (shown < report_.findings.size()) {
+      Facts values;
+      values.set("n", static_cast<double>(report_.findings.size() - shown));
+      sheet_.more = filled(words_.word("more_advice"), values, words_);
+    }
+  }
+
+  const Report& report_;
+  const View& view_;
+  const Catalogue& words_;
+  Sheet sheet_;
+};
+
+}  // namespace
+
+std::string percent_text(double share, const Catalogue& words) {
+  std::string text = fmt::format("{:.2f}", share * 100);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) {
+    text.pop_back();
+  }
+  std::ranges::replace(text, '.', words.comma);
+  return text + " %";
+}
+
+std::string energy_text(double kwh, const Catalogue& words) {
+  constexpr double kKilo = 1000;
+  if (std::abs(kwh) >= kKilo) {
+    return digits_of(kwh / kKilo, words) + " MWh";
+  }
+  if (std::abs(kwh) < 0.1) {
+    return digits_of(kwh * kKilo, words) + " Wh";
+  }
+  return digits_of(kwh, words) + " kWh";
+}
+
+std::string grams_text(double grams, const Catalogue& words) {
+  constexpr double kKilo = 1000;
+  if (std::abs(grams) >= kKilo * kKilo) {
+    return digits_of(grams / kKilo / kKilo, words) + " t";
+  }
+  return std::abs(grams) >= kKilo ? digits_of(grams / kKilo, words) + " kg"
+                                  : digits_of(grams, words) + " g";
+}
+
+std::string bytes_text(double bytes, const Catalogue& words) {
+  return advice::format_number(bytes, Form::kBytes, words.comma);
+}
+
+Sheet sheet_of(const Report& report, const View& view) {
+  return Writer(report, view).write();
+}
+
+}  // namespace ceems::report

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advice/catalogue.h"
+#include "report/report.h"
+
+namespace ceems::report {
+
+/// A bar: how much of a resource was used.
+struct Bar {
+  std::string label = {};
+  std::optional<double> share = {};  ///< nothing: not measured
+  std::string value = {}, usual = {}, remark = {};
+};
+struct Line {
+  std::string label = {}, value = {};
+};
+struct Suggestion {
+  std::string text = {}, confidence = {}, saves = {};
+  std::vector<std::string> sbatch = {};  ///< complete "#SBATCH ..." lines
+  std::vector<std::string> was = {};     ///< as many, or none
+};
+
+/// A report in words: what the text, Markdown and HTML forms lay out. All texts are plain and
+/// untrusted: each form escapes them.
+struct Sheet {
+  std::string title;               ///< "Job 4711"
+  std::vector<std::string> about;  ///< name, owner, state, place
+  std::vector<std::string> when;   ///< start, duration, wait
+  std::string partly;              ///< why there is no advice; empty if there may be
+  std::string used_title, usual_title;
+  std::vector<Bar> bars;
+  std::vector<std::string> node_columns;
+  std::vector<std::vector<std::string>> nodes;
+  std::string cost_title, cost_remark;
+  std::vector<Line> costs;
+  std::string advice_title, nothing;
+  std::vector<Suggestion> suggestions;
+  std::string more;  ///< how many are left out
+  std::string help;
+};
+
+/// Writes a rounded report in the language of the view.
+Sheet sheet_of(const Report& report, const View& view);
+
+// Numbers as all forms show them. `words` gives the decimal separator.
+std::string percent_text(double share, const advice::Catalogue& words);
+std::string energy_text(double kwh, const advice::Catalogue& words);
+std::string grams_text(double grams, const advice::Catalogue& words);
+std::string bytes_text(double bytes, const advice::Catalogue& words);
+
+}  // namespace ceems::report
