@@ -5,7 +5,7 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
 import argparse
@@ -22,6 +22,7 @@ import time
 import urllib.parse
 
 import mock_lists
+import mock_report
 
 ADMINS = {"operator"}
 SUPPORT = {"sue"}
@@ -51,6 +52,7 @@ class Mock:
         self.many = 0  # so many units more
         self.unchanged = 0  # answers 304
         self.lists = True  # false: as a server before units/list
+        self.reports = "ok"
 
     def jobs(self):
         more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
@@ -162,6 +164,20 @@ class Mock:
                 return 200, {"status": "success", "data": data, **more}
             except mock_lists.Refused as refused:
                 return bad(400, "bad_data", str(refused))
+        if what == "units/report" and self.reports != "none":
+            if self.reports == "refused":
+                return bad(403, "forbidden", "current user does not have admin privileges")
+            if self.reports == "error":
+                return bad(503, "timeout", "the TSDB is busy")
+            found = [u for u in self.visible(path, query, user, led, now) if u["uuid"] in query["uuid"] and [u["cluster_id"]] == query["cluster_id"]
+                     and query.get("start", [str(u.get("started_at_ts"))]) == [str(u.get("started_at_ts"))]]
+            if not found:
+                return bad(404, "not_found", "no such unit")
+            if "ended_at_ts" not in found[0] and "so_far" not in query:
+                return bad(409, "conflict", "not ended")
+            report = mock_report.of(found[0], query.get("lang", ["en"])[0], role != "support" or found[0]["username"] == user)
+            form = query.get("format", ["json"])[0]
+            return good([report]) if form == "json" else (200, mock_report.form(report, form))
         if path in ("units", "units/admin"):
             if self.mode == "empty":
                 return good([])
@@ -227,6 +243,8 @@ def handler(mock):
                 if mock.mode == "garbage" and not parts.path.endswith("whoami"):
                     return self.send(200, "text/html", b"<html>proxy: please log in</html>")
                 status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
+                if isinstance(value, tuple):
+                    return self.send(status, value[0], value[1].encode())
                 if isinstance(value, str):
                     return self.send(status, "text/csv; charset=utf-8", value.encode())
                 data = json.dumps(value).encode()

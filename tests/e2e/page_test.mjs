@@ -1,86 +1,12 @@
 // Tests the page in a real browser against mock_server.py: what people see, the keyboard, errors, axe and the security policy.
-// Environment: CEEMS_E2E_PAGE, the folder of the built page; CHROMIUM, the browser; CEEMS_E2E_SHOTS, a folder for screenshots.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { chromium } from "playwright-core";
-
-const here = dirname(fileURLToPath(import.meta.url));
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env.CEEMS_E2E_SHOTS;
-
-let browser, mock, url;
-
-before(async () => {
-  mock = spawn("python3", [join(here, "mock_server.py"), process.env.CEEMS_E2E_PAGE], { stdio: ["pipe", "pipe", "inherit"] });
-  url = await new Promise((resolve, reject) => {
-    mock.stdout.once("data", (data) => resolve(String(data).trim()));
-    mock.once("exit", () => reject(new Error("the stand-in server did not start")));
-  });
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
-});
-
-after(async () => {
-  await browser?.close();
-  mock?.stdin.end();
-});
-
-async function control(values) {
-  const answer = await fetch(`${url}/control`, { method: "POST", body: JSON.stringify(values) });
-  assert.equal(answer.status, 200);
-}
-
-/** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
-async function visit(t, path, options = {}) {
-  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, ...options.server });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
-  const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
-  const faults = [];
-  page.requests = [];
-  page.unauthorized = [];
-  page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
-  page.on("console", (message) => {
-    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`);
-  });
-  page.on("request", (request) => {
-    page.requests.push(request.url());
-    if (!request.url().startsWith(`${url}/`)) faults.push(`request to ${request.url()}`);
-  });
-  page.on("response", (response) => {
-    if (response.status() === 401) page.unauthorized.push(response.url());
-  });
-  t.after(async () => {
-    await context.close();
-    assert.deepEqual(faults, []);
-  });
-  // Early in a quarter of an hour: lists are asked for in whole ones.
-  if (options.clock) await page.clock.install({ time: Math.floor(Date.now() / 900_000) * 900_000 + 10_000 });
-  await page.goto(url + path);
-  return page;
-}
-
-async function accessible(page, what) {
-  // Use evaluate instead of a script element, so that the page's own policy stays in force.
-  await page.evaluate(axeSource);
-  const found = await page.evaluate(() =>
-    // eslint-disable-next-line no-undef
-    axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
-  );
-  const faults = found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
-  assert.deepEqual(faults, [], what);
-}
-
-async function shot(page, name) {
-  if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
-}
+import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
 
 /** Waits until the table shows these units in this order. */
 const settled = (page, expected) =>
@@ -88,7 +14,6 @@ const settled = (page, expected) =>
     .waitForFunction((wanted) => JSON.stringify([...document.querySelectorAll("tbody th a")].map((a) => a.textContent)) === wanted, JSON.stringify(expected))
     .catch(async (error) => assert.deepEqual(await page.locator("tbody th a").allTextContents(), expected, error.message));
 const names = (page) => page.locator("tbody th a").allTextContents();
-const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
 
 test("asks for the user's name once and shows that user's units", async (t) => {
   const page = await visit(t, "/#/jobs");
@@ -642,6 +567,7 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
   assert.ok((await region.locator("tbody tr").count()) > 100);
   assert.match(await region.innerText(), /GiB/);
   await accessible(page, "unit with a table of readings");
+  await page.getByRole("button", { name: "Report card" }).waitFor(); // nothing moves any more
   const chart = await page.locator(".plot").first().boundingBox();
   await page.mouse.move(chart.x + chart.width - 40, chart.y + 60);
   assert.match(await page.locator(".readout").first().innerText(), /\d\d:\d\d:\d\d: .* cores/);
@@ -653,6 +579,7 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
 test("charts zoom together by drag, buttons and keys, and the address keeps it", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213");
   await page.locator("canvas").nth(2).waitFor();
+  await page.getByRole("button", { name: "Report card" }).waitFor(); // nothing moves any more
   const span = () => /\?t=(\d+)\.\.(\d+)$/.exec(page.url())?.slice(1).map(Number) ?? null;
   const box = await page.locator(".plot .u-over").first().boundingBox();
   await page.mouse.move(box.x + box.width * 0.25, box.y + 50);

@@ -1,0 +1,178 @@
+// Tests what the page of a unit shows of its report: suggestions, copying, saving, and that nothing of it spoils the page.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
+
+const advice = (page) => page.getByRole("region", { name: "How to do better" });
+const items = (page) => advice(page).getByRole("listitem");
+const said = (page) => advice(page).getByRole("status");
+const reports = (page) => page.requests.filter((address) => address.includes("/units/report"));
+/** What Ctrl+V writes, in the field for a search. */
+async function pasted(page) {
+  const field = page.getByRole("searchbox").first();
+  await field.fill("");
+  await field.press("Control+V");
+  return field.inputValue();
+}
+
+test("suggestions have their reason, a line to copy, how sure they are and what they save", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context: { viewport: { width: 1440, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] } });
+  await items(page).nth(2).waitFor();
+  assert.equal(await items(page).count(), 3, "three at most");
+  const first = await items(page).first().innerText();
+  assert.match(first, /3 of 4 GPUs never ran a kernel/);
+  assert.match(first, /#SBATCH --gres=gpu:1\s+Copy\s+was --gres=gpu:4/);
+  assert.match(first, /sure · seen in 8 runs · saves about 72\.6 Wh a run · rule gpu-unused$/);
+  assert.match(await items(page).nth(1).innerText(), /likely · rule time-limit$/);
+  const third = items(page).nth(2);
+  assert.match(await third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+maybe · rule <i>site<\/i>$/, "texts are text");
+  assert.equal(await third.locator("img, b, i").count(), 0);
+  await advice(page).getByText("31 Wh flowed while the unit was reserved and idle.").waitFor();
+  assert.equal(await page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");
+  await accessible(page, "suggestions");
+  await shot(page, "report-light");
+
+  await advice(page).getByRole("button", { name: "Copy #SBATCH --gres=gpu:1" }).focus();
+  await page.keyboard.press("Enter");
+  await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
+  assert.equal(await focused(page), "Copy");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  await said(page).getByText("Copied: #SBATCH --time=03:00:00", { exact: true }).waitFor();
+  await accessible(page, "a copied line");
+  assert.equal(await pasted(page), "#SBATCH --time=03:00:00");
+});
+
+test("lines are copied without a clipboard interface, and selected where copying is not allowed", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await page.goto(`${url}/?x=1#/unit/hpc-a/48190`);
+  const button = advice(page).getByRole("button", { name: "Copy #SBATCH --gres=gpu:1" });
+  await button.press("Enter");
+  await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
+  assert.equal(await focused(page), "Copy", "the focus stays");
+  assert.equal(await page.locator("textarea").count(), 0);
+  assert.equal(await pasted(page), "#SBATCH --gres=gpu:1");
+  await page.evaluate(() => (document.execCommand = () => false));
+  await button.press("Enter");
+  await said(page).getByText("The browser does not allow copying. The line is selected: press Ctrl+C.").waitFor();
+  assert.equal(await page.evaluate(() => String(getSelection())), "#SBATCH --gres=gpu:1");
+});
+
+test("says when there is nothing to say, and when too little was measured", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { server: { many: 100 } });
+  for (const [uuid, words, not] of [
+    ["100099", "All was used well.\n\nThe job used 99 % of what it reserved. There is nothing to change.", /sure|likely/],
+    ["100050", "Nothing to suggest: no rule found anything that would help.", /used well|measured/],
+    ["48216", "Too short to judge: suggestions need a run of 5 minutes.", /used well|measured/],
+    ["48188", "Partly measured: 72 % of the time is covered.", /used well|Nothing/],
+    ["31007", "Not measured: how the resources were used over time is not known.\n\nNothing to suggest from state and time limit; the other rules need measurements.", /used well/],
+    ["48213", "Suggestions are made when the unit has ended.", /used well|measured/],
+  ]) {
+    await page.goto(`${url}/#/unit/hpc-a/${uuid}`);
+    await page.locator(".facts dd").getByText(uuid, { exact: true }).waitFor();
+    await advice(page).getByRole("button", { name: "Text", exact: true }).waitFor();
+    const text = (await advice(page).innerText()).replace(/\n+[✓!i]+\n+/g, "\n\n").replace(/\n{2,}/g, "\n\n");
+    assert.ok(text.includes(words), `${uuid}: ${text}`);
+    assert.doesNotMatch(text, not);
+    await accessible(page, words);
+  }
+  assert.match(reports(page).at(-1), /so_far=true/);
+  assert.equal(reports(page).filter((address) => address.includes("so_far")).length, 1, "only of what runs");
+  await page.goto(`${url}/#/unit/hpc-a/48215`);
+  await page.getByRole("heading", { level: 1, name: "waiting room" }).waitFor();
+  assert.equal(await advice(page).count(), 0, "what has not started has no report");
+});
+
+test("the report card opens in a tab, and is saved where a link could not carry the name", async (t) => {
+  const page = await visit(t, "/#/unit/hpc-a/48190", { server: { proxy_user: "lin" } });
+  const link = advice(page).getByRole("link", { name: "Report card (new tab)" });
+  const address = new URL(await link.evaluate((a) => a.href));
+  assert.equal(address.pathname, "/api/v1/units/report");
+  assert.equal(address.search.replace(/start=\d+/, "start="), "?cluster_id=hpc-a&uuid=48190&start=&lang=en&format=html");
+  assert.equal(await link.getAttribute("rel"), "noopener noreferrer");
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), link.press("Enter")]);
+  await tab.getByRole("heading", { name: "Job 48190" }).waitFor();
+  assert.equal(await tab.locator("b").count(), 0);
+  await tab.close();
+  const claimed = await visit(t, "/?user=lin#/unit/hpc-a/48190");
+  for (const [button, name, text] of [
+    ["Report card (HTML)", "report-48190.html", "<h1>Job 48190</h1>"],
+    ["Text", "report-48190.txt", "Job 48190 · final\n"],
+    ["Markdown", "report-48190.md", "# Job 48190\n"],
+  ]) {
+    const [download] = await Promise.all([claimed.waitForEvent("download"), advice(claimed).getByRole("button", { name: button, exact: true }).press("Enter")]);
+    assert.equal(download.suggestedFilename(), name);
+    assert.ok(readFileSync(await download.path(), "utf8").includes(text), name);
+    await said(claimed).getByText("The file is in your downloads.").waitFor();
+  }
+  await control({ reports: "error" });
+  await advice(claimed).getByRole("button", { name: "Text", exact: true }).click();
+  await said(claimed).getByText("The file could not be made: the server answered with status 503.").waitFor();
+});
+
+test("each role asks for what it may see; support sees no lines", async (t) => {
+  const lead = await visit(t, "/?user=lea#/unit/hpc-a/48190");
+  await items(lead).nth(2).waitFor();
+  assert.match(reports(lead)[0], /\/units\/report\?/);
+  const support = await visit(t, "/?user=sue#/unit/hpc-a/48190");
+  await items(support).nth(2).waitFor();
+  assert.match(reports(support)[0], /\/units\/report\/admin\?/);
+  assert.equal(await advice(support).getByRole("button", { name: /^Copy/ }).count(), 0);
+  assert.doesNotMatch(await advice(support).innerText(), /SBATCH|gres/);
+});
+
+test("without reports the part is hidden, and their failure stays in it", async (t) => {
+  for (const mode of ["none", "refused"]) {
+    const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { server: { reports: mode } });
+    await page.locator("canvas").nth(2).waitFor();
+    await advice(page).waitFor({ state: "detached" });
+    assert.equal(reports(page).length, 1, mode);
+    await accessible(page, mode);
+  }
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { server: { reports: "error" } });
+  await advice(page).getByText("The suggestions could not be loaded (the TSDB is busy).").waitFor();
+  await page.locator("canvas").nth(2).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await accessible(page, "reports fail");
+  await control({ reports: "ok" });
+  await advice(page).getByRole("button", { name: "Try again" }).press("Enter");
+  await items(page).nth(2).waitFor();
+});
+
+test("a report is asked for after the data of the page, once a minute while the unit runs, and not again after its end", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { clock: true });
+  await advice(page).getByText("Suggestions are made when the unit has ended.").waitFor();
+  const order = page.requests.filter((address) => /units/.test(address)).map((address) => /units\/(series|report)/.exec(address)?.[1] ?? "units");
+  assert.deepEqual(order.slice(0, 3), ["units", "series", "report"]);
+  const readings = page.waitForResponse(/units\/series/);
+  await page.clock.fastForward(16_000);
+  await readings;
+  assert.equal(reports(page).length, 1);
+  const again = page.waitForRequest(/units\/report/);
+  await page.clock.fastForward(61_000);
+  await again;
+  const ended = await visit(t, "/?user=operator#/unit/hpc-a/48190", { clock: true });
+  await items(ended).nth(2).waitFor();
+  await ended.clock.fastForward(600_000);
+  await ended.waitForTimeout(200);
+  assert.equal(reports(ended).length, 1);
+});
+
+for (const [language, title, text] of [
+  ["de", "Was helfen würde", "3 von 4 GPUs führten nie einen Kernel aus."],
+  ["fr", "Comment faire mieux", "3 GPU sur 4 n'ont exécuté aucun noyau."],
+]) {
+  test(`suggestions are in the language of the page: ${language}`, async (t) => {
+    const context = { locale: language, viewport: { width: 390, height: 844 }, colorScheme: "dark" };
+    const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context });
+    await page.getByRole("region", { name: title }).getByText(text).waitFor();
+    assert.match(reports(page)[0], new RegExp(`lang=${language}`));
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "it does not scroll sideways");
+    await accessible(page, language);
+    await shot(page, `report-${language}-phone-dark`);
+  });
+}

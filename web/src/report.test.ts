@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { fileName, plain, readReport, reportQuery } from "./report";
+
+const kFinding = {
+  rule: "gpu-unused",
+  severity: "important",
+  confidence: "sure",
+  runs: 8,
+  values: { unused: 2 },
+  text: "2 of 8 GPUs never ran a kernel.",
+  sbatch: ["--gres=gpu:3"],
+  was: ["--gres=gpu:4"],
+  saves: { kwh: 2.6 },
+};
+const report = (findings: unknown, more: Record<string, unknown> = {}) => [
+  { v: 1, state: "final", coverage: 0.998, job: { elapsed_s: 3600 }, energy: { kwh: 41.3, idle_kwh: 6.23 }, findings, ...more },
+];
+
+test("a report gives what the page shows of it", () => {
+  assert.deepEqual(readReport(report([kFinding])), {
+    running: false,
+    partial: false,
+    coverage: 0.998,
+    elapsed: 3600,
+    idle: 6.23,
+    suggestions: [
+      {
+        rule: "gpu-unused",
+        severity: "important",
+        confidence: "sure",
+        runs: 8,
+        text: "2 of 8 GPUs never ran a kernel.",
+        lines: [{ type: "#SBATCH --gres=gpu:3", was: "--gres=gpu:4" }],
+        saves: 2.6,
+      },
+    ],
+  });
+  assert.equal(readReport(report([], { state: "so_far" }))?.running, true);
+  assert.equal(readReport(report([], { state: "partial", coverage: null }))?.partial, true);
+  assert.equal(readReport(report([], { coverage: null }))?.coverage, null, "not measured is not 0");
+  const many = ["a", "b", "c", "d"].map((text) => ({ ...kFinding, text }));
+  assert.deepEqual(readReport(report(many))?.suggestions.map((s) => s.text), ["a", "b", "c"], "the first three");
+});
+
+test("what is no report is none, and what is odd in one does no harm", () => {
+  for (const data of [null, undefined, [], {}, "x", 7, [null], [{}], [{ state: "final" }], [[]], [{ state: 1, findings: [] }]]) assert.equal(readReport(data), null, JSON.stringify(data));
+  const odd = readReport(
+    report([null, 1, {}, { text: 7 }, { text: " \n " }, { text: "t", severity: "__proto__", confidence: 3, runs: -5, sbatch: "--x", was: null, saves: { kwh: "9" } }], {
+      coverage: "much",
+      job: null,
+      energy: [],
+    }),
+  );
+  assert.deepEqual(odd, {
+    running: false,
+    partial: false,
+    coverage: null,
+    elapsed: null,
+    idle: null,
+    suggestions: [{ rule: "", severity: "suggest", confidence: "maybe", runs: 1, text: "t", lines: [], saves: null }],
+  });
+});
+
+test("a line to type is one option line, as it is seen", () => {
+  const lines = (sbatch: unknown[], was: unknown[] = []) => readReport(report([{ ...kFinding, sbatch, was }]))!.suggestions[0]!.lines;
+  assert.deepEqual(lines(["--mem=3G\nrm -rf ~"]), [{ type: "#SBATCH --mem=3G rm -rf ~", was: null }], "no second line");
+  assert.deepEqual(lines(["--mem=\u202e3G\u200b\u0007"]), [{ type: "#SBATCH --mem=3G", was: null }]);
+  assert.deepEqual(lines(["", "rm -rf ~", 7, `--x=${"y".repeat(300)}`]), [], "options only, and whole ones");
+  assert.deepEqual(lines(["--a=1", "--b=2"], [7, "--b=3"]).map((line) => line.was), [null, "--b=3"]);
+});
+
+test("text is cut and has no characters that hide", () => {
+  assert.equal(plain(" a\u0000\r\n\u2028b\u2066c ", 10), "a bc");
+  assert.equal(plain("ä😀".repeat(10), 5), "ä😀ä😀…");
+  assert.equal(plain("abc", 3), "abc");
+});
+
+test("a report is asked for by its run; the rest is in the address only where it is needed", () => {
+  const unit = { uuid: "a&b", cluster_id: "hpc-a", started_at_ts: 5000 };
+  assert.equal(String(new URLSearchParams(reportQuery(unit, "de", false))), "cluster_id=hpc-a&uuid=a%26b&start=5000&lang=de");
+  assert.equal(String(new URLSearchParams(reportQuery({ uuid: "1", cluster_id: "c" }, "en", true, "html"))), "cluster_id=c&uuid=1&lang=en&so_far=true&format=html");
+  assert.equal(fileName("4711", "text"), "report-4711.txt");
+  assert.equal(fileName("../../a b\u202e.exe", "markdown"), "report-_a_b_exe.md");
+  assert.equal(fileName("x".repeat(500), "html").length, 7 + 64 + 5);
+});
