@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { fileName, plain, readReport, reportQuery } from "./report";
@@ -84,4 +85,16 @@ test("a report is asked for by its run; the rest is in the address only where it
   assert.equal(fileName("4711", "text"), "report-4711.txt");
   assert.equal(fileName("../../a b\u202e.exe", "markdown"), "report-_a_b_exe.md");
   assert.equal(fileName("x".repeat(500), "html").length, 7 + 64 + 5);
+});
+
+test("the reports that the server's own tests compare are read", () => {
+  const golden = (name: string) => readReport([JSON.parse(readFileSync(`../tests/golden/report/${name}.json`, "utf8"))])!;
+  const gpu = golden("gpu");
+  assert.equal(gpu.partial || gpu.running, false);
+  assert.equal(gpu.coverage, 0.998);
+  assert.deepEqual(gpu.suggestions[0]?.lines, [{ type: "#SBATCH --gres=gpu:3", was: "--gres=gpu:4" }]);
+  assert.equal(gpu.suggestions[0]?.saves, 2.6);
+  assert.equal(golden("partial").partial, true);
+  assert.equal(golden("bare").coverage, null);
+  assert.equal(golden("running").running, true);
 });
