@@ -5,7 +5,8 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "ended": ID of a unit
+that ends now or null, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
 import argparse
@@ -53,6 +54,7 @@ class Mock:
         self.unchanged = 0  # answers 304
         self.lists = True  # false: as a server before units/list
         self.reports = "ok"
+        self.ended = None
 
     def jobs(self):
         more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
@@ -65,6 +67,8 @@ class Mock:
     def unit(self, job, now):
         name, uuid, owner, project, ago, lasted, state, cores, used, memory, limit, watts = job
         start = None if ago is None else math.floor(self.begin - ago)
+        if uuid == self.ended:
+            lasted, state = int(now) - start, "COMPLETED"
         end = None if lasted is None else start + lasted
         seconds = 0 if start is None else (end or now) - start
         kwh = watts * seconds / 3.6e6

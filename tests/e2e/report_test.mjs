@@ -143,23 +143,44 @@ test("without reports the part is hidden, and their failure stays in it", async 
   await items(page).nth(2).waitFor();
 });
 
-test("a report is asked for after the data of the page, once a minute while the unit runs, and not again after its end", async (t) => {
+test("a report is asked for after the data of the page", async (t) => {
+  const page = await visit(t, "/?user=operator#/help/numbers");
+  let answer;
+  const held = new Promise((resolve) => (answer = resolve));
+  await page.route(/units\/series/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(/units\/series/);
+  await page.goto(`${url}/#/unit/hpc-a/48190`);
+  await asked;
+  await page.getByText("Loading the measurements…").waitFor();
+  await page.waitForTimeout(300);
+  assert.deepEqual(reports(page), []);
+  answer();
+  await items(page).nth(2).waitFor();
+});
+
+test("a report is asked for once a minute while the unit runs, when it ends, and not again", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { clock: true });
   await advice(page).getByText("Suggestions are made when the unit has ended.").waitFor();
-  const order = page.requests.filter((address) => /units/.test(address)).map((address) => /units\/(series|report)/.exec(address)?.[1] ?? "units");
-  assert.deepEqual(order.slice(0, 3), ["units", "series", "report"]);
-  const readings = page.waitForResponse(/units\/series/);
-  await page.clock.fastForward(16_000);
-  await readings;
-  assert.equal(reports(page).length, 1);
-  const again = page.waitForRequest(/units\/report/);
+  await page.clock.fastForward(30_000);
+  await page.waitForTimeout(200);
+  assert.equal(reports(page).length, 1, "the charts are refreshed more often");
+  const again = page.waitForResponse(/units\/report/);
   await page.clock.fastForward(61_000);
   await again;
-  const ended = await visit(t, "/?user=operator#/unit/hpc-a/48190", { clock: true });
-  await items(ended).nth(2).waitFor();
-  await ended.clock.fastForward(600_000);
-  await ended.waitForTimeout(200);
-  assert.equal(reports(ended).length, 1);
+  assert.ok(reports(page).every((address) => address.includes("so_far=true")));
+  await control({ ended: "48213" });
+  const last = page.waitForRequest((request) => /units\/report/.test(request.url()) && !/so_far/.test(request.url()));
+  await page.clock.fastForward(61_000); // as long as the pauses are at most
+  await last;
+  await advice(page).getByText("All was used well.").waitFor();
+  const old = await visit(t, "/?user=operator#/unit/hpc-a/48190", { clock: true });
+  await items(old).nth(2).waitFor();
+  await old.clock.fastForward(600_000);
+  await old.waitForTimeout(200);
+  assert.equal(reports(old).length, 1);
 });
 
 for (const [language, title, text] of [
