@@ -196,7 +196,7 @@ TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
   ASSERT_TRUE(set_limit("32M"));
   clock.advance(CgroupUnitSource::kYoung + std::chrono::seconds(1));
   EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
-  clock.advance(std::chrono::seconds(5));
+  clock.advance(CgroupUnitSource::kLimitsEvery);  // whether or not it used CPU time since
   EXPECT_EQ(unit().stats.memory_total_bytes, 32 * kMebibyte);
 
   for (int i = 0; i < 3; ++i) {
