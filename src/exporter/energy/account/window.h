@@ -21,6 +21,10 @@ struct Timing {
 /// next interval. Both together look like a steep line through power and use. Therefore a window
 /// ends only at an interval whose counters were read in time, compared with the length of the
 /// window; the longer it is, the less an uneven reading matters. One that finds no end is given up.
+///
+/// Some machines count CPU times slower or faster than the clock at all times: virtual ones that
+/// lose ticks, or do not count what they wait for a CPU. Where two windows in a row were given up
+/// with about the same slip, the next ones are compared with that.
 class Window {
  public:
   explicit Window(double seconds) : least_(seconds) {}
@@ -36,10 +40,17 @@ class Window {
     if (seconds_ < least_) {
       return Next::kSame;
     }
-    if (std::abs(slip_) + std::abs(late_ - late_before_) <= kMaxUneven * seconds_) {
+    const double uneven = std::abs(slip_ - drift_ * seconds_) + std::abs(late_ - late_before_);
+    if (uneven <= kMaxUneven * seconds_) {
       return Next::kNew;
     }
-    return seconds_ < kMaxWindows * least_ ? Next::kSame : Next::kGivenUp;
+    if (seconds_ < kMaxWindows * least_) {
+      return Next::kSame;
+    }
+    const double slip = slip_ / seconds_;
+    drift_ = std::abs(slip - given_up_) <= kSame * std::abs(slip) ? slip : 0;
+    given_up_ = slip;
+    return Next::kGivenUp;
   }
   void restart() {
     seconds_ = 0;
@@ -51,10 +62,13 @@ class Window {
  private:
   static constexpr double kMaxUneven = 0.01;  // of its length
   static constexpr double kMaxWindows = 6;    // of the usual length
+  static constexpr double kSame = 0.25;       // of a slip
 
   double least_;
   double seconds_ = 0;
   double slip_ = 0;
+  double drift_ = 0;        // the slip of each second where readings are even
+  double given_up_ = 0;     // that of the last window that was given up
   double late_ = 0;         // of the last interval
   double late_before_ = 0;  // of the one before the window
 };

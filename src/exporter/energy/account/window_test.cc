@@ -53,5 +53,27 @@ TEST(Window, IsGivenUpWhereNothingIsInTime) {
   EXPECT_EQ(window.add(2, {}), Next::kNew);
 }
 
+TEST(Window, EndsWhereCpuTimesAlwaysRunSlowly) {
+  Window window(2);
+  const auto give_up = [&window](double slip) {
+    for (int i = 0; i < 11; ++i) {
+      ASSERT_EQ(window.add(1, {.slip = slip}), Next::kSame) << i;
+    }
+    EXPECT_EQ(window.add(1, {.slip = slip}), Next::kGivenUp);
+    window.restart();
+  };
+  give_up(-0.1);
+  EXPECT_EQ(window.add(2, {.slip = -0.2}), Next::kSame);  // once may be chance
+  EXPECT_EQ(window.add(2, {.slip = 0.2}), Next::kNew);
+  window.restart();
+  give_up(-0.11);
+  EXPECT_EQ(window.add(2, {.slip = -0.22}), Next::kNew);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.slip = -0.3}), Next::kSame);  // more than usual
+  window.restart();
+  give_up(0);  // that has passed
+  EXPECT_EQ(window.add(2, {}), Next::kNew);
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy
