@@ -98,6 +98,15 @@ bool is_utf8(std::string_view text) {
   }
 }
 
+bool is_printable(char32_t code_point) {
+  const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+  const bool separator = code_point == 0x2028 || code_point == 0x2029;
+  const bool bidirectional = code_point == 0x061C || code_point == 0x200E || code_point == 0x200F ||
+                             (code_point >= 0x202A && code_point <= 0x202E) ||
+                             (code_point >= 0x2066 && code_point <= 0x2069);
+  return !control && !separator && !bidirectional;
+}
+
 bool is_code_point(char32_t value) {
   return value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
 }

@@ -20,6 +20,9 @@ char32_t code_point(std::string_view character);
 
 bool is_utf8(std::string_view text);
 
+/// False for characters that control a terminal, break a line or change the direction of writing.
+bool is_printable(char32_t code_point);
+
 /// Whether the number is a code point that UTF-8 can encode.
 bool is_code_point(char32_t value);
 

@@ -16,14 +16,6 @@ namespace sj = simdjson::dom;
 
 constexpr std::size_t kMaxDepth = 16;
 
-bool is_harmless(char32_t c) {
-  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
-  const bool separator = c == 0x2028 || c == 0x2029;
-  const bool bidirectional = c == 0x061C || c == 0x200E || c == 0x200F ||
-                             (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return !control && !separator && !bidirectional;
-}
-
 std::string number_text(const sj::element& value) {
   std::int64_t whole = 0;
   double number = 0;
@@ -92,7 +84,7 @@ std::string terminal_safe(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    if (length > 0 && is_harmless(code_point(text.substr(0, length)))) {
+    if (length > 0 && is_printable(code_point(text.substr(0, length)))) {
       out += text.substr(0, length);
     } else {
       out += kReplacementCharacter;

@@ -9,14 +9,6 @@
 namespace ceems::report {
 namespace {
 
-bool is_harmless(char32_t c) {
-  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
-  const bool separator = c == 0x2028 || c == 0x2029;
-  const bool bidirectional = c == 0x061C || c == 0x200E || c == 0x200F ||
-                             (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return !control && !separator && !bidirectional;
-}
-
 // The letters and signs of the catalogues.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 34> kSimilar{
     {{"·", "-"},  {"–", "-"},  {"█", "#"},  {"…", "..."}, {"±", "+-"}, {"’", "'"},  {"ä", "ae"},
@@ -38,7 +30,7 @@ std::string plain_text(std::string_view text) {
       continue;
     }
     const std::string_view character = text.substr(0, length);
-    out += is_harmless(code_point(character)) ? character : kReplacementCharacter;
+    out += is_printable(code_point(character)) ? character : kReplacementCharacter;
     text.remove_prefix(length);
   }
   return out;
