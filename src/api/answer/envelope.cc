@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <utility>
 
+#include "api/answer/long_answer.h"
 #include "base/json_reader.h"
 #include "store/json.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::size_t kWholeAnswer = std::size_t{256} * 1024;  // streamed when longer
-constexpr std::size_t kPiece = std::size_t{64} * 1024;
 
 constexpr std::array kErrors = {
     ApiErrorInfo{ApiErrorType::kBadData, 400, "bad_data",
@@ -244,36 +241,8 @@ void answer_rows(net::Response& response,
                  const std::string& user) {
   std::string text;
   auto stream = std::make_shared<RowStream>(std::move(listing), text);
-  const auto more = stream->fill(text, kWholeAnswer);
-  if (!more) {
-    answer_failure(response, more.error());
-    return;
-  }
-  set_json(response, 200);
-  if (!*more) {
-    response.body = std::move(text);
-    return;
-  }
-  auto slot = slots.take(user);
-  if (!slot) {
-    answer_error(response, ApiErrorType::kTimeout,
-                 "too many long answers are being read, try again later");
-    response.set_header("Retry-After", "1");
-    return;
-  }
-  stream->hold(std::move(*slot));
-  response.next_chunk = [stream = std::move(stream),
-                         start = std::move(text)](std::string& out) mutable {
-    if (!start.empty()) {
-      out += std::exchange(start, {});
-      return true;
-    }
-    const auto next = stream->fill(out, out.size() + kPiece);
-    if (!next) {
-      throw std::runtime_error(next.error().message);
-    }
-    return *next;
-  };
+  answer_long(response, std::move(stream), std::move(text), slots, user,
+              [](net::Response& whole) { set_json(whole, 200); });
 }
 
 }  // namespace ceems::api

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "api/answer/long_answer.h"
 #include "api/answer/numbers.h"
 #include "api/handlers/handlers.h"
 #include "api/request/list_params.h"
@@ -23,7 +23,7 @@ using store::Fact;
 using store::FactKind;
 
 /// More are not read for a question.
-constexpr std::int64_t kMostUnits = 2'000'000;
+constexpr std::int64_t kMaxUnits = 2'000'000;
 constexpr double kHour = 3600;
 constexpr double kNano = 1e-9;
 
@@ -51,7 +51,7 @@ Result<Searched> check_amount(const Services& services,
                               const Call& call,
                               store::FactFilter& filter) {
   QueryTimer timer(*services.metrics, Query::kUnits);
-  const auto many = timer.run([&] { return services.reader->has_more_units(filter, kMostUnits); });
+  const auto many = timer.run([&] { return services.reader->has_more_units(filter, kMaxUnits); });
   if (!many) {
     return fail(many.error());
   }
@@ -246,43 +246,12 @@ class CsvStream {
 };
 
 void answer_csv(Call& call, std::shared_ptr<CsvStream> stream) {
-  constexpr std::size_t kWhole = std::size_t{256} * 1024;
-  constexpr std::size_t kPiece = std::size_t{64} * 1024;
-  net::Response& response = *call.response;
-  std::string text;
-  const auto more = stream->fill(text, kWhole);
-  if (!more) {
-    answer_failure(response, more.error());
-    return;
-  }
-  response.status = 200;
-  response.set_header("Content-Type", "text/csv; charset=utf-8; header=present");
-  response.set_header("Content-Disposition", "attachment; filename=\"units.csv\"");
-  response.set_header("X-Content-Type-Options", "nosniff");
-  if (!*more) {
-    response.body = std::move(text);
-    return;
-  }
-  auto slot = call.streams->take(call.identity.user);
-  if (!slot) {
-    answer_error(response, ApiErrorType::kTimeout,
-                 "too many long answers are being read, try again later");
-    response.set_header("Retry-After", "1");
-    return;
-  }
-  stream->hold(std::move(*slot));
-  response.next_chunk = [stream = std::move(stream),
-                         start = std::move(text)](std::string& out) mutable {
-    if (!start.empty()) {
-      out += std::exchange(start, {});
-      return true;
-    }
-    const auto next = stream->fill(out, out.size() + kPiece);
-    if (!next) {
-      throw std::runtime_error(next.error().message);
-    }
-    return *next;
-  };
+  answer_long(*call.response, std::move(stream), {}, *call.streams, call.identity.user,
+              [](net::Response& response) {
+                response.set_header("Content-Type", "text/csv; charset=utf-8; header=present");
+                response.set_header("Content-Disposition", "attachment; filename=\"units.csv\"");
+                response.set_header("X-Content-Type-Options", "nosniff");
+              });
 }
 
 /// What sums are of, where they are not the whole.
