@@ -24,8 +24,8 @@ constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kSilentMs = 5 * 60 * kSecond;
 constexpr double kIdlePercent = 5;
 constexpr double kJoulesOfKwh = 3.6e6;
-constexpr std::size_t kMostNodes = 50'000;
-constexpr std::size_t kMostUnits = 2000;
+constexpr std::size_t kMaxNodes = 50'000;
+constexpr std::size_t kMaxUnits = 2000;
 
 std::int64_t now_ms(const Clock& clock) {
   return std::chrono::duration_cast<milliseconds>(clock.now().time_since_epoch()).count();
@@ -48,8 +48,9 @@ struct Question {
 };
 
 constexpr std::array<Question, 11> kQuestions{{
-    // When it was seen; this query finds the nodes.
-    {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))",
+    // When it was seen; this query finds the nodes, also those that came after its last step.
+    {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))"
+     " or max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
        node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecond);
      }},
@@ -126,7 +127,7 @@ Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
                                                  fmt::format("{}s", month_s)),
                             .time_ms = now,
                             .timeout = kQueryTimeout,
-                            .max_series = kMostNodes});
+                            .max_series = kMaxNodes});
     if (!answer) {
       if (first) {
         return fail(answer.error());
@@ -194,7 +195,7 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
                             matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecond, 60)),
        .time_ms = to_ms,
        .timeout = kQueryTimeout,
-       .max_series = kMostUnits});
+       .max_series = kMaxUnits});
   if (!answer) {
     return fail(answer.error());
   }
@@ -208,10 +209,10 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
 }
 
 Result<std::vector<GridSeries>> Fleet::grid(std::int64_t from_ms, std::int64_t to_ms) {
-  constexpr std::int64_t kMostPoints = 700;
-  constexpr std::int64_t kLeastStepMs = 15 * 60 * kSecond;
+  constexpr std::int64_t kMaxPoints = 700;
+  constexpr std::int64_t kMinStepMs = 15 * 60 * kSecond;
   const std::int64_t step =
-      std::max((to_ms - from_ms) / kMostPoints / kSecond * kSecond, kLeastStepMs);
+      std::max((to_ms - from_ms) / kMaxPoints / kSecond * kSecond, kMinStepMs);
   std::optional<Error> failure;
   for (const auto& [cluster, tsdb] : *tsdbs_) {
     const auto answer =

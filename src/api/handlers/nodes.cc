@@ -294,7 +294,7 @@ void get_nodes(const Services& services, Call& call) {
 }
 
 void get_units_on_node(const Services& services, Call& call) {
-  constexpr std::int64_t kMostDays = 31;
+  constexpr std::int64_t kMaxDays = 31;
   const auto clusters = split_lists(call.params.clusters);
   const std::string host(call.params.text(Param::kHost));
   const auto from = parse_seconds("from", call.params.from);
@@ -311,8 +311,8 @@ void get_units_on_node(const Services& services, Call& call) {
   if (good) {
     period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
     period.from_ms = *from ? **from * kSecond : period.to_ms - kDayMs;
-    if (period.from_ms >= period.to_ms || period.to_ms - period.from_ms > kMostDays * kDayMs) {
-      good = wrong(fmt::format("'from': expected at most {} days before 'to'", kMostDays));
+    if (period.from_ms >= period.to_ms || period.to_ms - period.from_ms > kMaxDays * kDayMs) {
+      good = wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
     }
   }
   if (!good) {
@@ -348,14 +348,14 @@ void get_units_on_node(const Services& services, Call& call) {
   }
   json.end_array().key("rows").begin_array();
   constexpr std::size_t kAtOnce = 200;
-  constexpr std::size_t kMostRows = 2000;
+  constexpr std::size_t kMaxRows = 2000;
   access::list_everybodys(call.identity, {}, query.filter);
   query.filter.clusters = clusters;
   query.filter.ended = store::TimeRange{period.from_ms, services.now_ms() + kDayMs};
   query.filter.running = true;
   query.sort = Fact::kStarted;
   query.descending = false;
-  query.limit = kMostRows;
+  query.limit = kMaxRows;
   QueryTimer timer(*services.metrics, Query::kUnits);
   const std::vector<std::string> all = ids.value_or(std::vector<std::string>());
   for (std::size_t begin = 0; begin < all.size(); begin += kAtOnce) {
@@ -452,7 +452,7 @@ void append_provider(JsonWriter& json, const GridSeries& series) {
 }  // namespace
 
 void get_grid(const Services& services, Call& call) {
-  constexpr std::int64_t kMostDays = 92;
+  constexpr std::int64_t kMaxDays = 92;
   const auto from = parse_seconds("from", call.params.from);
   const auto to = parse_seconds("to", call.params.to);
   if (!from || !to) {
@@ -462,10 +462,9 @@ void get_grid(const Services& services, Call& call) {
   const std::int64_t now_ms = services.now_ms();
   const std::int64_t until = to->value_or(now_ms / kSecond) * kSecond;
   const std::int64_t since = *from ? **from * kSecond : until - 7 * kDayMs;
-  if (since >= until || since < 0 || until - since > kMostDays * kDayMs) {
+  if (since >= until || since < 0 || until - since > kMaxDays * kDayMs) {
     answer_bad_request(
-        call,
-        wrong(fmt::format("'from': expected at most {} days before 'to'", kMostDays)).error());
+        call, wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays)).error());
     return;
   }
   const auto grid = services.fleet != nullptr ? services.fleet->grid(since, until)

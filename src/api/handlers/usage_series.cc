@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
-constexpr std::int64_t kMostDays = 2000;
+constexpr std::int64_t kMaxDays = 2000;
 constexpr std::int64_t kDefaultDays = 30;
 constexpr double kHour = 3600;
 
@@ -56,8 +56,8 @@ Result<Request> read_request(const Params& params, std::int64_t now_ms) {
   if (request.from_ms > request.to_ms || request.from_ms < 0) {
     return wrong("'from': expected a time before 'to'");
   }
-  if (request.to_ms - request.from_ms > kMostDays * kDayMs) {
-    return wrong(fmt::format("'from': expected at most {} days", kMostDays));
+  if (request.to_ms - request.from_ms > kMaxDays * kDayMs) {
+    return wrong(fmt::format("'from': expected at most {} days", kMaxDays));
   }
   const std::string_view step = params.text(Param::kStep);
   if (!step.empty() && step != "day" && step != "month") {

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxWords = 8;
 constexpr std::size_t kMaxWord = 128;
 constexpr std::size_t kMaxValues = 200;
 constexpr std::size_t kDefaultRows = 100;
-constexpr std::size_t kMostRows = 1000;
+constexpr std::size_t kMaxRows = 1000;
 
 constexpr std::array<std::string_view, 8> kFailed{
     "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "ERROR", "EXIT"};
@@ -232,7 +232,7 @@ Result<ListOptions> parse_list_options(const Params& params) {
   }
   const bool text = store::column_of(options.sort).kind == store::FactKind::kText;
   options.descending = params.order.empty() ? !text : params.order == "desc";
-  const auto limit = parse_number("limit", params.limit, 1, kMostRows, kDefaultRows);
+  const auto limit = parse_number("limit", params.limit, 1, kMaxRows, kDefaultRows);
   if (!limit) {
     return fail(limit.error());
   }
