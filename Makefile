@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help run test build packages setup format bench fuzz update-golden clean
+.PHONY: help run test build packages setup format docs bench fuzz update-golden clean
 
 help: ## show this text
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
@@ -32,6 +32,10 @@ packages: ## make .deb, .rpm and a tarball in build/packages/out (see docs/packa
 
 format: ## format all sources with clang-format 19
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
+
+docs: ## build the documentation site into build/site
+	@scripts/setup test
+	@scripts/docs
 
 bench: ## build and run the benchmarks of bench/
 	@scripts/setup test
