@@ -43,10 +43,9 @@ def blocks(name, languages):
 
 
 def help_of(program, cache={}):  # noqa: B006: a cache
+    """The help of the program and its commands, as docs/reference has it, which is compared with the program itself."""
     if program not in cache:
-        option = "--help-long" if program == "ceems_tool" else "--help"
-        cache[program] = subprocess.run([BIN / program, option], check=True, capture_output=True, text=True,
-                                        env={**os.environ, "COLUMNS": "200"}).stdout
+        cache[program] = (ROOT / "docs" / "reference" / (program + ".md")).read_text(encoding="utf-8")
     return cache[program]
 
 
