@@ -181,6 +181,31 @@ Return nvmlDeviceGetProcessUtilization(Device device,
   *count = i;
   return i > 0 ? kSuccess : kNotFound;
 }
+/// "utilization_samples" is a list of TIME:PERCENT.
+Return nvmlDeviceGetSamples(Device device,
+                            int type,
+                            unsigned long long last_seen,
+                            int* value_type,
+                            unsigned* count,
+                            Sample* samples) {
+  const Call call("nvmlDeviceGetSamples", key(device));
+  const auto text = call.scenario.text(key(device) + ".utilization_samples");
+  const auto list = pairs(text);
+  if (call.answer != kSuccess || !text || type != kGpuUtilizationSamples) {
+    return call.answer != kSuccess ? call.answer : kNotSupported;
+  }
+  *value_type = kUnsignedValue;
+  unsigned i = 0;
+  for (const auto& [time, percent] : list) {
+    const auto stamp = static_cast<unsigned long long>(time);
+    if (stamp > last_seen && i < *count) {
+      samples[i].time_stamp = stamp;
+      samples[i++].value.number = static_cast<unsigned>(percent);
+    }
+  }
+  *count = i;
+  return i > 0 ? kSuccess : kNotFound;
+}
 Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
   *pending = 0;
   return give("nvmlDeviceGetMigMode", device, "mig", current);

@@ -90,6 +90,8 @@ def run_jobs(d, page, jobs):
         processes[job] = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
         job_cgroup(d, job, processes[job].pid)
     said = {job: json.loads(process.stdout.readline()) for job, process in processes.items()}
+    time.sleep(SECONDS / 2)
+    flags = of_units(page(), "ceems_compute_unit_gpu_index_flag")
     for job, process in processes.items():
         line = process.stdout.readline()
         assert line, "the load of job %s failed" % job
@@ -98,9 +100,9 @@ def run_jobs(d, page, jobs):
     time.sleep(2.5)  # the last readings
     text = page()
     for job in processes:
-        for key, name in (("busy", "gpu_busy_seconds_total"), ("sm", "gpu_sm_seconds_total"), ("peak", "gpu_memory_peak_bytes"),
-                          ("flag", "gpu_index_flag")):
+        for key, name in (("busy", "gpu_busy_seconds_total"), ("sm", "gpu_sm_seconds_total"), ("peak", "gpu_memory_peak_bytes")):
             said[job][key] = of_units(text, "ceems_compute_unit_" + name).get(job)
+        said[job]["flag"] = flags.get(job)
         said[job]["joules"] = of_units(text, "ceems_compute_unit_energy_joules_total", domain="gpu").get(job, 0)
         said[job]["idle_joules"] = of_units(text, "ceems_compute_unit_idle_energy_joules_total", domain="gpu").get(job, 0)
     for job in processes:
@@ -108,7 +110,6 @@ def run_jobs(d, page, jobs):
         for name in os.listdir(directory):
             os.unlink(directory + "/" + name)
         os.rmdir(directory)
-    wait_until("the jobs are gone", lambda: not set(of_units(page(), "ceems_compute_unit_gpu_index_flag")) & set(processes))
     return said
 
 

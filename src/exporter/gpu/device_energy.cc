@@ -118,6 +118,11 @@ std::vector<DeviceHolder> holders_of(const DeviceState& device,
   return holders;
 }
 
+/// The part of the time in which the GPU had a kernel, as well as the library knows it.
+std::optional<double> busy_part(const DeviceState& device) {
+  return device.busy ? device.busy : device.utilisation;
+}
+
 /// Sets `use` to the utilisation of the holders' processes. Returns that of all processes; 0 if
 /// nothing is known.
 double use_of_processes(const DeviceState& device,
@@ -221,7 +226,7 @@ void find_holders(const DeviceState& device,
     active += place.part * place.activity.value_or(0);
     known = known || place.activity.has_value();
   }
-  sample.utilisation = known ? std::optional(std::min(active, 1.0)) : device.utilisation;
+  sample.utilisation = known ? std::optional(std::min(active, 1.0)) : busy_part(device);
   sample.holders.clear();
   sample.total_use = 0;
   for (const Place& place : all) {
@@ -254,7 +259,7 @@ void find_uses(const DeviceState& device,
     auto holders = holders_of(device, place, assignments, processes);
     const double total = use_of_processes(device, place, processes, holders);
     std::optional<double> busy =
-        place.instance != nullptr ? place.instance->utilisation : device.utilisation;
+        place.instance != nullptr ? place.instance->utilisation : busy_part(device);
     if (!busy) {
       busy =
           place.instance != nullptr ? place.instance->activity.graphics : device.activity.graphics;

@@ -117,6 +117,9 @@ TEST_F(FindHolders, AUnitAloneIsChargedWithAllThatHappened) {
   EXPECT_EQ(whole[0].busy, 0.75);
   EXPECT_EQ(whole[0].sms, 0.25);
   EXPECT_EQ(whole[0].memory_bytes, std::nullopt);
+  device.busy = 0.5;
+  EXPECT_EQ(uses(device, {assignment("1", 1)}).at(0).busy, 0.5) << "a mean counts more";
+  device.busy.reset();
   device.processes = {process(10, 0.5)};
   device.processes[0].memory_bytes = 4096;
   const auto seen = uses(device, {assignment("1", 1)});
@@ -229,6 +232,8 @@ TEST_F(FindHolders, UtilisationIsThatOfTheSmsIfKnown) {
   EXPECT_FALSE(find(device, {}).utilisation);
   device.utilisation = 1;
   EXPECT_EQ(find(device, {}).utilisation, 1);
+  device.busy = 0.5;
+  EXPECT_EQ(find(device, {}).utilisation, 0.5);
   device.activity.sm_active = 0.25;
   EXPECT_EQ(find(device, {}).utilisation, 0.25);
   EXPECT_DOUBLE_EQ(find(split_gpu(0.5, 0.25), {}).utilisation.value_or(0), 34.0 / 132);

@@ -80,6 +80,8 @@ struct DeviceState {
   std::optional<double> power_limit_watts = {};
   std::optional<double> energy_joules = {};  ///< counter; restarts with the driver
   std::optional<double> utilisation = {};    ///< fraction of the time in which it had work, 0...1
+  /// Mean since the reading before of the time in which a kernel ran, 0...1.
+  std::optional<double> busy = {};
   std::optional<double> memory_utilisation = {};
   std::optional<double> memory_used_bytes = {};
   std::optional<double> memory_total_bytes = {};

@@ -90,6 +90,7 @@ Api::Api(const SharedLibrary& l)
           l.symbol<DeviceGetComputeRunningProcessesV3>("nvmlDeviceGetComputeRunningProcesses_v3")),
       get_process_utilization(
           l.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")),
+      get_samples(l.symbol<DeviceGetSamples>("nvmlDeviceGetSamples")),
       get_mig_mode(l.symbol<DeviceGetMigMode>("nvmlDeviceGetMigMode")),
       get_max_instances(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount")),
       get_instance(
@@ -262,6 +263,8 @@ Return Nvml::read_often(Gpu& gpu) const {
     gpu.gpm.reset();
     state.activity = {};
   }
+  const auto sampled = gpu.busy.read(api_.get_samples, gpu.handle);
+  state.busy = state.activity.graphics ? state.activity.graphics : sampled;
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/nvidia/nvml_api.h"
 #include "exporter/gpu/library/nvidia/nvml_gpm.h"
+#include "exporter/gpu/library/nvidia/nvml_samples.h"
 #include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::nvml {
@@ -43,6 +44,7 @@ struct Api {
   DeviceGetPcieThroughput* get_pcie_throughput;
   DeviceGetComputeRunningProcessesV3* get_processes;
   DeviceGetProcessUtilization* get_process_utilization;
+  DeviceGetSamples* get_samples;
   DeviceGetMigMode* get_mig_mode;
   DeviceGetUnsigned* get_max_instances;
   DeviceGetMigDeviceHandleByIndex* get_instance;
@@ -82,6 +84,7 @@ class Nvml final : public GpuLibrary {
     std::unique_ptr<Gpm> gpm;
     std::map<unsigned, std::unique_ptr<Gpm>> instance_gpm;  // by GPU instance id
     bool has_gpm = false;
+    BusySamples busy;
 
     unsigned long long last_sample = 0;  // of process utilisation, microseconds
     std::map<int, double> process_use;   // last known SM utilisation

@@ -168,6 +168,21 @@ inline constexpr int kEccAggregate = 1;  // over the lifetime of the device
 inline constexpr int kPcieSent = 0;
 inline constexpr int kPcieReceived = 1;
 
+/// Types of samples, and of the values in them.
+inline constexpr int kGpuUtilizationSamples = 1;
+inline constexpr int kUnsignedValue = 1;
+
+/// nvmlSample_t: what the driver noted at a time (microseconds of the CPU's clock).
+struct Sample {
+  unsigned long long time_stamp;
+  union {
+    double real;
+    unsigned number;
+    unsigned long long large;
+  } value;
+};
+static_assert(sizeof(Sample) == 16);
+
 extern "C" {
 using InitV2 = Return();
 using Shutdown = Return();
@@ -198,6 +213,12 @@ using DeviceGetProcessUtilization = Return(Device device,
                                            ProcessUtilizationSample* samples,
                                            unsigned* count,
                                            unsigned long long last_seen);
+using DeviceGetSamples = Return(Device device,
+                                int type,
+                                unsigned long long last_seen,
+                                int* value_type,
+                                unsigned* count,
+                                Sample* samples);
 using DeviceGetMigMode = Return(Device device, unsigned* current, unsigned* pending);
 using DeviceGetMigDeviceHandleByIndex = Return(Device device, unsigned index, Device* instance);
 using DeviceGetAttributesV2 = Return(Device device, DeviceAttributes* attributes);

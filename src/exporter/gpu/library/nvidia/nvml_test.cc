@@ -263,6 +263,34 @@ TEST(Nvml, ReportsWhyItDoesNotStart) {
   EXPECT_FALSE(library->read(true));
 }
 
+TEST(Nvml, AddsUpWhatTheDriverSampledSinceTheLastReading) {
+  FakeScenario scenario(h100());
+  scenario.set("0.gpm", "0");
+  scenario.set("0.utilization", "100");
+  scenario.set("0.utilization_samples", "1000:80 2000:90");
+  const auto library = load();
+  ASSERT_TRUE(library->start());
+  EXPECT_FALSE(read(*library, false).at(0).busy) << "samples of before the start";
+  EXPECT_FALSE(read(*library, false).at(0).busy) << "no new sample";
+  scenario.set("0.utilization_samples", "1000:80 2000:90 3000:100 4000:0 5000:50 6000:4294967295");
+  const auto devices = read(*library, false);
+  EXPECT_EQ(devices.at(0).busy, 0.5) << "a value above 100 % is left out";
+  EXPECT_EQ(devices.at(0).utilisation, 1);
+  scenario.set("nvmlDeviceGetSamples", "999");
+  EXPECT_FALSE(read(*library, false).at(0).busy);
+}
+
+TEST(Nvml, PrefersTheMeanOfGpmToSamples) {
+  FakeScenario scenario(h100());
+  scenario.set("0.gpm1", "25");
+  scenario.set("0.utilization_samples", "1000:80");
+  const auto library = load();
+  ASSERT_TRUE(library->start());
+  static_cast<void>(read(*library, false));
+  scenario.set("0.utilization_samples", "2000:80");
+  EXPECT_EQ(read(*library, false).at(0).busy, 0.25);
+}
+
 TEST(Nvml, SurvivesGarbage) {
   FakeScenario scenario(h100());
   scenario.set("count", "3");
