@@ -31,7 +31,9 @@ class Reports : public EveryDatabase {
   std::vector<std::string> due(std::int64_t now_ms = kNow + kHour,
                                const std::vector<std::string>& without = {}) {
     std::vector<std::string> ids;
-    for (const DueReport& one : db_->reader().due_reports(now_ms, now_ms, without, 10).value()) {
+    const auto found = db_->reader().due_reports(now_ms, now_ms, without, 10);
+    EXPECT_TRUE(found) << found.error().message;
+    for (const DueReport& one : found.value()) {
       ids.push_back(one.key.uuid);
     }
     return ids;
@@ -245,7 +247,9 @@ TEST_P(Reports, HaveFindings) {
   ASSERT_TRUE(db_->writer().store_reports({report("1", true), report("3", false)}));
   const auto found = [this](const FindingQuery& query) {
     std::vector<std::string> lines;
-    for (const UnitFinding& one : db_->reader().findings(query).value()) {
+    const auto all = db_->reader().findings(query);
+    EXPECT_TRUE(all) << all.error().message;
+    for (const UnitFinding& one : all.value()) {
       lines.push_back(one.key.uuid + " " + one.user + " " + one.finding.rule + " " + one.name);
     }
     return lines;

@@ -73,8 +73,8 @@ Sql family_statement(Dialect dialect, const FamilyQuery& query, const Family& fa
   sql.add(" AND f.name_norm = ").value(family.name).add(" AND f.nodes = ").value(family.nodes);
   sql.add(" AND f.cpus = ").value(family.cpus).add(" AND f.gpus = ").value(family.gpus);
   sql.add(" AND f.ended_at_ts BETWEEN ").value(std::max<std::int64_t>(query.ended.from_ms, 1));
-  sql.add(" AND ").value(query.ended.to_ms).add(" AND f.project = ").value(family.project);
-  sql.add(" AND f.queue = ").value(family.queue);
+  sql.add(" AND ").value(query.ended.to_ms);
+  sql.and_filter_in("f.project", {family.project}).and_filter_in("f.queue", {family.queue});
   sql.add(
       " AND f.ignore = 0 AND f.started_at_ts > 0"
       " AND f.state IN ('COMPLETED', 'OUT_OF_MEMORY') AND NOT (f.uuid = ");

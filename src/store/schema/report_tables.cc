@@ -32,7 +32,7 @@ std::string create_reports(Dialect dialect) {
   sql +=
       "INSERT INTO ceems_unit_reports (cluster_id, uuid, started_at_ts, ended_at_ts)"
       " SELECT cluster_id, uuid, started_at_ts, max(ended_at_ts) FROM units"
-      " WHERE ended_at_ts > (SELECT max(window_end_ms) - 604800000 FROM ceems_watermarks)"
+      " WHERE ended_at_ts > (SELECT max(ended_at_ts) - 604800000 FROM units)"
       " AND started_at_ts > 0 AND ignore = 0 GROUP BY cluster_id, uuid, started_at_ts;";
   return sql;
 }

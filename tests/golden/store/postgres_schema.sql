@@ -82,6 +82,6 @@ CREATE TABLE ceems_findings (cluster_id text COLLATE "C" NOT NULL,uuid text COLL
 CREATE INDEX ceems_findings_ended ON ceems_findings (ended_at_ts);
 DROP INDEX ceems_unit_facts_family;
 CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, nodes, cpus, gpus, ended_at_ts);
-INSERT INTO ceems_unit_reports (cluster_id, uuid, started_at_ts, ended_at_ts) SELECT cluster_id, uuid, started_at_ts, max(ended_at_ts) FROM units WHERE ended_at_ts > (SELECT max(window_end_ms) - 604800000 FROM ceems_watermarks) AND started_at_ts > 0 AND ignore = 0 GROUP BY cluster_id, uuid, started_at_ts;
+INSERT INTO ceems_unit_reports (cluster_id, uuid, started_at_ts, ended_at_ts) SELECT cluster_id, uuid, started_at_ts, max(ended_at_ts) FROM units WHERE ended_at_ts > (SELECT max(ended_at_ts) - 604800000 FROM units) AND started_at_ts > 0 AND ignore = 0 GROUP BY cluster_id, uuid, started_at_ts;
 -- version 11
 -- version 12
