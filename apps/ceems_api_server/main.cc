@@ -19,6 +19,7 @@
 #include "api/config.h"
 #include "api/fleet.h"
 #include "api/login/sign_in.h"
+#include "api/report/finisher.h"
 #include "api/report/measurements_tsdb.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
@@ -171,6 +172,13 @@ int serve_database(api::Config config,
   updates->wait_until_ready = [&database](const std::stop_token& stop) {
     return (*database)->wait_until_ready(stop);
   };
+  const api::ReportMaker maker((*database)->reader(), &measurements, rules);
+  std::optional<api::Finisher> finisher;
+  if (config.report.rate > 0) {
+    finisher.emplace(config.report, (*database)->reader(), (*database)->writer(), maker, registry,
+                     clock);
+    updates->on_written = [&finisher](bool leads) { finisher->wake(leads); };
+  }
   auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                                          (*database)->writer(), registry, clock, os::real_runner());
   if (!loop) {
@@ -206,6 +214,9 @@ int serve_database(api::Config config,
     return os::give_up(made.error());
   }
   handler = std::move(*made);
+  if (finisher) {
+    finisher->start();
+  }
   (*loop)->start();
   std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {
@@ -213,6 +224,10 @@ int serve_database(api::Config config,
   }
   serve(server, audit.get(), rules);
   (*loop)->stop();
+  measurements.cancel();
+  if (finisher) {
+    finisher->stop();
+  }
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {
     log::error("cannot close the database", {{"err", closed.error().message}});
