@@ -73,6 +73,7 @@ void get_units_on_node(const Services& services, Call& call);
 void get_grid(const Services& services, Call& call);
 void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
+void get_findings(const Services& services, Call& call);
 void get_report(const Services& services, Call& call);
 void compare_units(const Services& services, Call& call);
 void get_unit_series(const Services& services, Call& call);
