@@ -15,10 +15,11 @@
 
 #include <fmt/format.h>
 
-#include "advice/rule.h"
+#include "advice/rules_in_use.h"
 #include "api/config.h"
 #include "api/fleet.h"
 #include "api/login/sign_in.h"
+#include "api/report/finisher.h"
 #include "api/report/measurements_tsdb.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
@@ -75,18 +76,25 @@ Result<> drop_privileges(const api::CommandLine& line) {
   return {};
 }
 
-void serve(ceems::net::Server& server, ceems::audit::Log* audit) {
+void read_rules_again(ceems::advice::RulesInUse& rules) {
+  if (auto done = rules.reload(); !done) {
+    log::error("SIGHUP: the rules of reports stay as they are", {{"err", done.error().message}});
+  } else {
+    log::info("SIGHUP: read the rules of reports again");
+  }
+}
+
+void serve(ceems::net::Server& server, ceems::audit::Log* audit, ceems::advice::RulesInUse& rules) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped([audit] {
+  os::serve_until_stopped([audit, &rules] {
     if (audit != nullptr) {
       audit->reopen();
-      log::info("SIGHUP: reopened the audit log; a changed configuration requires a restart");
-    } else {
-      log::info("ignored SIGHUP, a changed configuration requires a restart");
+      log::info("SIGHUP: reopened the audit log");
     }
+    read_rules_again(rules);
   });
   server.stop();  // finishes current requests while everything they need still exists
 }
@@ -115,6 +123,7 @@ Result<ingest::UpdateOptions> update_options(const api::Config& config,
 int serve_database(api::Config config,
                    const api::CommandLine& line,
                    api::ApiOptions api_options,
+                   ceems::advice::RulesInUse& rules,
                    ceems::net::Server& server,
                    ceems::metrics::Registry& registry,
                    std::unique_ptr<api::ApiServer>& handler) {
@@ -163,6 +172,13 @@ int serve_database(api::Config config,
   updates->wait_until_ready = [&database](const std::stop_token& stop) {
     return (*database)->wait_until_ready(stop);
   };
+  const api::ReportMaker maker((*database)->reader(), &measurements, rules);
+  std::optional<api::Finisher> finisher;
+  if (config.report.rate > 0) {
+    finisher.emplace(config.report, (*database)->reader(), (*database)->writer(), maker, registry,
+                     clock);
+    updates->on_written = [&finisher](bool leads) { finisher->wake(leads); };
+  }
   auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                                          (*database)->writer(), registry, clock, os::real_runner());
   if (!loop) {
@@ -198,13 +214,20 @@ int serve_database(api::Config config,
     return os::give_up(made.error());
   }
   handler = std::move(*made);
+  if (finisher) {
+    finisher->start();
+  }
   (*loop)->start();
   std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {
     backups.emplace(**database, config.data.backup_path, config.data.backup_interval);
   }
-  serve(server, audit.get());
+  serve(server, audit.get(), rules);
   (*loop)->stop();
+  measurements.cancel();
+  if (finisher) {
+    finisher->stop();
+  }
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {
     log::error("cannot close the database", {{"err", closed.error().message}});
@@ -250,7 +273,9 @@ int run(int argc, const char* const* argv) {
     return os::give_up_early(
         std::move(rules).error().with_context("ceems_api_server.report.rules"));
   }
-  api_options->rules = std::move(*rules);
+  const auto rules_in_use =
+      std::make_shared<ceems::advice::RulesInUse>(std::move(*rules), config->report.rules);
+  api_options->rules = rules_in_use;
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());
   }
@@ -290,8 +315,8 @@ int run(int argc, const char* const* argv) {
   if (auto dropped = drop_privileges(line); !dropped) {
     return os::give_up(dropped.error());
   }
-  return serve_database(std::move(*config), line, std::move(*api_options), **server, registry,
-                        handler);
+  return serve_database(std::move(*config), line, std::move(*api_options), *rules_in_use, **server,
+                        registry, handler);
 }
 
 }  // namespace

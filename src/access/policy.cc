@@ -152,11 +152,9 @@ store::Scope series_rows(const Identity& identity, const std::vector<std::string
                                        : own_rows(identity, projects);
 }
 
-store::Scope rows_of_owner(const std::string& owner) {
+store::Scope all_rows_for_reports() {
   store::Scope scope;
-  if (!owner.empty()) {
-    scope.names = {owner};
-  }
+  scope.everybody = true;
   return scope;
 }
 

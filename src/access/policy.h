@@ -78,9 +78,9 @@ store::Scope own_projects(const Identity& identity, Part part = Part::kAll);
 /// Units whose time series the caller may read: all for admins, own_rows() for others.
 store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects);
 
-/// All rows of one user, for statistics over the earlier runs of a unit that the caller may see.
-/// Nobody sees these rows themselves.
-store::Scope rows_of_owner(const std::string& owner);
+/// All rows, for the finisher of reports. Who sees a stored report, and what of it, is decided when
+/// it is asked for.
+store::Scope all_rows_for_reports();
 
 /// Whether the caller may see what people wrote of a unit (visible.h): of their own units, those of
 /// projects they lead, and for admins of all.

@@ -12,6 +12,8 @@
 #include "api/server.h"
 #include "api/test_request.h"
 #include "base/strings.h"
+#include "report/stored.h"
+#include "store/reports.h"
 #include "store/test_database.h"
 #include "tsdb/fake_transport.h"
 
@@ -107,6 +109,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         update.leads = std::map<std::string, std::vector<std::string>>{{"p-bob", {"lea"}}};
       }
       write(update);
+      ASSERT_NO_FATAL_FAILURE(store_reports(cluster));
     }
     for (const std::string cluster : {"a", "b"}) {
       std::string units;
@@ -132,6 +135,32 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     auto server = ApiServer::create(std::move(options), db_->reader(), &series_, registry_, clock_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
+  }
+
+  /// Each ended unit has a final report, with one finding.
+  void store_reports(const std::string& cluster) {
+    std::vector<store::ReportRow> rows;
+    for (const std::string& user : kPeople) {
+      report::Report report{.cluster_id = cluster,
+                            .uuid = user + "-" + cluster,
+                            .started_ms = kNow - kHour,
+                            .ended_ms = kNow - kHour / 2,
+                            .state = report::State::kFinal,
+                            .coverage = 1};
+      report.job.name = "secret name";
+      report.job.user = user;
+      report.job.partition = "hidden-part";
+      store::ReportRow& row = rows.emplace_back();
+      row.key = {.cluster_id = cluster, .uuid = report.uuid, .started_at_ts = kNow - kHour};
+      row.ended_at_ts = kNow - kHour / 2;
+      row.final = true;
+      row.version = report::kStoredVersion;
+      row.body = report::to_stored(report);
+      row.findings = {{.rule = "mem-excess", .severity = 2, .numbers = "{}"}};
+    }
+    const auto stored = db_->writer().store_reports(rows);
+    ASSERT_TRUE(stored) << stored.error().message;
+    ASSERT_EQ(*stored, kPeople.size());
   }
 
   net::Response get(const std::string& target, const std::string& user) {
@@ -167,6 +196,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     }
     if (endpoint.starts_with("units/list")) {
       return word_for(rows_of_table(data), user);
+    }
+    if (endpoint.starts_with("units/findings")) {
+      return word_for(rows_of_findings(data), user);
     }
     if (endpoint.starts_with("units/summary") || endpoint.starts_with("usage/series")) {
       return observed_by_user(endpoint, user);
@@ -207,6 +239,22 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         if (!value.is_null()) {
           row[name == "user" ? "username" : name] = value;
         }
+      }
+      rows.push_back(row);
+    }
+    return rows;
+  }
+
+  /// Findings as rows of `units`, in the same way.
+  static json::array rows_of_findings(const json::value& data) {
+    json::array rows;
+    for (const json::value& finding : data.at("findings").as_array()) {
+      json::object row = finding.as_object();
+      row["username"] = row.at("user");
+      if (row.at("name").is_null()) {
+        row.erase("name");
+      } else {
+        row["tags"] = "";
       }
       rows.push_back(row);
     }

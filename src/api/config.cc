@@ -132,7 +132,14 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_login(server, directory, config));
   root.also(read_series(server["series"], config.series));
   config::Section report(server["report"]);
-  report.only({"rules"}).file("rules", config.report.rules, directory);
+  constexpr double kMostReports = 1000;
+  report.only({"rules", "rate", "keep"})
+      .file("rules", config.report.rules, directory)
+      .number("rate", config.report.rate)
+      .duration("keep", config.report.keep)
+      .refuse(!(config.report.rate >= 0 && config.report.rate <= kMostReports), "rate",
+              "expected a number from 0 to 1000")
+      .refuse(config.report.keep < std::chrono::days(1), "keep", "expected at least 1d");
   root.also(report.done());
   if (auto site = read_site(server["ui"]); site) {
     config.site = std::move(*site);

@@ -102,6 +102,27 @@ TEST(Config, NamesTheRulesOfReports) {
               ::testing::HasSubstr(":2: ceems_api_server.report.rule: unknown key"));
 }
 
+TEST(Config, SaysHowManyReportsAreMadeAndHowLongTheyAreKept) {
+  const ReportOptions otherwise = parse("").value().report;
+  EXPECT_EQ(otherwise.rate, 20);
+  EXPECT_EQ(otherwise.keep, std::chrono::days(400));
+  const ReportOptions given =
+      parse("ceems_api_server: {report: {rate: 0, keep: 30d}}\n").value().report;
+  EXPECT_EQ(given.rate, 0);
+  EXPECT_EQ(given.keep, std::chrono::days(30));
+  for (const auto& [key, message] :
+       std::vector<std::pair<std::string, std::string>>{{"rate: -1", "from 0 to 1000"},
+                                                        {"rate: 1001", "from 0 to 1000"},
+                                                        {"rate: .nan", "report.rate"},
+                                                        {"rate: fast", "report.rate"},
+                                                        {"keep: 23h", "at least 1d"},
+                                                        {"keep: 400", "report.keep"}}) {
+    const std::string error = error_of("ceems_api_server:\n  report:\n    " + key + "\n");
+    EXPECT_THAT(error, ::testing::HasSubstr(":3: ceems_api_server.report.")) << key;
+    EXPECT_THAT(error, ::testing::HasSubstr(message)) << key;
+  }
+}
+
 TEST(Config, HasDefaults) {
   for (const char* text : {"", "ceems_api_server:\n  data: {}\n", "ceems_api_server: {data: }"}) {
     const auto config = parse(text);

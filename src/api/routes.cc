@@ -21,6 +21,9 @@ constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLim
 constexpr ParamSet kReportParams{Param::kClusterId, Param::kProject, Param::kUuid,
                                  Param::kStart,     Param::kSoFar,   Param::kLanguage,
                                  Param::kFormat,    Param::kWidth,   Param::kAllFindings};
+constexpr ParamSet kFindingParams{Param::kClusterId, Param::kProject, Param::kUser,
+                                  Param::kUuid,      Param::kFrom,    Param::kTo,
+                                  Param::kRule,      Param::kSeverity};
 constexpr ParamSet kFilterParams{
     Param::kClusterId, Param::kProject, Param::kUser,  Param::kUuid,  Param::kFrom,
     Param::kTo,        Param::kRunning, Param::kWords, Param::kState, Param::kPartitionName,
@@ -147,6 +150,20 @@ constexpr std::array kRoutes = {
           .params = kReportParams,
           .tagged = false,
           .summary = "Two units, compared."},
+    Route{.path = "units/findings",
+          .caller = Caller::kUser,
+          .handler = get_findings,
+          .shape = Shape::kFindings,
+          .params = kFindingParams.with(Param::kScope),
+          .window = WindowKind::kEnded,
+          .summary = "What the reports of the caller's units suggest."},
+    Route{.path = "units/findings/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_findings,
+          .shape = Shape::kFindings,
+          .params = kFindingParams,
+          .window = WindowKind::kEnded,
+          .summary = "What the reports of everybody's units suggest."},
     Route{.path = "units/list",
           .caller = Caller::kUser,
           .handler = get_unit_list,
@@ -306,6 +323,7 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kNodeTable:
     case Shape::kNodeUnits:
     case Shape::kGrid:
+    case Shape::kFindings:
     case Shape::kNothing:
       break;
   }

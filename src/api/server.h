@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "access/policy.h"
-#include "advice/rule.h"
+#include "advice/rules_in_use.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/answer/stream_slots.h"
@@ -42,9 +42,10 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
-  advice::RuleSet rules = advice::core_rules();  ///< behind the suggestions of reports
-  MeasurementSource* measurements = nullptr;     ///< outlives the server; null: none
-  Fleet* fleet = nullptr;         ///< outlives the server; null: no cluster has a TSDB
+  /// Behind the suggestions of reports; never null.
+  std::shared_ptr<const advice::RulesInUse> rules = std::make_shared<advice::RulesInUse>();
+  MeasurementSource* measurements = nullptr;  ///< outlives the server; null: none
+  Fleet* fleet = nullptr;                     ///< outlives the server; null: no cluster has a TSDB
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 

@@ -128,6 +128,12 @@ struct UpdateLoop::Impl {
     return now;
   }
 
+  void tell_written(bool leads) const {
+    if (options.on_written) {
+      options.on_written(leads);
+    }
+  }
+
   /// Deletes old units and returns the cutoff: units that ended before it are gone.
   std::int64_t purge(std::int64_t now_ms, const std::stop_token& stop) {
     const std::int64_t days =
@@ -149,7 +155,9 @@ struct UpdateLoop::Impl {
   /// Returns the round's time, or nothing if this program is not the one that updates the database.
   std::optional<std::int64_t> begin_round(const std::stop_token& stop) {
     const std::int64_t now_ms = trusted_clock.now_ms();
-    if (!lead()) {
+    const bool leads = lead();
+    tell_written(leads);
+    if (!leads) {
       return std::nullopt;
     }
     update_metrics.rounds.add();
@@ -173,7 +181,9 @@ struct UpdateLoop::Impl {
                  {{"err", error}});
     }
     fill_error = error;
-    filling = more.value_or(false);
+    if (std::exchange(filling, more.value_or(false)) && !filling) {
+      tell_written(leading);
+    }
   }
 
   void take_admins(Result<AdminNames> names) {
@@ -221,6 +231,7 @@ struct UpdateLoop::Impl {
       return;
     }
     const Next next = worker.progress.take(std::move(*answer), worker.round_ms);
+    tell_written(leading);
     if (next == Next::kWindow) {
       worker.resume_at = clock.steady_now() + options.backfill_pause;
       return;
@@ -428,6 +439,7 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
       auto answer =
           fetch(worker->source, impl_->window_rules, impl_->clock, std::move(*request), stop);
       next = progress.take(std::move(answer), *now_ms);
+      impl_->tell_written(true);
     }
     commits += progress.windows_written() - before;
   }

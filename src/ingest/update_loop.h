@@ -38,6 +38,9 @@ struct UpdateOptions {
   /// Waits until the database can be written; false if it never can, or after a stop. Empty: it can
   /// already.
   std::function<bool(const std::stop_token& stop)> wait_until_ready = {};
+  /// Called by the writing thread at the beginning of each round, with whether this program updates
+  /// the database, and after writing. Must not block. May be empty.
+  std::function<void(bool leads)> on_written = {};
   /// Pause between the windows of a backfill, so that it does not block readers of the database.
   std::chrono::milliseconds backfill_pause{100};
 };

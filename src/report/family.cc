@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace ceems::report {
 namespace {
@@ -12,21 +13,6 @@ double median_of(const std::vector<double>& sorted) {
 }
 
 }  // namespace
-
-std::string family_name(std::string_view name) {
-  std::string out;
-  bool digits = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) {
-      out += c;
-    } else if (!digits) {
-      out += '#';
-    }
-    digits = digit;
-  }
-  return out;
-}
 
 std::optional<Statistics> statistics_of(std::span<const double> values) {
   std::vector<double> sorted(values.begin(), values.end());

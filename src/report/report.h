@@ -70,8 +70,8 @@ enum class State : std::uint8_t {
 };
 std::string_view to_string(State state);
 
-/// A report of one run of a job. It is made once and printed in several forms, all of which show
-/// the same digits (round_report()).
+/// A report of one run of a job. A new member also goes into stored.cc. It is made once and printed
+/// in several forms, all of which show the same digits (round_report()).
 struct Report {
   std::string cluster_id = {}, uuid = {};
   std::int64_t started_ms = 0, ended_ms = 0;  ///< 0: not yet

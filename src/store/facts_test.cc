@@ -151,6 +151,7 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
   // Before version 9 there was no such table.
   execute(
       "DROP TABLE ceems_unit_facts; DROP TABLE ceems_facts_todo;"
+      "DROP TABLE ceems_unit_reports; DROP TABLE ceems_findings;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());

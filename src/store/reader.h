@@ -126,6 +126,15 @@ struct UnitSummary;
 struct UsageSeriesQuery;
 struct UsageOfDay;
 
+// store/reports.h
+struct ReportKey;
+struct StoredReport;
+struct FamilyQuery;
+struct FamilyRun;
+struct DueReport;
+struct FindingQuery;
+struct UnitFinding;
+
 /// The reading half of the database. Safe for concurrent use. Errors: kUnavailable if no connection
 /// becomes free, the server does not answer or the file is locked; kTimeout after 5 minutes for a
 /// listing and 10 s for other queries; kParse for a damaged file. Messages are for the log, not for
@@ -193,6 +202,22 @@ class Reader {
   virtual Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query);
   /// False while the facts of units of an old database are still being written.
   virtual Result<bool> facts_complete();
+
+  // Reports (store/reports.h).
+
+  /// The report that has been made of a run; nothing while it is queued, and if there is none.
+  virtual Result<std::optional<StoredReport>> stored_report(const ReportKey& key);
+  virtual Result<std::vector<FamilyRun>> family_runs(const FamilyQuery& query);
+  /// Queued and partial reports that are due, of units that ended before a time, the newest first;
+  /// none of the clusters `without`.
+  virtual Result<std::vector<DueReport>> due_reports(std::int64_t now_ms,
+                                                     std::int64_t ended_before_ms,
+                                                     const std::vector<std::string>& without,
+                                                     std::size_t limit);
+  /// How many are queued or partial.
+  virtual Result<std::int64_t> open_reports();
+  /// Fails with kTimeout after 2 s.
+  virtual Result<std::vector<UnitFinding>> findings(const FindingQuery& query);
 };
 
 }  // namespace ceems::store

@@ -65,11 +65,14 @@ struct WriteReport {
   std::size_t skipped = 0;  ///< refused by the database (e.g. too large) and logged with the cause
 };
 
-/// The writing half of the database. There is one writer per program; all calls come from one
-/// thread. Errors: kUnavailable if trying again may help, kInvalidArgument for a request that
-/// contradicts what is stored, kInternal otherwise. If a commit fails because the connection is
-/// lost, the change may have been made or not; watermark() then says which windows have been
-/// written.
+struct ReportKey;
+struct ReportRow;
+
+/// The writing half of the database. There is one writer per program. Windows and gaps are written
+/// by one thread; reports may be stored by another one, which waits meanwhile. Errors: kUnavailable
+/// if trying again may help, kInvalidArgument for a request that contradicts what is stored,
+/// kInternal otherwise. If a commit fails because the connection is lost, the change may have been
+/// made or not; watermark() then says which windows have been written.
 class Writer {
  public:
   virtual ~Writer() = default;
@@ -144,6 +147,20 @@ class Writer {
   /// were any, in some tenths of a second. Returns whether more are left. What is done stays done
   /// after a stop. Call it between windows, as long as it returns true and this program leads.
   virtual Result<bool> fill_facts() { return false; }
+
+  // Reports (store/reports.h). write() queues those of units that have ended.
+
+  /// Stores reports that are queued or partial, with their findings and the advice in the facts of
+  /// their units, in one transaction. Returns how many have become final by it: each does once, for
+  /// an end of its unit. Reports of units that have been purged are left out.
+  virtual Result<std::size_t> store_reports(const std::vector<ReportRow>& reports);
+  /// Makes queued and partial reports due at a later time (epoch ms).
+  virtual Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms);
+  /// Deletes reports: those that are queued of units that do not exist.
+  virtual Result<> drop_reports(const std::vector<ReportKey>& keys);
+  /// Deletes reports and findings of units that ended before the cutoff (epoch ms). purge() deletes
+  /// them with their units.
+  virtual Result<> purge_reports(std::int64_t cutoff_ms);
 };
 
 }  // namespace ceems::store

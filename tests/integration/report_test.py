@@ -3,16 +3,19 @@
 suggestion with the right number, and nothing of other people."""
 
 import base64
+import contextlib
 import gzip
 import json
 import os
 import re
+import signal
+import sqlite3
 import subprocess
 import time
 
 import api_database
 from api_database import local_z
-from harness import BIN, get, need_programs, run_tests, start_api_server, start_prometheus_with, write
+from harness import BIN, get, need_programs, run_tests, start_api_server, start_prometheus_with, wait_until, write
 
 OWN = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
 GIB = 2 ** 30
@@ -75,7 +78,7 @@ def openmetrics(runs):
 class Site:
     """The servers, and cacct as this user."""
 
-    def __init__(self, directory, with_tsdb=True, rules=None):
+    def __init__(self, directory, with_tsdb=True, rules=None, rate=20):
         self.directory, self.programs = directory, []
         runs = [(str(100 + i), END - (5 - i) * 3 * HOUR) for i in range(6)]
         database = api_database.create(os.path.join(directory, "ceems.db"))
@@ -108,15 +111,17 @@ ceems_api_server:
   data: {path: %s, time_zone: UTC, update_interval: 1h, retention_period: 400d}
   admin: {users: [root1]}
   roles: {support: [sue]}
-  report: {rules: %s}
+  report: {rules: %s, rate: %d}
   ui: {help_url: "mailto:help@example.org"}
 clusters:
   - id: hpc-a
     manager: slurm
     cli: {path: %s}
-%s%s""" % (directory, directory + "/rules.d", directory, "    updaters: [tsdb]\n" if with_tsdb else "", updaters),
+%s%s""" % (directory, directory + "/rules.d", rate, directory, "    updaters: [tsdb]\n" if with_tsdb else "", updaters),
             ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
         self.programs.append(self.api)
+        if rate:
+            wait_until("all reports of ended units are stored", lambda: self.made("final") + self.made("partial") >= len(runs) + 2)
         write(directory + "/ceems/config.yml", "ceems_api_server:\n  cluster_id: hpc-a\n  web: {url: '%s'}\n" % self.url)
 
     def __enter__(self):
@@ -125,6 +130,11 @@ clusters:
     def __exit__(self, *_):
         for program in self.programs:
             program.stop()
+
+    def made(self, state):
+        """How many reports the server has stored."""
+        found = re.search(r'^ceems_api_server_reports_made_total\{state="%s"\} (\d+)$' % state, get(self.url + "/metrics").text, re.M)
+        return int(found.group(1)) if found else 0
 
     def report(self, query, user=OWN, path="report"):
         return get("%s/api/v1/units/%s?cluster_id=hpc-a&%s" % (self.url, path, query), {"X-Grafana-User": user})
@@ -137,7 +147,15 @@ clusters:
 def numbers(directory):
     """Database and Prometheus together give the report, every form the same digits, and the suggestions their numbers."""
     with Site(directory) as site:
-        report = site.report("uuid=105").json["data"][0]
+        assert (site.made("final"), site.made("partial")) == (6, 2), "two are not in the TSDB"
+        found = get(site.url + "/api/v1/units/findings?from=%d&to=%d&rule=gpu-unused" % (NOW - 86400, NOW), {"X-Grafana-User": OWN})
+        assert [one["uuid"] for one in found.json["data"]["findings"]] == ["105", "104", "103", "102", "101", "100"], found.text
+        listed = get(site.url + "/api/v1/units/list?columns=uuid&advice=oom&from=%d&to=%d" % (NOW - 86400, NOW), {"X-Grafana-User": OWN})
+        assert listed.json["data"]["rows"] == [["400"]], listed.text
+        answer = site.report("uuid=105")
+        assert get("%s/api/v1/units/report?cluster_id=hpc-a&uuid=105" % site.url,
+                   {"X-Grafana-User": OWN, "If-None-Match": answer.headers["ETag"]}).status == 304, answer.headers
+        report = answer.json["data"][0]
         assert report["state"] == "final" and report["coverage"] == 1, report
         assert report["use"] == {"cpu": 0.96, "mem": None, "mem_peak_node_bytes": 2 * GIB, "mem_alloc_node_bytes": 200 * GIB, "gpu_busy": 0.42,
                                  "gpu_sm": None, "gpu_mem": None}, report["use"]
@@ -214,13 +232,60 @@ def refusals(directory):
 def rules_of_a_site(directory):
     """A site switches rules off and adds its own; a mistake stops the start with file and line."""
     rules = "rules:\n- {id: time-limit, enabled: false}\n- id: tip\n  basis: accounting\n  when: state == 'COMPLETED'\n  text: {en: The wiki helps.}\n"
-    with Site(directory, with_tsdb=False, rules=rules) as site:
-        assert [f["text"] for f in site.report("uuid=105").json["data"][0]["findings"]] == ["The wiki helps."]
+    with Site(directory, with_tsdb=False, rules=rules, rate=0) as site:
+        def texts():
+            return [f["text"] for f in site.report("uuid=105").json["data"][0]["findings"]]
+        assert texts() == ["The wiki helps."]
+        # SIGHUP reads them again; with a mistake they stay as they are.
+        write(directory + "/rules.d/site.yml", rules.replace("wiki", "forum"))
+        site.api.process.send_signal(signal.SIGHUP)
+        wait_until("the new rules are in use", lambda: texts() == ["The forum helps."])
+        write(directory + "/rules.d/site.yml", rules.replace("when", "wen"))
+        site.api.process.send_signal(signal.SIGHUP)
+        wait_until("the mistake is in the log", lambda: "site.yml:5: rules[1].wen: unknown key" in site.api.output())
+        assert texts() == ["The forum helps."]
     write(directory + "/rules.d/site.yml", "rules:\n- id: tip\n  wen: 1 < 2\n")
     done = subprocess.run([os.path.join(BIN, "ceems_api_server"), "--config.file=" + directory + "/api.yml", "--web.listen-address=127.0.0.1:0"],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "site.yml:3: rules[0].wen: unknown key" in done.stdout + done.stderr, done
 
 
+def kills(directory):
+    """kill -9 while reports are made: each ended unit has one final report, and none is made twice."""
+    count = 200
+    database = api_database.create(os.path.join(directory, "ceems.db"))
+    with database:
+        api_database.insert(database, "units", [unit(str(1000 + i), NOW - 2 * HOUR - i) for i in range(count)])
+    database.close()
+    write(os.path.join(directory, "sacct"), "#!/bin/sh\nexit 0\n", 0o755)
+    write(os.path.join(directory, "sacctmgr"), "#!/bin/sh\nexit 0\n", 0o755)
+    config = """
+ceems_api_server:
+  data: {path: %s, time_zone: UTC, update_interval: 1h, retention_period: 400d}
+  report: {rules: %s/none, rate: 100}
+clusters:
+  - {id: hpc-a, manager: slurm, cli: {path: %s}}
+""" % (directory, directory, directory)
+
+    def final():
+        with contextlib.closing(sqlite3.connect("file:%s/ceems.db?mode=ro" % directory, uri=True)) as db:
+            return dict(db.execute("select uuid, made_ms from ceems_unit_reports where state = 2").fetchall())
+    made = {}
+    for _ in range(3):
+        program, _ = start_api_server(directory, config, ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
+        wait_until("more reports are made", lambda: len(final()) > len(made) or len(made) == count)
+        program.kill()
+        now = final()
+        assert made.items() <= now.items(), "a final report was made again"
+        made = now
+    program, _ = start_api_server(directory, config, ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
+    wait_until("all reports are made", lambda: len(final()) == count)
+    program.stop()
+    assert made.items() <= final().items(), "a final report was made again"
+    with contextlib.closing(sqlite3.connect("file:%s/ceems.db?mode=ro" % directory, uri=True)) as db:
+        assert db.execute("select count(*) from ceems_unit_reports").fetchone() == (count,)
+        assert db.execute("select count(*), count(distinct uuid) from ceems_findings where rule = 'time-limit'").fetchone() == (count, count)
+
+
 if __name__ == "__main__":
-    run_tests([numbers, refusals, rules_of_a_site], "ceems-report-")
+    run_tests([numbers, refusals, rules_of_a_site, kills], "ceems-report-")

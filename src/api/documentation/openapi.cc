@@ -55,6 +55,8 @@ std::string_view name_of(Shape shape) {
       return "NodeUnits";
     case Shape::kGrid:
       return "Grid";
+    case Shape::kFindings:
+      return "Findings";
     case Shape::kNothing:
       break;
   }
@@ -105,6 +107,11 @@ constexpr std::string_view kGridExample =
     R"("providers":[{"provider":"rte","country":"FR","g_kwh":48.2}],)"
     R"("series":[{"provider":"rte","country":"FR","points":[[1933128450000,48.2]]}],)"
     R"("best":[{"hours":4,"from":11,"to":15,"mean":33}]})";
+constexpr std::string_view kFindingsExample =
+    R"({"findings":[{"cluster_id":"hpc-a","uuid":"4711","started_at_ts":1794903120000,)"
+    R"("ended_at_ts":1794970436000,"name":"cp2k-water","user":"ada","project":"fluids",)"
+    R"("rule":"mem-excess","severity":"suggest","confidence":"sure","runs":8,)"
+    R"("values":{"want":10737418240},"saves":{"kwh":0.4}}],"more":false})";
 constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
@@ -156,6 +163,9 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kGrid) {
     return std::string(kGridExample);
+  }
+  if (shape == Shape::kFindings) {
+    return std::string(kFindingsExample);
   }
   std::string example;
   JsonWriter json(example);

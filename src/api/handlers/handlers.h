@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "access/policy.h"
+#include "api/answer/entity_tag.h"
 #include "api/answer/envelope.h"
 #include "api/answer/stream_slots.h"
 #include "api/login/sign_in.h"
@@ -32,6 +33,7 @@ struct Services {
   SeriesSource* series = nullptr;        ///< null: no cluster has one
   Fleet* fleet = nullptr;                ///< null: no cluster has a TSDB
   const ReportMaker* reports = nullptr;  ///< never null
+  const EntityTags* tags = nullptr;      ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
@@ -71,6 +73,7 @@ void get_units_on_node(const Services& services, Call& call);
 void get_grid(const Services& services, Call& call);
 void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
+void get_findings(const Services& services, Call& call);
 void get_report(const Services& services, Call& call);
 void compare_units(const Services& services, Call& call);
 void get_unit_series(const Services& services, Call& call);

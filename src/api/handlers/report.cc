@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/handlers/handlers.h"
 #include "api/report/maker.h"
+#include "base/log.h"
 #include "base/strings.h"
+#include "report/stored.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
@@ -103,11 +109,60 @@ Result<StoredUnit> find_unit(const Services& services,
   return std::move(*last);
 }
 
+/// A report, and the entity tag of its answer; empty: the answer may change.
+struct Answer {
+  report::Report report = {};
+  std::string tag = {};
+};
+
+/// The final report that is stored of a unit; nothing if there is none.
+Result<std::optional<Answer>> stored_report(const Services& services,
+                                            const Call& call,
+                                            const StoredUnit& unit,
+                                            const store::Scope& members) {
+  const store::ReportKey key{.cluster_id = unit.unit.cluster_id,
+                             .uuid = unit.unit.uuid,
+                             .started_at_ts = unit.unit.started_at_ts};
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  const auto stored = timer.run([&] { return services.reader->stored_report(key); });
+  if (!stored) {
+    return fail(stored.error());
+  }
+  if (!*stored || !(*stored)->final || (*stored)->version != report::kStoredVersion) {
+    return std::nullopt;
+  }
+  auto report = report::from_stored((*stored)->body);
+  if (!report) {
+    log::error("a stored report is malformed; it is made anew",
+               {{"uuid", printable(key.uuid)}, {"err", report.error().message}});
+    return std::nullopt;
+  }
+  // It was made for everybody: the caller need not be one of those who see the project's usage.
+  const auto lives = services.reader->unit_lives(members, key.cluster_id, {key.uuid});
+  if (!lives) {
+    return fail(lives.error());
+  }
+  const bool member = std::ranges::any_of(*lives, [&key](const store::UnitLife& life) {
+    return life.in_scope && life.started_ms == key.started_at_ts;
+  });
+  if (!member) {
+    report->compared.project_month_share.reset();
+  }
+  const bool written = access::sees_written(call.identity, unit.unit.username, unit.unit.cluster_id,
+                                            unit.unit.project);
+  return Answer{.report = std::move(*report),
+                .tag = services.tags->make({call.route, call.request->query, call.identity.user,
+                                            access::role_name(call.identity.role), key.cluster_id,
+                                            key.uuid, std::to_string(key.started_at_ts),
+                                            std::to_string((*stored)->made_ms),
+                                            written ? "written" : "", member ? "member" : ""})};
+}
+
 /// The report as the caller may see it. kNoData if the unit still runs.
-Result<report::Report> make_report(const Services& services,
-                                   Call& call,
-                                   const std::string& uuid,
-                                   std::optional<std::int64_t> start_ms) {
+Result<Answer> make_report(const Services& services,
+                           Call& call,
+                           const std::string& uuid,
+                           std::optional<std::int64_t> start_ms) {
   const auto unit = find_unit(services, call, uuid, start_ms);
   if (!unit) {
     return fail(unit.error());
@@ -117,12 +172,41 @@ Result<report::Report> make_report(const Services& services,
   }
   const store::Scope members = call.admin_route ? access::chosen_rows(call.identity, {}, {})
                                                 : access::own_projects(call.identity);
-  auto report = services.reports->make(*unit, members, services.now_ms());
-  if (report && !access::sees_written(call.identity, unit->unit.username, unit->unit.cluster_id,
-                                      unit->unit.project)) {
-    report::withhold_written(*report);
+  Answer answer;
+  auto stored = unit->unit.ended_at_ts > 0 ? stored_report(services, call, *unit, members)
+                                           : Result<std::optional<Answer>>();
+  if (!stored) {
+    return fail(std::move(stored).error());
   }
-  return report;
+  if (*stored) {
+    answer = std::move(**stored);
+  } else {
+    auto made = services.reports->make(*unit, members, services.now_ms());
+    if (!made) {
+      return fail(std::move(made).error());
+    }
+    answer.report = std::move(*made);
+  }
+  if (!access::sees_written(call.identity, unit->unit.username, unit->unit.cluster_id,
+                            unit->unit.project)) {
+    report::withhold_written(answer.report);
+  }
+  return answer;
+}
+
+/// Sets the entity tag. Whether the client has that answer already.
+bool is_known(const Services& services, Call& call, std::initializer_list<std::string_view> tags) {
+  if (std::ranges::any_of(tags, &std::string_view::empty)) {
+    return false;
+  }
+  const std::string tag = tags.size() == 1 ? std::string(*tags.begin()) : services.tags->make(tags);
+  call.response->set_header("ETag", tag);
+  call.response->set_header("Cache-Control", "private, no-cache");
+  if (!client_has(*call.request, tag)) {
+    return false;
+  }
+  call.response->status = 304;
+  return true;
 }
 
 void answer_problem(Call& call, const Error& error) {
@@ -187,10 +271,12 @@ void get_report(const Services& services, Call& call) {
   const auto report = make_report(services, call, params.uuids.front(), request->start_ms);
   if (!report) {
     answer_problem(call, report.error());
+  } else if (is_known(services, call, {report->tag})) {
+    return;
   } else if (request->format == Format::kJson) {
-    answer_data(*call.response, "[" + report::to_json(*report, request->view) + "]");
+    answer_data(*call.response, "[" + report::to_json(report->report, request->view) + "]");
   } else {
-    answer_text(call, request->format, text_of(*report, *request));
+    answer_text(call, request->format, text_of(report->report, *request));
   }
 }
 
@@ -213,14 +299,17 @@ void compare_units(const Services& services, Call& call) {
   }
   const auto first = make_report(services, call, params.uuids[0], std::nullopt);
   const auto second = first ? make_report(services, call, params.uuids[1], std::nullopt)
-                            : Result<report::Report>(fail(first.error()));
+                            : Result<Answer>(fail(first.error()));
   if (!second) {
     answer_problem(call, second.error());
+  } else if (is_known(services, call, {first->tag, second->tag})) {
+    return;
   } else if (request->format == Format::kJson) {
-    answer_data(*call.response, "[" + report::to_json(*first, request->view) + "," +
-                                    report::to_json(*second, request->view) + "]");
+    answer_data(*call.response, "[" + report::to_json(first->report, request->view) + "," +
+                                    report::to_json(second->report, request->view) + "]");
   } else {
-    answer_text(call, request->format, report::compare_text(*first, *second, request->view));
+    answer_text(call, request->format,
+                report::compare_text(first->report, second->report, request->view));
   }
 }
 

@@ -39,8 +39,8 @@ Number total_of(const std::optional<double>& a, const std::optional<double>& b) 
 double elapsed_of(const UnitRun& run) {
   return std::max(static_cast<double>(run.ended_ms - run.started_ms) / 1000, 0.0);
 }
-double elapsed_of(const StoredUnit& unit) {
-  return std::max(static_cast<double>(unit.unit.ended_at_ts - unit.unit.started_at_ts) / 1000, 0.0);
+double elapsed_of(const store::FamilyRun& run) {
+  return std::max(static_cast<double>(run.ended_at_ts - run.key.started_at_ts) / 1000, 0.0);
 }
 
 /// Energy of the unit in the database.
@@ -225,18 +225,18 @@ FamilyValues family_values(const Evidence& evidence, const report::Report& repor
   add(all.cpu, report.use.cpu);
   add(all.gpu, report.use.gpu_busy);
   add(all.kwh, report.energy.kwh);
-  for (const EarlierRun& run : evidence.earlier) {
-    const double elapsed = elapsed_of(run.unit);
+  for (const store::FamilyRun& run : evidence.earlier) {
+    const double elapsed = elapsed_of(run);
     all.runtime.push_back(elapsed);
-    add(all.memory, run.measured.mem_peak);
-    add(all.cpu, scaled(run.unit.metric(Metric::kAvgCpuUsage, "global"), 1 / kPercent));
-    if (run.measured.gpu_busy_seconds && run.measured.gpus > 0 && elapsed > 0) {
-      all.gpu.push_back(*run.measured.gpu_busy_seconds /
-                        (static_cast<double>(run.measured.gpus) * elapsed));
+    add(all.memory, run.numbers.mem_peak);
+    add(all.cpu, run.cpu_use);
+    if (run.numbers.gpu_busy_seconds && run.numbers.gpus > 0 && elapsed > 0) {
+      all.gpu.push_back(*run.numbers.gpu_busy_seconds /
+                        (static_cast<double>(run.numbers.gpus) * elapsed));
     } else {
-      add(all.gpu, scaled(run.unit.metric(Metric::kAvgGpuUsage, "global"), 1 / kPercent));
+      add(all.gpu, run.gpu_use);
     }
-    add(all.kwh, kwh_of(run.unit));
+    add(all.kwh, run.kwh);
   }
   return all;
 }
@@ -505,7 +505,7 @@ advice::Facts facts_of(const Evidence& evidence, const report::Report& report) {
   return facts;
 }
 
-advice::Facts earlier_facts(const advice::Facts& present, const EarlierRun& earlier) {
+advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun& earlier) {
   advice::Facts facts = present;
   for (const char* name : {"coverage",
                            "qos",
@@ -534,28 +534,27 @@ advice::Facts earlier_facts(const advice::Facts& present, const EarlierRun& earl
                            "alloc.mem_per_cpu"}) {
     facts.clear(name);
   }
-  const StoredUnit& unit = earlier.unit;
-  const double elapsed = elapsed_of(unit);
-  facts.set("state", unit.unit.state);
+  const double elapsed = elapsed_of(earlier);
+  facts.set("state", earlier.state);
   facts.set("runtime", elapsed);
-  set(facts, "limit", unit.allocated("time_limit"));
-  set(facts, "req.cpus", unit.allocated("req_cpus"));
-  set(facts, "cpu.eff", scaled(unit.metric(Metric::kAvgCpuUsage, "global"), 1 / kPercent));
-  set(facts, "cpu.used_max", earlier.measured.cpu_used_max);
-  set(facts, "mem.peak_node_max", earlier.measured.mem_peak);
-  const double nodes = std::max(unit.allocated("nodes").value_or(1), 1.0);
-  if (const auto memory = unit.allocated("mem"); memory && *memory > 0) {
+  set(facts, "limit", earlier.time_limit);
+  set(facts, "req.cpus", earlier.req_cpus);
+  set(facts, "cpu.eff", earlier.cpu_use);
+  set(facts, "cpu.used_max", earlier.numbers.cpu_used_max);
+  set(facts, "mem.peak_node_max", earlier.numbers.mem_peak);
+  const double nodes = std::max(earlier.nodes.value_or(1), 1.0);
+  if (const auto memory = earlier.memory; memory && *memory > 0) {
     facts.set("mem.alloc_node", *memory / nodes);
-    if (const auto cpus = unit.allocated("cpus"); cpus && *cpus > 0) {
+    if (const auto cpus = earlier.cpus; cpus && *cpus > 0) {
       facts.set("alloc.mem_per_cpu", *memory / *cpus);
     }
   }
-  if (earlier.measured.gpus > 0 && elapsed > 0) {
-    const auto gpus = static_cast<double>(earlier.measured.gpus);
-    facts.set("gpu.unused", static_cast<double>(earlier.measured.gpus_unused));
-    set(facts, "gpu.busy", scaled(earlier.measured.gpu_busy_seconds, 1 / (gpus * elapsed)));
+  if (earlier.numbers.gpus > 0 && elapsed > 0) {
+    const auto gpus = static_cast<double>(earlier.numbers.gpus);
+    facts.set("gpu.unused", static_cast<double>(earlier.numbers.gpus_unused));
+    set(facts, "gpu.busy", scaled(earlier.numbers.gpu_busy_seconds, 1 / (gpus * elapsed)));
   } else {
-    set(facts, "gpu.busy", scaled(unit.metric(Metric::kAvgGpuUsage, "global"), 1 / kPercent));
+    set(facts, "gpu.busy", earlier.gpu_use);
   }
   return facts;
 }

@@ -7,22 +7,17 @@
 #include "api/report/maker.h"
 #include "api/report/measurements.h"
 #include "report/report.h"
+#include "store/reports.h"
 
 namespace ceems::api {
-
-/// An earlier run of the family.
-struct EarlierRun {
-  StoredUnit unit = {};
-  RunMeasurements measured = {};
-};
 
 /// All that is known of a run and its family.
 struct Evidence {
   const StoredUnit& unit;
   const UnitRun& run;
-  const UnitMeasurements* measured = nullptr;  ///< null: no TSDB, or it has nothing of the unit
-  const std::vector<EarlierRun>& earlier;      ///< newest first
-  std::size_t out_of_memory = 0;               ///< runs of the family with this state
+  const UnitMeasurements* measured = nullptr;    ///< null: no TSDB, or it has nothing of the unit
+  const std::vector<store::FamilyRun>& earlier;  ///< newest first
+  std::size_t out_of_memory = 0;                 ///< runs of the family with this state
 };
 
 /// The numbers of the report, not rounded, without findings.
@@ -32,6 +27,6 @@ report::Report report_of(const Evidence& evidence);
 advice::Facts facts_of(const Evidence& evidence, const report::Report& report);
 
 /// What rules compare of an earlier run: the facts of the present one with what differs.
-advice::Facts earlier_facts(const advice::Facts& present, const EarlierRun& earlier);
+advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun& earlier);
 
 }  // namespace ceems::api

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -11,6 +12,7 @@
 #include "api/report/month.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "report/family.h"
 #include "store/fields.h"
 #include "store/json.h"
 
@@ -36,10 +38,9 @@ constexpr std::array<std::string_view, 11> kTexts{
     "total_time_seconds"};
 constexpr std::array<std::string_view, 3> kTimes{"created_at_ts", "started_at_ts", "ended_at_ts"};
 
-/// How long after the end its last samples become visible: a scrape, and what it takes.
-constexpr std::int64_t kSettleMs = 90'000;
-/// How many units of the user are looked through for the family.
-constexpr std::size_t kMaxCandidates = 1000;
+/// How many runs of the family are looked at: completed, or out of memory.
+constexpr std::size_t kMaxCandidates = 100;
+constexpr std::size_t kMaxEarlierAtOnce = 100;  // runs in a query
 constexpr std::size_t kMaxEarlier = 8;
 
 json::object object_of(std::string_view text) {
@@ -92,15 +93,8 @@ StoredUnit unit_of(const store::Cursor& row) {
   return stored;
 }
 
-report::FamilyKey key_of(const StoredUnit& unit) {
-  const auto whole = [&](std::string_view name) {
-    return std::llround(std::clamp(unit.allocated(name).value_or(0), 0.0, 1e12));
-  };
-  return {.partition = unit.tag("partition"),
-          .name = report::family_name(unit.unit.name),
-          .nodes = whole("nodes"),
-          .cpus = whole("cpus"),
-          .gpus = whole("gpus")};
+store::ReportKey key_of(const model::Unit& unit) {
+  return {.cluster_id = unit.cluster_id, .uuid = unit.uuid, .started_at_ts = unit.started_at_ts};
 }
 
 }  // namespace
@@ -147,114 +141,178 @@ Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
 }
 
 struct ReportMaker::Family {
-  std::vector<EarlierRun> runs;  ///< newest first, without the present one
+  std::vector<store::FamilyRun> runs;  ///< newest first, without the present one
   std::size_t out_of_memory = 0;
 };
 
-Result<ReportMaker::Family> ReportMaker::family_of(const StoredUnit& unit,
-                                                   const UnitRun& run) const {
-  store::UnitQuery query;
-  query.owners = access::rows_of_owner(unit.unit.username);
-  query.projects = {unit.unit.project};
-  query.clusters = {unit.unit.cluster_id};
-  query.ended =
-      store::TimeRange{.from_ms = run.ended_ms - report::kFamilyMs, .to_ms = run.ended_ms};
-  query.order = store::UnitOrder::kByEnd;
-  query.descending = true;
-  query.limit = kMaxCandidates;
-  auto candidates = read_stored_units(reader_, query);
-  if (!candidates) {
-    return fail(std::move(candidates).error());
+/// Units of one cluster, and what is found out about each, at its place.
+struct ReportMaker::Batch {
+  const std::vector<StoredUnit>& units;
+  std::string cluster_id = {};
+  std::vector<UnitRun> runs = {};
+  std::vector<std::optional<UnitMeasurements>> measured = {};
+  std::vector<Family> families = {};
+  std::optional<Error> missing = {};
+};
+
+Result<> ReportMaker::find_families(Batch& batch) const {
+  batch.families.resize(batch.units.size());
+  for (std::size_t i = 0; i < batch.units.size(); ++i) {
+    const std::int64_t ended_ms = batch.runs[i].ended_ms;
+    auto runs =
+        reader_.family_runs({.run = key_of(batch.units[i].unit),
+                             .ended = {.from_ms = ended_ms - report::kFamilyMs, .to_ms = ended_ms},
+                             .limit = kMaxCandidates});
+    if (!runs) {
+      return fail(std::move(runs).error());
+    }
+    Family& family = batch.families[i];
+    for (store::FamilyRun& run : *runs) {
+      if (run.state == "OUT_OF_MEMORY") {
+        ++family.out_of_memory;
+      } else if (family.runs.size() + 1 < report::kMaxFamily) {
+        family.runs.push_back(std::move(run));
+      }
+    }
   }
-  const report::FamilyKey key = key_of(unit);
-  Family family;
-  for (StoredUnit& candidate : *candidates) {
-    const bool same = candidate.unit.uuid == unit.unit.uuid &&
-                      candidate.unit.started_at_ts == unit.unit.started_at_ts;
-    if (same || candidate.unit.started_at_ts <= 0 || key_of(candidate) != key) {
-      continue;
-    }
-    if (candidate.unit.state == "OUT_OF_MEMORY") {
-      ++family.out_of_memory;
-    }
-    if (candidate.unit.state == "COMPLETED" && family.runs.size() + 1 < report::kMaxFamily) {
-      family.runs.push_back({.unit = std::move(candidate), .measured = {}});
+  return {};
+}
+
+/// Runs whose reports are not stored are looked up among those of the batch, then in the TSDB.
+void ReportMaker::measure_earlier(Batch& batch) const {
+  std::map<store::ReportKey, RunMeasurements> known;
+  for (std::size_t i = 0; i < batch.units.size(); ++i) {
+    if (batch.measured[i]) {
+      known.emplace(key_of(batch.units[i].unit), numbers_of(*batch.measured[i]));
     }
   }
-  if (measurements_ == nullptr || family.runs.empty()) {
-    return family;
+  std::map<std::string_view, const store::FamilyRun*> wanted;  // by id, which a query needs once
+  for (const Family& family : batch.families) {
+    for (const store::FamilyRun& run : family.runs) {
+      if (!run.measured && !known.contains(run.key)) {
+        wanted.emplace(run.key.uuid, &run);
+      }
+    }
   }
   std::vector<UnitRun> lives;
-  for (const EarlierRun& earlier : family.runs) {
-    const model::Unit& member = earlier.unit.unit;
-    lives.push_back({.uuid = member.uuid,
-                     .started_ms = member.started_at_ts,
-                     .ended_ms = member.ended_at_ts,
-                     .until_ms = member.ended_at_ts});
-  }
-  const auto measured = measurements_->measure_runs(unit.unit.cluster_id, lives);
-  if (measured) {
-    for (std::size_t i = 0; i < family.runs.size(); ++i) {
-      family.runs[i].measured = (*measured)[i];
+  std::vector<const store::FamilyRun*> of;
+  const auto ask = [&] {
+    const auto numbers = measurements_->measure_runs(batch.cluster_id, lives);
+    for (std::size_t i = 0; numbers && i < of.size(); ++i) {
+      known.emplace(of[i]->key, (*numbers)[i]);
     }
-  } else if (measured.error().code != ErrorCode::kNotFound) {
-    log::warn("cannot read what earlier runs used", {{"err", measured.error().message}});
-  }
-  return family;
-}
-
-std::int64_t ReportMaker::until_of(const StoredUnit& unit, std::int64_t now_ms) const {
-  if (unit.unit.ended_at_ts <= 0) {
-    return now_ms;
-  }
-  std::int64_t until = std::min(unit.unit.ended_at_ts + kSettleMs, now_ms);
-  // The ID may have been given again meanwhile, to somebody else's unit.
-  const auto lives = reader_.unit_lives({}, unit.unit.cluster_id, {unit.unit.uuid});
-  if (!lives) {
-    return unit.unit.ended_at_ts;
-  }
-  for (const store::UnitLife& life : *lives) {
-    if (life.started_ms > unit.unit.started_at_ts) {
-      until = std::min(until, life.started_ms - 1);
+    if (!numbers && numbers.error().code != ErrorCode::kNotFound) {
+      log::warn("cannot read what earlier runs used", {{"err", numbers.error().message}});
+      batch.missing = numbers.error();
+    }
+    lives.clear();
+    of.clear();
+  };
+  for (const auto& [uuid, run] : wanted) {
+    if (measurements_ == nullptr || batch.missing) {
+      break;
+    }
+    lives.push_back({.uuid = run->key.uuid,
+                     .started_ms = run->key.started_at_ts,
+                     .ended_ms = run->ended_at_ts,
+                     .until_ms = run->ended_at_ts});
+    of.push_back(run);
+    if (lives.size() == kMaxEarlierAtOnce) {
+      ask();
     }
   }
-  return std::max(until, unit.unit.started_at_ts);
-}
-
-Result<report::Report> ReportMaker::make(const StoredUnit& unit,
-                                         const store::Scope& members,
-                                         std::int64_t now_ms) const {
-  const UnitRun run{.uuid = unit.unit.uuid,
-                    .started_ms = unit.unit.started_at_ts,
-                    .ended_ms = unit.unit.ended_at_ts > 0 ? unit.unit.ended_at_ts : now_ms,
-                    .until_ms = until_of(unit, now_ms)};
-  std::optional<UnitMeasurements> measured;
-  if (measurements_ != nullptr && run.started_ms > 0 && run.until_ms > run.started_ms) {
-    auto found = measurements_->measure(unit.unit.cluster_id, run);
-    if (found) {
-      if (!found->nodes.empty()) {
-        measured = std::move(*found);
+  if (!lives.empty()) {
+    ask();
+  }
+  for (Family& family : batch.families) {
+    for (store::FamilyRun& run : family.runs) {
+      const auto found = known.find(run.key);
+      if (!run.measured && found != known.end()) {
+        run.numbers = found->second;
       }
-    } else if (found.error().code != ErrorCode::kNotFound) {
-      log::warn("cannot read what a unit used", {{"err", found.error().message}});
     }
   }
-  auto family = family_of(unit, run);
-  if (!family) {
-    return fail(std::move(family).error());
+}
+
+/// Sets up to when samples of each unit may be read.
+void ReportMaker::set_ends(Batch& batch, std::int64_t now_ms) const {
+  std::vector<std::string> uuids;
+  uuids.reserve(batch.units.size());
+  for (const StoredUnit& stored : batch.units) {
+    const model::Unit& unit = stored.unit;
+    const bool ended = unit.ended_at_ts > 0;
+    batch.runs.push_back(
+        {.uuid = unit.uuid,
+         .started_ms = unit.started_at_ts,
+         .ended_ms = ended ? unit.ended_at_ts : now_ms,
+         .until_ms = ended ? std::min(unit.ended_at_ts + kSettleMs, now_ms) : now_ms});
+    uuids.push_back(unit.uuid);
   }
+  // An ID may have been given again meanwhile, to somebody else's unit.
+  const auto lives = reader_.unit_lives({}, batch.cluster_id, uuids);
+  for (UnitRun& run : batch.runs) {
+    if (!lives) {
+      run.until_ms = run.ended_ms;
+      continue;
+    }
+    for (const store::UnitLife& life : *lives) {
+      if (life.uuid == run.uuid && life.started_ms > run.started_ms) {
+        run.until_ms = std::min(run.until_ms, life.started_ms - 1);
+      }
+    }
+    run.until_ms = std::max(run.until_ms, run.started_ms);
+  }
+}
+
+void ReportMaker::measure(Batch& batch) const {
+  batch.measured.resize(batch.units.size());
+  std::vector<UnitRun> runs;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.runs.size(); ++i) {
+    if (batch.runs[i].started_ms > 0 && batch.runs[i].until_ms > batch.runs[i].started_ms) {
+      runs.push_back(batch.runs[i]);
+      places.push_back(i);
+    }
+  }
+  if (measurements_ == nullptr) {
+    batch.missing = Error{ErrorCode::kNotFound, "no TSDB"};
+  }
+  if (measurements_ == nullptr || runs.empty()) {
+    return;
+  }
+  auto found = measurements_->measure_all(batch.cluster_id, runs);
+  if (!found) {
+    batch.missing = std::move(found).error();
+    if (batch.missing->code != ErrorCode::kNotFound) {
+      log::warn("cannot read what units used", {{"err", batch.missing->message}});
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!(*found)[i].nodes.empty()) {
+      batch.measured[places[i]] = std::move((*found)[i]);
+    }
+  }
+}
+
+report::Report ReportMaker::finish(const Batch& batch,
+                                   std::size_t place,
+                                   const advice::RuleSet& rules) {
+  const StoredUnit& unit = batch.units[place];
+  const Family& family = batch.families[place];
+  const auto& measured = batch.measured[place];
   const Evidence evidence{.unit = unit,
-                          .run = run,
+                          .run = batch.runs[place],
                           .measured = measured ? &*measured : nullptr,
-                          .earlier = family->runs,
-                          .out_of_memory = family->out_of_memory};
+                          .earlier = family.runs,
+                          .out_of_memory = family.out_of_memory};
   report::Report report = report_of(evidence);
   advice::Case judged{.facts = facts_of(evidence, report)};
-  for (std::size_t i = 0; i < family->runs.size() && i < kMaxEarlier; ++i) {
-    judged.earlier.push_back(earlier_facts(judged.facts, family->runs[i]));
+  for (std::size_t i = 0; i < family.runs.size() && i < kMaxEarlier; ++i) {
+    judged.earlier.push_back(earlier_facts(judged.facts, family.runs[i]));
   }
   if (report.state != report::State::kSoFar) {
-    report.findings = advice::judge(rules_, judged);
+    report.findings = advice::judge(rules, judged);
     if (unit.unit.resource_manager != "slurm") {  // the lines are options of sbatch
       for (advice::Finding& finding : report.findings) {
         finding.sbatch.clear();
@@ -262,15 +320,47 @@ Result<report::Report> ReportMaker::make(const StoredUnit& unit,
       }
     }
   }
-  const auto month_kwh = project_month_kwh(reader_, unit.unit, members);
-  if (!month_kwh) {
-    return fail(month_kwh.error());
-  }
-  if (report.energy.kwh && *month_kwh && **month_kwh >= *report.energy.kwh && **month_kwh > 0) {
-    report.compared.project_month_share = *report.energy.kwh / **month_kwh;
-  }
-  report::round_report(report);
   return report;
+}
+
+Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
+                                          const store::Scope& members,
+                                          std::int64_t now_ms) const {
+  MadeReports made;
+  if (units.empty()) {
+    return made;
+  }
+  Batch batch{.units = units, .cluster_id = units.front().unit.cluster_id};
+  set_ends(batch, now_ms);
+  measure(batch);
+  if (auto done = find_families(batch); !done) {
+    return fail(std::move(done).error());
+  }
+  measure_earlier(batch);
+  const auto rules = rules_.get();
+  MonthShares months(reader_, members);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    report::Report report = finish(batch, i, *rules);
+    const auto share = months.share_of(units[i].unit, report.energy.kwh);
+    if (!share) {
+      return fail(share.error());
+    }
+    report.compared.project_month_share = *share;
+    report::round_report(report);
+    const auto& measured = batch.measured[i];
+    made.reports.push_back({.report = std::move(report),
+                            .numbers = measured ? numbers_of(*measured) : RunMeasurements{}});
+  }
+  made.missing = std::move(batch.missing);
+  return made;
+}
+
+Result<report::Report> ReportMaker::make(const StoredUnit& unit,
+                                         const store::Scope& members,
+                                         std::int64_t now_ms) const {
+  auto made = make_all({unit}, members, now_ms);
+  return made ? Result<report::Report>(std::move(made->reports.front().report))
+              : fail(std::move(made).error());
 }
 
 }  // namespace ceems::api

@@ -3,16 +3,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "access/policy.h"
-#include "advice/rule.h"
+#include "advice/rules_in_use.h"
 #include "api/report/measurements.h"
 #include "base/result.h"
 #include "model/unit.h"
-#include "report/family.h"
 #include "report/report.h"
 #include "store/reader.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 
@@ -30,12 +31,29 @@ struct StoredUnit {
 Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
                                                   const store::UnitQuery& query);
 
-/// Makes reports on demand: from the unit in the database, its family there, and, where there is a
-/// TSDB, from the counters at the end of the run. Safe for concurrent use.
+/// How long after the end of a unit its last samples become visible: a scrape, and what it takes.
+inline constexpr std::int64_t kSettleMs = 90'000;
+
+/// A report, and what reports of later runs of the family need of this one.
+struct MadeReport {
+  report::Report report = {};
+  store::RunNumbers numbers = {};
+};
+
+struct MadeReports {
+  std::vector<MadeReport> reports = {};
+  /// Why the TSDB told nothing: the reports have what the database knows.
+  std::optional<Error> missing = {};
+};
+
+/// Makes reports: from units in the database, their families there, and, where there is a TSDB,
+/// from the counters at the end of the runs. Safe for concurrent use.
 class ReportMaker {
  public:
   /// All outlive the maker; `measurements` may be null.
-  ReportMaker(store::Reader& reader, MeasurementSource* measurements, const advice::RuleSet& rules)
+  ReportMaker(store::Reader& reader,
+              MeasurementSource* measurements,
+              const advice::RulesInUse& rules)
       : reader_(reader), measurements_(measurements), rules_(rules) {}
 
   /// A rounded report of a unit that the caller may see, with everything in it. `members` are those
@@ -45,14 +63,28 @@ class ReportMaker {
                               const store::Scope& members,
                               std::int64_t now_ms) const;
 
+  /// Whether there is a TSDB for the units of a cluster.
+  [[nodiscard]] bool measures(std::string_view cluster_id) const {
+    return measurements_ != nullptr && measurements_->measures(cluster_id);
+  }
+
+  /// The same for units of one cluster, in their order, with few questions to the TSDB.
+  Result<MadeReports> make_all(const std::vector<StoredUnit>& units,
+                               const store::Scope& members,
+                               std::int64_t now_ms) const;
+
  private:
   struct Family;
-  [[nodiscard]] Result<Family> family_of(const StoredUnit& unit, const UnitRun& run) const;
-  [[nodiscard]] std::int64_t until_of(const StoredUnit& unit, std::int64_t now_ms) const;
+  struct Batch;
+  [[nodiscard]] Result<> find_families(Batch& batch) const;
+  void measure_earlier(Batch& batch) const;
+  void set_ends(Batch& batch, std::int64_t now_ms) const;
+  void measure(Batch& batch) const;
+  static report::Report finish(const Batch& batch, std::size_t place, const advice::RuleSet& rules);
 
   store::Reader& reader_;
   MeasurementSource* measurements_;
-  const advice::RuleSet& rules_;
+  const advice::RulesInUse& rules_;
 };
 
 }  // namespace ceems::api

@@ -4,10 +4,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "report/report.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 
@@ -44,21 +46,25 @@ struct UnitRun {
 };
 
 /// The few numbers of an earlier run that rules compare.
-struct RunMeasurements {
-  Number mem_peak = {};  ///< of the largest node
-  Number cpu_used_max = {};
-  Number gpu_busy_seconds = {};  ///< summed over GPUs
-  std::size_t gpus = 0, gpus_unused = 0;
-};
+using RunMeasurements = store::RunNumbers;
+/// Those of a run that has been measured.
+RunMeasurements numbers_of(const UnitMeasurements& unit);
 
 /// Reads what the TSDB knows of units. Safe for concurrent use.
 class MeasurementSource {
  public:
   virtual ~MeasurementSource() = default;
+  /// Whether the cluster has a TSDB.
+  [[nodiscard]] virtual bool measures(std::string_view /*cluster_id*/) const { return true; }
+  /// Ends questions that wait for an answer, for good.
+  virtual void cancel() {}
   /// kNotFound if the cluster has no TSDB. A TSDB that has nothing of the unit gives no nodes.
   /// Other errors are those of tsdb::Client.
   virtual Result<UnitMeasurements> measure(const std::string& cluster_id, const UnitRun& run) = 0;
-  /// The same for earlier runs, in their order.
+  /// The same for many runs, in their order, by few questions. Fails as a whole.
+  virtual Result<std::vector<UnitMeasurements>> measure_all(const std::string& cluster_id,
+                                                            const std::vector<UnitRun>& runs);
+  /// The few numbers of earlier runs, in their order.
   virtual Result<std::vector<RunMeasurements>> measure_runs(const std::string& cluster_id,
                                                             const std::vector<UnitRun>& runs) = 0;
 };

@@ -4,8 +4,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +29,9 @@ constexpr std::string_view kOfRuns =
 /// How far back the last values are looked for; the node may not have been scraped at the end.
 constexpr milliseconds kLastValues = std::chrono::minutes(10);
 constexpr std::size_t kMaxSeries = 200'000;
-constexpr std::size_t kMaxHosts = 200;  // whose machines are looked at
+constexpr std::size_t kMaxHosts = 200;  // of a unit, whose machines are looked at
+constexpr std::size_t kMaxHostsOfGroup = 2000;
+constexpr std::size_t kMaxGroup = 50;  // units in a query
 /// A limit of memory that is none, as cgroup v1 shows it.
 constexpr double kNoLimit = 9e18;
 
@@ -77,23 +82,20 @@ class Collector {
     }
   }
 
-  /// Facts of a machine.
-  void add_machine(const tsdb::Series& series) {
-    for (auto& [key, node] : nodes_) {
-      if (node.all.node == series.labels.get("hostname")) {
-        const bool cpus = series.labels.get("__name__") == "ceems_cpu_count";
-        keep_largest(cpus ? node.all.node_cpus : node.all.node_mem, series.samples.front().value);
-      }
+  /// A fact of a machine, which need not be one of the unit's.
+  void add_fact(const tsdb::Series& series) {
+    const std::string_view name = series.labels.get("__name__");
+    if (name == "ceems_energy_source_info") {
+      add_method(series.labels);
+    } else if (name == "ceems_gpu_memory_total_bytes") {
+      add_gpu_memory(series);
+    } else {
+      add_machine(series, name == "ceems_cpu_count");
     }
   }
-  void add_gpu_memory(const tsdb::Series& series) {
-    for (auto& [key, node] : nodes_) {
-      for (auto& [id, gpu] : node.gpus) {
-        if (!gpu.uuid.empty() && gpu.uuid == series.labels.get("gpuuuid")) {
-          keep_largest(gpu.mem_total, series.samples.front().value);
-        }
-      }
-    }
+  /// The weakest of its machines; empty: not known.
+  [[nodiscard]] std::string method() const {
+    return weakest_ ? std::string(kMethods.at(*weakest_)) : std::string();
   }
   /// GPUs whose counters started anew during the run have lost what they had counted.
   void forget_busy(const tsdb::Series& series) {
@@ -170,6 +172,34 @@ class Collector {
     return node;
   }
 
+  void add_machine(const tsdb::Series& series, bool cpus) {
+    for (auto& [key, node] : nodes_) {
+      if (node.all.node == series.labels.get("hostname")) {
+        keep_largest(cpus ? node.all.node_cpus : node.all.node_mem, series.samples.front().value);
+      }
+    }
+  }
+  void add_gpu_memory(const tsdb::Series& series) {
+    for (auto& [key, node] : nodes_) {
+      for (auto& [id, gpu] : node.gpus) {
+        if (!gpu.uuid.empty() && gpu.uuid == series.labels.get("gpuuuid")) {
+          keep_largest(gpu.mem_total, series.samples.front().value);
+        }
+      }
+    }
+  }
+  void add_method(const tsdb::Labels& labels) {
+    const auto* const method = std::ranges::find(kMethods, labels.get("method"));
+    const std::string_view host = labels.get("hostname");
+    const bool ours = std::ranges::any_of(nodes_, [host](const auto& entry) {
+      return host.empty() || entry.second.all.node == host;
+    });
+    if (ours && method != kMethods.end()) {
+      const auto place = static_cast<std::size_t>(method - kMethods.begin());
+      weakest_ = std::max(weakest_.value_or(place), place);
+    }
+  }
+
   static void add_gpu(Node& node, std::string_view name, const tsdb::Labels& labels, double value) {
     auto& gpu = node.gpus[gpu_key(labels)];
     gpu.index = labels.get("index");
@@ -198,7 +228,9 @@ class Collector {
     }
   }
 
+  static constexpr std::array<std::string_view, 3> kMethods{"measured", "derived", "modelled"};
   std::map<std::string, Node> nodes_;
+  std::optional<std::size_t> weakest_;  ///< in kMethods
 };
 
 /// The queries about units of one cluster.
@@ -211,46 +243,25 @@ class Asker {
     }
   }
 
-  Result<UnitMeasurements> measure(const UnitRun& run) {
-    const milliseconds life(std::max<std::int64_t>(run.until_ms - run.started_ms, 1000));
-    const milliseconds back = std::min(life, std::max(kLastValues, 5 * settings_.scrape_interval));
-    const std::string unit = fmt::format("uuid=\"{}\"{}", tsdb::quote_text(run.uuid), cluster_);
-    Collector collector;
-    const auto values =
-        ask(fmt::format("last_over_time({{__name__=~\"{}\",{}}}[{}])", kCounters, unit,
-                        tsdb::duration_text(back)),
-            run.until_ms, [&](const tsdb::Series& series) { collector.add(series); });
-    if (!values) {
-      return fail(values.error());
-    }
-    const milliseconds step = step_for(life);
-    const double interval = std::chrono::duration<double>(step).count();
-    const std::string all =
-        step > settings_.scrape_interval
-            ? fmt::format("[{}:{}]", tsdb::duration_text(life), tsdb::duration_text(step))
-            : fmt::format("[{}]", tsdb::duration_text(life));
-    const auto coverage = ask(
-        fmt::format("count_over_time(ceems_compute_unit_cpus{{{}}}{})", unit, all), run.until_ms,
-        [&](const tsdb::Series& series) { collector.add_coverage(series, interval); });
-    if (!coverage) {
-      return fail(coverage.error());
-    }
-    if (collector.has_gpus()) {
-      const auto resets =
-          ask(fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}{})", unit, all),
-              run.until_ms, [&](const tsdb::Series& series) { collector.forget_busy(series); });
-      if (!resets) {
-        return fail(resets.error());
+  /// In groups, for each of which all units are in one query.
+  Result<std::vector<UnitMeasurements>> measure_all(const std::vector<UnitRun>& runs) {
+    std::vector<UnitMeasurements> all(runs.size());
+    std::vector<bool> done(runs.size());
+    for (std::size_t left = runs.size(); left > 0;) {
+      std::vector<Part> group;
+      std::set<std::string_view> ids;  // two runs of one unit have the same labels
+      for (std::size_t i = 0; i < runs.size() && group.size() < kMaxGroup; ++i) {
+        if (!done[i] && ids.insert(runs[i].uuid).second) {
+          done[i] = true;
+          group.push_back({.run = &runs[i], .result = &all[i], .collector = {}});
+        }
+      }
+      left -= group.size();
+      if (auto measured = measure_group(group); !measured) {
+        return fail(std::move(measured).error());
       }
     }
-    UnitMeasurements result;
-    if (const auto hosts = collector.hosts(); !hosts.empty()) {
-      if (auto done = ask_machines(hosts, run, collector, result); !done) {
-        return fail(std::move(done).error());
-      }
-    }
-    result.nodes = collector.take();
-    return result;
+    return all;
   }
 
   Result<std::vector<RunMeasurements>> measure_runs(const std::vector<UnitRun>& runs) {
@@ -281,6 +292,125 @@ class Asker {
   }
 
  private:
+  /// A run with what is known of it.
+  struct Part {
+    const UnitRun* run = nullptr;
+    UnitMeasurements* result = nullptr;
+    Collector collector;
+  };
+
+  /// The query of each part, one after the other: `make` appends the selector of a run, which ends
+  /// where a "@" may follow.
+  template <typename Make>
+  static std::string query_of(const std::vector<Part>& group, const Make& make) {
+    std::string query;
+    for (const Part& part : group) {
+      query += query.empty() ? "" : " or ";
+      make(query, *part.run);
+    }
+    return query;
+  }
+  /// Reads it, and passes each series to the collector of its unit.
+  template <typename Each>
+  Result<> ask_group(std::vector<Part>& group, std::string query, const Each& each) {
+    const auto last =
+        std::ranges::max_element(group, {}, [](const Part& part) { return part.run->until_ms; });
+    return ask(std::move(query), last->run->until_ms, [&](const tsdb::Series& series) {
+      const std::string_view uuid = series.labels.get("uuid");
+      const auto part =
+          group.size() == 1 ? group.begin() : std::ranges::find_if(group, [uuid](const Part& one) {
+            return one.run->uuid == uuid;
+          });
+      if (part != group.end()) {
+        each(*part, series);
+      }
+    });
+  }
+
+  [[nodiscard]] std::string selector_of(const UnitRun& run) const {
+    return fmt::format("uuid=\"{}\"{}", tsdb::quote_text(run.uuid), cluster_);
+  }
+  static milliseconds life_of(const UnitRun& run) {
+    return milliseconds(std::max<std::int64_t>(run.until_ms - run.started_ms, 1000));
+  }
+  /// The whole life, in steps if it is long.
+  [[nodiscard]] std::string life_range(const UnitRun& run) const {
+    const milliseconds life = life_of(run);
+    const milliseconds step = step_for(life);
+    return step > settings_.scrape_interval
+               ? fmt::format("[{}:{}]", tsdb::duration_text(life), tsdb::duration_text(step))
+               : fmt::format("[{}]", tsdb::duration_text(life));
+  }
+
+  Result<> measure_group(std::vector<Part>& group) {
+    // In a query of several runs, each is looked at when it ended.
+    const auto at = [&group](const UnitRun& run) {
+      return group.size() == 1 ? std::string() : " @ " + tsdb::seconds_text(run.until_ms);
+    };
+    auto done = ask_group(
+        group,
+        query_of(group,
+                 [&](std::string& query, const UnitRun& run) {
+                   const milliseconds back =
+                       std::min(life_of(run), std::max(kLastValues, 5 * settings_.scrape_interval));
+                   query += fmt::format("last_over_time({{__name__=~\"{}\",{}}}[{}]{})", kCounters,
+                                        selector_of(run), tsdb::duration_text(back), at(run));
+                 }),
+        [](Part& part, const tsdb::Series& series) { part.collector.add(series); });
+    if (done) {
+      done = ask_group(
+          group,
+          query_of(group,
+                   [&](std::string& query, const UnitRun& run) {
+                     query += fmt::format("count_over_time(ceems_compute_unit_cpus{{{}}}{}{})",
+                                          selector_of(run), life_range(run), at(run));
+                   }),
+          [this](Part& part, const tsdb::Series& series) {
+            const milliseconds step = step_for(life_of(*part.run));
+            part.collector.add_coverage(series, std::chrono::duration<double>(step).count());
+          });
+    }
+    if (done) {
+      done = ask_resets(group);
+    }
+    if (done) {
+      done = ask_machines(group);
+    }
+    for (Part& part : group) {
+      part.result->method = part.collector.method();
+      part.result->nodes = part.collector.take();
+    }
+    return done;
+  }
+
+  Result<> ask_resets(std::vector<Part>& group) {
+    std::vector<Part> with_gpus;
+    std::vector<Part*> of;
+    for (Part& part : group) {
+      if (part.collector.has_gpus()) {
+        with_gpus.push_back({.run = part.run, .result = nullptr, .collector = {}});
+        of.push_back(&part);
+      }
+    }
+    if (with_gpus.empty()) {
+      return {};
+    }
+    const auto at = [&with_gpus](const UnitRun& run) {
+      return with_gpus.size() == 1 ? std::string() : " @ " + tsdb::seconds_text(run.until_ms);
+    };
+    return ask_group(
+        with_gpus,
+        query_of(with_gpus,
+                 [&](std::string& query, const UnitRun& run) {
+                   query +=
+                       fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}{}{})",
+                                   selector_of(run), life_range(run), at(run));
+                 }),
+        [&](const Part& part, const tsdb::Series& series) {
+          of[static_cast<std::size_t>(&part - with_gpus.data())]->collector.forget_busy(series);
+        });
+  }
+
   /// Of long runs only some times are looked at, or the TSDB would refuse the number of samples.
   [[nodiscard]] milliseconds step_for(milliseconds life) const {
     constexpr std::int64_t kMaxPoints = 1500;
@@ -307,38 +437,33 @@ class Asker {
     return {};
   }
 
-  Result<> ask_machines(const std::vector<std::string>& hosts,
-                        const UnitRun& run,
-                        Collector& collector,
-                        UnitMeasurements& result) {
-    const std::string on =
-        fmt::format("hostname=~\"{}\"{}", tsdb::quote_text(tsdb::exact_regex(hosts)), cluster_);
-    constexpr std::array<std::string_view, 3> kMethods{"measured", "derived", "modelled"};
-    std::size_t weakest = 0;
-    bool known = false;
-    auto done =
-        ask(fmt::format("{{__name__=~\"ceems_cpu_count|ceems_meminfo_MemTotal_bytes|"
-                        "ceems_gpu_memory_total_bytes\",{0}}} or "
-                        "ceems_energy_source_info{{domain=\"node\",{0}}}",
-                        on),
-            run.ended_ms, [&](const tsdb::Series& series) {
-              const std::string_view name = series.labels.get("__name__");
-              if (name == "ceems_energy_source_info") {
-                const auto* const method = std::ranges::find(kMethods, series.labels.get("method"));
-                if (method != kMethods.end()) {
-                  known = true;
-                  weakest = std::max(weakest, static_cast<std::size_t>(method - kMethods.begin()));
-                }
-              } else if (name == "ceems_gpu_memory_total_bytes") {
-                collector.add_gpu_memory(series);
-              } else {
-                collector.add_machine(series);
-              }
-            });
-    if (known) {
-      result.method = kMethods.at(weakest);
+  /// What the machines are that the units ran on, as of the last end.
+  Result<> ask_machines(std::vector<Part>& group) {
+    std::set<std::string> hosts;
+    std::int64_t last_ms = 0;
+    for (const Part& part : group) {
+      for (std::string& host : part.collector.hosts()) {
+        if (hosts.size() < kMaxHostsOfGroup) {
+          hosts.insert(std::move(host));
+        }
+      }
+      last_ms = std::max(last_ms, part.run->ended_ms);
     }
-    return done;
+    if (hosts.empty()) {
+      return {};
+    }
+    const std::string on =
+        fmt::format("hostname=~\"{}\"{}",
+                    tsdb::quote_text(tsdb::exact_regex({hosts.begin(), hosts.end()})), cluster_);
+    return ask(fmt::format("{{__name__=~\"ceems_cpu_count|ceems_meminfo_MemTotal_bytes|"
+                           "ceems_gpu_memory_total_bytes\",{0}}} or "
+                           "ceems_energy_source_info{{domain=\"node\",{0}}}",
+                           on),
+               last_ms, [&group](const tsdb::Series& series) {
+                 for (Part& part : group) {
+                   part.collector.add_fact(series);
+                 }
+               });
   }
 
   static void add(const tsdb::Series& series, RunMeasurements& run) {
@@ -373,8 +498,18 @@ std::unexpected<Error> no_tsdb(const std::string& cluster_id) {
 Result<UnitMeasurements> TsdbMeasurementSource::measure(const std::string& cluster_id,
                                                         const UnitRun& run) {
   const auto found = tsdbs_.find(cluster_id);
+  if (found == tsdbs_.end()) {
+    return no_tsdb(cluster_id);
+  }
+  auto all = Asker(found->second, cluster_id).measure_all({run});
+  return all ? Result<UnitMeasurements>(std::move(all->front())) : fail(std::move(all).error());
+}
+
+Result<std::vector<UnitMeasurements>> TsdbMeasurementSource::measure_all(
+    const std::string& cluster_id, const std::vector<UnitRun>& runs) {
+  const auto found = tsdbs_.find(cluster_id);
   return found == tsdbs_.end() ? no_tsdb(cluster_id)
-                               : Asker(found->second, cluster_id).measure(run);
+                               : Asker(found->second, cluster_id).measure_all(runs);
 }
 
 Result<std::vector<RunMeasurements>> TsdbMeasurementSource::measure_runs(

@@ -72,4 +72,22 @@ Result<report::Number> project_month_kwh(store::Reader& reader,
   return sum;
 }
 
+Result<report::Number> MonthShares::share_of(const model::Unit& unit, const report::Number& kwh) {
+  const auto month = month_days(unit.started_at, unit.ended_at_ts);
+  if (!month || !kwh) {
+    return std::nullopt;
+  }
+  const std::tuple key(unit.cluster_id, unit.project, month->from_ms);
+  auto found = sums_.find(key);
+  if (found == sums_.end()) {
+    auto sum = project_month_kwh(reader_, unit, members_);
+    if (!sum) {
+      return sum;
+    }
+    found = sums_.emplace(key, *sum).first;
+  }
+  const report::Number& sum = found->second;
+  return sum && *sum >= *kwh && *sum > 0 ? report::Number(*kwh / *sum) : std::nullopt;
+}
+
 }  // namespace ceems::api

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "base/result.h"
 #include "model/unit.h"
@@ -20,5 +25,22 @@ std::optional<store::TimeRange> month_days(std::string_view local, std::int64_t 
 Result<report::Number> project_month_kwh(store::Reader& reader,
                                          const model::Unit& unit,
                                          const store::Scope& members);
+
+/// Shares in those sums, for many units: reads each sum once. Not thread-safe.
+class MonthShares {
+ public:
+  /// `reader` outlives it.
+  MonthShares(store::Reader& reader, store::Scope members)
+      : reader_(reader), members_(std::move(members)) {}
+
+  /// The share of `kwh` in the energy of the unit's project in the month in which the unit ended.
+  /// Nothing if one of them is not known. Errors are those of the reader.
+  Result<report::Number> share_of(const model::Unit& unit, const report::Number& kwh);
+
+ private:
+  store::Reader& reader_;
+  const store::Scope members_;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, report::Number> sums_;
+};
 
 }  // namespace ceems::api

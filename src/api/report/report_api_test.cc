@@ -4,6 +4,8 @@
 
 #include "api/report/measurements.h"
 #include "api/server_test_support.h"
+#include "report/stored.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
@@ -290,6 +293,147 @@ TEST_F(Reports, OfTwoUnitsAreCompared) {
     EXPECT_EQ(get("/api/v1/units/compare?cluster_id=hpc-a&" + query, "ada").status, status)
         << query;
   }
+}
+
+/// Stores the final report of unit 105, with another name than the unit has.
+report::Report stored_report(store::Writer& writer) {
+  const std::int64_t ended_ms = kNow - store::kMinute;
+  report::Report report{.cluster_id = "hpc-a",
+                        .uuid = "105",
+                        .started_ms = ended_ms - kRun,
+                        .ended_ms = ended_ms,
+                        .started_text = "2025-12-31T21:59:00+0000",
+                        .state = report::State::kFinal,
+                        .coverage = 0.998};
+  report.job = {.name = "as-it-was",
+                .user = "ada",
+                .project = "fluids",
+                .partition = "cpu",
+                .state = "COMPLETED",
+                .manager = "slurm",
+                .elapsed = 7200};
+  report.energy.kwh = 0.5;
+  report.compared = {.runs = 6, .project_month_share = 0.17};
+  report.findings = {{.rule = "mem-excess",
+                      .severity = advice::Severity::kSuggest,
+                      .confidence = advice::Confidence::kSure,
+                      .runs = 6,
+                      .text = {{"en", "Memory: less."}, {"de", "Speicher: weniger."}},
+                      .sbatch = {"--mem=3G"}}};
+  const store::ReportRow row{
+      .key = {.cluster_id = "hpc-a", .uuid = "105", .started_at_ts = report.started_ms},
+      .ended_at_ts = ended_ms,
+      .final = true,
+      .made_ms = kNow,
+      .version = report::kStoredVersion,
+      .body = report::to_stored(report),
+      .findings = {{.rule = "mem-excess",
+                    .severity = 2,
+                    .confidence = 2,
+                    .runs = 6,
+                    .saves_kwh = 0.4,
+                    .numbers = R"({"want":3221225472})"},
+                   {.rule = "good", .severity = 0, .numbers = "{}"}}};
+  EXPECT_EQ(writer.store_reports({row}).value(), 1U);
+  return report;
+}
+
+TEST_F(Reports, ThatAreStoredAreShownWithoutTheTsdb) {
+  const report::Report report = stored_report(db_->writer());
+  measurements_.failure = Error{ErrorCode::kUnavailable, "down"};
+  EXPECT_EQ(json::parse(body(kLast, "ada")).at("data").at(0),
+            json::parse(report::to_json(report, {})));
+  for (const auto& [format, text] : std::vector<std::pair<std::string, std::string>>{
+           {"text", report::to_text(report, {.help_url = "help@example.org"})},
+           {"text&lang=de",
+            report::to_text(report, {.language = "de", .help_url = "help@example.org"})},
+           {"markdown", report::to_markdown(report, {.help_url = "help@example.org"})},
+           {"html", report::to_html(report, {.help_url = "help@example.org"})},
+           {"js1", report::to_js1(report) + "\n"}}) {
+    EXPECT_EQ(body(fmt::format("{}&format={}", kLast, format), "ada"), text) << format;
+  }
+  EXPECT_THAT(measurements_.asked, IsEmpty());
+  EXPECT_THAT(body("units/compare?cluster_id=hpc-a&uuid=104&uuid=105&format=text", "ada"),
+              HasSubstr("as-it-was"));
+}
+
+TEST_F(Reports, ThatAreStoredHaveAnEntityTag) {
+  EXPECT_EQ(header(get(std::string("/api/v1/") + kLast, "ada"), "ETag"), "(none)");
+  stored_report(db_->writer());
+  const auto ask = [this](const std::string& target, const std::string& user,
+                          const std::string& tag) {
+    return request("GET", "/api/v1/" + target, {{"X-Grafana-User", user}, {"If-None-Match", tag}});
+  };
+  const auto first = get(std::string("/api/v1/") + kLast, "ada");
+  const std::string tag = header(first, "ETag");
+  EXPECT_THAT(tag, ::testing::StartsWith("W/"));
+  EXPECT_EQ(header(first, "Cache-Control"), "private, no-cache");
+  const auto second = ask(kLast, "ada", tag);
+  EXPECT_EQ(second.status, 304);
+  EXPECT_EQ(second.body, "");
+  EXPECT_EQ(header(second, "ETag"), tag);
+  // Commits do not matter to it, but other questions and callers do.
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  write(update);
+  EXPECT_EQ(ask(kLast, "ada", tag).status, 304);
+  EXPECT_EQ(ask(std::string(kLast) + "&lang=de", "ada", tag).status, 200);
+  EXPECT_EQ(ask("units/report/admin?cluster_id=hpc-a&uuid=105", "root", tag).status, 200);
+  EXPECT_EQ(ask(kLast, "bob", tag).status, 404);
+  EXPECT_EQ(ask("units/report?cluster_id=hpc-a&uuid=104", "ada", tag).status, 200);
+}
+
+TEST_F(Reports, ThatAreStoredShowTheMonthToThoseWhoSeeTheProject) {
+  stored_report(db_->writer());
+  const auto share = [this](const std::string& target, const std::string& user) {
+    return report_of(target, user).at("compared").at("project_month_share");
+  };
+  EXPECT_EQ(share(kLast, "ada").to_number<double>(), 0.17);
+  EXPECT_EQ(share("units/report/admin?cluster_id=hpc-a&uuid=105", "root").to_number<double>(),
+            0.17);
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  update.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}}};
+  write(update);
+  EXPECT_TRUE(share(kLast, "ada").is_null());
+}
+
+TEST_F(Reports, ThatAreStoredAreMadeAnewIfTheyCannotBeRead) {
+  stored_report(db_->writer());
+  EXPECT_EQ(report_of(kLast, "ada").at("job").at("name"), "as-it-was");
+  execute("UPDATE ceems_unit_reports SET body = 'x' WHERE uuid = '105'");
+  EXPECT_EQ(report_of(kLast, "ada").at("job").at("name"), "relax-105");
+}
+
+TEST_F(Reports, HaveFindingsInLists) {
+  stored_report(db_->writer());
+  const auto findings = [this](const std::string& query, const std::string& user) {
+    return json::parse(body("units/findings" + query, user)).at("data").at("findings").as_array();
+  };
+  const json::array all = findings("", "ada");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0], json::parse(fmt::format(
+                        R"({{"cluster_id":"hpc-a","uuid":"105","started_at_ts":{},)"
+                        R"("ended_at_ts":{},"name":"relax-105","user":"ada","project":"fluids",)"
+                        R"("rule":"mem-excess","severity":"suggest","confidence":"sure","runs":6,)"
+                        R"("values":{{"want":3221225472}},"saves":{{"kwh":0.4}}}})",
+                        kNow - store::kMinute - kRun, kNow - store::kMinute)));
+  EXPECT_EQ(findings("?severity=good", "ada").size(), 2U);
+  EXPECT_EQ(findings("?rule=good&severity=good", "ada").size(), 1U);
+  EXPECT_EQ(findings("?rule=mem-excess,idle", "ada").size(), 1U);
+  for (const char* none : {"?severity=important", "?rule=idle", "?rule=unknown", "?project=optics",
+                           "?cluster_id=hpc-b", "?from=1&to=2"}) {
+    EXPECT_TRUE(findings(none, "ada").empty()) << none;
+  }
+  EXPECT_TRUE(findings("", "eve").empty());
+  EXPECT_EQ(findings("/admin?user=ada", "root").size(), 1U);
+  EXPECT_TRUE(findings("/admin", "sue").at(0).at("name").is_null());
+  EXPECT_EQ(get("/api/v1/units/findings?severity=x", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/units/findings/admin", "ada").status, 403);
+  const json::value list = json::parse(body("units/list?advice=mem-excess&columns=uuid", "ada"));
+  EXPECT_EQ(list.at("data").at("rows"), json::parse(R"([["105"]])"));
 }
 
 }  // namespace

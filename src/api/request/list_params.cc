@@ -79,8 +79,8 @@ Result<> read_states(const Params& params, store::FactFilter& filter) {
 Result<> read_advice(const Params& params, store::FactFilter& filter) {
   const auto rules = store::advice_rules();
   for (const std::string& id : params.list(Param::kAdvice)) {
-    if (id == "any") {  // "good" is no advice
-      filter.advice |= (std::int64_t{1} << (rules.size() - 1)) - 1;
+    if (id == "any") {
+      filter.advice |= store::any_advice();
       continue;
     }
     const auto found = std::ranges::find(rules, std::string_view(id));

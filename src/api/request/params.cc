@@ -171,6 +171,12 @@ constexpr std::array kParams = {
               "Columns of a text, from 60 to 240. Default: 80.", "80"},
     ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
               "If present, texts show all suggestions, not only the first three.", "true"},
+    ParamInfo{Param::kRule, "rule", ParamType::kTexts, "Only findings of these rules.",
+              "mem-excess"},
+    ParamInfo{Param::kSeverity, "severity", ParamType::kText,
+              "Only findings that matter at least so much: `good` (all), `info` (default), "
+              "`suggest` or `important`.",
+              "suggest"},
 };
 
 constexpr bool in_order() {

@@ -68,6 +68,8 @@ enum class Param : std::uint8_t {
   kLanguage,
   kWidth,
   kAllFindings,
+  kRule,
+  kSeverity,
 };
 
 class ParamSet {

@@ -1,19 +1,13 @@
 #include "store/facts/advice.h"
 
-#include <algorithm>
-
 #include "store/facts.h"
 
 namespace ceems::store {
 
 std::int64_t advice_bits(std::span<const std::string> rules) {
-  const auto known = advice_rules();
   std::int64_t bits = 0;
   for (const std::string& rule : rules) {
-    const auto found = std::ranges::find(known, std::string_view(rule));
-    if (found != known.end()) {
-      bits |= std::int64_t{1} << (found - known.begin());
-    }
+    bits |= advice_bit(rule);
   }
   return bits;
 }

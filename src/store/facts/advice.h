@@ -10,8 +10,7 @@
 
 namespace ceems::store {
 
-/// The bits of the rules in `ceems_unit_facts.advice` (store/facts.h, advice_rules()). A rule of a
-/// site's own has none.
+/// The bits of the rules in `ceems_unit_facts.advice` (store/facts.h, advice_bit()).
 std::int64_t advice_bits(std::span<const std::string> rules);
 
 /// Stores which rules have a finding about a unit; without effect if it has no facts. Call it in

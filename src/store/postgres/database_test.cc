@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "store/factory/open_database.h"
+#include "store/schema/tables.h"
 #include "store/test_database.h"
 
 namespace ceems::store::postgres {
@@ -60,7 +61,7 @@ TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
   EXPECT_EQ(columns("projects"), "cluster_id id name resource_manager tags uid users");
   EXPECT_EQ(columns("admin_users"), columns("users"));
   EXPECT_EQ(text("SELECT version||' '||dirty FROM schema_migrations"), "10 false");
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "9");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), std::to_string(kOwnVersion));
 }
 
 TEST_F(PgDatabaseTest, ProgramsThatStartTogetherMakeTheTablesOnce) {

@@ -2,6 +2,7 @@
 
 #include "store/factory/open_database.h"
 #include "store/postgres/connection.h"
+#include "store/schema/tables.h"
 #include "store/test_database.h"
 
 namespace ceems::store::postgres {
@@ -27,6 +28,7 @@ class PgUpgradingTest : public AnyDatabase {
     std::string sql =
         "DROP TABLE ceems_project_leads; DROP TABLE ceems_names; DROP INDEX ceems_units_counts;"
         "DROP TABLE ceems_unit_facts; DROP TABLE ceems_facts_todo;"
+        "DROP TABLE ceems_unit_reports; DROP TABLE ceems_findings;"
         "ALTER TABLE ceems_unit_sums DROP weight_avg_custom_stats;"
         "UPDATE schema_migrations SET version = 9; UPDATE ceems_schema SET version = 3;";
     for (const char* table : {"units", "usage", "daily_usage", "ceems_unit_sums"}) {
@@ -90,7 +92,7 @@ TEST_F(PgUpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
   release();
   EXPECT_TRUE((*database)->wait_until_ready({}));
   EXPECT_FALSE(failure_);
-  EXPECT_EQ(version(), "9");
+  EXPECT_EQ(version(), std::to_string(kOwnVersion));
   EXPECT_EQ(text("SELECT count(*) FROM pg_indexes WHERE indexname = 'ceems_units_counts'"), "1");
   EXPECT_EQ(text("SELECT version FROM schema_migrations"), "10");
   EXPECT_EQ(text("SELECT min_custom_stats FROM units"), "{}");
@@ -149,14 +151,14 @@ TEST_F(PgUpgradingTest, AStopInterruptsItAndTheNextStartContinues) {
   auto database = open_in_use();
   ASSERT_TRUE(database);
   EXPECT_TRUE((*database)->wait_until_ready({}));
-  EXPECT_EQ(version(), "9");
+  EXPECT_EQ(version(), std::to_string(kOwnVersion));
 }
 
 TEST_F(PgUpgradingTest, ASmallDatabaseIsUpgradedBeforeItIsOpened) {
   release();
   const auto database = open_in_use(std::int64_t{1} << 30U);
   ASSERT_TRUE(database);
-  EXPECT_EQ(version(), "9");
+  EXPECT_EQ(version(), std::to_string(kOwnVersion));
   EXPECT_TRUE(*(*database)->writer().lead());
 }
 

@@ -36,6 +36,14 @@ class SqlReader : public Reader {
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
   Result<bool> facts_complete() override;
+  Result<std::optional<StoredReport>> stored_report(const ReportKey& key) override;
+  Result<std::vector<FamilyRun>> family_runs(const FamilyQuery& query) override;
+  Result<std::vector<DueReport>> due_reports(std::int64_t now_ms,
+                                             std::int64_t ended_before_ms,
+                                             const std::vector<std::string>& without,
+                                             std::size_t limit) override;
+  Result<std::int64_t> open_reports() override;
+  Result<std::vector<UnitFinding>> findings(const FindingQuery& query) override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.

@@ -45,8 +45,9 @@ enum class WriterStatement : std::size_t {
   kPutFacts,
   kFillFacts,
   kDeleteFacts,
+  kQueueReport,
 };
-inline constexpr std::size_t kWriterStatements = 28;
+inline constexpr std::size_t kWriterStatements = 29;
 
 /// The SQL text of a statement, with a ? for each value, for tables of this version of the
 /// reference (schema/table_sql.h).

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/fact_columns.h"
+#include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -99,6 +100,8 @@ std::string statement_text(WriterStatement statement, int reference) {
       return fill_facts_text();
     case WriterStatement::kDeleteFacts:
       return delete_facts_text();
+    case WriterStatement::kQueueReport:
+      return queue_report_text();
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "store/facts.h"
+#include "store/reports.h"
 
 namespace ceems::store {
 
@@ -81,6 +82,44 @@ Result<bool> UpgradingReader::facts_complete() {
   return reader_->facts_complete();
 }
 
+Result<std::optional<StoredReport>> UpgradingReader::stored_report(const ReportKey& key) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->stored_report(key);
+}
+
+Result<std::vector<FamilyRun>> UpgradingReader::family_runs(const FamilyQuery& query) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->family_runs(query);
+}
+
+Result<std::vector<DueReport>> UpgradingReader::due_reports(std::int64_t now_ms,
+                                                            std::int64_t ended_before_ms,
+                                                            const std::vector<std::string>& without,
+                                                            std::size_t limit) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->due_reports(now_ms, ended_before_ms, without, limit);
+}
+
+Result<std::int64_t> UpgradingReader::open_reports() {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->open_reports();
+}
+
+Result<std::vector<UnitFinding>> UpgradingReader::findings(const FindingQuery& query) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->findings(query);
+}
+
 Result<std::vector<UsageGroup>> UpgradingReader::current_usage(const CurrentUsageQuery& query) {
   if (!state_->ready()) {
     return fail(state_->error());
@@ -132,6 +171,23 @@ Result<> UpgradingWriter::fill_gap(const GapFill& fill) {
 
 Result<bool> UpgradingWriter::fill_facts() {
   return when_ready([](Writer& writer) { return writer.fill_facts(); });
+}
+
+Result<std::size_t> UpgradingWriter::store_reports(const std::vector<ReportRow>& reports) {
+  return when_ready([&](Writer& writer) { return writer.store_reports(reports); });
+}
+
+Result<> UpgradingWriter::postpone_reports(const std::vector<ReportKey>& keys,
+                                           std::int64_t due_ms) {
+  return when_ready([&](Writer& writer) { return writer.postpone_reports(keys, due_ms); });
+}
+
+Result<> UpgradingWriter::drop_reports(const std::vector<ReportKey>& keys) {
+  return when_ready([&](Writer& writer) { return writer.drop_reports(keys); });
+}
+
+Result<> UpgradingWriter::purge_reports(std::int64_t cutoff_ms) {
+  return when_ready([&](Writer& writer) { return writer.purge_reports(cutoff_ms); });
 }
 
 void UpgradeInUse::start(std::function<Result<Writer*>(const std::stop_token& stop)> work) {

@@ -77,6 +77,14 @@ class UpgradingReader final : public Reader {
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
   Result<bool> facts_complete() override;
+  Result<std::optional<StoredReport>> stored_report(const ReportKey& key) override;
+  Result<std::vector<FamilyRun>> family_runs(const FamilyQuery& query) override;
+  Result<std::vector<DueReport>> due_reports(std::int64_t now_ms,
+                                             std::int64_t ended_before_ms,
+                                             const std::vector<std::string>& without,
+                                             std::size_t limit) override;
+  Result<std::int64_t> open_reports() override;
+  Result<std::vector<UnitFinding>> findings(const FindingQuery& query) override;
 
  private:
   Reader* reader_;
@@ -103,6 +111,10 @@ class UpgradingWriter final : public Writer {
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
   Result<bool> fill_facts() override;
+  Result<std::size_t> store_reports(const std::vector<ReportRow>& reports) override;
+  Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
+  Result<> drop_reports(const std::vector<ReportKey>& keys) override;
+  Result<> purge_reports(std::int64_t cutoff_ms) override;
 
  private:
   template <typename Call>

@@ -9,14 +9,17 @@
 namespace ceems::store {
 
 Result<std::vector<Gap>> SessionWriter::gaps(std::string_view cluster_id) {
+  const MutexLock lock(mutex_);
   return read_gaps(*session_, cluster_id);
 }
 
 Result<std::vector<model::Unit>> SessionWriter::gap_units(std::int64_t gap_id) {
+  const MutexLock lock(mutex_);
   return read_gap_units(*session_, gap_id);
 }
 
 Result<> SessionWriter::fill_gap(const GapFill& fill) {
+  const MutexLock lock(mutex_);
   auto done = in_transaction([&] { return fill_in_transaction(fill); });
   if (!done) {
     return fail(std::move(done).error().with_context(

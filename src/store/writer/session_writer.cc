@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "store/facts/fill.h"
 #include "store/json.h"
+#include "store/reports/report_rows.h"
 #include "store/sums/unit_sums.h"
 #include "store/units/stored_units.h"
 #include "store/writer/account_names.h"
@@ -53,6 +54,11 @@ Result<> SessionWriter::in_transaction(const std::function<Result<>()>& work) {
 }
 
 Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cluster_id) {
+  const MutexLock lock(mutex_);
+  return read_watermark(cluster_id);
+}
+
+Result<std::optional<std::int64_t>> SessionWriter::read_watermark(std::string_view cluster_id) {
   std::optional<std::int64_t> result;
   const WriterCall call{.statement = WriterStatement::kWatermark,
                         .values = {std::string(cluster_id)}};
@@ -66,10 +72,12 @@ Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cl
 }
 
 Result<model::AccountNames> SessionWriter::account_names(const std::string& cluster_id) {
+  const MutexLock lock(mutex_);
   return read_account_names(*session_, cluster_id);
 }
 
 Result<bool> SessionWriter::fill_facts() {
+  const MutexLock lock(mutex_);
   // Some tenths of a second, so that a window need not wait.
   constexpr std::int64_t kFilledAtOnce = 2000;
   constexpr auto kReportEvery = std::chrono::seconds(10);
@@ -98,6 +106,7 @@ Result<bool> SessionWriter::fill_facts() {
 }
 
 Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
+  const MutexLock lock(mutex_);
   WriteReport report;
   auto done = in_transaction([&] { return write_window(update, report); });
   if (!done) {
@@ -136,7 +145,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     return fail(ErrorCode::kInvalidArgument, "window ends at {} before its start {}", end_ms,
                 start_ms);
   }
-  const auto last = watermark(update.cluster.id);
+  const auto last = read_watermark(update.cluster.id);
   if (!last) {
     return fail(last.error());
   }
@@ -284,6 +293,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
     return fail(refused.error());
   }
   std::vector<std::vector<WriterCall>> facts;
+  std::vector<std::vector<WriterCall>> ended;
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
   std::vector<std::array<UsageRows::iterator, 2>> sums(units.size());  // where units are added
@@ -301,6 +311,11 @@ Result<> SessionWriter::write_units(const Batch& batch,
     moments.insert(changes[i].moved_from.begin(), changes[i].moved_from.end());
     if (!changes[i].counts) {
       continue;
+    }
+    if (units[i]->started_at_ts > 0 && units[i]->ended_at_ts > 0 && !units[i]->ignore) {
+      ended.push_back(
+          {{WriterStatement::kQueueReport,
+            {batch.cluster.id, units[i]->uuid, units[i]->started_at_ts, units[i]->ended_at_ts}}});
     }
     if (counted != nullptr) {
       model::Unit& unit = counted->emplace_back();
@@ -322,6 +337,9 @@ Result<> SessionWriter::write_units(const Batch& batch,
     }
   }
   if (auto done = run_and_log(facts, "facts of a unit"); !done) {
+    return done;
+  }
+  if (auto done = run_and_log(ended, "report of a unit"); !done) {
     return done;
   }
   if (auto done = load_usage(batch, false, unknown_usage); !done) {
@@ -416,6 +434,7 @@ Result<> SessionWriter::add_admins(std::string_view source, const std::vector<st
 Result<> SessionWriter::change_admins(std::string_view source,
                                       const std::vector<std::string>& names,
                                       bool replace) {
+  const MutexLock lock(mutex_);
   auto done = in_transaction([&] { return put_admins(source, names, replace); });
   if (!done) {
     return fail(std::move(done).error().with_context("writing admins"));
@@ -471,6 +490,7 @@ Result<> SessionWriter::put_admins(std::string_view source,
 }
 
 Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& stop) {
+  const MutexLock lock(mutex_);
   purged_before_ms_ = cutoff_ms;
   constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
@@ -526,6 +546,9 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
                   .append(condition_of_chunk)
                   .add(")"),
               {});
+        }
+        if (forgotten && what == SumsOf::kUnits) {
+          forgotten = purge_reports_of(*session_, condition_of_chunk);
         }
         return forgotten
                    ? session_->run(

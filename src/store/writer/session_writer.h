@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/time/time_zone.h"
 #include "store/sql/session.h"
 #include "store/store.h"
@@ -42,6 +43,10 @@ class SessionWriter : public Writer {
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
   Result<bool> fill_facts() override;
+  Result<std::size_t> store_reports(const std::vector<ReportRow>& reports) override;
+  Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
+  Result<> drop_reports(const std::vector<ReportKey>& keys) override;
+  Result<> purge_reports(std::int64_t cutoff_ms) override;
 
  private:
   /// (user, project)
@@ -56,6 +61,7 @@ class SessionWriter : public Writer {
   /// Runs `work` in a transaction, which is rolled back if it fails.
   Result<> in_transaction(const std::function<Result<>()>& work);
 
+  Result<std::optional<std::int64_t>> read_watermark(std::string_view cluster_id);
   Result<> write_window(const ClusterUpdate& update, WriteReport& report);
   Result<> write_units(const Batch& batch,
                        std::span<const model::Unit* const> units,
@@ -85,6 +91,8 @@ class SessionWriter : public Writer {
   Result<> remove_rest(std::int64_t cutoff_ms);
   void sum_up(std::int64_t until_ms);
 
+  /// Held by each public function: the finisher of reports writes from a thread of its own.
+  Mutex mutex_;
   Session* session_;
   TimeZone zone_;
   const Clock* clock_;

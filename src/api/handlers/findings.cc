@@ -1,0 +1,122 @@
+// Findings of reports: rows for filters and overviews.
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "access/lists.h"
+#include "advice/judge.h"
+#include "api/answer/numbers.h"
+#include "api/handlers/handlers.h"
+#include "api/request/list_params.h"
+#include "base/json.h"
+#include "store/reports.h"
+
+namespace ceems::api {
+namespace {
+
+using advice::Severity;
+
+/// Rows of an answer. If there are more, the newest are shown.
+constexpr std::size_t kMaxFindings = 1000;
+/// More units are not read for a question.
+constexpr std::int64_t kMaxUnits = 2'000'000;
+
+std::optional<Severity> severity_named(std::string_view name) {
+  for (const Severity severity :
+       {Severity::kGood, Severity::kInfo, Severity::kSuggest, Severity::kImportant}) {
+    if (name == advice::to_string(severity)) {
+      return severity;
+    }
+  }
+  return name.empty() ? std::optional(Severity::kInfo) : std::nullopt;
+}
+
+Result<store::FindingQuery> parse_query(const Call& call) {
+  auto filter = parse_fact_filter(call.params, call.window);
+  if (!filter) {
+    return fail(std::move(filter).error());
+  }
+  const auto severity = severity_named(call.params.text(Param::kSeverity));
+  if (!severity) {
+    return fail(ErrorCode::kInvalidArgument,
+                "query parameter 'severity': expected good, info, suggest or important");
+  }
+  store::FindingQuery query{.filter = std::move(*filter),
+                            .rules = call.params.list(Param::kRule),
+                            .least_severity = static_cast<int>(*severity),
+                            .limit = kMaxFindings + 1};
+  for (const std::string& rule : query.rules) {
+    query.filter.advice |= store::advice_bit(rule);
+  }
+  if (query.rules.empty()) {
+    query.filter.advice =
+        store::any_advice() | (*severity == Severity::kGood ? store::advice_bit("good") : 0);
+  }
+  return query;
+}
+
+void append(JsonWriter& json, const store::UnitFinding& one) {
+  json.begin_object().member("cluster_id", one.key.cluster_id).member("uuid", one.key.uuid);
+  json.member("started_at_ts", one.key.started_at_ts).member("ended_at_ts", one.ended_at_ts);
+  json.key("name");
+  append_json_cell(json, store::FactKind::kText, one.name, 0);
+  json.member("user", one.user).member("project", one.project);
+  const store::FindingRow& finding = one.finding;
+  json.member("rule", finding.rule);
+  json.member("severity", advice::to_string(static_cast<Severity>(finding.severity)));
+  json.member("confidence", advice::to_string(static_cast<advice::Confidence>(finding.confidence)));
+  json.member("runs", finding.runs).raw_member("values", finding.numbers);
+  json.key("saves").begin_object();
+  if (finding.saves_kwh) {
+    json.member("kwh", *finding.saves_kwh);
+  }
+  json.end_object().end_object();
+}
+
+}  // namespace
+
+void get_findings(const Services& services, Call& call) {
+  auto query = parse_query(call);
+  if (!query) {
+    answer_bad_request(call, query.error());
+    return;
+  }
+  if (call.admin_route) {
+    const std::vector<std::string> users = std::exchange(query->filter.users, {});
+    access::list_everybodys(call.identity, users, query->filter);
+  } else {
+    access::list_own(call.identity, access::parse_part(call.params.scope), query->filter);
+  }
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  const auto many =
+      timer.run([&] { return services.reader->has_more_units(query->filter, kMaxUnits); });
+  if (many && *many) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "the period has too many units: choose a shorter period (query parameters 'from' "
+                 "and 'to')");
+    return;
+  }
+  auto found = many ? timer.run([&] { return services.reader->findings(*query); })
+                    : Result<std::vector<store::UnitFinding>>(fail(many.error()));
+  if (!found) {
+    answer_failure(*call.response, found.error());
+    return;
+  }
+  const bool more = found->size() > kMaxFindings;
+  if (more) {
+    found->pop_back();
+  }
+  std::string data;
+  JsonWriter json(data);
+  json.begin_object().key("findings").begin_array();
+  for (const store::UnitFinding& one : *found) {
+    timer.count_row();
+    append(json, one);
+  }
+  json.end_array().member("more", more).end_object();
+  answer_data(*call.response, data);
+}
+
+}  // namespace ceems::api

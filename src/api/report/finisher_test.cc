@@ -1,0 +1,374 @@
+// The finisher on every kind of database: each end of a unit gets exactly one final report.
+#include "api/report/finisher.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "report/stored.h"
+#include "store/test_database.h"
+
+namespace ceems::api {
+namespace {
+
+using store::kDay;
+using store::kHour;
+using store::kMinute;
+using store::kNow;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr std::int64_t kRun = 2 * kHour;
+
+/// A TSDB that has measured every unit in the same way.
+class FakeMeasurements final : public MeasurementSource {
+ public:
+  [[nodiscard]] bool measures(std::string_view cluster_id) const override {
+    return cluster_id != "without";
+  }
+  Result<UnitMeasurements> measure(const std::string& /*cluster_id*/, const UnitRun& run) override {
+    ++asked;
+    if (failure || (refused == run.uuid)) {
+      return fail(failure.value_or(Error{ErrorCode::kInvalidArgument, "too many samples"}));
+    }
+    const double seconds = static_cast<double>(run.ended_ms - run.started_ms) / 1000;
+    return UnitMeasurements{.nodes = {{.node = "n1",
+                                       .cpus = 4,
+                                       .cpu_seconds = 3.8 * seconds,
+                                       .cpu_used_max = 4,
+                                       .mem_peak = 2 * kGiB,
+                                       .idle_seconds = 0,
+                                       .node_cpus = 64,
+                                       .node_mem = 256 * kGiB,
+                                       .covered_seconds = coverage * seconds}},
+                            .method = "measured"};
+  }
+  Result<std::vector<RunMeasurements>> measure_runs(const std::string& /*cluster_id*/,
+                                                    const std::vector<UnitRun>& runs) override {
+    earlier_asked += runs.size();
+    return std::vector<RunMeasurements>(runs.size(), {.mem_peak = 2 * kGiB});
+  }
+  double coverage = 1;
+  std::optional<Error> failure;
+  std::string refused;
+  std::size_t asked = 0, earlier_asked = 0;
+};
+
+/// A run of two hours that used 2 of its 32 GiB, and two hours of its day.
+model::Unit wide_job(const std::string& uuid, std::int64_t ended_ms) {
+  model::Unit unit = store::job(uuid, ended_ms - kRun, ended_ms);
+  unit.name = "relax-" + uuid;
+  unit.allocation =
+      R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
+  unit.tags = R"({"partition":"cpu"})";
+  store::with_times(unit, 7200, 28800);
+  store::with(unit, model::Metric::kAvgCpuUsage, {{"global", 95}});
+  return store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 0.5}});
+}
+
+class FinisherTest : public store::EveryDatabase {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(EveryDatabase::SetUp());
+    at(kNow + kHour);
+  }
+  void at(std::int64_t ms) { clock_.step_to(Clock::SystemTime(std::chrono::milliseconds(ms))); }
+  /// A window with the ends of so many units, one in each second.
+  void end_units(int count, const std::string& cluster = "hpc") {
+    std::vector<model::Unit> units;
+    for (int i = 0; i < count; ++i) {
+      units.push_back(wide_job(std::to_string(i), kNow + 1000 + i * 1000));
+    }
+    write(store::update(kNow, kNow + kHour, units, cluster));
+  }
+  /// Makes all reports that are due, as a program that has just been started.
+  std::size_t finish_all() {
+    const ReportMaker maker(db_->reader(), &measurements_, rules_);
+    Finisher finisher({}, db_->reader(), db_->writer(), maker, registry_, clock_);
+    std::size_t made = 0;
+    while (true) {
+      const auto outcome = finisher.run_batch();
+      EXPECT_TRUE(outcome) << outcome.error().message;
+      made += outcome ? outcome->made : 0;
+      if (!outcome || !outcome->more_due) {
+        return made;
+      }
+    }
+  }
+  double made(const char* state) {
+    return static_cast<double>(
+        registry_.counters("ceems_api_server_reports_made_total", {}, {"state"})
+            .with({state})
+            .value());
+  }
+  [[nodiscard]] std::string states() const {
+    return text("SELECT state FROM ceems_unit_reports ORDER BY cluster_id, ended_at_ts");
+  }
+  report::Report stored(const std::string& uuid, std::int64_t ended_ms) {
+    const auto found = db_->reader().stored_report(
+        {.cluster_id = "hpc", .uuid = uuid, .started_at_ts = ended_ms - kRun});
+    EXPECT_TRUE(found && *found);
+    return found && *found ? report::from_stored((*found)->body).value() : report::Report{};
+  }
+
+  FakeMeasurements measurements_;
+  advice::RulesInUse rules_;
+  metrics::Registry registry_{"ceems_api_server", "the API server"};
+};
+
+INSTANTIATE_TEST_SUITE_P(Databases,
+                         FinisherTest,
+                         ::testing::Values(store::Backend::kSqlite, store::Backend::kPostgres),
+                         store::backend_name);
+
+TEST_P(FinisherTest, MakesOneFinalReportOfEachEnd) {
+  constexpr int kUnits = 120;
+  end_units(kUnits);
+  EXPECT_EQ(finish_all(), 120U);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_reports WHERE state = 2"), "120");
+  EXPECT_EQ(made("final"), kUnits);
+  EXPECT_EQ(made("partial"), 0);
+  EXPECT_EQ(measurements_.asked, 120U);
+  EXPECT_EQ(finish_all(), 0U);
+  EXPECT_EQ(made("final"), kUnits);
+  const report::Report report = stored("119", kNow + 120'000);
+  EXPECT_EQ(report.coverage, 1);
+  EXPECT_EQ(report.job.name, "relax-119");
+  EXPECT_EQ(report.use.mem_peak_node, 2 * kGiB);
+  EXPECT_EQ(report.compared.runs, 20U);
+  EXPECT_EQ(report.energy.kwh, 0.5);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].rule, "time-limit");
+  EXPECT_EQ(report.findings[0].confidence, advice::Confidence::kSure);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_findings WHERE rule = 'mem-excess'"), "120");
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts WHERE advice <> 0"), "120");
+}
+
+TEST_P(FinisherTest, AsksForEarlierRunsOnlyIfTheyHaveNoReport) {
+  end_units(120);
+  finish_all();
+  // The newest come first: of those before them, only the 19 that are not in the same batch.
+  EXPECT_EQ(measurements_.earlier_asked, 19U + 19U);
+  measurements_.earlier_asked = 0;
+  write(store::update(kNow + kHour, kNow + 2 * kHour, {wide_job("200", kNow + kHour + kMinute)}));
+  at(kNow + 2 * kHour);
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(measurements_.earlier_asked, 0U);
+  EXPECT_EQ(stored("200", kNow + kHour + kMinute).compared.runs, 20U);
+}
+
+TEST_P(FinisherTest, WaitsForTheLastSamples) {
+  end_units(1);
+  at(kNow + 1000 + kSettleMs - 1);
+  EXPECT_EQ(finish_all(), 0U);
+  at(kNow + 1000 + kSettleMs);
+  EXPECT_EQ(finish_all(), 1U);
+}
+
+TEST_P(FinisherTest, LosesNothingWhileTheTsdbIsDown) {
+  end_units(60);
+  end_units(2, "without");
+  measurements_.failure = Error{ErrorCode::kUnavailable, "down"};
+  EXPECT_EQ(finish_all(), 2U);  // those of the other cluster
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_reports WHERE state = 0"), "60");
+  at(kNow + 2 * kDay);
+  EXPECT_EQ(finish_all(), 0U);
+  measurements_.failure.reset();
+  EXPECT_EQ(finish_all(), 60U);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_reports WHERE state = 2"), "62");
+  EXPECT_EQ(made("final"), 62);
+}
+
+TEST_P(FinisherTest, ContinuesAfterARestart) {
+  end_units(120);
+  const ReportMaker maker(db_->reader(), &measurements_, rules_);
+  {
+    Finisher finisher({}, db_->reader(), db_->writer(), maker, registry_, clock_);
+    EXPECT_EQ(finisher.run_batch()->made, 50U);
+  }
+  open();
+  ASSERT_TRUE(db_->writer().lead().value());
+  EXPECT_EQ(finish_all(), 70U);
+  EXPECT_EQ(made("final"), 120);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_reports WHERE state = 2"), "120");
+}
+
+TEST_P(FinisherTest, OneUnitThatAsksForTooMuchDoesNotStopTheOthers) {
+  end_units(3);
+  measurements_.refused = "1";
+  EXPECT_EQ(finish_all(), 3U);
+  EXPECT_EQ(states(), "2 1 2");
+  at(kNow + 2 * kDay);
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(states(), "2 2 2");
+}
+
+TEST_P(FinisherTest, LateSamplesMakeAPartialReportFinal) {
+  end_units(1);
+  measurements_.coverage = 0.8;
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(states(), "1");
+  EXPECT_EQ(made("partial"), 1);
+  EXPECT_THAT(stored("0", kNow + 1000).findings, IsEmpty());
+  EXPECT_EQ(finish_all(), 0U);
+  measurements_.coverage = 0.95;
+  at(kNow + 2 * kHour);
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(states(), "2");
+  EXPECT_EQ(made("final"), 1);
+  EXPECT_FALSE(stored("0", kNow + 1000).findings.empty());
+}
+
+TEST_P(FinisherTest, AfterADayReportsAreFinalInAnyCase) {
+  end_units(1);
+  measurements_.coverage = 0.5;
+  std::size_t all = finish_all();
+  for (std::int64_t hour = 2; hour <= 30; ++hour) {
+    at(kNow + hour * kHour);
+    all += finish_all();
+  }
+  EXPECT_EQ(states(), "2");
+  EXPECT_EQ(made("final"), 1);
+  EXPECT_LE(all, 25U);
+  EXPECT_EQ(stored("0", kNow + 1000).coverage, 0.5);
+  EXPECT_THAT(stored("0", kNow + 1000).findings, IsEmpty());
+}
+
+TEST_P(FinisherTest, WaitsForGapsOfTheWindowsInWhichTheUnitLived) {
+  store::ClusterUpdate window = store::update(kNow, kNow + kHour, {wide_job("0", kNow + kMinute)});
+  window.gaps = {{.updater = "tsdb", .parts = {"power"}}};
+  write(window);
+  write(
+      store::update(kNow + kHour, kNow + 2 * kHour, {wide_job("1", kNow + kHour + 30 * kMinute)}));
+  at(kNow + 2 * kHour);
+  EXPECT_EQ(finish_all(), 2U);
+  EXPECT_EQ(states(), "1 1");  // the second one ran in that window, too
+  at(kNow + 3 * kHour);
+  EXPECT_EQ(finish_all(), 0U);
+  const auto gaps = db_->writer().gaps("hpc").value();
+  ASSERT_EQ(gaps.size(), 1U);
+  auto units = db_->writer().gap_units(gaps[0].id).value();
+  ASSERT_EQ(units.size(), 1U);
+  store::with(units[0], model::Metric::kTotalGpuEnergyUsageKwh, {{"total", 0.25}});
+  ASSERT_TRUE(db_->writer().fill_gap({.cluster = window.cluster,
+                                      .gap_id = gaps[0].id,
+                                      .units = units,
+                                      .times = {},
+                                      .still_missing = {}}));
+  at(kNow + 4 * kHour);
+  EXPECT_EQ(finish_all(), 2U);
+  EXPECT_EQ(states(), "2 2");
+  EXPECT_EQ(stored("0", kNow + kMinute).energy.kwh, 0.75);
+}
+
+TEST_P(FinisherTest, AGapThatStaysOpenDelaysReportsByADay) {
+  store::ClusterUpdate window = store::update(kNow, kNow + kHour, {wide_job("0", kNow + kMinute)});
+  window.gaps = {{.updater = "tsdb", .parts = {"power"}}};
+  write(window);
+  EXPECT_EQ(finish_all(), 1U);
+  at(kNow + kDay);
+  EXPECT_EQ(finish_all(), 0U);
+  at(kNow + kMinute + kDay);
+  finish_all();
+  at(kNow + kDay + kHour);
+  finish_all();
+  EXPECT_EQ(states(), "2");
+  EXPECT_EQ(made("final"), 1);
+}
+
+TEST_P(FinisherTest, ShortRunsAndUnitsWithoutTsdbAreFinalAtOnce) {
+  measurements_.coverage = 0;
+  model::Unit unit = wide_job("0", kNow + kMinute);
+  unit.started_at_ts = kNow;
+  unit.started_at = "short";
+  write(kNow, kNow + kHour, {unit});
+  end_units(1, "without");
+  EXPECT_EQ(finish_all(), 2U);
+  EXPECT_EQ(states(), "2 2");
+}
+
+TEST_P(FinisherTest, DropsReportsOfUnitsThatAreGone) {
+  end_units(2);
+  execute("DELETE FROM units WHERE uuid = '0'");
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(text("SELECT uuid FROM ceems_unit_reports"), "1");
+}
+
+TEST_P(FinisherTest, SaysNothingBelowACoverageOfNineTenths) {
+  std::size_t findings = 0;
+  for (int percent = 0; percent < 100; percent += 3) {
+    measurements_.coverage = percent / 100.0;
+    std::vector<model::Unit> units;
+    for (const char* state : {"COMPLETED", "OUT_OF_MEMORY", "TIMEOUT", "FAILED", "NODE_FAIL"}) {
+      units.push_back(wide_job(fmt::format("{}-{}", state, percent), kNow + kMinute));
+      units.back().state = state;
+      units.back().username = fmt::format("user-{}", percent);
+    }
+    const std::int64_t start = kNow + percent;
+    write(start, percent == 99 ? kNow + kHour : start + 3, units);
+    ASSERT_EQ(finish_all(), 5U);
+    findings += static_cast<std::size_t>(std::stoi(text(fmt::format(
+        "SELECT count(*) FROM ceems_findings WHERE rule <> 'node-fail' AND uuid LIKE '%-{}'",
+        percent))));
+    if (percent < 90) {
+      ASSERT_EQ(findings, 0U) << percent;
+    }
+  }
+  EXPECT_GT(findings, 0U);
+}
+
+TEST_P(FinisherTest, WorksByItsThreadWhileItsProgramLeads) {
+  end_units(60);
+  const ReportMaker maker(db_->reader(), &measurements_, rules_);
+  ReportOptions options;
+  options.rate = 1000;
+  Finisher finisher(options, db_->reader(), db_->writer(), maker, registry_, clock_);
+  finisher.start();
+  finisher.wake(false);
+  finisher.wake(true);
+  while (db_->reader().open_reports().value() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  finisher.stop();
+  EXPECT_EQ(made("final"), 60);
+}
+
+TEST_P(FinisherTest, PurgesWhatIsOlderThanItIsKept) {
+  end_units(2);
+  finish_all();
+  const ReportMaker maker(db_->reader(), &measurements_, rules_);
+  ReportOptions options;
+  options.keep = std::chrono::days(30);
+  at(kNow + 30 * kDay + 1500);
+  Finisher finisher(options, db_->reader(), db_->writer(), maker, registry_, clock_);
+  finisher.start();
+  finisher.wake(true);
+  while (text("SELECT count(*) FROM ceems_unit_reports") != "1") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  finisher.stop();
+  EXPECT_EQ(text("SELECT uuid FROM ceems_unit_reports"), "1");
+}
+
+class PgFinisherTest : public FinisherTest {};
+INSTANTIATE_TEST_SUITE_P(Postgres,
+                         PgFinisherTest,
+                         ::testing::Values(store::Backend::kPostgres),
+                         store::backend_name);
+
+TEST_P(PgFinisherTest, OnlyTheProgramThatLeadsStoresReports) {
+  end_units(3);
+  const auto other = another();
+  ASSERT_TRUE(other);
+  ASSERT_FALSE((*other)->writer().lead().value());
+  const ReportMaker maker((*other)->reader(), &measurements_, rules_);
+  Finisher second({}, (*other)->reader(), (*other)->writer(), maker, registry_, clock_);
+  EXPECT_EQ(second.run_batch().error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(states(), "0 0 0");
+  EXPECT_EQ(finish_all(), 3U);
+  EXPECT_EQ(second.run_batch()->made, 0U);
+}
+
+}  // namespace
+}  // namespace ceems::api

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/facts.h"
+
+namespace ceems::store {
+
+// The tables ceems_unit_reports and ceems_findings (docs/api/database.md, "Reports"). A window that
+// stores the end of a unit queues its report in the same transaction; the finisher makes it.
+
+/// One run of a unit. Each has at most one report.
+struct ReportKey {
+  std::string cluster_id = {}, uuid = {};
+  std::int64_t started_at_ts = 0;
+  auto operator<=>(const ReportKey&) const = default;
+};
+
+enum class ReportState : std::uint8_t {
+  kQueued,   ///< the unit has ended
+  kPartial,  ///< made, but data of the unit may still come
+  kFinal,    ///< made for the last time
+};
+
+/// A queued or partial report.
+struct DueReport {
+  ReportKey key = {};
+  std::int64_t ended_at_ts = 0;
+  ReportState state = ReportState::kQueued;
+};
+
+/// What rules compare of a run in the reports of later runs of its family.
+struct RunNumbers {
+  std::optional<double> mem_peak = {};          ///< bytes, of the largest node
+  std::optional<double> cpu_used_max = {};      ///< most CPUs used for 10 s, summed over nodes
+  std::optional<double> gpu_busy_seconds = {};  ///< summed over GPUs
+  std::size_t gpus = 0, gpus_unused = 0;
+};
+
+/// What a rule said. The numbers of severity and confidence are those of advice/.
+struct FindingRow {
+  std::string rule = {};
+  int severity = 0, confidence = 0;
+  std::int64_t runs = 1;
+  std::optional<double> saves_kwh = {};
+  std::string numbers = {};  ///< a JSON object
+};
+
+/// A report to store.
+struct ReportRow {
+  ReportKey key = {};
+  std::int64_t ended_at_ts = 0;
+  bool final = false;
+  std::int64_t due_ms = 0;   ///< when a partial report is made again
+  std::int64_t made_ms = 0;  ///< epoch milliseconds
+  int version = 0;           ///< of the body
+  std::optional<double> coverage = {};
+  RunNumbers numbers = {};
+  std::string body = {};  ///< opaque text
+  std::vector<FindingRow> findings = {};
+};
+
+/// A report that is stored.
+struct StoredReport {
+  bool final = false;
+  std::int64_t made_ms = 0;
+  int version = 0;
+  std::string body = {};
+};
+
+/// A run of the family of another one. What is not known is absent.
+struct FamilyRun {
+  ReportKey key = {};
+  std::int64_t ended_at_ts = 0;
+  std::string state = {};
+  std::optional<double> cpus = {}, memory = {}, nodes = {}, time_limit = {}, req_cpus = {};
+  std::optional<double> cpu_use = {}, gpu_use = {};  ///< shares of what was allocated
+  std::optional<double> kwh = {};
+  bool measured = false;  ///< `numbers` are from its report
+  RunNumbers numbers = {};
+};
+
+/// Runs of the same user, project, partition, normalized name and size that completed or ran out of
+/// memory, newest first, without the run itself.
+struct FamilyQuery {
+  ReportKey run = {};
+  TimeRange ended = {};
+  std::size_t limit = 0;
+};
+
+/// Findings of the units that the filter selects, the newest end first. Its `advice` must be set.
+struct FindingQuery {
+  FactFilter filter = {};
+  std::vector<std::string> rules = {};  ///< empty: all
+  int least_severity = 0;
+  std::size_t limit = 0;
+};
+
+/// A row of the answer. The name is as the filter lets it be seen.
+struct UnitFinding {
+  ReportKey key = {};
+  std::int64_t ended_at_ts = 0;
+  std::string name = {}, user = {}, project = {};
+  FindingRow finding = {};
+};
+
+}  // namespace ceems::store

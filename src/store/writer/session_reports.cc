@@ -1,0 +1,51 @@
+// The part of the writer that stores reports.
+#include "store/reports/report_rows.h"
+#include "store/writer/session_writer.h"
+
+namespace ceems::store {
+
+Result<std::size_t> SessionWriter::store_reports(const std::vector<ReportRow>& reports) {
+  const MutexLock lock(mutex_);
+  std::size_t final = 0;
+  auto done = in_transaction([&]() -> Result<> {
+    for (const ReportRow& report : reports) {
+      const auto stored = store_report(*session_, report);
+      if (!stored) {
+        return fail(stored.error());
+      }
+      final += *stored ? 1 : 0;
+    }
+    return {};
+  });
+  return done ? Result<std::size_t>(final)
+              : fail(std::move(done).error().with_context("storing reports"));
+}
+
+Result<> SessionWriter::postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) {
+  const MutexLock lock(mutex_);
+  return in_transaction([&] { return store::postpone_reports(*session_, keys, due_ms); });
+}
+
+Result<> SessionWriter::drop_reports(const std::vector<ReportKey>& keys) {
+  const MutexLock lock(mutex_);
+  return in_transaction([&] { return store::drop_reports(*session_, keys); });
+}
+
+Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms) {
+  constexpr std::int64_t kAtOnce = 1000;
+  std::int64_t purged = kAtOnce;
+  while (purged == kAtOnce) {
+    const MutexLock lock(mutex_);  // windows may come in between
+    auto done = in_transaction([&]() -> Result<> {
+      const auto some = purge_some_reports(*session_, cutoff_ms, kAtOnce);
+      purged = some.value_or(0);
+      return some ? Result<>() : fail(some.error());
+    });
+    if (!done) {
+      return fail(std::move(done).error().with_context("purging reports"));
+    }
+  }
+  return {};
+}
+
+}  // namespace ceems::store
