@@ -16,7 +16,7 @@ CPU_RESOLUTION = 0.02  # seconds: cgroup v1 counts user and system time in ticks
 class Check:
     def __init__(self, stack, demo, state):
         self.stack, self.demo, self.state = stack, demo, state
-        self.headers = {"X-Grafana-User": stack.person[0]}
+        self.headers = stack.headers()
         self.failed = 0
 
     def line(self, good, text):
