@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { defaultList, read, write } from "./address";
-import { cellText, kShades, narrowed, rangeOf, shade, shaded, stepTo } from "./heat";
+import { cellText, edgesOf, kShades, narrowed, shade, shaded, stepTo } from "./heat";
 import { readHeat } from "./serverlist";
 
 const heat = { bins: 20, cells: [{ x: 4, y: 0, count: 31, kwh: 402 }, { x: 19, y: 19, count: 1, kwh: null }] };
@@ -22,9 +22,9 @@ test("a cell says what it holds and leads to the list of it", () => {
   assert.equal(cellText(4, 0, "mem", heat), "CPU use 20 to 25 %, Memory use 0 to 5 %: 31 units, 402 kWh");
   assert.equal(cellText(19, 19, "gpu", heat), "CPU use at least 95 %, GPU use at least 95 %: 1 unit");
   assert.equal(cellText(0, 0, "mem", heat), "CPU use 0 to 5 %, Memory use 0 to 5 %: none");
-  assert.deepEqual(rangeOf(19, 20), { least: 95, most: null }, "more than all counts in the last one");
+  assert.deepEqual(edgesOf(19, 20), { least: 95, most: null }, "more than all counts in the last one");
   const list = { ...defaultList(), heat: "mem" as const, q: "x" };
-  assert.equal(write({ page: "jobs", list: narrowed(list, 4, 19, "mem", 20) }), "#/jobs?q=x&cpu=20..25&mem=95..");
+  assert.equal(write({ page: "jobs", list: narrowed(list, 4, 19, "mem", 20) }), "#/jobs?q=x&cpu=20..24.99&mem=95..");
   assert.deepEqual(read(write({ page: "jobs", list })), { page: "jobs", list });
   assert.equal((read("#/jobs?heat=wall") as { list: { heat: unknown } }).list.heat, null);
 });

@@ -1,6 +1,6 @@
 // The cells of a heat map: where they are, how dark they are, and which filter each stands for.
 
-import { changed, type HeatAxis, type ListState } from "./address";
+import { changed, type HeatAxis, type ListState, type Range } from "./address";
 import * as format from "./format";
 import { t } from "./i18n";
 import type { Heat, HeatCell } from "./list";
@@ -33,13 +33,19 @@ export function shaded(heat: Heat, by: HeatBy): Shaded[] {
 }
 
 /** From and to of a bin in percent; the last one holds everything above, too. */
-export function rangeOf(bin: number, bins: number): { least: number; most: number | null } {
+export function edgesOf(bin: number, bins: number): { least: number; most: number | null } {
   const step = 100 / bins;
   return { least: bin * step, most: bin === bins - 1 ? null : (bin + 1) * step };
 }
 
+/** The filter for a bin. Both ends of a filter are included, and the server keeps hundredths of a percent. */
+function rangeOf(bin: number, bins: number): Range {
+  const { least, most } = edgesOf(bin, bins);
+  return { least, most: most === null ? null : Math.round(100 * most - 1) / 100 };
+}
+
 function rangeWords(name: string, bin: number, bins: number): string {
-  const { least, most } = rangeOf(bin, bins);
+  const { least, most } = edgesOf(bin, bins);
   return most === null ? t("range.least", { name, least: format.percent(least) }) : t("range.between", { name, least: format.number3(least), most: format.percent(most) });
 }
 
