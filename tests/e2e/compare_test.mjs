@@ -242,3 +242,10 @@ test("charts are printed as lines, not as pictures of the screen", async (t) => 
   assert.equal(await page.locator(".on-paper path").first().evaluate((e) => getComputedStyle(e).stroke), "rgb(31, 111, 181)", "light colours");
   await shot(page, "print-charts");
 });
+
+test("the site's name stands at the top, as text", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { server: { name: "Demo <b>1</b>" }, context: kPhone });
+  await page.getByRole("banner").getByText("Demo <b>1</b>", { exact: true }).waitFor();
+  assert.equal(await sideways(page), false);
+  await accessible(page, "the name of the site");
+});

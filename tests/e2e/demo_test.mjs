@@ -42,6 +42,7 @@ test("a wrong password opens nothing", async (t) => {
 test("an administrator finds every kind of page filled", async (t) => {
   const page = await logIn(t, "demo-admin", password);
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
+  await page.getByText("Demo: the jobs of the cluster demo are invented").waitFor();
   await page.locator(".stack .part").first().waitFor();
   await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
   await shot(page, "overview");
