@@ -117,7 +117,7 @@ def start(directory, ports, *arguments):
                             stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
 
-def finish(process, timeout=700):
+def finish(process, timeout=1300):
     output, _ = process.communicate(timeout=timeout)
     assert "Traceback" not in output, output
     return process.returncode, output
@@ -209,7 +209,7 @@ def demo_is_complete(directory, base, now):
     def ask(path, name="demo-admin"):
         return get(base + "/api/v1/" + path, as_account(directory, name)).json["data"]
     month = "from=%d&to=%d" % (now - 30 * invented.DAY, now)
-    wait_until("the history of the demo", lambda: ask("units/summary/admin?cluster_id=demo&" + "from=%d&to=%d" % (now - 6 * invented.HOUR, now))["count"], 500)
+    wait_until("the history of the demo", lambda: ask("units/summary/admin?cluster_id=demo&" + "from=%d&to=%d" % (now - 6 * invented.HOUR, now))["count"], 900)
     facets = ask("units/summary/admin?cluster_id=demo&facets=state,project,user,partition&" + month)["facets"]
     assert {"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED"} <= {value for value, *_ in facets["state"]}, facets
     assert {value for value, *_ in facets["project"]} == set(invented.PROJECTS) and len(facets["user"]) == 4 and len(facets["partition"]) == 2, facets

@@ -8,7 +8,7 @@ import urllib.parse
 from .stack import fetch
 from .terminal import Waiting, say
 
-TIMEOUT = 420.0  # the weeks of the demo are added up first
+TIMEOUT = 900.0  # the weeks of the demo are added up first
 CPU_TOLERANCE = 0.05
 CPU_RESOLUTION = 0.02  # seconds: cgroup v1 counts user and system time in ticks of 10 ms
 
