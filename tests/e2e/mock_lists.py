@@ -6,6 +6,7 @@ import datetime
 COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
            "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "advice"]
 RANGES = ["cpu", "mem", "gpu", "gpu_mem", "kwh", "unused", "grams", "wall"]
+RULES = {"48190": ["gpu-unused", "time-limit", "<i>site</i>"], "48188": ["oom"], "48213": ["good"]}
 FAILED = {"FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "ERROR", "EXIT"}
 
 
@@ -33,7 +34,7 @@ def facts(unit, names):
         "array": None, "partition": "main", "cpu": number(cpu), "mem": number(unit.get("avg_cpu_mem_usage", {}).get("global")),
         "gpu": number(unit.get("avg_gpu_usage", {}).get("global")), "gpu_mem": None, "peak": None, "gpu_idle": None, "kwh": number(kwh),
         "cpu_kwh": number(cpu_kwh), "gpu_kwh": number(gpu_kwh), "grams": number(sum(grams)) if grams else None, "cost": None,
-        "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)), "advice": [],
+        "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)), "advice": RULES.get(unit["uuid"], []),
         "core_hours": allocation["cpus"] * times["walltime"] / 3600, "gpu_hours": allocation["gpus"] * times["walltime"] / 3600,
     }
 
@@ -48,7 +49,7 @@ def limits(text):
 
 
 def wanted(row, query):
-    if "from" in query or "to" in query or "q" not in query:
+    if "from" in query or "to" in query or not ("q" in query or "uuid" in query):
         begin, end = float(query["from"][0]) * 1000, float(query["to"][0]) * 1000
         if not ("running" in query if row["ended"] is None else begin <= row["ended"] <= end):
             return False
@@ -63,6 +64,9 @@ def wanted(row, query):
             low, high = limits(query[key][0])
             if row[key] is None or not low <= row[key] <= high:
                 return False
+    advice = values(query, "advice")
+    if advice and not any(rule in advice or ("any" in advice and rule != "good") for rule in row["advice"]):
+        return False
     hay = [str(row[key] or "").lower() for key in ("name", "user", "project")]
     return all(any(word in text for text in hay) or row["uuid"].lower().startswith(word) for word in " ".join(query.get("q", [])).lower().split())
 
@@ -122,7 +126,8 @@ def summary(rows, query):
         column = {"cluster": "cluster_id"}.get(name, name)
         groups = {}
         for row in rows:
-            groups.setdefault(row[column], []).append(row)
+            for value in row[column] if name == "advice" else [row[column]]:
+                groups.setdefault(value, []).append(row)
         found = sorted(([value, len(group), total("kwh", group)] for value, group in groups.items()), key=lambda item: -item[1])
         rest = found[20:]
         return found[:20] + ([["(others)", sum(r[1] for r in rest), number(sum(r[2] or 0 for r in rest), 6)]] if rest else [])
@@ -133,8 +138,17 @@ def summary(rows, query):
         "grams": total("grams"), "cost": None, "core_hours": total("core_hours"), "core_hours_measured": total("core_hours", cpu),
         "core_hours_used": sum(row["core_hours"] * row["cpu"] / 100 for row in cpu), "gpu_hours": total("gpu_hours"),
         "gpu_hours_measured": total("gpu_hours", gpu), "gpu_hours_used": sum(row["gpu_hours"] * row["gpu"] / 100 for row in gpu),
-        "idle_kwh": total("unused"), "idle_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets") if name != "advice"},
+        "idle_kwh": total("unused"), "idle_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets")},
+        **({"heat": heat(rows, *values(query, "heat"), int(query.get("bins", ["20"])[0]))} if "heat" in query else {}),
     }
+
+
+def heat(rows, x, y, bins):
+    cells = {}
+    for row in rows:
+        if row[x] is not None and row[y] is not None:
+            cells.setdefault(tuple(min(bins - 1, int(row[key] * bins / 100)) for key in (x, y)), []).append(row)
+    return {"x": x, "y": y, "bins": bins, "cells": [[*at, len(of), number(sum(row["kwh"] or 0 for row in of), 6)] for at, of in sorted(cells.items())]}
 
 
 def series(rows, query):

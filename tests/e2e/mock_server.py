@@ -6,7 +6,8 @@
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
 "series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "ended": ID of a unit
-that ends now or null, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+that ends now or null, "managers": those of the clusters that the site names, "name": its own,
+"proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
 import argparse
@@ -55,6 +56,8 @@ class Mock:
         self.lists = True  # false: as a server before units/list
         self.reports = "ok"
         self.ended = None
+        self.managers = []  # one cluster of each
+        self.name = ""  # of the site
 
     def jobs(self):
         more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
@@ -146,8 +149,9 @@ class Mock:
             return good([{"user": user, "admin": role == "admin", "role": role, "via": via, "led": LEADS.get(user, []),
                           "login": login}])
         if path == "site":
-            return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
-                                          "clusters": []}]}])
+            return good([{"name": self.name, "unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
+                                          "clusters": []}],
+                          "clusters": [{"id": "hpc-%d" % i, "manager": manager} for i, manager in enumerate(self.managers)]}])
         if path.endswith("admin") and role not in ("admin", "support"):
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":

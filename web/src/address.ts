@@ -23,7 +23,7 @@ export type Period =
 
 export const kRanges = ["cpu", "mem", "gpu", "kwh", "unused", "wall"] as const; // percent, percent, percent, kWh, kWh, seconds
 export type RangeKey = (typeof kRanges)[number];
-export const kChoices = ["state", "project", "cluster", "user", "partition"] as const;
+export const kChoices = ["state", "project", "cluster", "user", "partition", "advice"] as const;
 export type ChoiceKey = (typeof kChoices)[number];
 
 export interface ListState {
@@ -37,7 +37,18 @@ export interface ListState {
   descending: boolean;
   cursor: string; // position of the page; empty: the first one
   at: number; // rows before the page
+  heat: HeatAxis | null; // the heat map is shown, with this against CPU use
 }
+export const kHeatAxes = ["mem", "gpu"] as const;
+export type HeatAxis = (typeof kHeatAxes)[number];
+
+/** What identifies a run. */
+export interface UnitId {
+  cluster: string;
+  uuid: string;
+  started: number | null; // ms
+}
+export const kMostCompared = 6;
 
 export interface OverviewState {
   view: View | null;
@@ -60,6 +71,7 @@ export type Route =
   | { page: "user"; name: string; month: Month | null }
   | { page: "jobs"; list: ListState }
   | { page: "unit"; cluster: string; uuid: string; started: number | null; span: Span | null } // span: what the charts show
+  | { page: "compare"; units: UnitId[]; share: boolean } // share: of each run instead of time since its start
   | { page: "help" }
   | { page: "unknown" };
 
@@ -74,12 +86,13 @@ export function defaultList(): ListState {
     show: "all",
     period: { kind: "hours", hours: 24 },
     view: null,
-    choices: { state: [], project: [], cluster: [], user: [], partition: [] },
+    choices: { state: [], project: [], cluster: [], user: [], partition: [], advice: [] },
     ranges: { cpu: kAny, mem: kAny, gpu: kAny, kwh: kAny, unused: kAny, wall: kAny },
     sort: "ended",
     descending: true,
     cursor: "",
     at: 0,
+    heat: null,
   };
 }
 
@@ -102,6 +115,9 @@ export function read(hash: string): Route {
   if (parts.length === 1 && (parts[0] === "jobs" || parts[0] === "units")) return { page: "jobs", list: readList(query) };
   if (parts[0] === "unit" && (parts.length === 3 || parts.length === 4) && parts[2]) {
     return { page: "unit", cluster: parts[1] ?? "", uuid: parts[2], started: positive(parts[3]), span: readSpan(query.get("t")) };
+  }
+  if (parts.length === 1 && parts[0] === "compare") {
+    return { page: "compare", units: readUnits(mark < 0 ? "" : text.slice(mark + 1)), share: query.get("time") === "share" };
   }
   if (parts.length === 2 && parts[0] === "help" && parts[1] === "numbers") return { page: "help" };
   const month = readMonth(query.get("month"));
@@ -127,6 +143,10 @@ export function write(route: Route): string {
       return `#/user/${part(route.name)}${writeMonth(route.month)}`;
     case "unit":
       return unitAddress(route.cluster, route.uuid, route.started) + (route.span === null ? "" : `?t=${route.span.from}..${route.span.to}`);
+    case "compare": {
+      const query = [...route.units.map((unit) => `u=${idOf(unit)}`), ...(route.share ? ["time=share"] : [])].join("&");
+      return query ? `#/compare?${query}` : "#/compare";
+    }
     case "help":
       return "#/help/numbers";
     case "unknown":
@@ -135,7 +155,23 @@ export function write(route: Route): string {
 }
 
 export function unitAddress(cluster: string, uuid: string, started: number | null): string {
-  return `#/unit/${[cluster, uuid, ...(started ? [String(started)] : [])].map(part).join("/")}`;
+  return `#/unit/${idOf({ cluster, uuid, started })}`;
+}
+
+function idOf({ cluster, uuid, started }: UnitId): string {
+  return [cluster, uuid, ...(started ? [String(started)] : [])].map(part).join("/");
+}
+
+/** From the query as it is written, because a decoded part may hold a slash. Each run once. */
+function readUnits(query: string): UnitId[] {
+  const units = new Map<string, UnitId>();
+  for (const pair of query.split("&")) {
+    const parts = /^u=(.*)$/.exec(pair)?.[1]?.split("/").map(decode) ?? [];
+    if (parts.length < 2 || parts.length > 3 || !parts[1]) continue;
+    const unit = { cluster: parts[0] ?? "", uuid: parts[1], started: positive(parts[2]) };
+    units.set(idOf(unit), unit);
+  }
+  return [...units.values()].slice(0, kMostCompared);
 }
 
 export function defaultOverview(): OverviewState {
@@ -190,6 +226,7 @@ export function readList(query: URLSearchParams): ListState {
   list.descending = order === null ? descendsFirst(list.sort) : order === "desc";
   list.cursor = query.get("cursor") ?? "";
   list.at = list.cursor === "" ? 0 : Math.floor(positive(query.get("at") ?? "") ?? 0);
+  list.heat = oneOf(query.get("heat"), kHeatAxes);
   return list;
 }
 
@@ -210,6 +247,7 @@ export function writeList(list: ListState): URLSearchParams {
     query.set("cursor", list.cursor);
     if (list.at > 0) query.set("at", String(list.at));
   }
+  if (list.heat !== null) query.set("heat", list.heat);
   return query;
 }
 

@@ -49,6 +49,7 @@ export interface Site {
   currency?: string;
   help_url?: string;
   pue?: number | null;
+  clusters?: { id: string; manager: string }[];
 }
 
 export interface Series {

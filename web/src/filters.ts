@@ -67,7 +67,18 @@ export function rangeText(key: RangeKey, { least, most }: Range): string {
 }
 
 export function choiceText(key: ChoiceKey, value: string): string {
+  if (key === "advice") return isRule(value) ? t(`rule.${value}`) : value;
   return key === "state" ? stateWords(value) : value;
+}
+
+// The rules that come with the server; those of a site have their identifier.
+const kRules = [
+  "any", "gpu-unused", "gpu-none", "gpu-low", "gpu-narrow", "cpu-unused-node", "cpu-low", "cpu-serial", "idle", "nodes-many", "mem-excess", "mem-tight", "oom",
+  "time-limit", "timeout", "node-fail", "good",
+] as const;
+
+function isRule(text: string): text is (typeof kRules)[number] {
+  return (kRules as readonly string[]).includes(text);
 }
 
 export interface Chip {

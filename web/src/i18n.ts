@@ -1,9 +1,11 @@
 // The languages of the page. English is part of it; others are loaded alone. What the server and the resource manager say stays as it is.
 
 import { setLocale } from "./format";
+import type { Kind } from "./kinds";
 import en from "./locales/en.json";
 
-export type Key = keyof typeof en;
+/** A key with "@job" is what its text is where units are jobs. */
+export type Key = Exclude<keyof typeof en, `${string}@${string}`>;
 /** Forms by plural rule, chosen by the value n. */
 export type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
 export type Table = Record<string, Entry>;
@@ -16,17 +18,24 @@ const kStorageKey = "ceems.language";
 
 let table: Table = en;
 let language: Language = "en";
+let units: Kind = "unit";
 let rules = new Intl.PluralRules("en");
 let numbers = new Intl.NumberFormat("en-GB");
 
-/** The text of a key. {name} stands for a value; a number is written as the language does. */
-export function t(key: Key, values: Record<string, string | number> = {}): string {
-  const entry = table[key] ?? (en as Table)[key]!;
+/** The text of a key. {name} stands for a value; a number is written as the language does. `kind`: what the unit is that it is about, if it
+ * is one. */
+export function t(key: Key, values: Record<string, string | number> = {}, kind: Kind = units): string {
+  const entry = table[`${key}@${kind}`] ?? table[key] ?? (en as Table)[key]!;
   const text = typeof entry === "string" ? entry : (entry[rules.select(Number(values.n))] ?? entry.other ?? "");
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : value;
   });
+}
+
+/** What units are called where several are meant. */
+export function nameUnits(kind: Kind): void {
+  units = kind;
 }
 
 export function currentLanguage(): Language {

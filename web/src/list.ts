@@ -1,6 +1,6 @@
 // Lists of units, a page at a time: from the server's own lists, or, where a server has none, from all units of the period.
 
-import { kRanges, windowOf, type ChoiceKey, type ListState, type RangeKey } from "./address";
+import { kRanges, windowOf, type ChoiceKey, type HeatAxis, type ListState, type RangeKey } from "./address";
 import { ApiError, type Api, type Query, type Unit, type View } from "./api";
 import { csv } from "./csv";
 import { t } from "./i18n";
@@ -30,10 +30,24 @@ export interface Summary {
   facets: Partial<Record<ChoiceKey, Facet[]>>; // the most frequent values
 }
 
+/** How many units use how much of two things. */
+export interface Heat {
+  bins: number; // from 0 to 100 %
+  cells: HeatCell[]; // those that are not empty
+}
+export interface HeatCell {
+  x: number;
+  y: number;
+  count: number;
+  kwh: number | null;
+}
+
 export interface ListSource {
   /** `fresh`: ask the server again, although the filters are the same. */
   page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page>;
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary>;
+  /** null: the server has none. */
+  heat(list: ListState, view: View, axis: HeatAxis, signal: AbortSignal): Promise<Heat | null>;
   /** The whole list as CSV. */
   file(list: ListState, view: View): Promise<Blob>;
 }
@@ -52,6 +66,10 @@ export class Lists implements ListSource {
 
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary> {
     return this.either((source) => source.summary(list, view, signal));
+  }
+
+  heat(list: ListState, view: View, axis: HeatAxis, signal: AbortSignal): Promise<Heat | null> {
+    return this.either((source) => source.heat(list, view, axis, signal));
   }
 
   file(list: ListState, view: View): Promise<Blob> {
@@ -76,7 +94,7 @@ export function wanted(row: Row, list: ListState): boolean {
   const { choices, ranges } = list;
   const among = (values: readonly string[], value: string) => values.length === 0 || values.includes(value);
   if (!among(choices.state, row.rawState) || !among(choices.project, row.project)) return false;
-  if (!among(choices.cluster, row.cluster) || !among(choices.user, row.owner) || choices.partition.length > 0) return false;
+  if (!among(choices.cluster, row.cluster) || !among(choices.user, row.owner) || choices.partition.length > 0 || choices.advice.length > 0) return false;
   const values: Record<RangeKey, number | null> = {
     cpu: row.cpuPercent,
     mem: row.memoryPercent,
@@ -154,6 +172,10 @@ export class LocalList implements ListSource {
         user: facet(all, (row) => row.owner),
       },
     };
+  }
+
+  async heat(): Promise<Heat | null> {
+    return null;
   }
 
   async file(list: ListState, view: View): Promise<Blob> {

@@ -5,6 +5,9 @@ import "./app.css";
 import "./units.css";
 import "./unit.css";
 import "./usage.css";
+import "./compare.css";
+import "./heat.css";
+import "./select.css";
 import "./print.css";
 import { chosenLanguage, currentLanguage, loadLanguage } from "./i18n";
 

@@ -1,16 +1,16 @@
 // Lists that the server sorts, filters and cuts into pages: docs/api/lists.md.
 
-import { kChoices, kRanges, windowOf, writeRange, type ChoiceKey, type ListState } from "./address";
+import { kChoices, kRanges, windowOf, writeRange, type ChoiceKey, type HeatAxis, type ListState } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import { t } from "./i18n";
-import type { Facet, ListSource, Page, Summary } from "./list";
+import type { Facet, Heat, ListSource, Page, Summary } from "./list";
 import { stateKind, stateText, type Row } from "./units";
 
 const kColumns = [
   "cluster_id", "uuid", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused",
 ] as const;
 
-const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition" };
+const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition", advice: "advice" };
 
 /** The filters and the period as parameters. */
 export function filterQuery(list: ListState, view: View, now: number): Query {
@@ -135,6 +135,23 @@ export function readSummary(answer: SummaryAnswer): Summary {
   };
 }
 
+const kHeatBins = 20;
+
+/** null if the server sent something else. */
+export function readHeat(value: unknown): Heat | null {
+  const { bins, cells } = (typeof value === "object" && value !== null ? value : {}) as { bins?: unknown; cells?: unknown };
+  if (!Number.isInteger(bins) || (bins as number) < 1 || !Array.isArray(cells)) return null;
+  const most = (bins as number) - 1;
+  const inside = (n: unknown): n is number => Number.isInteger(n) && (n as number) >= 0 && (n as number) <= most;
+  return {
+    bins: bins as number,
+    cells: cells.flatMap((cell: unknown) => {
+      const [x, y, count, kwh] = Array.isArray(cell) ? (cell as unknown[]) : [];
+      return inside(x) && inside(y) && typeof count === "number" && count > 0 ? [{ x, y, count, kwh: typeof kwh === "number" ? kwh : null }] : [];
+    }),
+  };
+}
+
 export class ServerList implements ListSource {
   constructor(private readonly api: Api) {}
 
@@ -168,6 +185,12 @@ export class ServerList implements ListSource {
     const answer = await this.api.get<SummaryAnswer>(pathOf("units/summary", view), query, signal);
     if (answer.data === null) throw new ApiError(0, t("list.noSummary"));
     return readSummary(answer.data);
+  }
+
+  async heat(list: ListState, view: View, axis: HeatAxis, signal: AbortSignal): Promise<Heat | null> {
+    const query: Query = [...filterQuery(list, view, Date.now()), ["heat", `cpu,${axis}`], ["bins", String(kHeatBins)]];
+    const answer = await this.api.get<{ heat?: unknown }>(pathOf("units/summary", view), query, signal);
+    return readHeat(answer.data?.heat);
   }
 
   file(list: ListState, view: View): Promise<Blob> {

@@ -21,6 +21,19 @@ UNITS = (
 )
 
 
+OWNER = "demo-user"
+
+
+def names():
+    """Rules for Prometheus that give the units a name and an owner: they are processes of whoever started them."""
+    rules = []
+    for name, *_ in UNITS:
+        for label, value in (("name", name), ("username", OWNER)):
+            rules.append({"source_labels": ["__name__", "uuid"], "regex": "ceems_compute_unit_info;%s-[0-9a-f]{4}" % name,
+                          "target_label": label, "replacement": value})
+    return rules
+
+
 class DemoUnit:
     def __init__(self, group, name, run, kind, cpus, memory, weight, logs, credentials):
         self.group, self.uuid = group, "%s-%s" % (name, run)

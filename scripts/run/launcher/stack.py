@@ -10,6 +10,9 @@ import urllib.error
 import urllib.request
 
 from . import Problem
+from .accounts import Accounts
+from .demo import names
+from .demo_cluster import DemoCluster
 from .processes import Child, need_free_port
 from .terminal import Waiting
 
@@ -55,6 +58,8 @@ class Stack:
         # Under sudo, only the exporter and the cgroups need root.
         behind_sudo = os.geteuid() == 0 and person[1] != 0
         self.credentials = person[1:] if behind_sudo else None
+        self.accounts = None if options.no_demo else Accounts(os.path.join(state, "config"), self.credentials)
+        self.cluster = None if options.no_demo else DemoCluster(os.path.join(state, "demo"), INTERVAL, self.credentials)
         self.exporter_url = "http://127.0.0.1:%d" % options.exporter_port
         self.api_url = "http://127.0.0.1:%d" % options.api_port
         self.prometheus_url = "http://127.0.0.1:%d" % options.prometheus_port
@@ -95,19 +100,18 @@ class Stack:
         options = self.options
         rules = [os.path.join(ROOT, "packaging", "prometheus", name)
                  for name in ("ceems.rules.yml", "ceems-compat.rules.yml", "ceems-alerts.yml")]
+        tsdb = os.path.join(self.state, "prometheus")
+        demo = self.cluster.start(tsdb) if self.cluster else []
         prometheus = self._write("prometheus.yml", interval="%ds" % INTERVAL, rules=json.dumps(rules),
                                  exporter="127.0.0.1:%d" % options.exporter_port,
-                                 prometheus="127.0.0.1:%d" % options.prometheus_port)
-        admins = sorted({self.person[0], "root"})
-        # This matters only at the first start. Later, the watermark in the database counts.
-        begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 60))
-        api = self._write("api_server.yml", data=json.dumps(os.path.join(self.state, "data")), update_from=begin,
-                          admins=json.dumps(admins), prometheus=self.prometheus_url)
+                                 prometheus="127.0.0.1:%d" % options.prometheus_port,
+                                 names=json.dumps(names() if self.cluster else []), demo=json.dumps(demo))
+        api = self._write_api()
 
         started = [
             (self._start("prometheus", [
                 shutil.which("prometheus"), "--config.file=" + prometheus,
-                "--storage.tsdb.path=" + os.path.join(self.state, "prometheus"), "--storage.tsdb.retention.time=7d",
+                "--storage.tsdb.path=" + tsdb, "--storage.tsdb.retention.time=60d",
                 "--web.listen-address=127.0.0.1:%d" % options.prometheus_port, "--log.level=warn"], self.credentials),
              self.prometheus_url + "/-/ready"),
             (self._start("ceems_exporter", [
@@ -125,6 +129,21 @@ class Stack:
             "--web.listen-address=127.0.0.1:%d" % options.api_port,
             "--web.cors.origin=http://(localhost|127\\.0\\.0\\.1):%d" % options.api_port] + run_as, self.credentials)
         self._wait_ready(child, self.api_url + "/health")
+
+    def _write_api(self):
+        """The configuration of the API server. `update_from` matters only at the first start; later, the watermark in the database counts."""
+        def moment(seconds):
+            return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
+        common = {"data": json.dumps(os.path.join(self.state, "data")), "prometheus": self.prometheus_url}
+        if not self.cluster:
+            return self._write("api_server.yml", update_from=moment(time.time() - 60), admins=json.dumps(sorted({self.person[0], "root"})), **common)
+        users, token = self.accounts.write()
+        return self._write("api_server_demo.yml", update_from=moment(self.cluster.origin), users=json.dumps(users), token=json.dumps(token),
+                           slurm=json.dumps(self.cluster.write_slurm()), **common)
+
+    def headers(self):
+        """Headers of a request by an administrator."""
+        return self.accounts.headers() if self.accounts else {"X-Grafana-User": self.person[0]}
 
     def _wait_ready(self, child, url):
         end = time.monotonic() + READY_SECONDS
@@ -170,4 +189,7 @@ class Stack:
         """Stops the children in reverse order and returns the names of those that had to be killed."""
         for child in reversed(self.children):
             child.ask_to_stop()
-        return [child.name for child in reversed(self.children) if child.stop()]
+        killed = [child.name for child in reversed(self.children) if child.stop()]
+        if self.cluster:
+            self.cluster.stop()
+        return killed

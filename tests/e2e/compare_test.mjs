@@ -1,0 +1,251 @@
+// Tests what people do with several units: select rows, compare runs, look at the heat map, choose columns, filter by advice, and what units
+// are called.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
+
+const kWide = { viewport: { width: 1440, height: 900 } };
+const kPhone = { viewport: { width: 390, height: 844 }, colorScheme: "dark" };
+const names = (page) => page.locator("tbody th a").allTextContents();
+const hash = (page) => new URL(page.url()).hash;
+const sideways = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+test("rows are selected and compared by keyboard alone", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?sort=name", { context: kWide });
+  await page.getByRole("link", { name: "lattice-qcd" }).focus();
+  await page.keyboard.press("Space");
+  await page.getByRole("status").getByText("1 selected. Select another one to compare.").waitFor();
+  assert.equal(await page.locator('tr[aria-selected="true"]').count(), 1);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Space");
+  await page.getByRole("status").getByText("2 selected.").waitFor();
+  await page.keyboard.press("Space");
+  await page.getByRole("status").getByText("1 selected. Select another one to compare.").waitFor();
+  await page.keyboard.press("Space");
+  await accessible(page, "selected rows");
+  await shot(page, "compare-select");
+  await page.getByRole("link", { name: "Compare", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Compare" }).waitFor();
+  assert.equal(await focused(page), "Compare", "the heading has the focus");
+  assert.match(hash(page), /^#\/compare\?u=hpc-a\/48213\/\d+&u=hpc-a\/48188\/\d+$/);
+  await page.goBack();
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+});
+
+test("not more rows are selected than can be compared", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { server: { many: 20 } });
+  await page.getByRole("link", { name: "task_00000" }).waitFor();
+  const boxes = page.getByRole("checkbox", { name: /^Select task/ });
+  for (let i = 0; i < 7; ++i) await boxes.nth(i).click();
+  await page.getByRole("status").getByText("6 selected. At most 6 can be compared.").waitFor();
+  assert.equal(await page.locator('tr[aria-selected="true"]').count(), 6);
+  await page.getByRole("button", { name: "Select none" }).click();
+  await page.locator('tr[aria-selected="true"]').first().waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("link", { name: "Compare", exact: true }).count(), 0);
+});
+
+const kTwo = "#/compare?u=hpc-a/48190&u=hpc-a/48188";
+
+test("an address compares two units: differences in words, charts over the same time", async (t) => {
+  const page = await visit(t, `/?user=operator${kTwo}`, { context: kWide });
+  const table = page.getByRole("region", { name: "What is different" });
+  await table.waitFor();
+  const row = (name) => table.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+  // 4 × 38 % GPU; 48 W × 7260 s × 3 against 22 W × 12000 s.
+  assert.match((await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 290 Wh 73\.3 Wh −217 Wh, −75 %, better$/);
+  assert.match((await row("Elapsed").innerText()).replace(/\s+/g, " "), /^Elapsed 2 h 01 min 3 h 20 min \+1 h 19 min, \+65 %, worse$/);
+  assert.match((await row("CPU use").innerText()).replace(/\s+/g, " "), /^CPU use 98 % 60 % −37\.5 points, worse$/);
+  assert.match((await row("CPUs given").innerText()).replace(/\s+/g, " "), /^CPUs given 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");
+  await page.locator(".compared svg .line").nth(5).waitFor();
+  assert.deepEqual(await page.locator(".compared").first().locator(".line").evaluateAll((all) => all.map((e) => getComputedStyle(e).strokeDasharray)), ["none", "8px, 4px"]);
+  assert.equal(await page.locator("[style]").count(), 0, "no styles in elements");
+  assert.equal(await page.locator(".runs b").count(), 0, "names are text");
+  await accessible(page, "two units compared");
+  await shot(page, "compare-light");
+
+  const chart = page.getByRole("group", { name: "Power" });
+  await chart.focus();
+  await page.keyboard.press("Home");
+  for (let i = 0; i < 3; ++i) await page.keyboard.press("ArrowRight");
+  await page.locator('[aria-live="polite"]').getByText(/^6 min 00 s: train-<b>bold<\/b>&co: 4\d(\.\d)? W; mesh: 2\d(\.\d)? W$/).waitFor();
+  await page.getByRole("radio", { name: "share of the run" }).check({ force: true });
+  assert.match(hash(page), /&time=share$/);
+  await page.locator(".compared text").getByText("100 %").first().waitFor();
+  await page.locator(".compared details summary").first().click();
+  assert.equal(await page.getByRole("region", { name: "CPU, all readings" }).getByRole("row").count(), 102);
+  await accessible(page, "compared by the share of the run");
+
+  await page.getByRole("button", { name: "Compare with this mesh" }).click();
+  assert.match(hash(page), /^#\/compare\?u=hpc-a\/48188&u=hpc-a\/48190&time=share$/);
+  await table.getByRole("columnheader").nth(1).getByText("mesh").waitFor();
+  await page.getByRole("button", { name: /^Remove train/ }).click();
+  await page.getByText("Two to six can be compared.").waitFor();
+  assert.equal(await focused(page), "Compare");
+});
+
+test("comparing on a phone, without series, with what is not there, and where the server is older", async (t) => {
+  const phone = await visit(t, `/?user=operator${kTwo}&u=hpc-a/48213`, { context: kPhone });
+  await phone.locator(".compared svg .line").nth(8).waitFor();
+  assert.equal(await sideways(phone), false);
+  await accessible(phone, "comparing on a phone, dark");
+  await shot(phone, "compare-phone-dark");
+
+  const support = await visit(t, `/?user=sue${kTwo}`);
+  await support.getByText("Measurements over time are shown to the owner").waitFor();
+  await support.getByRole("region", { name: "What is different" }).getByRole("columnheader", { name: "48190" }).waitFor();
+  await accessible(support, "comparing as support");
+
+  const missing = await visit(t, `/?user=grace#/compare?u=hpc-a/48190&u=hpc-a/48169&u=x%2Fy/%3Cb%3E`);
+  await missing.getByText("The server knows no unit 48190 of cluster hpc-a that you may see.").waitFor();
+  await missing.getByText("The server knows no unit <b> of cluster x/y that you may see.").waitFor();
+  await missing.getByRole("link", { name: "probe" }).waitFor();
+  await accessible(missing, "comparing with what is not there");
+
+  const older = await visit(t, `/?user=operator${kTwo}`, { server: { lists: false } });
+  await older.getByRole("alert").getByText("this server is older than the page").waitFor();
+  await control({ lists: true });
+  await older.getByRole("button", { name: "Try again" }).click();
+  await older.getByRole("region", { name: "What is different" }).waitFor();
+});
+
+test("the heat map: arrows move, each cell has a label, Enter lists its units", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?period=all", { server: { many: 300 }, context: kWide });
+  await page.getByRole("link", { name: "Heat map" }).click();
+  const map = page.getByRole("grid", { name: "CPU use and Memory use" });
+  await map.waitFor();
+  assert.equal(hash(page), "#/jobs?period=all&heat=mem");
+  assert.equal(await map.getByRole("gridcell").count(), 400);
+  assert.equal(await map.locator('[tabindex="0"]').count(), 1, "one stop of the Tab key");
+  await accessible(page, "heat map");
+  await shot(page, "heat-light");
+  await map.locator('[tabindex="0"]').focus();
+  await page.keyboard.press("Home");
+  const cell = page.locator("[data-cell]:focus");
+  assert.match(await cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 25 to 30 %: \d+ units, [\d.]+ k?Wh$/);
+  const counted = Number(/: (\d+) units/.exec(await cell.getAttribute("aria-label"))[1]);
+  await page.keyboard.press("ArrowDown");
+  assert.match(await cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 20 to 25 %: none$/);
+  await page.keyboard.press("Enter");
+  assert.equal(hash(page), "#/jobs?period=all&heat=mem", "nothing is in it");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await page.getByText(`1 to ${counted} of ${counted} units`).waitFor();
+  assert.equal(hash(page), "#/jobs?period=all&cpu=0..4.99&mem=25..29.99");
+  await page.goBack();
+  await map.waitFor();
+  await page.getByRole("radio", { name: "Energy" }).check({ force: true });
+  await page.locator(".heat summary").click();
+  const rows = page.getByRole("region", { name: "CPU use and Memory use, all cells" }).getByRole("row");
+  assert.ok((await rows.count()) > 10);
+  await page.getByLabel("CPU use against").selectOption({ label: "GPU use" });
+  await page.getByRole("grid", { name: "CPU use and GPU use" }).waitFor();
+  assert.equal(hash(page), "#/jobs?period=all&heat=gpu");
+  await accessible(page, "heat map of GPUs");
+});
+
+test("the heat map on a phone, without GPUs, and where the server is older", async (t) => {
+  const phone = await visit(t, "/?user=operator#/jobs?heat=mem", { context: kPhone });
+  await phone.getByRole("grid").waitFor();
+  assert.equal(await sideways(phone), false);
+  await accessible(phone, "heat map on a phone, dark");
+  await shot(phone, "heat-phone-dark");
+  const none = await visit(t, "/?user=grace#/jobs?heat=gpu");
+  await none.getByText("Nothing of this list has a GPU whose use is known.").waitFor();
+  const older = await visit(t, "/?user=operator#/jobs?heat=mem", { server: { lists: false } });
+  await older.getByText("This server is older than the page and has no heat map.").waitFor();
+});
+
+test("columns are shown, hidden and moved by buttons, and stay so", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { context: kWide });
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  const heads = () => page.getByRole("columnheader").allInnerTexts();
+  assert.deepEqual((await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
+  await page.getByRole("button", { name: "Columns" }).click();
+  const dialog = page.getByRole("dialog", { name: "Columns" });
+  await dialog.waitFor();
+  await accessible(page, "the choice of columns");
+  await shot(page, "columns");
+  assert.equal(await dialog.getByRole("checkbox", { name: "Unit" }).isDisabled(), true);
+  await dialog.getByRole("checkbox", { name: "Owner" }).uncheck();
+  await dialog.getByRole("button", { name: "Move Energy up" }).focus();
+  await page.keyboard.press("Enter");
+  await dialog.getByText("Energy is column 9.").waitFor();
+  await page.waitForFunction(() => document.activeElement.textContent.includes("Move Energy up"));
+  await page.keyboard.press("Enter");
+  await dialog.getByText("Energy is column 8.").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden" });
+  const wanted = ["Unit", "State", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Not used", "Emissions"];
+  assert.deepEqual(await heads(), wanted);
+  await page.reload();
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  assert.deepEqual(await heads(), wanted);
+  await page.getByRole("button", { name: "Columns" }).click();
+  await dialog.getByRole("button", { name: "As they were at first" }).click();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  assert.deepEqual((await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
+});
+
+test("units are filtered by what a rule says of them", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.locator("summary", { hasText: "Advice" }).click();
+  const box = page.getByRole("group", { name: "Advice" });
+  assert.deepEqual((await box.locator("label").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).sort(), [
+    "<i>site</i> 1", "All used well 1", "Longer time limit than needed 1", "Out of memory 1", "Some GPUs not used 1",
+  ]);
+  await box.getByRole("checkbox", { name: "Out of memory" }).check();
+  await page.getByRole("link", { name: "ocean" }).waitFor({ state: "detached" });
+  assert.deepEqual(await names(page), ["mesh"]);
+  assert.equal(hash(page), "#/jobs?advice=oom");
+  await page.getByRole("button", { name: "Remove the filter Advice: Out of memory" }).click();
+  await page.goto(`${url}/#/jobs?advice=any`);
+  await page.getByRole("button", { name: "Remove the filter Advice: Anything to improve" }).waitFor();
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  assert.deepEqual((await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"]);
+});
+
+for (const [managers, language, title, heading, counted, all] of [
+  [["slurm", "lsf"], "en", "Jobs", "Job", /^8 jobs /, "All jobs"],
+  [["openstack"], "en", "VMs", "VM", /^8 VMs /, "All VMs"],
+  [["k8s"], "fr", "Pods", "Pod", /^8 pods /, "Tous les pods"],
+  [["slurm"], "fr", "Tâches", "Tâche", /^8 tâches /, "Toutes les tâches"],
+  [["libvirt", "openstack"], "de", "VMs", "VM", /^8 VMs /, "Alle VMs"],
+  [["slurm"], "de", "Jobs", "Job", /^8 Jobs /, "Alle Jobs"],
+  [["slurm", "k8s"], "en", "Compute units", "Unit", /^8 units /, "All jobs"],
+]) {
+  test(`units are what ${managers.join(" and ")} call them: ${language}`, async (t) => {
+    const page = await visit(t, "/?user=operator#/jobs", { server: { managers }, context: { ...kWide, locale: language } });
+    await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+    await page.getByRole("link", { name: "ocean" }).waitFor();
+    await page.getByRole("columnheader", { name: heading, exact: true }).waitFor();
+    assert.match(await page.locator(".title > .note").innerText(), counted);
+    await page.getByRole("link", { name: "ocean" }).click();
+    await page.getByRole("heading", { level: 1, name: "ocean" }).waitFor();
+    await page.getByRole("link", { name: `← ${all}` }).waitFor();
+  });
+}
+
+test("charts are printed as lines, not as pictures of the screen", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context: { ...kWide, colorScheme: "dark" } });
+  await page.locator("canvas").nth(2).waitFor();
+  assert.equal(await page.locator(".on-paper").first().isVisible(), false);
+  await page.emulateMedia({ media: "print" });
+  await page.locator(".on-paper path").nth(2).waitFor();
+  assert.deepEqual(await page.locator("canvas").evaluateAll((all) => all.map((e) => e.getClientRects().length)), [0, 0, 0]);
+  const path = await page.locator(".on-paper path").first().getAttribute("d");
+  assert.ok(path.split("L").length > 100, path.slice(0, 80));
+  assert.equal(await page.locator(".on-paper path").first().evaluate((e) => getComputedStyle(e).stroke), "rgb(31, 111, 181)", "light colours");
+  await shot(page, "print-charts");
+});
+
+test("the site's name stands at the top, as text", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { server: { name: "Demo <b>1</b>" }, context: kPhone });
+  await page.getByRole("banner").getByText("Demo <b>1</b>", { exact: true }).waitFor();
+  assert.equal(await sideways(page), false);
+  await accessible(page, "the name of the site");
+});

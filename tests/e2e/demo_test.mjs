@@ -1,0 +1,88 @@
+// What a newcomer sees of the demo that `make run` starts: launcher_test.py runs this against the real stack.
+// Environment: CEEMS_DEMO_URL, CEEMS_DEMO_PASSWORD; CHROMIUM; CEEMS_E2E_SHOTS, a folder for screenshots.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+const { CEEMS_DEMO_URL: url, CEEMS_DEMO_PASSWORD: password, CEEMS_E2E_SHOTS: shots } = process.env;
+let browser;
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+});
+after(() => browser?.close());
+
+async function logIn(t, name, secret, context = {}) {
+  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, ...context })).newPage();
+  page.setDefaultTimeout(90_000);
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  t.after(async () => {
+    await page.context().close();
+    assert.deepEqual(faults, []);
+  });
+  await page.goto(url);
+  await page.getByLabel("User name").fill(name);
+  await page.getByLabel("Password").fill(secret);
+  await page.keyboard.press("Enter");
+  return page;
+}
+
+const shot = async (page, name) => shots && page.screenshot({ path: join(shots, `demo-${name}.png`), fullPage: true });
+const open = async (page, hash) => page.evaluate((to) => (location.hash = to), hash);
+
+test("a wrong password opens nothing", async (t) => {
+  const page = await logIn(t, "demo-admin", `${password}x`);
+  await page.getByText("The login failed: user name or password is wrong.").waitFor();
+});
+
+test("an administrator finds every kind of page filled", async (t) => {
+  const page = await logIn(t, "demo-admin", password);
+  await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
+  await page.getByText("Demo: the jobs of the cluster demo are invented").waitFor();
+  await page.locator(".stack .part").first().waitFor();
+  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await shot(page, "overview");
+
+  await open(page, "#/jobs?period=720h&cluster=demo&sort=kwh");
+  await page.getByText(/^1 to 100 of \d+ (units|jobs)$/).waitFor();
+  for (const user of ["demo-user", "demo-ada", "demo-lin"]) await page.getByRole("gridcell", { name: new RegExp(user) }).first().waitFor();
+  await shot(page, "jobs");
+  await open(page, "#/jobs?period=720h&cluster=demo&heat=mem");
+  await page.getByRole("grid", { name: "CPU use and Memory use" }).waitFor();
+  assert.ok((await page.locator(".heat .count").count()) > 15);
+  await shot(page, "heat");
+
+  await open(page, "#/jobs?q=train-language-model&period=48h&state=COMPLETED&cluster=demo&period=720h");
+  const links = page.locator("tbody th a");
+  await links.nth(1).waitFor();
+  await page.getByRole("checkbox", { name: /^Select train/ }).nth(0).click();
+  await page.getByRole("checkbox", { name: /^Select train/ }).nth(1).click();
+  await page.getByRole("link", { name: "Compare", exact: true }).click();
+  await page.getByRole("region", { name: "What is different" }).getByRole("rowheader", { name: "Energy", exact: true }).waitFor();
+  await page.locator(".compared .line").nth(3).waitFor();
+  await shot(page, "compare");
+  await page.goBack();
+  await links.first().click();
+  await page.getByText("2 of 4 GPUs never ran a kernel").waitFor();
+  await page.getByText("#SBATCH --gres=gpu:2", { exact: true }).waitFor();
+  await page.locator("canvas").nth(2).waitFor();
+  await shot(page, "job");
+
+  await open(page, "#/project/demo/demo-ai");
+  await page.getByRole("region", { name: "Users" }).getByRole("row", { name: /^demo-lin / }).waitFor();
+  await shot(page, "project");
+});
+
+test("a user sees their own, and nothing of the others", async (t) => {
+  const page = await logIn(t, "demo-user", password, { viewport: { width: 390, height: 844 }, colorScheme: "dark" });
+  await page.getByRole("heading", { level: 1, name: /^Your (units|jobs)$/ }).waitFor();
+  await page.locator(".stack .part").first().waitFor();
+  await shot(page, "user-phone-dark");
+  await open(page, "#/jobs?period=720h");
+  await page.getByText(/^1 to 20 of \d+ (units|jobs)$/).waitFor();
+  assert.doesNotMatch(await page.locator("tbody").innerText(), /demo-(ada|lin|grace)/);
+});

@@ -1,0 +1,125 @@
+// Every page in every theme, width and size of text: axe finds nothing, and nothing scrolls sideways. And every page with texts that are
+// marked and 40 % longer: what is not marked was left in the code, and what does not fit is cut. Takes long, so it runs only by name.
+// CEEMS_E2E_ONLY: a part of the names of the combinations to look at, for example "dark 390".
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { accessible, shot, url, visit } from "./stand_in.mjs";
+
+const kPages = [
+  ["overview", "#/", ".stack .part"],
+  ["jobs", "#/jobs?period=all", "tbody tr:nth-child(20)"],
+  ["heat", "#/jobs?period=all&heat=mem", ".heat .map"],
+  ["nothing", "#/jobs?q=none%20of%20it", ".notice button"],
+  ["compare", "#/compare?u=hpc-a/48190&u=hpc-a/48188&u=hpc-a/48213", ".compared .line"],
+  ["unit", "#/unit/hpc-a/48190", ".advice li"],
+  ["no unit", "#/unit/hpc-a/1", "h1"],
+  ["projects", "#/projects", ".plain tbody tr"],
+  ["project", "#/project/hpc-a/fluids", ".plain tbody tr"],
+  ["user", "#/user/ada", "h1"],
+  ["numbers", "#/help/numbers", ".prose"],
+  ["unknown", "#/unknown", "h1"],
+];
+const kThemes = { light: { colorScheme: "light" }, dark: { colorScheme: "dark" }, forced: { forcedColors: "active" } };
+const kWidths = [1440, 1024, 720, 390, 320];
+const only = process.env.CEEMS_E2E_ONLY ?? "";
+
+/** Goes to a page and waits for what it shows when it is complete. */
+async function open(page, hash, wanted) {
+  await page.evaluate((to) => (location.hash = to), hash);
+  await page.waitForFunction((to) => location.hash === to, hash);
+  await page.locator(wanted).first().waitFor();
+  await page.waitForLoadState("networkidle");
+}
+
+/** What is wider than the window, outside of regions that scroll by themselves. */
+const wide = (page) =>
+  page.evaluate(() => {
+    const most = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= most) return [];
+    return [...document.querySelectorAll("main *, header *, footer *")]
+      .filter((e) => e.getBoundingClientRect().right > most + 1 && !e.closest(".scroll, .readings"))
+      .map((e) => `${e.tagName} ${e.className?.baseVal ?? e.className} ${e.textContent.trim().slice(0, 40)}`)
+      .slice(0, 4);
+  });
+
+for (const [theme, look] of Object.entries(kThemes)) {
+  for (const width of kWidths) {
+    for (const size of [100, 200]) {
+      const name = `${theme} ${width} ${size} %`;
+      test(name, { skip: !name.includes(only) }, async (t) => {
+        const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60 }, context: { ...look, viewport: { width, height: 900 } } });
+        await page.evaluate((percent) => (document.documentElement.style.fontSize = `${percent}%`), size);
+        const faults = [];
+        for (const [what, hash, wanted] of kPages) {
+          await open(page, hash, wanted);
+          await accessible(page, what).catch((error) => faults.push(`${what}: ${error.message}`));
+          for (const found of await wide(page)) faults.push(`${what} is too wide: ${found}`);
+          await shot(page, `matrix-${theme}-${width}-${size}-${what.replace(" ", "-")}`);
+        }
+        assert.deepEqual(faults, []);
+      });
+    }
+  }
+}
+
+const texts = join(dirname(fileURLToPath(import.meta.url)), "../../web/src/locales");
+const marked = (text) => `[!! ${text} ${"·".repeat(Math.ceil(0.4 * text.length))} !!]`;
+const pseudo = (file) =>
+  Object.fromEntries(
+    Object.entries(JSON.parse(readFileSync(join(texts, file), "utf8"))).map(([key, entry]) => [
+      key,
+      typeof entry === "string" ? marked(entry) : Object.fromEntries(Object.entries(entry).map(([form, text]) => [form, marked(text)])),
+    ]),
+  );
+
+// What the server says, what has no language, and formats of the browser.
+const kData =
+  /operator|\b(ada|lin|grace|sue|lea)\b|fluids|optics|hpc-a|main|train-|bold|lattice-qcd|ocean|waiting room|mesh|sweep|probe|short|archive|task_\d+|#SBATCH.*|--\S+|gpu-\w+|time-limit|normal|workdir|partition|\/home\/\S+|slurm|Running|Pending|Completed|Failed|Cancelled( by \d+)?|Out of memory|<i>site<\/i>|<img.*|See \{docs\}.*|3 von 4 GPUs.*|Zeit: solche Läufe.*|CEEMS|CSV|Ctrl\+K|Deutsch|English|Français|Profiles|http\S+|Markdown|HTML|none of it|\b(CO₂e|GPU|CPU|GiB|MiB|KiB|kWh|MWh|Wh|mJ|kJ|W|mW|mg|µg|kg|min|uid|qos|UTC)\b|\b(Jan|Feb|März|Apr|Mai|Juni|Juli|Aug|Sept|Okt|Nov|Dez)\w*\b|Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonntag|Koordinierte Weltzeit|\bum\b/g;
+
+test("pseudo-locale", { skip: !"pseudo-locale".includes(only) }, async (t) => {
+  const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
+  // German comes in files of its own; these stand in for them.
+  await page.route(/assets\/(help\.)?de-[^/]*\.js$/, (route) =>
+    route.fulfill({ contentType: "text/javascript", body: `export default ${JSON.stringify(pseudo(/help\./.test(route.request().url()) ? "help.en.json" : "en.json"))}` }));
+  await page.evaluate(() => localStorage.setItem("ceems.language", "de"));
+  const faults = [];
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${url}/?x=${width}#/help/numbers`);
+    await page.getByText(/^\[!! How the numbers are made/).first().waitFor();
+    for (const [what, hash, wanted] of kPages) {
+      await open(page, hash, wanted);
+      for (const found of await wide(page)) faults.push(`${what} at ${width} px is too wide: ${found}`);
+      const { left, cut } = await page.evaluate(() => {
+        const left = [];
+        const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+          const parent = node.parentElement;
+          if (!node.data.trim() || parent.closest("script, style, noscript, .uplot, code")) continue;
+          let text = parent.closest("p, li, th, td, dt, dd, h1, h2, h3, a, button, label, option, summary, legend, text, title, figcaption")?.textContent ?? node.data;
+          for (let before = ""; before !== text; ) {
+            before = text;
+            text = text.replace(/\[!![^[\]]*?!!\]/g, " ");
+          }
+          left.push(text);
+        }
+        const cut = [...document.querySelectorAll("button, a, th, td, label, summary, dt, dd")]
+          .filter((e) => e.getClientRects().length && ["hidden", "clip"].includes(getComputedStyle(e).overflowX) && e.scrollWidth > e.clientWidth + 1 && !e.closest(".hidden") && !e.matches(".hidden"))
+          .map((e) => e.textContent.trim().slice(0, 60));
+        return { left: [...new Set(left)], cut };
+      });
+      for (const text of left) {
+        const rest = text.replace(kData, " ").trim();
+        if (/\p{L}{3,}/u.test(rest)) faults.push(`${what}: not translated: ${rest.replace(/\s+/g, " ").slice(0, 120)}`);
+      }
+      for (const text of cut) faults.push(`${what} at ${width} px: cut: ${text}`);
+      await shot(page, `pseudo-${width}-${what.replace(" ", "-")}`);
+    }
+  }
+  assert.deepEqual([...new Set(faults)], []);
+});
