@@ -1,5 +1,6 @@
-"""A QEMU machine without hardware acceleration: Debian's kernel, unpacked but not installed, and an initramfs with busybox and the
-programs of a test. The test uses a shell in the machine over a serial line, and its port 9010 over a forwarded port."""
+"""A QEMU machine: Debian's kernel, unpacked but not installed, and an initramfs with busybox and the programs of a test. The test uses a
+shell in the machine over a serial line, and its port 9010 over a forwarded port. KVM is used where a kernel boots with it, else
+emulation; $CEEMS_VM_ACCEL, "kvm" or "tcg", overrides that."""
 
 import glob
 import os
@@ -8,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -234,11 +236,64 @@ class CommandFailed(AssertionError):
     pass
 
 
+ACCELERATORS = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"]}
+KVM_LIMIT = 20  # seconds for a kernel to boot; with working KVM it takes one or two
+BOOTED = b"probe: booted"
+
+
+def boots_with_kvm(kernel):
+    """/dev/kvm that can be opened is not enough: nested in a machine without VMX or SVM (the module kvm_pvm), Debian's kernels start
+    and get nowhere, instruction by instruction."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    with tempfile.TemporaryDirectory(prefix="ceems-kvm-") as directory:
+        tree = Initramfs(directory + "/tree")
+        tree.text("init", "#!/bin/busybox sh\necho '%s'\nexec sleep 100\n" % BOOTED.decode())
+        os.chmod(directory + "/tree/init", 0o755)
+        tree.pack(directory + "/initramfs")
+        with open(directory + "/console", "wb") as console:
+            process = subprocess.Popen(
+                ["qemu-system-x86_64", *ACCELERATORS["kvm"], "-m", "512", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
+                 "-serial", "stdio", "-kernel", kernel.image, "-initrd", directory + "/initramfs",
+                 "-append", "console=ttyS0 quiet panic=-1 rdinit=/init"], stdin=subprocess.DEVNULL, stdout=console, stderr=console)
+        try:
+            end = time.monotonic() + KVM_LIMIT
+            while process.poll() is None and time.monotonic() < end:
+                with open(directory + "/console", "rb") as console:
+                    if BOOTED in console.read():
+                        return True
+                time.sleep(0.1)
+            return False
+        finally:
+            process.kill()
+            process.wait()
+
+
+def accelerator(kernel):
+    """"kvm" or "tcg". Tried once for each kernel and boot of the host."""
+    forced = os.environ.get("CEEMS_VM_ACCEL", "")
+    if forced:
+        if forced not in ACCELERATORS:
+            sys.exit("vm: CEEMS_VM_ACCEL is '%s', expected kvm or tcg" % forced)
+        return forced
+    with open("/proc/sys/kernel/random/boot_id") as f:
+        note = os.path.join(CACHE, "accelerator", f.read().strip(), kernel.version)
+    if not os.path.exists(note):
+        found = "kvm" if boots_with_kvm(kernel) else "tcg"
+        if found == "tcg" and os.path.exists("/dev/kvm"):
+            print("vm: Linux %s does not boot with /dev/kvm within %d s, so it is emulated" % (kernel.version, KVM_LIMIT), flush=True)
+        os.makedirs(os.path.dirname(note), exist_ok=True)
+        write(note, found)
+    with open(note) as f:
+        return f.read()
+
+
 class Machine:
     """A running machine. A context manager that ends it."""
 
     def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None):
         """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p."""
+        self.accelerator = accelerator(kernel)
         self.port = free_port()
         self.console_path = os.path.join(scratch, "console.log")
         agent = os.path.join(scratch, "agent")
@@ -248,8 +303,8 @@ class Machine:
         files = ["-virtfs", "local,path=%s,mount_tag=host,security_model=none,readonly=on,multidevs=remap" % share] if share else []
         drive = ["-drive", "if=virtio,format=raw,file=" + disk] if disk else []
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-display", "none",
-             "-nodefaults", "-no-reboot", "-serial", "stdio",
+            ["qemu-system-x86_64", *ACCELERATORS[self.accelerator], "-m", "1024", "-smp", "2", "-display", "none", "-nodefaults",
+             "-no-reboot", "-serial", "stdio",
              "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
              "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,
              "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init " + options] + bmc + drive + files,
