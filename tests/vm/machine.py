@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,14 +16,28 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
-from harness import free_port, skip, wait_until, write  # noqa: E402
+import harness  # noqa: E402
+from harness import free_port, skip, write  # noqa: E402
 
 CACHE = os.environ.get("CEEMS_VM_CACHE", os.path.join(ROOT, "build", "vm"))
+# Times out later than on an idle host by this factor, because an emulated machine whose host is busy with other work is slow.
+PATIENCE = 4
 MODULES = ["virtio_pci", "virtio_net", "virtio_blk", "ipmi_devintf", "ipmi_si", "dummy", "crc32_generic", "rdma_rxe"]
 
 
 def output(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True, **options).stdout
+
+
+def wait_until(what, condition, timeout=30.0, every=0.1):
+    return harness.wait_until(what, condition, PATIENCE * timeout, every)
+
+
+def limit_run(seconds):
+    """Ends the test by an exception if it takes longer, so that the machine ends, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("vm: ended by a signal"))
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit("vm: did not finish within %d s" % (PATIENCE * seconds)))
+    signal.alarm(PATIENCE * seconds)
 
 
 def find(program):
@@ -291,10 +306,11 @@ def accelerator(kernel):
 class Machine:
     """A running machine. A context manager that ends it."""
 
-    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None):
-        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p."""
+    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None, port=None):
+        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p.
+        `port`: of the host, by which port 9010 of the machine can be reached; default: any that is free."""
         self.accelerator = accelerator(kernel)
-        self.port = free_port()
+        self.port = port or free_port()
         self.console_path = os.path.join(scratch, "console.log")
         agent = os.path.join(scratch, "agent")
         self.console = open(self.console_path, "wb")
@@ -316,7 +332,7 @@ class Machine:
             assert self.alive(), self.console_text()
             self.agent = socket.socket(socket.AF_UNIX)
             self.agent.connect(agent)
-            self._wait_for(rb"agent: ready", 400)
+            self._wait_for(rb"agent: ready", PATIENCE * 200)
         except BaseException:
             self._end()
             raise
@@ -351,6 +367,7 @@ class Machine:
 
     def run(self, command, timeout=60.0):
         """Returns the output of a shell command in the machine. Raises CommandFailed with the output if the command fails."""
+        timeout *= PATIENCE
         self.commands += 1
         text = '{ %s\n} </dev/null 2>&1\necho "@%d:$?@"\n' % (command, self.commands)
         self.agent.settimeout(timeout)
