@@ -1,26 +1,43 @@
-"""A QEMU machine without hardware acceleration: Debian's kernel, unpacked but not installed, and an initramfs with busybox and the
-programs of a test. The test uses a shell in the machine over a serial line, and its port 9010 over a forwarded port."""
+"""A QEMU machine: Debian's kernel, unpacked but not installed, and an initramfs with busybox and the programs of a test. The test uses a
+shell in the machine over a serial line, and its port 9010 over a forwarded port. KVM is used where a kernel boots with it, else
+emulation; $CEEMS_VM_ACCEL, "kvm" or "tcg", overrides that."""
 
 import glob
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
-from harness import free_port, skip, wait_until, write  # noqa: E402
+import harness  # noqa: E402
+from harness import free_port, skip, write  # noqa: E402
 
 CACHE = os.environ.get("CEEMS_VM_CACHE", os.path.join(ROOT, "build", "vm"))
+# Times out later than on an idle host by this factor, because an emulated machine whose host is busy with other work is slow.
+PATIENCE = 4
 MODULES = ["virtio_pci", "virtio_net", "virtio_blk", "ipmi_devintf", "ipmi_si", "dummy", "crc32_generic", "rdma_rxe"]
 
 
 def output(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True, **options).stdout
+
+
+def wait_until(what, condition, timeout=30.0, every=0.1):
+    return harness.wait_until(what, condition, PATIENCE * timeout, every)
+
+
+def limit_run(seconds):
+    """Ends the test by an exception if it takes longer, so that the machine ends, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("vm: ended by a signal"))
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit("vm: did not finish within %d s" % (PATIENCE * seconds)))
+    signal.alarm(PATIENCE * seconds)
 
 
 def find(program):
@@ -234,12 +251,66 @@ class CommandFailed(AssertionError):
     pass
 
 
+ACCELERATORS = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"]}
+KVM_LIMIT = 20  # seconds for a kernel to boot; with working KVM it takes one or two
+BOOTED = b"probe: booted"
+
+
+def boots_with_kvm(kernel):
+    """/dev/kvm that can be opened is not enough: nested in a machine without VMX or SVM (the module kvm_pvm), Debian's kernels start
+    and get nowhere, instruction by instruction."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    with tempfile.TemporaryDirectory(prefix="ceems-kvm-") as directory:
+        tree = Initramfs(directory + "/tree")
+        tree.text("init", "#!/bin/busybox sh\necho '%s'\nexec sleep 100\n" % BOOTED.decode())
+        os.chmod(directory + "/tree/init", 0o755)
+        tree.pack(directory + "/initramfs")
+        with open(directory + "/console", "wb") as console:
+            process = subprocess.Popen(
+                ["qemu-system-x86_64", *ACCELERATORS["kvm"], "-m", "512", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
+                 "-serial", "stdio", "-kernel", kernel.image, "-initrd", directory + "/initramfs",
+                 "-append", "console=ttyS0 quiet panic=-1 rdinit=/init"], stdin=subprocess.DEVNULL, stdout=console, stderr=console)
+        try:
+            end = time.monotonic() + KVM_LIMIT
+            while process.poll() is None and time.monotonic() < end:
+                with open(directory + "/console", "rb") as console:
+                    if BOOTED in console.read():
+                        return True
+                time.sleep(0.1)
+            return False
+        finally:
+            process.kill()
+            process.wait()
+
+
+def accelerator(kernel):
+    """"kvm" or "tcg". Tried once for each kernel and boot of the host."""
+    forced = os.environ.get("CEEMS_VM_ACCEL", "")
+    if forced:
+        if forced not in ACCELERATORS:
+            sys.exit("vm: CEEMS_VM_ACCEL is '%s', expected kvm or tcg" % forced)
+        return forced
+    with open("/proc/sys/kernel/random/boot_id") as f:
+        note = os.path.join(CACHE, "accelerator", f.read().strip(), kernel.version)
+    if not os.path.exists(note):
+        found = "kvm" if boots_with_kvm(kernel) else "tcg"
+        if found == "tcg" and os.path.exists("/dev/kvm"):
+            print("vm: Linux %s does not boot with /dev/kvm within %d s, so it is emulated" % (kernel.version, KVM_LIMIT), flush=True)
+        os.makedirs(os.path.dirname(note), exist_ok=True)
+        write(note, found)
+    with open(note) as f:
+        return f.read()
+
+
 class Machine:
     """A running machine. A context manager that ends it."""
 
-    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None):
-        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p."""
-        self.port = free_port()
+    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None, port=None):
+        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p.
+        `port`: of the host, by which port 9010 of the machine can be reached; default: any that is free."""
+        self.accelerator = accelerator(kernel)
+        self.port = port or free_port()
         self.console_path = os.path.join(scratch, "console.log")
         agent = os.path.join(scratch, "agent")
         self.console = open(self.console_path, "wb")
@@ -248,8 +319,8 @@ class Machine:
         files = ["-virtfs", "local,path=%s,mount_tag=host,security_model=none,readonly=on,multidevs=remap" % share] if share else []
         drive = ["-drive", "if=virtio,format=raw,file=" + disk] if disk else []
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-display", "none",
-             "-nodefaults", "-no-reboot", "-serial", "stdio",
+            ["qemu-system-x86_64", *ACCELERATORS[self.accelerator], "-m", "1024", "-smp", "2", "-display", "none", "-nodefaults",
+             "-no-reboot", "-serial", "stdio",
              "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
              "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,
              "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init " + options] + bmc + drive + files,
@@ -261,7 +332,7 @@ class Machine:
             assert self.alive(), self.console_text()
             self.agent = socket.socket(socket.AF_UNIX)
             self.agent.connect(agent)
-            self._wait_for(rb"agent: ready", 400)
+            self._wait_for(rb"agent: ready", PATIENCE * 200)
         except BaseException:
             self._end()
             raise
@@ -296,6 +367,7 @@ class Machine:
 
     def run(self, command, timeout=60.0):
         """Returns the output of a shell command in the machine. Raises CommandFailed with the output if the command fails."""
+        timeout *= PATIENCE
         self.commands += 1
         text = '{ %s\n} </dev/null 2>&1\necho "@%d:$?@"\n' % (command, self.commands)
         self.agent.settimeout(timeout)
