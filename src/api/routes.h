@@ -41,6 +41,7 @@ enum class Shape : std::uint8_t {
   kNodeTable,
   kNodeUnits,
   kGrid,
+  kGpuBoard,
   kNothing,  ///< null
 };
 /// Whether `data` is an object, not a list of rows.

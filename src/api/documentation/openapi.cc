@@ -55,6 +55,8 @@ std::string_view name_of(Shape shape) {
       return "NodeUnits";
     case Shape::kGrid:
       return "Grid";
+    case Shape::kGpuBoard:
+      return "GpuBoard";
     case Shape::kNothing:
       break;
   }
@@ -105,6 +107,10 @@ constexpr std::string_view kGridExample =
     R"("providers":[{"provider":"rte","country":"FR","g_kwh":48.2}],)"
     R"("series":[{"provider":"rte","country":"FR","points":[[1933128450000,48.2]]}],)"
     R"("best":[{"hours":4,"from":11,"to":15,"mean":33}]})";
+constexpr std::string_view kGpuBoardExample =
+    R"({"step_s":600,"times":[1933128450000],"rows":[{"cluster_id":"hpc-a","host":"g14",)"
+    R"("gpu":"0","instance":"","cells":[{"units":[{"uuid":"7001","user":"ada","busy":0.66,)"
+    R"("sm":0.33}],"others":false}]}],"missing":[]})";
 constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
@@ -156,6 +162,9 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kGrid) {
     return std::string(kGridExample);
+  }
+  if (shape == Shape::kGpuBoard) {
+    return std::string(kGpuBoardExample);
   }
   std::string example;
   JsonWriter json(example);
