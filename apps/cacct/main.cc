@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cacct/caller.h"
 #include "cacct/command.h"
+#include "cacct/gpus_command.h"
 #include "cacct/options.h"
 #include "cacct/report_command.h"
 #include "config/flags.h"
@@ -21,9 +22,9 @@ namespace cacct = ceems::cacct;
 constexpr std::string_view kDescription =
     "Shows the energy, emissions and use of CPUs, memory and GPUs of jobs, as sacct shows their "
     "accounting. Without flags it shows your jobs of today; below them, the sums for each account. "
-    "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two; each "
-    "has "
-    "a --help of its own. "
+    "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
+    "`cacct "
+    "gpus` shows what jobs do on the GPUs; each has a --help of its own. "
     "Examples: cacct -S yesterday; cacct -j 1234,1235 --long; cacct -S now-1weeks --totals "
     "--human.";
 
@@ -31,6 +32,12 @@ constexpr std::string_view kReport =
     "Reports what jobs used and cost, how that compares to earlier runs, and what would help. "
     "docs/report.md explains each line.";
 constexpr std::string_view kCompare = "Compares what two jobs used and cost.";
+
+constexpr std::string_view kGpus =
+    "Shows what jobs did on each GPU in the last 70 minutes, in columns of 10 minutes: the share "
+    "of "
+    "the SMs that worked and, in brackets, the share of the time in which the GPU was busy. Your "
+    "jobs are shown by your name, those of others as `used`.";
 
 /// Prints what parse() asks for.
 int leave(const ceems::config::FlagOutcome& outcome) {
@@ -70,6 +77,18 @@ int run_report(bool compare, int argc, const char* const* argv) {
   return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
 }
 
+/// `cacct gpus`; argv[1] is that word.
+int run_gpus(int argc, const char* const* argv) {
+  cacct::GpusOptions options;
+  ceems::config::FlagSet flags("cacct gpus", std::string(kGpus));
+  cacct::add_gpus_flags(flags, options);
+  const auto outcome = flags.parse(argc - 1, argv + 1);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run_gpus(options, caller); });
+}
+
 /// A link with the name of jobstats, for people and scripts that are used to it.
 int run_jobstats(int argc, const char* const* argv) {
   cacct::ReportOptions options;
@@ -93,6 +112,9 @@ int run(int argc, const char* const* argv) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "report" || first == "compare") {
     return run_report(first == "compare", argc, argv);
+  }
+  if (first == "gpus") {
+    return run_gpus(argc, argv);
   }
   cacct::Options options;
   ceems::config::FlagSet flags("cacct", std::string(kDescription));

@@ -10,8 +10,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@
 #include "api/config.h"
 #include "api/fleet.h"
 #include "api/login/sign_in.h"
+#include "api/mail/service.h"
 #include "api/report/finisher.h"
 #include "api/report/measurements_tsdb.h"
 #include "api/series_tsdb.h"
@@ -97,6 +100,39 @@ void serve(ceems::net::Server& server, ceems::audit::Log* audit, ceems::advice::
     read_rules_again(rules);
   });
   server.stop();  // finishes current requests while everything they need still exists
+}
+
+/// The service that sends mails; null if they are disabled.
+Result<std::unique_ptr<api::MailService>> make_mails(const api::Config& config,
+                                                     const std::string& external_url,
+                                                     const std::vector<api::SiteCluster>& clusters,
+                                                     ceems::store::Database& database,
+                                                     const ceems::Clock& clock) {
+  if (config.mail.mode == ceems::mail::Mode::kDisabled) {
+    return nullptr;
+  }
+  if (config.mail.max_wait < config.data.update_interval) {
+    log::warn(
+        "mail.max_wait is shorter than data.update_interval: many mails will be sent before the "
+        "job is in the database");
+  }
+  api::MailSetup setup{.options = config.mail,
+                       .help_url = config.site.help_url,
+                       .external_url = external_url,
+                       .data_directory = config.data.path};
+  std::set<std::string> measured;
+  for (const api::SiteCluster& cluster : clusters) {
+    if (cluster.manager == "slurm") {
+      setup.clusters.push_back(cluster.id);
+    }
+    if (cluster.series) {
+      measured.insert(cluster.id);
+    }
+  }
+  setup.measured = [measured = std::move(measured)](const std::string& id) {
+    return measured.contains(id);
+  };
+  return api::MailService::create(std::move(setup), database, clock);
 }
 
 Result<ingest::UpdateOptions> update_options(const api::Config& config,
@@ -202,6 +238,11 @@ int serve_database(api::Config config,
     }
     audit = std::move(*opened);
   }
+  auto mails = make_mails(config, api_options.external_url, site_clusters, **database, clock);
+  if (!mails) {
+    return os::give_up(std::move(mails).error().with_context("ceems_api_server.mail"));
+  }
+  api_options.mute_page = *mails ? &(*mails)->mute_page() : nullptr;
   api_options.site = config.site;
   api_options.site.time_zone = config.data.time_zone;
   api_options.site.clusters = std::move(site_clusters);
@@ -218,6 +259,9 @@ int serve_database(api::Config config,
     finisher->start();
   }
   (*loop)->start();
+  if (*mails) {
+    (*mails)->start(handler->reports(), registry);
+  }
   std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {
     backups.emplace(**database, config.data.backup_path, config.data.backup_interval);
@@ -227,6 +271,9 @@ int serve_database(api::Config config,
   measurements.cancel();
   if (finisher) {
     finisher->stop();
+  }
+  if (*mails) {
+    (*mails)->stop();
   }
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {

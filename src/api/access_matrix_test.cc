@@ -113,21 +113,34 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     }
     for (const std::string cluster : {"a", "b"}) {
       std::string units;
+      std::string busy;  // by the units that run
       for (const std::string& user : kPeople) {
+        busy += fmt::format(
+            "{0}{{\"metric\":{{\"hostname\":\"n1\",\"index\":\"0\",\"kind\":\"busy\","
+            "\"uuid\":\"{1}-{2}-2\"}},\"values\":[[{3},\"0.25\"]]}}",
+            busy.empty() ? "" : ",", user, cluster, kNow / 60000 * 60);
         units += fmt::format("{}{{\"metric\":{{\"uuid\":\"{}-{}\"}},\"value\":[0,\"1\"]}}",
                              units.empty() ? "" : ",", user, cluster);
       }
       tsdbs_[cluster].client = std::make_unique<tsdb::Client>(
-          "http://t", std::make_unique<tsdb::FakeTransport>([units](const auto& request) {
+          "http://t", std::make_unique<tsdb::FakeTransport>([units, busy](const auto& request) {
             const bool range = request.path.ends_with("_range");
+            const bool gpus = request.first("query").contains("gpu_busy_seconds");
             return tsdb::FakeTransport::ok(R"({"status":"success","data":{"resultType":")" +
                                            std::string(range ? "matrix" : "vector") +
-                                           R"(","result":[)" + (range ? "" : units) + "]}}");
+                                           R"(","result":[)" +
+                                           (gpus    ? busy
+                                            : range ? ""
+                                                    : units) +
+                                           "]}}");
           }),
           clock_);
     }
     ApiOptions options;
     options.fleet = &fleet_;
+    for (const std::string cluster : {"a", "b"}) {
+      options.site.clusters.push_back({.id = cluster, .manager = "slurm", .series = true});
+    }
     options.roles.support = {"sue"};
     if (GetParam() == LeadsFrom::kConfiguration) {
       options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
@@ -193,6 +206,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (endpoint == "grid" || endpoint == "nodes/admin") {
       return data.as_object().contains(endpoint == "grid" ? "now" : "rows") ? "all"
                                                                             : "something else";
+    }
+    if (endpoint.starts_with("gpus")) {
+      return observed_on_gpus(data, user);
     }
     if (endpoint.starts_with("units/list")) {
       return word_for(rows_of_table(data), user);
@@ -294,6 +310,23 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       }
     }
     return word_for(rows, user);
+  }
+
+  /// Whose units the board of GPUs shows. Those of others only mark that they are there.
+  static std::string observed_on_gpus(const json::value& data, const std::string& user) {
+    std::set<std::string> seen;
+    for (const json::value& row : data.at("rows").as_array()) {
+      const json::value& cell = row.at("cells").as_array().back();
+      const json::array& units = cell.at("units").as_array();
+      EXPECT_EQ(cell.at("others").as_bool(), units.size() < kPeople.size());
+      for (const json::value& unit : units) {
+        const std::string cluster(row.at("cluster_id").as_string());
+        const std::string owner(unit.at("user").as_string());
+        EXPECT_EQ(std::string(unit.at("uuid").as_string()), owner + "-" + cluster + "-2");
+        seen.insert(owner + "-" + cluster);
+      }
+    }
+    return word_for(seen, user);
   }
 
   std::string observed_by_unit(const std::string& endpoint, const std::string& user) {

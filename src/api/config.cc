@@ -146,6 +146,11 @@ Result<Config> parse_config(const config::Node& document,
   } else {
     root.also(fail(std::move(site).error()));
   }
+  if (auto mail = mail::read_options(server["mail"], directory); mail) {
+    config.mail = std::move(*mail);
+  } else {
+    root.also(fail(std::move(mail).error()));
+  }
   if (auto audit = audit::read_options(server["audit"], directory); audit) {
     config.audit = std::move(*audit);
   } else {

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "config/yaml.h"
 #include "ingest/config.h"
+#include "mail/config.h"
 #include "net/client/client.h"
 
 namespace ceems::api {
@@ -49,6 +50,7 @@ struct Config {
   SeriesOptions series = {};
   SiteOptions site = {};  ///< `ui`
   ReportOptions report = {};
+  mail::Options mail = {};
   audit::Options audit = {};
   std::vector<ingest::ClusterConfig> clusters = {};
   std::vector<ingest::UpdaterConfig> updaters = {};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,8 +32,33 @@ struct GridSeries {
   std::vector<std::pair<std::int64_t, double>> points = {};  ///< epoch ms and g/kWh, ascending
 };
 
-/// What the TSDBs of the clusters know of nodes and of the grid. Safe for concurrent use. Errors:
-/// kNotFound if the cluster has no TSDB, otherwise those of the TSDB.
+/// What a unit did on a GPU in a period: shares of the whole period, from 0 to 1. What is not
+/// known is absent.
+struct GpuPart {
+  std::string uuid = {};
+  std::optional<double> busy = {}, sm = {};
+};
+
+/// A GPU, or an instance of one, over some periods.
+struct GpuRow {
+  struct Cell {
+    bool seen = false;  ///< false: it is not known what the GPU did
+    std::vector<GpuPart> parts = {};
+  };
+  std::string host = {}, index = {}, instance = {};
+  std::vector<Cell> cells = {};
+};
+
+/// The GPUs of a cluster over periods that end at these times (epoch ms, ascending).
+struct GpuBoard {
+  std::vector<std::int64_t> ends_ms = {};
+  std::vector<GpuRow> rows = {};  ///< by host, index and instance
+};
+inline constexpr std::int64_t kGpuPeriodMs = 10 * 60 * 1000;
+inline constexpr std::size_t kGpuPeriods = 7;
+
+/// What the TSDBs of the clusters know of nodes, GPUs and the grid. Safe for concurrent use.
+/// Errors: kNotFound if the cluster has no TSDB, otherwise those of the TSDB.
 class Fleet {
  public:
   /// Both must outlive it.
@@ -43,6 +69,9 @@ class Fleet {
   /// The nodes that were seen within a day, by name. Kept for a minute. `month_ms` is when the
   /// month began.
   Result<std::vector<Node>> nodes(const std::string& cluster_id, std::int64_t month_ms);
+  /// What units did on the GPUs in the last periods before the minute of `now_ms`, by one range
+  /// query. Kept for that minute.
+  Result<std::shared_ptr<const GpuBoard>> gpus(const std::string& cluster_id, std::int64_t now_ms);
   /// The ids of the units that the node had in the period, at most some thousand.
   Result<std::vector<std::string>> units_on(const std::string& cluster_id,
                                             const std::string& host,
@@ -67,6 +96,7 @@ class Fleet {
   const Clock* clock_;
   Mutex mutex_;
   std::map<std::string, Kept> kept_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::api

@@ -65,6 +65,20 @@ constexpr std::array kRoutes = {
           .shape = Shape::kUsage,
           .tagged = false,
           .summary = "Random usage, for developing dashboards."},
+    Route{.path = "gpus",
+          .caller = Caller::kUser,
+          .handler = get_gpus,
+          .shape = Shape::kGpuBoard,
+          .params = {Param::kClusterId},
+          .tagged = false,
+          .summary = "GPUs in the last 70 minutes, with the use by the caller's units."},
+    Route{.path = "gpus/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_gpus,
+          .shape = Shape::kGpuBoard,
+          .params = {Param::kClusterId},
+          .tagged = false,
+          .summary = "GPUs in the last 70 minutes, with their use by all units."},
     Route{.path = "grid",
           .caller = Caller::kUser,
           .handler = get_grid,
@@ -324,6 +338,7 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kNodeUnits:
     case Shape::kGrid:
     case Shape::kFindings:
+    case Shape::kGpuBoard:
     case Shape::kNothing:
       break;
   }

@@ -42,6 +42,7 @@ enum class Shape : std::uint8_t {
   kNodeUnits,
   kGrid,
   kFindings,
+  kGpuBoard,
   kNothing,  ///< null
 };
 /// Whether `data` is an object, not a list of rows.

@@ -9,6 +9,7 @@
 
 #include "api/answer/envelope.h"
 #include "api/auditing.h"
+#include "api/mail/mute_page.h"
 #include "api/pages.h"
 #include "api/report/maker.h"
 #include "webui/asset.h"
@@ -31,6 +32,7 @@ enum class Place : std::uint8_t {
   kAsset,
   kLanding,
   kLogin,
+  kMute,
 };
 
 struct FixedPath {
@@ -78,6 +80,7 @@ std::size_t label_of(Place place, const Route* route) {
     case Place::kAsset:
     case Place::kLanding:
     case Place::kLogin:
+    case Place::kMute:
       return others + 4;
     case Place::kNothing:
       break;
@@ -191,6 +194,10 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
   target.path = path;
   if (options_.sign_in != nullptr && options_.sign_in->has_page(request.method, path)) {
     target.place = Place::kLogin;
+    return target;
+  }
+  if (options_.mute_page != nullptr && path == MutePage::kPath) {
+    target.place = Place::kMute;
     return target;
   }
   for (const FixedPath& fixed : kFixedPaths) {
@@ -384,6 +391,9 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
     case Place::kLogin:
       options_.sign_in->answer_page(target.path, request, response);
       audit_login(options_.audit, request, response);
+      break;
+    case Place::kMute:
+      options_.mute_page->answer(request, response);
       break;
     case Place::kNothing:
       break;

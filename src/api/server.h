@@ -28,6 +28,7 @@
 namespace ceems::api {
 
 class MeasurementSource;
+class MutePage;
 class ReportMaker;
 
 struct ApiOptions {
@@ -46,6 +47,7 @@ struct ApiOptions {
   std::shared_ptr<const advice::RulesInUse> rules = std::make_shared<advice::RulesInUse>();
   MeasurementSource* measurements = nullptr;  ///< outlives the server; null: none
   Fleet* fleet = nullptr;                     ///< outlives the server; null: no cluster has a TSDB
+  MutePage* mute_page = nullptr;              ///< outlives the server; null: none
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 
@@ -65,6 +67,8 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
   void handle(const net::Request& request, net::Response& response);
+  /// Makes reports, for mails. Lives as long as the server.
+  [[nodiscard]] const ReportMaker& reports() const { return *reports_; }
   /// Whether the answer depends on the body of a request with this header: that of a form.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
 

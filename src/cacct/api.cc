@@ -129,6 +129,23 @@ Result<std::string> Api::report(const ReportQuestion& question) {
   }
 }
 
+Result<std::string> Api::gpus(const std::string& cluster_id, bool all_users) {
+  std::string query;
+  append(query, "cluster_id", cluster_id);
+  auto response = fetch(fmt::format("{}/api/v1/gpus{}{}", url_, all_users ? "/admin" : "", query));
+  if (!response) {
+    return fail(std::move(response).error());
+  }
+  if (response->status == 404) {
+    return fail(ErrorCode::kUnavailable, "this version of the API server does not show GPUs");
+  }
+  if (response->status != 200) {
+    return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}",
+                response->status);
+  }
+  return std::move(response->body);
+}
+
 Result<std::vector<Record>> Api::ask(std::string_view path,
                                      const Question& question,
                                      const std::vector<std::string>& more_tags) {

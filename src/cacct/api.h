@@ -53,6 +53,8 @@ class Api {
   /// A report, or the comparison of two, as the server wrote it. kNotFound if the caller sees no
   /// such job, kNoData if it still runs.
   Result<std::string> report(const ReportQuestion& question);
+  /// The body of the answer of api/v1/gpus, or of that for admins.
+  Result<std::string> gpus(const std::string& cluster_id, bool all_users);
 
  private:
   /// The answer with its body as it was before compression.

@@ -1,11 +1,7 @@
 #include "cacct/report_command.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -18,36 +14,14 @@
 #include "cacct/options.h"
 #include "cacct/pager.h"
 #include "cacct/session.h"
+#include "cacct/terminal.h"
 
 namespace ceems::cacct {
 namespace {
 
 constexpr long kMinWidth = 60;
 constexpr long kMaxWidth = 240;
-constexpr long kDefaultWidth = 80;
 constexpr std::size_t kMaxIds = 100;
-
-/// The width of the terminal, or the default if standard output is none.
-long terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-    return kDefaultWidth;
-  }
-  return std::clamp<long>(size.ws_col, kMinWidth, kMaxWidth);
-}
-
-/// Whether the environment names a character set, and it is not UTF-8.
-bool lacks_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') {
-      continue;
-    }
-    const std::string locale = to_lower(value);
-    return locale.find("utf-8") == std::string::npos && locale.find("utf8") == std::string::npos;
-  }
-  return false;
-}
 
 /// Keeps line ends and makes everything else safe for a terminal.
 std::string safe_lines(std::string_view text) {
@@ -108,15 +82,16 @@ class Run {
     if (!api) {
       return fail(std::move(api).error());
     }
-    ReportQuestion question{.cluster_id = config.cluster_id,
-                            .uuids = ids,
-                            .format = format(),
-                            .language = options_.language,
-                            .width = options_.width > 0 ? options_.width : terminal_width(),
-                            .compare = options_.compare,
-                            .so_far = options_.so_far,
-                            .all_findings = options_.all_findings,
-                            .all_users = options_.all_users};
+    ReportQuestion question{
+        .cluster_id = config.cluster_id,
+        .uuids = ids,
+        .format = format(),
+        .language = options_.language,
+        .width = options_.width > 0 ? options_.width : static_cast<long>(terminal_width()),
+        .compare = options_.compare,
+        .so_far = options_.so_far,
+        .all_findings = options_.all_findings,
+        .all_users = options_.all_users};
     if (options_.compare) {
       add(api->report(question), fmt::format("{} and {}", ids[0], ids[1]));
     } else {

@@ -147,6 +147,9 @@ std::string to_json(const Report& report, const View& view) {
   }
   json.member("state", to_string(report.state));
   add(json, "coverage", report.coverage);
+  if (report.from_jobstats) {
+    json.member("source", "js1");
+  }
   add_job(json, report.job);
   add_use(json, report.use);
   add_nodes(json, report.nodes);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "advice/judge.h"
+#include "base/result.h"
 
 namespace ceems::report {
 
@@ -85,6 +86,7 @@ struct Report {
   Emissions co2 = {};
   Compared compared = {};
   std::vector<advice::Finding> findings = {};
+  bool from_jobstats = false;  ///< what the nodes did is not measured by us, but read from JS1
 };
 
 /// Rounds all numbers to the digits that are shown: shares to whole percent, energy and emissions
@@ -118,6 +120,20 @@ std::string to_js1_json(const Report& report);
 /// The same as jobstats keeps it: base64 of its gzip, "Short" for runs of less than a minute,
 /// "None" without measurements.
 std::string to_js1(const Report& report);
+
+/// What jobstats kept of a job.
+struct Js1 {
+  std::vector<NodeUse> nodes = {};
+  Number elapsed = {}, gpus = {};
+};
+inline constexpr std::size_t kMaxJs1 = std::size_t{256} << 10U;  ///< bytes of a text
+
+/// Parses the text of an AdminComment, with or without "JS1:" in front. kNoData for "Short" and
+/// "None", kParse for anything else that is not such a text or holds more than 20,000 nodes, 256
+/// GPUs in one of them, or 4 MiB. Members that are not known are skipped.
+Result<Js1> parse_js1(std::string_view text);
+/// The same for its JSON.
+Result<Js1> parse_js1_json(std::string_view text);
 
 /// Two reports side by side, as text: each row with both values and the change.
 std::string compare_text(const Report& a, const Report& b, const View& view);

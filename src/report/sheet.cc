@@ -249,6 +249,9 @@ class Writer {
     if (report_.coverage) {
       remark += (remark.empty() ? "" : ", ") + with_share("covered", *report_.coverage);
     }
+    if (report_.from_jobstats) {
+      remark += (remark.empty() ? "" : ", ") + word("from_jobstats");
+    }
     sheet_.cost_remark = remark;
     add_energy();
     add_emissions();

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/outbox.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -56,6 +57,12 @@ class Database {
   /// Both live as long as the database.
   virtual Writer& writer() = 0;
   virtual Reader& reader() = 0;
+
+  /// The outbox, with a connection of its own. Call it only when the database is ready; the outbox
+  /// must be destroyed before close().
+  virtual Result<std::unique_ptr<Outbox>> open_outbox() {
+    return fail(ErrorCode::kInvalidArgument, "this database has no outbox");
+  }
 
   /// Waits until the database is upgraded. Until then the writer fails with kUnavailable, and so do
   /// the reader's queries of units, usage and counts; whose units and projects they are, and who is

@@ -13,7 +13,7 @@ import time
 
 from harness import BIN, run_tests, skip, write
 
-PROGRAMS = ("cacct", "ceems_api_server", "ceems_exporter", "ceems_k8s_admission_controller", "ceems_lb", "ceems_tool", "redfish_proxy")
+PROGRAMS = ("cacct", "ceems_api_server", "ceems_exporter", "ceems_k8s_admission_controller", "ceems_lb", "ceems_mail", "ceems_tool", "redfish_proxy")
 ENVIRONMENT = {"PATH": BIN + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
 
 

@@ -64,8 +64,22 @@ def series(uuid, end):
     return lines
 
 
+def gpus_now():
+    """The GPUs of a node in the last half hour: one of this user's running job, one of somebody else's, and an idle one."""
+    lines = {}
+    for i in range(31):
+        at = NOW - 60 * i
+        for index, uuid, busy, sm in (("0", "300", 0.75, 0.25), ("1", "500", 0.5, 0.5)):
+            labels = 'hostname="n1",uuid="%s",index="%s",gpuuuid="GPU-%s",gpuiid=""' % (uuid, index, index)
+            for name, share in (("busy", busy), ("sm", sm)):
+                lines.setdefault("ceems_compute_unit_gpu_%s_seconds_total" % name, []).append((labels, share * (3600 - 60 * i), at))
+        for index in "012":
+            lines.setdefault("ceems_gpu_utilization_ratio", []).append(('hostname="n1",index="%s",gpuuuid="GPU-%s",gpuiid=""' % (index, index), 0, at))
+    return lines
+
+
 def openmetrics(runs):
-    merged = {}
+    merged = {name: set(samples) for name, samples in gpus_now().items()}
     for uuid, end in runs:
         for name, samples in series(uuid, end).items():
             merged.setdefault(name, set()).update(samples)
@@ -201,6 +215,25 @@ def numbers(directory):
         assert [finding["rule"] for finding in oom["findings"]] == ["oom"], oom["findings"]
 
 
+def gpus(directory):
+    """What jobs did on GPUs, by the real Prometheus and cacct: own jobs by name, those of others without."""
+    with Site(directory) as site:
+        done = site.cacct("gpus", "--json")
+        assert done.returncode == 0 and not done.stderr, done
+        rows = json.loads(done.stdout)["rows"]
+        assert [(row["host"], row["gpu"]) for row in rows] == [("n1", "0"), ("n1", "1"), ("n1", "2")], rows
+        assert rows[0]["cells"][-2] == {"units": [{"uuid": "300", "user": OWN, "busy": 0.75, "sm": 0.25}], "others": False}, rows[0]
+        assert rows[1]["cells"][-2] == {"units": [], "others": True} and rows[2]["cells"][-2] == {"units": [], "others": False}, rows
+        assert rows[0]["cells"][0] is None, rows[0]
+        own = site.cacct("gpus", "--me", "--node", "^n", "--ascii").stdout.decode()
+        assert re.search(r"\nn1 +0 +.*= %s 25 \(75\)" % re.escape(OWN[:12]), own) and "\nn1    1" not in own, own
+        assert site.cacct("gpus", "--node", "^x").stdout.decode().startswith("Node  GPU"), "no such node"
+        assert b",shown,\"%s\",\"300\",0.75,0.25\n" % OWN.encode() in site.cacct("gpus", "--csv").stdout
+        for arguments, text in ((["--csv", "--json"], "exclude each other"), (["--node", "("], "--node: "), (["-a"], "forbidden"), (["x"], "unexpected")):
+            done = site.cacct("gpus", *arguments)
+            assert done.returncode == 1 and not done.stdout and text in done.stderr.decode(), (arguments, done)
+
+
 def refusals(directory):
     """Whom a report is refused, and what support does not see."""
     with Site(directory, with_tsdb=False) as site:
@@ -288,4 +321,4 @@ clusters:
 
 
 if __name__ == "__main__":
-    run_tests([numbers, refusals, rules_of_a_site, kills], "ceems-report-")
+    run_tests([numbers, gpus, refusals, rules_of_a_site, kills], "ceems-report-")

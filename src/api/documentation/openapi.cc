@@ -57,6 +57,8 @@ std::string_view name_of(Shape shape) {
       return "Grid";
     case Shape::kFindings:
       return "Findings";
+    case Shape::kGpuBoard:
+      return "GpuBoard";
     case Shape::kNothing:
       break;
   }
@@ -112,6 +114,10 @@ constexpr std::string_view kFindingsExample =
     R"("ended_at_ts":1794970436000,"name":"cp2k-water","user":"ada","project":"fluids",)"
     R"("rule":"mem-excess","severity":"suggest","confidence":"sure","runs":8,)"
     R"("values":{"want":10737418240},"saves":{"kwh":0.4}}],"more":false})";
+constexpr std::string_view kGpuBoardExample =
+    R"({"step_s":600,"times":[1933128450000],"rows":[{"cluster_id":"hpc-a","host":"g14",)"
+    R"("gpu":"0","instance":"","cells":[{"units":[{"uuid":"7001","user":"ada","busy":0.66,)"
+    R"("sm":0.33}],"others":false}]}],"missing":[]})";
 constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
@@ -166,6 +172,9 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kFindings) {
     return std::string(kFindingsExample);
+  }
+  if (shape == Shape::kGpuBoard) {
+    return std::string(kGpuBoardExample);
   }
   std::string example;
   JsonWriter json(example);

@@ -70,6 +70,7 @@ void get_unit_list(const Services& services, Call& call);
 void get_unit_summary(const Services& services, Call& call);
 void get_nodes(const Services& services, Call& call);
 void get_units_on_node(const Services& services, Call& call);
+void get_gpus(const Services& services, Call& call);
 void get_grid(const Services& services, Call& call);
 void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);

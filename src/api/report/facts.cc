@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log.h"
 #include "report/family.h"
 
 namespace ceems::api {
@@ -139,6 +140,22 @@ void add_nodes(const Evidence& evidence, report::Report& report) {
                           .mem_total = gpu.mem_total});
     }
     report.nodes.push_back(std::move(use));
+  }
+}
+
+/// What jobstats kept of the job, where there are no measurements of ours.
+void add_js1(const StoredUnit& unit, report::Report& report) {
+  const std::string text = unit.tag("js1");
+  if (text.empty()) {
+    return;
+  }
+  auto summary = report::parse_js1(text);
+  if (summary) {
+    report.nodes = std::move(summary->nodes);
+    report.from_jobstats = !report.nodes.empty();
+  } else {
+    log::debug("cannot read a summary of jobstats",
+               {{"uuid", unit.unit.uuid}, {"err", summary.error().message}});
   }
 }
 
@@ -437,6 +454,9 @@ report::Report report_of(const Evidence& evidence) {
     report.energy.method = evidence.measured->method;
     report.energy.domains = by_domain(evidence.measured->nodes);
     report.energy.idle_kwh = idle_kwh_of(evidence.measured->nodes, false);
+  }
+  if (report.nodes.empty()) {
+    add_js1(unit, report);
   }
   add_use(evidence, report);
   report.energy.kwh = kwh_of(unit);

@@ -106,6 +106,41 @@ class Reports : public ServerTest {
 
 constexpr const char* kLast = "units/report?cluster_id=hpc-a&uuid=105";
 
+TEST_F(Reports, TakeWhatJobstatsKeptWhereTheTsdbHasNothing) {
+  report::Report kept;
+  kept.job.elapsed = 7200;
+  kept.nodes = {{.node = "n1", .cpus = 4, .cpu_seconds = 14400, .mem_peak = 3 * kGiB}};
+  model::Unit unit = wide_job("500", kNow + store::kMinute);
+  unit.metric(model::Metric::kAvgCpuUsage).clear();
+  unit.tags = R"({"partition":"cpu","js1":"JS1:)" + report::to_js1(kept) + "\"}";
+  model::Unit damaged = wide_job("501", kNow + store::kMinute);
+  damaged.tags = R"({"js1":"JS1:H4sIAAAA"})";
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  update.units = {unit, damaged};
+  write(update);
+  const std::string old = "units/report?cluster_id=hpc-a&uuid=500";
+  // Own measurements come first.
+  EXPECT_FALSE(report_of(old, "ada").contains("source"));
+  measurements_.unit = {};
+  const json::object report = report_of(old, "ada");
+  EXPECT_EQ(report.at("source"), "js1");
+  EXPECT_EQ(report.at("state"), "partial");
+  EXPECT_EQ(report.at("use").at("cpu").to_number<double>(), 0.5);
+  EXPECT_EQ(report.at("use").at("mem_peak_node_bytes").to_number<double>(), 3 * kGiB);
+  EXPECT_EQ(report.at("nodes").at(0).at("node"), "n1");
+  for (const json::value& finding : report.at("findings").as_array()) {
+    EXPECT_EQ(finding.at("rule"), "time-limit") << "only what the accounting shows";
+  }
+  EXPECT_THAT(get("/api/v1/" + old + "&format=text", "ada").body,
+              HasSubstr("use of the nodes from jobstats"));
+  EXPECT_EQ(get("/api/v1/" + old + "&format=js1", "ada").body, report::to_js1(kept) + "\n");
+  const json::object none = report_of("units/report?cluster_id=hpc-a&uuid=501", "ada");
+  EXPECT_TRUE(none.at("nodes").as_array().empty());
+  EXPECT_FALSE(none.contains("source"));
+}
+
 TEST_F(Reports, HoldWhatDatabaseAndTsdbKnow) {
   const json::object report = report_of(kLast, "ada");
   EXPECT_EQ(report.at("state"), "final");

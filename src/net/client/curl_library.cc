@@ -24,6 +24,7 @@ bool find_all(void* handle, CurlLibrary& library) {
          find(handle, "curl_easy_reset", library.easy_reset) &&
          find(handle, "curl_easy_setopt", library.easy_setopt) &&
          find(handle, "curl_easy_getinfo", library.easy_getinfo) &&
+         find(handle, "curl_easy_perform", library.easy_perform) &&
          find(handle, "curl_easy_strerror", library.easy_strerror) &&
          find(handle, "curl_multi_init", library.multi_init) &&
          find(handle, "curl_multi_cleanup", library.multi_cleanup) &&

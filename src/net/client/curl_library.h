@@ -15,6 +15,7 @@ struct CurlLibrary {
   decltype(&::curl_easy_reset) easy_reset = nullptr;
   decltype(&::curl_easy_setopt) easy_setopt = nullptr;
   decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
   decltype(&::curl_easy_strerror) easy_strerror = nullptr;
   decltype(&::curl_multi_init) multi_init = nullptr;
   decltype(&::curl_multi_cleanup) multi_cleanup = nullptr;

@@ -13,6 +13,7 @@
 #include "store/postgres/session.h"
 #include "store/sql/pool.h"
 #include "store/sql/upgrading.h"
+#include "store/writer/session_outbox.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::postgres {
@@ -84,6 +85,9 @@ class PgDatabase final : public Database {
   }
   Reader& reader() override {
     return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
+  }
+  Result<std::unique_ptr<Outbox>> open_outbox() override {
+    return std::make_unique<SessionOutbox>(std::make_unique<PgSession>(*connector_, coordinator_));
   }
   bool wait_until_ready(const std::stop_token& stop) override {
     return !upgrading_ || upgrading_->state().wait(stop);

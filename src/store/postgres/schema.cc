@@ -8,6 +8,7 @@
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
 #include "store/schema/fact_columns.h"
+#include "store/schema/mail_tables.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
@@ -151,11 +152,15 @@ std::string report_tables() {
   return create_reports(Dialect::kPostgres);
 }
 
+/// Version 11: mails and contacts (store/outbox.h).
+std::string mail_tables() {
+  return create_mail_tables(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 10> kSteps{
-    first_tables, sums_tables, gap_tables,        leads_table, names_table,
-    counts_index, nothing,     reference_version, facts_table, report_tables,
-};
+constexpr std::array<std::string (*)(), 12> kSteps{
+    first_tables, sums_tables,       gap_tables,  leads_table,   names_table, counts_index,
+    nothing,      reference_version, facts_table, report_tables, mail_tables, nothing};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -24,6 +24,7 @@
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
+#include "store/writer/session_outbox.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::sqlite {
@@ -124,6 +125,17 @@ class SqliteDatabase final : public Database {
   }
   Reader& reader() override {
     return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
+  }
+  Result<std::unique_ptr<Outbox>> open_outbox() override {
+    auto connection = Connection::open(path_, OpenMode::kReadWrite);
+    if (!connection) {
+      return fail(std::move(connection).error());
+    }
+    auto session = SqliteSession::create(std::move(*connection), reference_);
+    if (!session) {
+      return fail(std::move(session).error());
+    }
+    return std::make_unique<SessionOutbox>(std::move(*session));
   }
   bool wait_until_ready(const std::stop_token& stop) override {
     return upgrading_ == nullptr || upgrading_->state().wait(stop);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/fact_columns.h"
+#include "store/schema/mail_tables.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
@@ -112,6 +113,8 @@ std::string own_tables(int version) {
       return create_facts(Dialect::kSqlite);
     case 10:
       return create_reports(Dialect::kSqlite);
+    case 11:
+      return create_mail_tables(Dialect::kSqlite);
     default:
       return {};
   }

@@ -154,6 +154,9 @@ std::string tags_text(const SlurmJob& job) {
   json.member("nodelist", clean_text(job.node_list));
   json.member("nodelistexp", clean_text(regex_of(job.node_list)));
   json.member("partition", clean_text(job.partition)).member("qos", clean_text(job.qos));
+  if (!job.details.js1.empty()) {
+    json.member("js1", job.details.js1);
+  }
   add("sluid", job.details.sluid);
   add("submit_line", job.details.submit_line);
   json.member("uid", job.uid).member("workdir", clean_text(job.work_dir)).end_object();
@@ -161,6 +164,16 @@ std::string tags_text(const SlurmJob& job) {
 }
 
 }  // namespace
+
+std::string js1_of(std::string_view comment) {
+  comment = trim(comment);
+  constexpr std::string_view kData = "JS1:H4s";  // base64 of gzip
+  constexpr std::string_view kBase64 =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+  const bool good = comment.starts_with(kData) && comment.size() <= kMaxJs1Bytes &&
+                    comment.find_first_not_of(kBase64, 4) == std::string_view::npos;
+  return good ? std::string(comment) : std::string();
+}
 
 std::optional<std::int64_t> limit_seconds(std::optional<std::int64_t> minutes) {
   constexpr std::int64_t kMaxMinutes = 100LL * 366 * 24 * 60;

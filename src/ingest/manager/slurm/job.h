@@ -65,12 +65,19 @@ struct SlurmDetails {
   std::string constraints = {};
   std::string submit_line = {};
   std::string sluid = {};
+  /// What jobstats keeps of the job in AdminComment, with "JS1:". Texts of more than kMaxJs1Bytes
+  /// are not taken.
+  std::string js1 = {};
 
   bool operator==(const SlurmDetails&) const = default;
 };
 
 /// The longest text of SlurmDetails that is stored, in bytes.
 inline constexpr std::size_t kMaxDetailBytes = 1024;
+inline constexpr std::size_t kMaxJs1Bytes = std::size_t{64} << 10U;
+
+/// The comment of an administrator, if it is a summary of jobstats that holds data; else "".
+std::string js1_of(std::string_view comment);
 
 /// Seconds of a limit in minutes. Nothing for what is no plausible limit.
 std::optional<std::int64_t> limit_seconds(std::optional<std::int64_t> minutes);

@@ -140,6 +140,7 @@ void read_details(const Details& texts, SlurmJob& job) {
   details.sluid = text("sluid");
   details.constraints = text("constraints");
   details.submit_line = text("submitline");
+  details.js1 = js1_of(text("admincomment"));
 }
 
 }  // namespace
@@ -408,6 +409,9 @@ class SlurmCli final : public SlurmSource {
     }
     if (done) {
       details_ = listed_details(help);
+      if (!options_.reads_js1) {
+        std::erase(*details_, kJs1Detail);
+      }
     } else {
       log::debug("fields of sacct cannot be listed",
                  {{"cluster_id", options_.cluster_id}, {"err", done.error().message}});

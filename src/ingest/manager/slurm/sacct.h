@@ -31,7 +31,9 @@ inline constexpr std::size_t kSacctFieldCount = 19;
 /// Fields that are requested as well if this version of sacct has them, in front of the job's name.
 inline constexpr auto kSacctDetails = std::to_array<std::string_view>(
     {"jobid", "timelimitraw", "reqmem", "reqcpus", "reqtres", "nnodes", "eligible", "restarts",
-     "consumedenergyraw", "sluid", "constraints", "submitline"});
+     "consumedenergyraw", "sluid", "admincomment", "constraints", "submitline"});
+/// The one of them that is requested only for SlurmCliOptions::reads_js1.
+inline constexpr std::string_view kJs1Detail = "admincomment";
 
 /// Those of kSacctDetails that the output of `sacct --helpformat` lists; none if that is not such a
 /// list.
@@ -111,6 +113,7 @@ struct SlurmCliOptions {
   std::chrono::milliseconds timeout{};
   std::string slurm_cluster = {};  ///< name in slurmdbd; empty: the one in slurm.conf
   MemoryRule memory = MemoryRule::kTruncated;
+  bool reads_js1 = false;  ///< also what jobstats keeps of a job
 };
 
 /// The jobs of SLURM from sacct and sacctmgr. Their output is read line by line.

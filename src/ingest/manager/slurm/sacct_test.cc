@@ -238,7 +238,7 @@ TEST(Sacct, FindsTheDetailsInTheListOfFields) {
   EXPECT_THAT(listed_details("Account             AdminComment        AllocCPUS\n"
                              "JobID               JobIDRaw            NodeList\n"
                              "SubmitLine          TimelimitRaw        WorkDir\n"),
-              ElementsAre("jobid", "timelimitraw", "submitline"));
+              ElementsAre("jobid", "timelimitraw", "admincomment", "submitline"));
   EXPECT_THAT(listed_details("JobID TimelimitRaw"), ElementsAre()) << "this is not the list";
   EXPECT_THAT(listed_details("1|jobid|timelimitraw|name|/home"), ElementsAre());
   EXPECT_THAT(listed_details(""), ElementsAre());
@@ -313,6 +313,24 @@ TEST(Sacct, ReadsTheRequestedMemoryOfOlderVersions) {
   EXPECT_EQ(parse_requested_memory("16Gn", 8, 2), 32LL << 30U);
   EXPECT_EQ(parse_requested_memory("16Gc", {}, 2), std::nullopt) << "the CPUs are not known";
   EXPECT_EQ(parse_requested_memory("?", 8, 2), std::nullopt);
+}
+
+TEST(Sacct, TakesOnlySummariesOfJobstatsFromComments) {
+  EXPECT_EQ(details_of({{"admincomment", "JS1:H4sIAAAA+/="}}).js1, "JS1:H4sIAAAA+/=");
+  const std::string longest = "JS1:H4s" + std::string(kMaxJs1Bytes - 7, 'A');
+  EXPECT_EQ(details_of({{"admincomment", longest}}).js1, longest);
+  for (const std::string& comment :
+       {std::string("JS1:None"), std::string("JS1:Short"), std::string("moved by an operator"),
+        std::string("JS1:H4s\"}"), std::string("JS1:H4s\nx"), longest + "A"}) {
+    EXPECT_EQ(details_of({{"admincomment", comment}}).js1, "") << comment.substr(0, 40);
+  }
+  SlurmJob job;
+  job.id = "7";
+  job.start_ms = 0;
+  job.details.js1 = longest;
+  const auto unit = to_unit(job, {.start_ms = 0, .end_ms = 1000}, paris());
+  ASSERT_TRUE(unit);
+  EXPECT_THAT(unit->tags, HasSubstr("\"js1\":\"" + longest + "\""));
 }
 
 TEST(Sacct, KeepsDetailsShortAndPrintable) {

@@ -37,11 +37,13 @@ class SlurmManager final : public ResourceManager {
   SlurmManager(std::string cluster_id,
                std::unique_ptr<SlurmSource> source,
                TimeZone zone,
-               bool coordinators_lead)
+               bool coordinators_lead,
+               bool reads_js1)
       : cluster_id_(std::move(cluster_id)),
         source_(std::move(source)),
         zone_(zone),
-        coordinators_lead_(coordinators_lead) {}
+        coordinators_lead_(coordinators_lead),
+        reads_js1_(reads_js1) {}
 
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
@@ -55,7 +57,7 @@ class SlurmManager final : public ResourceManager {
     auto done = source_->jobs(
         window,
         [&](const SlurmJob& job) {
-          if (auto unit = to_unit(job, counted(job, window), zone_)) {
+          if (auto unit = unit_of(job, counted(job, window))) {
             const Start start{unit->uuid, unit->started_at_ts};
             missing.erase(start);
             if (unit->ended_at_ts == 0 && unit->started_at_ts != 0) {
@@ -95,6 +97,16 @@ class SlurmManager final : public ResourceManager {
     int asks = 0;
   };
   using OpenJobs = std::map<Start, Open>;
+
+  [[nodiscard]] std::optional<model::Unit> unit_of(const SlurmJob& job,
+                                                   model::Window window) const {
+    if (reads_js1_ || job.details.js1.empty()) {
+      return to_unit(job, window, zone_);
+    }
+    SlurmJob plain = job;
+    plain.details.js1.clear();
+    return to_unit(plain, window, zone_);
+  }
 
   /// Notes what ran at the start of the window if it follows the last one. A window with the same
   /// start as the last one repeats it, because it was not stored.
@@ -171,7 +183,7 @@ class SlurmManager final : public ResourceManager {
           if (!missing.contains({job.id, job.start_ms.value_or(0)})) {
             return;  // another run of the job, or another task of the array
           }
-          if (auto unit = to_unit(job, window, zone_)) {
+          if (auto unit = unit_of(job, window)) {
             found.push_back(std::move(*unit));
           }
         },
@@ -205,6 +217,7 @@ class SlurmManager final : public ResourceManager {
   std::unique_ptr<SlurmSource> source_;
   TimeZone zone_;
   const bool coordinators_lead_;
+  const bool reads_js1_;
   /// Running when last seen, or reported as ended in a window that may not be stored.
   OpenJobs open_;
   bool asking_fails_ = false;
@@ -218,6 +231,7 @@ struct SlurmOptions {
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
   bool exact_memory = false;
   bool coordinators_lead = false;
+  bool read_js1 = false;
   std::string slurm_cluster = {};
   std::string api = "cli";
   std::string rest_version = {};
@@ -244,6 +258,7 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
   section.duration("command_timeout", options.timeout)
       .boolean("exact_memory", options.exact_memory)
       .boolean("coordinators_lead", options.coordinators_lead)
+      .boolean("read_js1", options.read_js1)
       .text("slurm_cluster", options.slurm_cluster)
       .text("api", options.api)
       .text("rest_version", options.rest_version)
@@ -286,7 +301,8 @@ Result<std::unique_ptr<SlurmSource>> create_cli(const ClusterConfig& config,
                       .environment = os::process_environment(),
                       .timeout = options.timeout,
                       .slurm_cluster = options.slurm_cluster,
-                      .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated};
+                      .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated,
+                      .reads_js1 = options.read_js1};
   const std::string search_path = cli.environment["PATH"];
   auto directory = command_directory(config, "sacct", search_path);
   if (!directory) {
@@ -339,9 +355,10 @@ void add_association(std::string_view account,
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,
-                                            bool coordinators_lead) {
+                                            bool coordinators_lead,
+                                            bool reads_js1) {
   return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone,
-                                        coordinators_lead);
+                                        coordinators_lead, reads_js1);
 }
 
 Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
@@ -362,7 +379,8 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   if (!source) {
     return fail(std::move(source).error().with_context("cluster " + id));
   }
-  return make_slurm(id, std::move(*source), context.zone, options->coordinators_lead);
+  return make_slurm(id, std::move(*source), context.zone, options->coordinators_lead,
+                    options->read_js1);
 }
 
 ManagerSpec slurm_manager() {
@@ -372,7 +390,7 @@ ManagerSpec slurm_manager() {
           .reads_cli = true,
           .reads_web = true,
           .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
-                         "api", "rest_version", "rest_socket", "rest_page"},
+                         "read_js1", "api", "rest_version", "rest_socket", "rest_page"},
           .create = [](const ClusterConfig& config, const ManagerContext& context) {
             // CEEMS 0.10.2 drops its capabilities for a SLURM cluster with web.url.
             const bool may_raise =

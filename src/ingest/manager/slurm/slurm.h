@@ -56,10 +56,12 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 /// is missing from the next one is queried by its id, because its end was recorded late. The unit
 /// is reported again until a window starts at or after the end of the one that reported it. A job
 /// that SLURM no longer knows stays as it is. A job whose start was recorded late counts from its
-/// start. If `coordinators_lead`, the coordinators of an account lead the project.
+/// start. If `coordinators_lead`, the coordinators of an account lead the project. If
+/// `reads_js1`, units get what jobstats keeps of them as the tag "js1".
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,
-                                            bool coordinators_lead = false);
+                                            bool coordinators_lead = false,
+                                            bool reads_js1 = false);
 
 }  // namespace ceems::ingest

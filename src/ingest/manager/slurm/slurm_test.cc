@@ -316,6 +316,18 @@ SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::
   return job;
 }
 
+TEST(Slurm, KeepsSummariesOfJobstatsOnlyIfConfigured) {
+  for (const bool reads : {false, true}) {
+    auto source = std::make_unique<FakeSource>();
+    source->in_window = {job_from("7", kWindow.start_ms, std::nullopt)};
+    source->in_window[0].details.js1 = "JS1:H4sIAA==";
+    auto manager = make_slurm("c1", std::move(source), TimeZone(), false, reads);
+    const auto units = manager->fetch_units(kWindow, {});
+    ASSERT_TRUE(units);
+    EXPECT_EQ(units->at(0).tags.contains("JS1:H4sIAA=="), reads);
+  }
+}
+
 /// Returns a window that starts and ends so many hours after the start of kWindow.
 model::Window hours(int from, int until) {
   return {.start_ms = kWindow.start_ms + from * kHour, .end_ms = kWindow.start_ms + until * kHour};

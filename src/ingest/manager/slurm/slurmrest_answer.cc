@@ -222,6 +222,7 @@ SlurmDetails details_of(const json::object& job, std::int64_t nodes) {
   details.constraints = text_at(job, {"constraints"});
   details.submit_line = text_at(job, {"submit_line"});
   details.sluid = text_at(job, {"sluid"});
+  details.js1 = js1_of(text_at(job, {"comment", "administrator"}));
   return details;
 }
 

@@ -234,6 +234,7 @@ TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
     "time":{"limit":{"set":true,"infinite":false,"number":90},"eligible":1767255000},
     "required":{"CPUs":8,"memory_per_cpu":{"set":true,"infinite":false,"number":2000}},
     "restart_cnt":3,"constraints":"a100&ib","submit_line":"sbatch -n8 job.sh","sluid":"s0123",
+    "comment":{"administrator":"JS1:H4sIAA==","job":"JS1:H4sJOB","system":""},
     "steps":[{"statistics":{"energy":{"consumed":{"set":true,"infinite":false,"number":500}}}},
       {"statistics":{"energy":{"consumed":{"set":false,"infinite":false,"number":0}}}},
       {"statistics":{"energy":{"consumed":18446744073709551614}}},
@@ -250,7 +251,8 @@ TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
                                             .consumed_joules = 520,
                                             .constraints = "a100&ib",
                                             .submit_line = "sbatch -n8 job.sh",
-                                            .sluid = "s0123"}));
+                                            .sluid = "s0123",
+                                            .js1 = "JS1:H4sIAA=="}));
 
   const auto none = parse_rest_job(R"({"job_id":77,"nodes":"n1",
     "array":{"job_id":0,"task_id":{"set":false,"infinite":false,"number":0}},

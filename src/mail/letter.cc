@@ -1,0 +1,182 @@
+#include "mail/letter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "advice/catalogue.h"
+#include "base/text/html.h"
+#include "report/plain_text.h"
+#include "report/sheet.h"
+
+namespace ceems::mail {
+namespace {
+
+constexpr std::size_t kTextWidth = 78;
+constexpr std::size_t kMaxShownRules = 3;
+
+class Writer {
+ public:
+  Writer(const JobNames& job, const report::Report* report, const LetterOptions& options)
+      : job_(job), options_(options), words_(advice::catalogue(options.language)) {
+    if (report != nullptr) {
+      report_ = *report;
+      std::erase_if(report_->findings, [&](const advice::Finding& finding) {
+        return std::ranges::find(options.muted, finding.rule) != options.muted.end();
+      });
+    }
+  }
+
+  Letter about_job(bool final) {
+    letter_.subject = fmt::format("{} {} {} {}: {}", job_.cluster, word("mail.job"), job_.id,
+                                  job_.name, job_.state);
+    if (report_ && report_->energy.kwh) {
+      letter_.subject += ", " + report::energy_text(*report_->energy.kwh, words_);
+    }
+    add_count_of_suggestions();
+    if (!report_) {
+      paragraph(fmt::format("{} {} {}: {}", word("mail.job"), job_.id, job_.name, job_.state));
+      paragraph(word("mail.unknown"));
+    } else if (!final) {
+      paragraph(word("mail.incomplete"));
+    }
+    return finish();
+  }
+
+  Letter about_array(const ArraySums& sums) {
+    std::size_t tasks = 0;
+    std::string states;
+    for (const auto& [state, count] : sums.states) {
+      tasks += count;
+      states += fmt::format("{}{} {}", states.empty() ? "" : ", ", count, state);
+    }
+    letter_.subject = fmt::format("{} {} {} {}: {} {} ({})", job_.cluster, word("mail.array"),
+                                  job_.array, job_.name, tasks, word("mail.tasks"), states);
+    std::string summary = fmt::format("{} {} {}: {} {} ({})", word("mail.array"), job_.array,
+                                      job_.name, tasks, word("mail.tasks"), states);
+    if (sums.kwh) {
+      const std::string energy = report::energy_text(*sums.kwh, words_);
+      letter_.subject += ", " + energy;
+      summary += fmt::format("\n{}: {} ({} / {} {})", word("energy"), energy, sums.known, tasks,
+                             word("mail.tasks"));
+    }
+    add_count_of_suggestions();
+    paragraph(summary);
+    paragraph(word(report_ ? "mail.example" : "mail.unknown"));
+    return finish();
+  }
+
+ private:
+  [[nodiscard]] std::string word(std::string_view key) const {
+    return std::string(words_.word(key));
+  }
+
+  void add_count_of_suggestions() {
+    if (!report_) {
+      return;
+    }
+    std::size_t count = 0;
+    for (const advice::Finding& finding : report_->findings) {
+      if (finding.severity != advice::Severity::kGood) {
+        count += 1;
+        letter_.rules.push_back(finding.rule);
+      }
+    }
+    if (count > 0) {
+      letter_.subject +=
+          fmt::format(", {} {}", count, word(count == 1 ? "mail.suggestion" : "mail.suggestions"));
+    }
+  }
+
+  /// Adds lines to both forms, before the report.
+  void paragraph(const std::string& text) {
+    std::string escaped;
+    std::string plain;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string line = report::plain_text(text.substr(begin, end - begin));
+      plain += line + "\n";
+      escaped += (escaped.empty() ? "" : "<br>") + escape_html(line);
+      begin = end + 1;
+    }
+    before_text_ += plain + "\n";
+    before_html_ += "<p>" + escaped + "</p>\n";
+  }
+
+  void link(const std::string& label, const std::string& url) {
+    after_text_ += fmt::format("{} {}\n", label, url);
+    after_html_ += fmt::format("<p>{} <a href=\"{}\">{}</a></p>\n", escape_html(label),
+                               escape_html(url), escape_html(url));
+  }
+
+  Letter finish() {
+    after_text_ = "\n-- \n" + word("mail.asked") + "\n";
+    after_html_ = "<p>" + escape_html(word("mail.asked")) + "</p>\n";
+    if (options_.mute_url) {
+      for (std::size_t i = 0; i < letter_.rules.size() && i < kMaxShownRules; ++i) {
+        if (const auto url = options_.mute_url(job_.user, letter_.rules[i]); !url.empty()) {
+          link(fmt::format("{} ({}):", word("mail.mute"), letter_.rules[i]), url);
+        }
+      }
+      if (const auto url = options_.mute_url(job_.user, "*"); !url.empty()) {
+        link(word("mail.stop"), url);
+      }
+    }
+    if (report_) {
+      const report::View view{
+          .language = words_.language, .width = kTextWidth, .help_url = options_.help_url};
+      letter_.text = before_text_ + report::to_text(*report_, view) + after_text_;
+      std::string page = report::to_html(*report_, view);
+      insert(page, "<main>\n", before_html_, true);
+      insert(page, "</main>", after_html_, false);
+      letter_.html = std::move(page);
+    } else {
+      letter_.text = before_text_ + after_text_;
+      letter_.html = fmt::format(
+          "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta "
+          "charset=\"utf-8\">\n<title>{}</title>\n"
+          "</head>\n<body>\n{}{}</body>\n</html>\n",
+          words_.language, escape_html(report::plain_text(letter_.subject)), before_html_,
+          after_html_);
+    }
+    return std::move(letter_);
+  }
+
+  /// Inserts after, or before, the first place of a mark in a page of ours, whose texts are
+  /// escaped, so that they cannot hold the mark.
+  static void insert(std::string& page,
+                     std::string_view mark,
+                     const std::string& html,
+                     bool after) {
+    const std::size_t found = page.find(mark);
+    if (found != std::string::npos) {
+      page.insert(found + (after ? mark.size() : 0), html);
+    }
+  }
+
+  const JobNames& job_;
+  const LetterOptions& options_;
+  const advice::Catalogue& words_;
+  std::optional<report::Report> report_;
+  Letter letter_;
+  std::string before_text_, before_html_, after_text_, after_html_;
+};
+
+}  // namespace
+
+Letter job_letter(const JobNames& job,
+                  const report::Report* report,
+                  bool final,
+                  const LetterOptions& options) {
+  return Writer(job, report, options).about_job(final);
+}
+
+Letter array_letter(const JobNames& job,
+                    const ArraySums& sums,
+                    const report::Report* last,
+                    const LetterOptions& options) {
+  return Writer(job, last, options).about_array(sums);
+}
+
+}  // namespace ceems::mail

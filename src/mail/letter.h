@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace ceems::mail {
+
+/// The job as slurmctld names it. Texts are untrusted.
+struct JobNames {
+  std::string cluster = {}, id = {}, name = {}, user = {}, state = {};
+  std::string array = {};  ///< ID of the array that it is a task of
+};
+
+/// What a mail says.
+struct Letter {
+  std::string subject = {}, text = {}, html = {};
+  std::vector<std::string> rules = {};  ///< that it mentions
+};
+
+struct LetterOptions {
+  std::string language = "en";
+  std::string help_url = {};
+  /// The page on which the user mutes a rule, "*" for all mails; "" if there is none.
+  std::function<std::string(const std::string& user, const std::string& rule)> mute_url = {};
+  std::vector<std::string> muted = {};  ///< rules that are not mentioned
+};
+
+/// About one job. `report` is null if nothing is known of it; the mail says so, and if the report
+/// is not final.
+Letter job_letter(const JobNames& job,
+                  const report::Report* report,
+                  bool final,
+                  const LetterOptions& options);
+
+/// Tasks of an array.
+struct ArraySums {
+  std::map<std::string, std::size_t> states = {};  ///< how many tasks ended in each state
+  std::size_t known = 0;                           ///< tasks whose energy is known
+  report::Number kwh = {};                         ///< of these
+};
+/// About tasks of an array. `last` is the report of one of them, which stands for all.
+Letter array_letter(const JobNames& job,
+                    const ArraySums& sums,
+                    const report::Report* last,
+                    const LetterOptions& options);
+
+}  // namespace ceems::mail

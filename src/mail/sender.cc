@@ -1,0 +1,619 @@
+#include "mail/sender.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/strings.h"
+#include "crypto/digest.h"
+#include "mail/address.h"
+#include "mail/message.h"
+
+namespace ceems::mail {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
+constexpr milliseconds kRound{2000};
+constexpr std::int64_t kAskAgainMs = 15'000;  // for a report
+constexpr std::int64_t kCleaningMs = 3600'000;
+/// How long slurmctld may take for a mail after the end of a job.
+constexpr std::int64_t kEndToMailMs = 600'000;
+constexpr std::size_t kFilesAtOnce = 500;
+constexpr std::size_t kMailsAtOnce = 200;
+constexpr std::int64_t kMaxTries = 12;
+constexpr std::int64_t kFirstRetryMs = 60'000;
+constexpr std::int64_t kLastRetryMs = 3600'000;
+constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
+constexpr std::string_view kJob = "job";
+constexpr std::string_view kPlain = "plain";
+
+std::string text_of(const SpoolMail& mail) {
+  return to_text(mail);
+}
+
+/// A word in upper case, as states of jobs are.
+std::string state_of(const SpoolMail& mail) {
+  std::string state = mail.variable("SLURM_JOB_STATE");
+  if (state.empty()) {
+    state = mail.variable("SLURM_JOB_MAIL_TYPE");
+  }
+  constexpr std::size_t kMost = 40;
+  return state.empty() ? "ended" : state.substr(0, kMost);
+}
+
+bool is_number(std::string_view text) {
+  constexpr std::size_t kMost = 20;
+  return !text.empty() && text.size() <= kMost &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  return text;
+}
+
+/// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
+std::set<unsigned> ids_of(const std::vector<std::string>& names) {
+  std::set<unsigned> ids{::geteuid()};
+  for (const std::string& name : names) {
+    std::array<char, 4096> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+        found != nullptr) {
+      ids.insert(found->pw_uid);
+    }
+  }
+  return ids;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+/// The oldest files of the spool.
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  const std::unique_ptr<DIR, CloseDirectory> open(::opendir(directory.c_str()));
+  if (!open) {
+    return fail(errno_error(errno, fmt::format("read {}", directory)));
+  }
+  std::vector<std::string> names;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is used by one thread
+  while (const dirent* entry = ::readdir(open.get())) {
+    if (is_spool_name(entry->d_name)) {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  std::ranges::sort(names);
+  names.resize(std::min(names.size(), kFilesAtOnce));
+  return names;
+}
+
+JobNames names_of(const SpoolMail& mail, std::string cluster) {
+  return {.cluster = std::move(cluster),
+          .id = mail.variable("SLURM_JOB_ID"),
+          .name = mail.variable("SLURM_JOB_NAME"),
+          .user = mail.variable("SLURM_JOB_USER"),
+          .state = state_of(mail),
+          .array = mail.variable("SLURM_ARRAY_JOB_ID")};
+}
+
+const report::Report* known_in(const Result<std::optional<KnownReport>>& report) {
+  return report && *report ? &(*report)->report : nullptr;
+}
+
+std::vector<std::string> ids_of_mails(const std::vector<store::OutgoingMail>& mails) {
+  std::vector<std::string> ids;
+  ids.reserve(mails.size());
+  for (const auto& mail : mails) {
+    ids.push_back(mail.id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+struct Sender::Counters {
+  explicit Counters(metrics::Registry& registry)
+      : mails(registry.counters("ceems_mail_total", "Mails, by what became of them.", {"state"})),
+        files(registry.counters(
+            "ceems_mail_files_total", "Files of the spool, by what became of them.", {"state"})),
+        queued(registry.gauge("ceems_mail_queued", "Mails that wait.")),
+        dry(registry.gauge("ceems_mail_dry_run_people",
+                           "People who would have got reports in the last 30 days.")) {}
+  metrics::Family<metrics::Counter>& mails;
+  metrics::Family<metrics::Counter>& files;
+  metrics::Gauge& queued;
+  metrics::Gauge& dry;
+};
+
+Sender::Sender(SenderSetup setup,
+               ReportSource& reports,
+               Transport& transport,
+               metrics::Registry& registry,
+               const Clock& clock)
+    : setup_(std::move(setup)),
+      reports_(reports),
+      transport_(transport),
+      clock_(clock),
+      counters_(std::make_unique<Counters>(registry)),
+      trusted_(ids_of(setup_.options.spool_users)) {}
+
+Sender::~Sender() = default;
+
+std::int64_t Sender::now_ms() const {
+  return std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count();
+}
+
+bool Sender::dry() const {
+  return setup_.options.mode != Mode::kEnabled ||
+         now_ms() < started_ms_ + setup_.options.dry_run_days * kDayMs;
+}
+
+void Sender::wait(milliseconds time, const std::stop_token& stop) {
+  Mutex mutex;
+  Condition condition;
+  MutexLock lock(mutex);
+  static_cast<void>(condition.wait_for(lock, stop, time, [] { return false; }));
+}
+
+void Sender::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto done = work(stop);
+    const std::string problem = done ? "" : done.error().message;
+    if (problem != last_problem_ && !problem.empty()) {
+      log::warn("mails wait", {{"err", problem}});
+    }
+    last_problem_ = problem;
+    wait(kRound, stop);
+  }
+}
+
+Result<> Sender::work(const std::stop_token& stop) {
+  if (auto opened = open(); !opened) {
+    return opened;
+  }
+  if (auto taken = take_spool(stop); !taken) {
+    return taken;
+  }
+  if (auto sent = send_due(stop); !sent) {
+    return sent;
+  }
+  return keep_house();
+}
+
+Result<> Sender::open() {
+  if (!outbox_) {
+    auto outbox = setup_.open_outbox();
+    if (!outbox) {
+      return fail(std::move(outbox).error());
+    }
+    outbox_ = std::move(*outbox);
+  }
+  if (started_ms_ == 0) {
+    const auto interrupted = outbox_->end_interrupted(now_ms());
+    if (!interrupted) {
+      return fail(interrupted.error());
+    }
+    for (const std::string& id : *interrupted) {
+      log::warn("a mail was being handed over when the program ended; it is not sent again",
+                {{"mail", id}});
+      counters_->mails.with({"unknown"}).add();
+    }
+    std::int64_t first = now_ms();
+    if (setup_.options.mode == Mode::kEnabled) {
+      const auto stored = outbox_->first_started(first);
+      if (!stored) {
+        return fail(stored.error());
+      }
+      first = *stored;
+    }
+    started_ms_ = std::max<std::int64_t>(first, 1);
+    if (dry()) {
+      log::info(
+          "reports are not sent by mail yet: dry run",
+          {{"days", setup_.options.mode == Mode::kEnabled ? setup_.options.dry_run_days : 0}});
+    }
+  }
+  return {};
+}
+
+std::string Sender::cluster_of(const SpoolMail& mail) const {
+  const std::string name = mail.variable("SLURM_CLUSTER_NAME");
+  if (std::ranges::find(setup_.clusters, name) != setup_.clusters.end()) {
+    return name;
+  }
+  return setup_.clusters.size() == 1 ? setup_.clusters.front() : std::string();
+}
+
+Result<std::vector<Sender::Mail>> Sender::mails_of(const SpoolMail& mail, const std::string& id) {
+  const std::string user = mail.variable("SLURM_JOB_USER");
+  Mail plain{.id = id,
+             .kind = std::string(kPlain),
+             .username = user,
+             .recipient = mail.recipient,
+             .body = text_of(mail),
+             .received_ms = now_ms(),
+             .due_ms = now_ms()};
+  const std::string cluster = cluster_of(mail);
+  bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
+                 is_number(mail.variable("SLURM_JOB_ID"));
+  if (reports) {
+    const auto muted = outbox_->muted(user, now_ms());
+    if (!muted) {
+      return fail(muted.error());
+    }
+    reports = std::ranges::find(*muted, "*") == muted->end();
+  }
+  if (!reports) {
+    return std::vector<Mail>{std::move(plain)};
+  }
+  Mail report = plain;
+  report.kind = kJob;
+  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID"); is_number(array)) {
+    report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
+    report.due_ms += setup_.options.digest_quiet.count();
+  }
+  if (!dry()) {
+    return std::vector<Mail>{std::move(report)};
+  }
+  // People get what they got before.
+  plain.id += ".plain";
+  return std::vector<Mail>{std::move(report), std::move(plain)};
+}
+
+/// True if the file can be removed when its mails are in the outbox.
+Result<bool> Sender::take_file(const std::string& name, std::vector<Mail>& taken) {
+  const std::string path = setup_.options.spool + "/" + name;
+  const auto refuse = [&](std::string_view why) {
+    log::warn("removed a file from the spool of mails", {{"file", path}, {"err", why}});
+    counters_->files.with({"refused"}).add();
+    return true;
+  };
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
+    const int cause = errno;
+    if (cause == ELOOP) {
+      return refuse("it is a link");
+    }
+    if (cause == ENOENT || cause == EACCES) {
+      log::debug("skipped a file of the spool of mails", {{"file", path}});
+      return false;
+    }
+    return fail(errno_error(cause, fmt::format("open {}", path)));
+  }
+  if (!S_ISREG(status.st_mode) || !trusted_.contains(status.st_uid)) {
+    return refuse(fmt::format("it belongs to user {}, who is not in spool_users", status.st_uid));
+  }
+  if (std::cmp_greater(status.st_size, kMaxSpoolFile)) {
+    return refuse("it is too large");
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const ssize_t count = ::read(file.get(), text.data(), text.size());
+  if (count < 0) {
+    return fail(errno_error(errno, fmt::format("read {}", path)));
+  }
+  text.resize(static_cast<std::size_t>(count));
+  const auto mail = parse_spool_mail(text);
+  if (!mail) {
+    return refuse(mail.error().message);
+  }
+  if (auto addresses = addresses_of(mail->recipient, setup_.options.domain); !addresses) {
+    return refuse(addresses.error().message);
+  }
+  auto mails = mails_of(*mail, name);
+  if (!mails) {
+    return fail(std::move(mails).error());
+  }
+  std::ranges::move(*mails, std::back_inserter(taken));
+  counters_->files.with({"taken"}).add();
+  return true;
+}
+
+Result<> Sender::take_spool(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto names = names_in(setup_.options.spool);
+    if (!names) {
+      if (!std::exchange(reported_spool_, true)) {
+        log::warn("cannot read the spool of mails", {{"err", names.error().message}});
+      }
+      return {};  // what is queued can be sent
+    }
+    reported_spool_ = false;
+    if (names->empty()) {
+      return {};
+    }
+    std::vector<Mail> taken;
+    std::vector<std::string> done;
+    for (const std::string& name : *names) {
+      const auto removable = take_file(name, taken);
+      if (!removable) {
+        return fail(removable.error());
+      }
+      if (*removable) {
+        done.push_back(name);
+      }
+    }
+    // A file that is still there after a kill is found in the outbox by its name.
+    if (auto added = outbox_->add(taken); !added) {
+      return fail(std::move(added).error());
+    }
+    counters_->queued.add(static_cast<double>(taken.size()));  // until the end of the round
+    bool removed = false;
+    for (const std::string& name : done) {
+      removed = ::unlink((setup_.options.spool + "/" + name).c_str()) == 0 || removed;
+    }
+    if (!removed) {
+      return done.empty() ? Result<>()
+                          : fail(ErrorCode::kPermissionDenied, "cannot remove files from {}",
+                                 setup_.options.spool);
+    }
+  }
+  return {};
+}
+
+Result<> Sender::send_due(const std::stop_token& stop) {
+  std::set<std::string> digests;
+  while (!stop.stop_requested()) {
+    const auto mails = outbox_->due(now_ms(), kMailsAtOnce);
+    if (!mails) {
+      return fail(mails.error());
+    }
+    if (mails->empty()) {
+      return {};
+    }
+    for (const Mail& mail : *mails) {
+      if (stop.stop_requested()) {
+        return {};
+      }
+      Result<> done;
+      if (mail.kind == kPlain) {
+        done = send_plain(mail, stop);
+      } else if (mail.digest.empty()) {
+        done = send_job(mail, stop);
+      } else if (digests.insert(mail.digest).second) {
+        done = send_digest(mail.digest, stop);
+      }
+      if (!done) {
+        return done;
+      }
+    }
+    digests.clear();
+  }
+  return {};
+}
+
+Result<LetterOptions> Sender::letter_options(const std::string& user) {
+  auto muted = outbox_->muted(user, now_ms());
+  if (!muted) {
+    return fail(std::move(muted).error());
+  }
+  return LetterOptions{.language = setup_.options.language,
+                       .help_url = setup_.help_url,
+                       .mute_url = setup_.mute_url,
+                       .muted = std::move(*muted)};
+}
+
+Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
+  const auto original = parse_spool_mail(mail.body);
+  if (!original) {
+    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+  }
+  return deliver({mail}, {.subject = original->subject, .text = original->body}, true, stop);
+}
+
+Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
+  const auto original = parse_spool_mail(mail.body);
+  if (!original) {
+    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+  }
+  const JobNames job = names_of(*original, cluster_of(*original));
+  const auto report =
+      reports_.report(job.cluster, job.user, job.id, original->at_ms - kEndToMailMs);
+  const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
+  const bool final = report && *report && (*report)->final;
+  if (!final && now_ms() < last_ms) {
+    return outbox_->postpone({mail.id}, std::min(now_ms() + kAskAgainMs, last_ms), false);
+  }
+  const auto options = letter_options(job.user);
+  if (!options) {
+    return fail(options.error());
+  }
+  return deliver({mail}, job_letter(job, known_in(report), final, *options), false, stop);
+}
+
+Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
+  const auto mails = outbox_->of_digest(digest);
+  if (!mails) {
+    return fail(mails.error());
+  }
+  if (mails->empty()) {
+    return {};
+  }
+  std::int64_t first = mails->front().received_ms;
+  std::int64_t last = first;
+  std::int64_t retry = 0;
+  for (const Mail& mail : *mails) {
+    first = std::min(first, mail.received_ms);
+    last = std::max(last, mail.received_ms);
+    retry = mail.tries > 0 ? std::max(retry, mail.due_ms) : retry;
+  }
+  const std::int64_t ready = std::max(std::min(last + setup_.options.digest_quiet.count(),
+                                               first + setup_.options.digest_max.count()),
+                                      retry);
+  if (now_ms() < ready) {
+    return outbox_->postpone(ids_of_mails(*mails), ready, false);
+  }
+  ArraySums sums;
+  std::vector<std::string> jobs;
+  std::optional<SpoolMail> newest;
+  for (const Mail& mail : *mails) {
+    auto original = parse_spool_mail(mail.body);
+    if (original) {
+      sums.states[state_of(*original)] += 1;
+      jobs.push_back(original->variable("SLURM_JOB_ID"));
+      newest = std::move(*original);
+    }
+  }
+  if (!newest) {
+    return outbox_->finish(ids_of_mails(*mails), store::MailState::kRefused, now_ms());
+  }
+  const JobNames job = names_of(*newest, cluster_of(*newest));
+  std::ranges::sort(jobs);
+  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
+  if (auto added = reports_.add_energy(job.cluster, job.user, jobs, sums); !added) {
+    log::debug("the energy of an array is not known", {{"err", added.error().message}});
+  }
+  const auto report = reports_.report(job.cluster, job.user, job.id, newest->at_ms - kEndToMailMs);
+  const auto options = letter_options(job.user);
+  if (!options) {
+    return fail(options.error());
+  }
+  return deliver(*mails, array_letter(job, sums, known_in(report), *options), false, stop);
+}
+
+void Sender::keep_rate(const std::stop_token& stop) {
+  const auto now = clock_.steady_now();
+  if (now < next_send_) {
+    wait(std::chrono::ceil<milliseconds>(next_send_ - now), stop);
+  }
+  next_send_ = std::max(clock_.steady_now(), next_send_) +
+               std::chrono::duration_cast<Clock::SteadyTime::duration>(
+                   std::chrono::duration<double>(1 / setup_.options.rate));
+}
+
+Result<> Sender::deliver(const std::vector<Mail>& mails,
+                         Letter letter,
+                         bool plain,
+                         const std::stop_token& stop) {
+  const std::vector<std::string> ids = ids_of_mails(mails);
+  const Mail& first = mails.front();
+  if (!plain && dry()) {
+    counters_->mails.with({"dry"}).add();
+    return outbox_->finish(ids, store::MailState::kDry, now_ms());
+  }
+  const auto to = addresses_of(first.recipient, setup_.options.domain);
+  if (!to) {
+    return outbox_->finish(ids, store::MailState::kRefused, now_ms());
+  }
+  const std::string domain = setup_.options.from.substr(setup_.options.from.rfind('@') + 1);
+  constexpr std::size_t kIdBytes = 16;
+  Message message{
+      .from_name = "CEEMS",
+      .from = setup_.options.from,
+      .to = *to,
+      .subject = letter.subject,
+      .text = letter.text,
+      .html = letter.html,
+      // The same whenever the mail is tried.
+      .id = fmt::format("ceems.{}@{}", hex(crypto::sha256(first.id).substr(0, kIdBytes)), domain),
+      .date_ms = first.received_ms};
+  if (!plain && setup_.mute_url) {
+    message.unsubscribe = setup_.mute_url(first.username, "*");
+    message.one_click = message.unsubscribe.starts_with("https:");
+  }
+  keep_rate(stop);
+  if (stop.stop_requested()) {
+    return {};
+  }
+  Result<> handing;
+  const auto answer = transport_.send(
+      message.from, message.to, to_message(message),
+      [&] {
+        const auto handed = outbox_->hand_over(ids);
+        handing = handed ? Result<>() : fail(handed.error());
+        return handed && *handed;
+      },
+      stop);
+  if (!handing) {
+    return handing;
+  }
+  return note_outcome(mails, ids, letter, answer);
+}
+
+Result<> Sender::note_outcome(const std::vector<Mail>& mails,
+                              const std::vector<std::string>& ids,
+                              const Letter& letter,
+                              const net::MailAnswer& answer) {
+  using net::MailOutcome;
+  const std::string& user = mails.front().username;
+  std::int64_t tries = 0;
+  for (const Mail& mail : mails) {
+    tries = std::max(tries, mail.tries);
+  }
+  auto state = store::MailState::kUnknown;
+  switch (answer.outcome) {
+    case MailOutcome::kSent:
+      state = store::MailState::kSent;
+      break;
+    case MailOutcome::kTemporary:
+      if (tries + 1 < kMaxTries) {
+        const std::int64_t pause =
+            std::min(kFirstRetryMs << std::min<std::int64_t>(tries, 10), kLastRetryMs);
+        log::info("a mail is tried again later", {{"mail", ids.front()}, {"err", answer.problem}});
+        counters_->mails.with({"retried"}).add();
+        return outbox_->postpone(ids, now_ms() + pause, true);
+      }
+      state = store::MailState::kRefused;
+      break;
+    case MailOutcome::kRefused:
+      state = store::MailState::kRefused;
+      break;
+    case MailOutcome::kUnknown:
+      break;
+  }
+  if (state != store::MailState::kSent) {
+    log::warn("a mail was not sent",
+              {{"mail", ids.front()}, {"state", to_string(state)}, {"err", answer.problem}});
+  }
+  counters_->mails.with({to_string(state)}).add();
+  if (auto done = outbox_->finish(ids, state, now_ms()); !done) {
+    return done;
+  }
+  return state == store::MailState::kSent ? outbox_->note_told(user, letter.rules, now_ms())
+                                          : Result<>();
+}
+
+Result<> Sender::keep_house() {
+  const auto queued = outbox_->queued();
+  if (!queued) {
+    return fail(queued.error());
+  }
+  counters_->queued.set(static_cast<double>(*queued));
+  const std::int64_t now = now_ms();
+  if (now < next_cleaning_ms_) {
+    return {};
+  }
+  next_cleaning_ms_ = now + kCleaningMs;
+  const auto people = outbox_->dry_people(now - 30 * kDayMs);
+  if (!people) {
+    return fail(people.error());
+  }
+  counters_->dry.set(static_cast<double>(*people));
+  if (dry()) {
+    log::info("dry run of mails: would have told people in the last 30 days",
+              {{"people", *people}});
+  }
+  return outbox_->purge(now - kMailsKeptMs, now - setup_.options.retention.count());
+}
+
+}  // namespace ceems::mail

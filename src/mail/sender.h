@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "mail/config.h"
+#include "mail/letter.h"
+#include "mail/spool/spool.h"
+#include "mail/transport.h"
+#include "metrics/registry.h"
+#include "report/report.h"
+#include "store/outbox.h"
+
+namespace ceems::mail {
+
+struct KnownReport {
+  report::Report report = {};
+  bool final = false;  ///< false: more may become known
+};
+
+/// What the server knows of jobs. Called by one thread.
+class ReportSource {
+ public:
+  virtual ~ReportSource() = default;
+  /// The report of the last run of a job of this user, as the user may see it; nothing if no run is
+  /// known that ended after that time (epoch ms).
+  virtual Result<std::optional<KnownReport>> report(const std::string& cluster_id,
+                                                    const std::string& user,
+                                                    const std::string& job,
+                                                    std::int64_t ended_after_ms) = 0;
+  /// Adds the energy of jobs of this user to `sums`.
+  virtual Result<> add_energy(const std::string& cluster_id,
+                              const std::string& user,
+                              const std::vector<std::string>& jobs,
+                              ArraySums& sums) = 0;
+};
+
+struct SenderSetup {
+  Options options = {};
+  std::vector<std::string> clusters = {};  ///< IDs of those that SLURM manages
+  std::string help_url = {};
+  std::function<std::string(const std::string& user, const std::string& rule)> mute_url = {};
+  /// Opens the outbox; called until it succeeds.
+  std::function<Result<std::unique_ptr<store::Outbox>>()> open_outbox = {};
+};
+
+/// Takes mails from the spool into the outbox, and sends what is due. State is only in the
+/// database, so nothing is sent twice or lost when the program is killed (docs/mail.md). Used by
+/// one thread.
+class Sender {
+ public:
+  /// All outlive the sender.
+  Sender(SenderSetup setup,
+         ReportSource& reports,
+         Transport& transport,
+         metrics::Registry& registry,
+         const Clock& clock);
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// Works until a stop.
+  void run(const std::stop_token& stop);
+  /// One round: everything in the spool, and everything that is due.
+  Result<> work(const std::stop_token& stop);
+
+ private:
+  struct Counters;
+  using Mail = store::OutgoingMail;
+
+  Result<> open();
+  Result<> take_spool(const std::stop_token& stop);
+  Result<bool> take_file(const std::string& name, std::vector<Mail>& taken);
+  Result<std::vector<Mail>> mails_of(const SpoolMail& mail, const std::string& id);
+  [[nodiscard]] std::string cluster_of(const SpoolMail& mail) const;
+  Result<> send_due(const std::stop_token& stop);
+  Result<> send_plain(const Mail& mail, const std::stop_token& stop);
+  Result<> send_job(const Mail& mail, const std::stop_token& stop);
+  Result<> send_digest(const std::string& digest, const std::stop_token& stop);
+  Result<> deliver(const std::vector<Mail>& mails,
+                   Letter letter,
+                   bool plain,
+                   const std::stop_token& stop);
+  Result<> note_outcome(const std::vector<Mail>& mails,
+                        const std::vector<std::string>& ids,
+                        const Letter& letter,
+                        const net::MailAnswer& answer);
+  Result<LetterOptions> letter_options(const std::string& user);
+  void keep_rate(const std::stop_token& stop);
+  Result<> keep_house();
+  void wait(std::chrono::milliseconds time, const std::stop_token& stop);
+  [[nodiscard]] std::int64_t now_ms() const;
+  [[nodiscard]] bool dry() const;
+
+  SenderSetup setup_;
+  ReportSource& reports_;
+  Transport& transport_;
+  const Clock& clock_;
+  std::unique_ptr<Counters> counters_;
+  std::unique_ptr<store::Outbox> outbox_;
+  std::set<unsigned> trusted_;  ///< owners of files
+  std::int64_t started_ms_ = 0;
+  std::int64_t next_cleaning_ms_ = 0;
+  Clock::SteadyTime next_send_ = {};
+  bool reported_spool_ = false;
+  std::string last_problem_;
+};
+
+}  // namespace ceems::mail
