@@ -151,6 +151,8 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
   // Before version 9 there was no such table.
   execute(
       "DROP TABLE ceems_unit_facts; DROP TABLE ceems_facts_todo;"
+      "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
+      "DROP TABLE ceems_bills;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());

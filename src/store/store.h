@@ -65,6 +65,8 @@ struct WriteReport {
   std::size_t skipped = 0;  ///< refused by the database (e.g. too large) and logged with the cause
 };
 
+struct NodeUpdate;  // store/nodes.h
+
 /// The writing half of the database. There is one writer per program; all calls come from one
 /// thread. Errors: kUnavailable if trying again may help, kInvalidArgument for a request that
 /// contradicts what is stored, kInternal otherwise. If a commit fails because the connection is
@@ -144,6 +146,16 @@ class Writer {
   /// were any, in some tenths of a second. Returns whether more are left. What is done stays done
   /// after a stop. Call it between windows, as long as it returns true and this program leads.
   virtual Result<bool> fill_facts() { return false; }
+
+  // Energy of nodes (store/nodes.h).
+
+  /// The end of the last update of the cluster's nodes, in epoch milliseconds; nothing before the
+  /// first.
+  virtual Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id);
+  /// Adds the energies to their day in one transaction, so that a part of a day is never counted
+  /// twice. An update that does not begin where the last one ended is refused with
+  /// kInvalidArgument.
+  virtual Result<> write_nodes(const NodeUpdate& update);
 };
 
 }  // namespace ceems::store

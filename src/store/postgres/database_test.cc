@@ -60,7 +60,7 @@ TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
   EXPECT_EQ(columns("projects"), "cluster_id id name resource_manager tags uid users");
   EXPECT_EQ(columns("admin_users"), columns("users"));
   EXPECT_EQ(text("SELECT version||' '||dirty FROM schema_migrations"), "10 false");
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "9");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "12");
 }
 
 TEST_F(PgDatabaseTest, ProgramsThatStartTogetherMakeTheTablesOnce) {

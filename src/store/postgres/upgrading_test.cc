@@ -27,6 +27,8 @@ class PgUpgradingTest : public AnyDatabase {
     std::string sql =
         "DROP TABLE ceems_project_leads; DROP TABLE ceems_names; DROP INDEX ceems_units_counts;"
         "DROP TABLE ceems_unit_facts; DROP TABLE ceems_facts_todo;"
+        "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
+        "DROP TABLE ceems_bills;"
         "ALTER TABLE ceems_unit_sums DROP weight_avg_custom_stats;"
         "UPDATE schema_migrations SET version = 9; UPDATE ceems_schema SET version = 3;";
     for (const char* table : {"units", "usage", "daily_usage", "ceems_unit_sums"}) {
@@ -90,7 +92,7 @@ TEST_F(PgUpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
   release();
   EXPECT_TRUE((*database)->wait_until_ready({}));
   EXPECT_FALSE(failure_);
-  EXPECT_EQ(version(), "9");
+  EXPECT_EQ(version(), "12");
   EXPECT_EQ(text("SELECT count(*) FROM pg_indexes WHERE indexname = 'ceems_units_counts'"), "1");
   EXPECT_EQ(text("SELECT version FROM schema_migrations"), "10");
   EXPECT_EQ(text("SELECT min_custom_stats FROM units"), "{}");

@@ -36,6 +36,10 @@ class SqlReader : public Reader {
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
   Result<bool> facts_complete() override;
+  Result<std::vector<NodeDay>> node_days(const std::vector<std::string>& clusters,
+                                         const TimeRange& days) override;
+  Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
+  Result<std::vector<Bill>> bills(const TimeRange& period) override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.

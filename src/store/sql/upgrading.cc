@@ -81,6 +81,29 @@ Result<bool> UpgradingReader::facts_complete() {
   return reader_->facts_complete();
 }
 
+Result<std::vector<NodeDay>> UpgradingReader::node_days(const std::vector<std::string>& clusters,
+                                                        const TimeRange& days) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->node_days(clusters, days);
+}
+
+Result<std::vector<KnownNode>> UpgradingReader::known_nodes(
+    const std::vector<std::string>& clusters) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->known_nodes(clusters);
+}
+
+Result<std::vector<Bill>> UpgradingReader::bills(const TimeRange& period) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->bills(period);
+}
+
 Result<std::vector<UsageGroup>> UpgradingReader::current_usage(const CurrentUsageQuery& query) {
   if (!state_->ready()) {
     return fail(state_->error());
@@ -132,6 +155,14 @@ Result<> UpgradingWriter::fill_gap(const GapFill& fill) {
 
 Result<bool> UpgradingWriter::fill_facts() {
   return when_ready([](Writer& writer) { return writer.fill_facts(); });
+}
+
+Result<std::optional<std::int64_t>> UpgradingWriter::nodes_until(const std::string& cluster_id) {
+  return when_ready([&](Writer& writer) { return writer.nodes_until(cluster_id); });
+}
+
+Result<> UpgradingWriter::write_nodes(const NodeUpdate& update) {
+  return when_ready([&](Writer& writer) { return writer.write_nodes(update); });
 }
 
 void UpgradeInUse::start(std::function<Result<Writer*>(const std::stop_token& stop)> work) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "store/nodes.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -77,6 +78,10 @@ class UpgradingReader final : public Reader {
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
   Result<bool> facts_complete() override;
+  Result<std::vector<NodeDay>> node_days(const std::vector<std::string>& clusters,
+                                         const TimeRange& days) override;
+  Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
+  Result<std::vector<Bill>> bills(const TimeRange& period) override;
 
  private:
   Reader* reader_;
@@ -103,6 +108,8 @@ class UpgradingWriter final : public Writer {
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
   Result<bool> fill_facts() override;
+  Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id) override;
+  Result<> write_nodes(const NodeUpdate& update) override;
 
  private:
   template <typename Call>

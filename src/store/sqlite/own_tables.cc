@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/fact_columns.h"
+#include "store/schema/node_columns.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -109,6 +110,8 @@ std::string own_tables(int version) {
       return kProjectsIndex;
     case 9:
       return create_facts(Dialect::kSqlite);
+    case 12:
+      return create_node_tables(Dialect::kSqlite);
     default:
       return {};
   }

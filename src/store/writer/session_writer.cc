@@ -13,6 +13,7 @@
 #include "store/writer/gaps.h"
 #include "store/writer/leads.h"
 #include "store/writer/members.h"
+#include "store/writer/node_days.h"
 
 namespace ceems::store {
 namespace {
@@ -67,6 +68,14 @@ Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cl
 
 Result<model::AccountNames> SessionWriter::account_names(const std::string& cluster_id) {
   return read_account_names(*session_, cluster_id);
+}
+
+Result<std::optional<std::int64_t>> SessionWriter::nodes_until(const std::string& cluster_id) {
+  return read_nodes_until(*session_, cluster_id);
+}
+
+Result<> SessionWriter::write_nodes(const NodeUpdate& update) {
+  return in_transaction([&] { return put_nodes(*session_, update); });
 }
 
 Result<bool> SessionWriter::fill_facts() {

@@ -42,6 +42,8 @@ class SessionWriter : public Writer {
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
   Result<bool> fill_facts() override;
+  Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id) override;
+  Result<> write_nodes(const NodeUpdate& update) override;
 
  private:
   /// (user, project)
