@@ -57,6 +57,14 @@ Table documented() {
   return table;
 }
 
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at)) {
+    text.replace(at, old.size(), by);
+    at += by.size();
+  }
+  return text;
+}
+
 class AnySeries final : public SeriesSource {
  public:
   Result<std::vector<Series>> series(const SeriesRequest& /*request*/) override {
@@ -115,17 +123,29 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
                              units.empty() ? "" : ",", user, cluster);
       }
       tsdbs_[cluster].client = std::make_unique<tsdb::Client>(
-          "http://t", std::make_unique<tsdb::FakeTransport>([units](const auto& request) {
+          "http://t", std::make_unique<tsdb::FakeTransport>([units, cluster](const auto& request) {
             const bool range = request.path.ends_with("_range");
+            std::string vector = range ? "" : units;
+            if (request.first("query").contains("idle_seconds")) {  // those that run
+              vector = replaced(vector, "-" + cluster + "\"", "-" + cluster + "-2\"");
+            }
             return tsdb::FakeTransport::ok(R"({"status":"success","data":{"resultType":")" +
                                            std::string(range ? "matrix" : "vector") +
-                                           R"(","result":[)" + (range ? "" : units) + "]}}");
+                                           R"(","result":[)" + vector + "]}}");
           }),
           clock_);
     }
     ApiOptions options;
     options.fleet = &fleet_;
     options.roles.support = {"sue"};
+    options.site.clusters = {{.id = "a", .manager = "slurm", .series = true},
+                             {.id = "b", .manager = "slurm", .series = true}};
+    for (const std::string& user : kPeople) {
+      for (const std::string cluster : {"a", "b"}) {
+        options.accounting.budgets.push_back(
+            {.cluster = cluster, .project = "p-" + user, .amount = 5});
+      }
+    }
     if (GetParam() == LeadsFrom::kConfiguration) {
       options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
     }
@@ -172,6 +192,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       return observed_by_user(endpoint, user);
     }
     const json::array rows = data.as_array();
+    if (endpoint.starts_with("insight/")) {
+      return observed_insight(endpoint, rows, user);
+    }
     if (endpoint.starts_with("demo/")) {
       return rows.empty() ? "nothing" : "all";
     }
@@ -246,6 +269,23 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       }
     }
     return word_for(rows, user);
+  }
+
+  /// Budgets by their project, idle units by their user.
+  static std::string observed_insight(const std::string& endpoint,
+                                      const json::array& rows,
+                                      const std::string& user) {
+    if (endpoint == "insight/bill/admin") {
+      return rows.size() == 9 ? "all" : "something else";
+    }
+    std::set<std::string> seen;
+    for (const json::value& row : rows) {
+      const bool idle = row.as_object().contains("uuid");
+      std::string owner(row.at(idle ? "user" : "project").as_string());
+      owner.erase(0, idle ? 0 : 2);
+      seen.insert(owner + "-" + std::string(row.at("cluster_id").as_string()));
+    }
+    return word_for(seen, user);
   }
 
   std::string observed_by_unit(const std::string& endpoint, const std::string& user) {

@@ -6,6 +6,7 @@
 
 #include "access/policy.h"
 #include "advice/rule.h"
+#include "api/accounting/options.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/answer/stream_slots.h"
@@ -42,6 +43,7 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
+  AccountingOptions accounting = {};
   advice::RuleSet rules = advice::core_rules();  ///< behind the suggestions of reports
   MeasurementSource* measurements = nullptr;     ///< outlives the server; null: none
   Fleet* fleet = nullptr;         ///< outlives the server; null: no cluster has a TSDB
@@ -98,6 +100,7 @@ class ApiServer {
   RequestMetrics metrics_;
   Document document_;
   std::unique_ptr<ReportMaker> reports_;
+  std::unique_ptr<Accounting> accounting_;
   Services services_;
 };
 

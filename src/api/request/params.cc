@@ -142,7 +142,7 @@ constexpr std::array kParams = {
     ParamInfo{
         Param::kFormat, "format", ParamType::kText,
         "`json` (default). Lists: `csv`. Reports: `text`, `ascii`, `markdown`, `html`, or `js1` "
-        "and `js1-json` as jobstats writes them.",
+        "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`.",
         "json"},
     ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
               "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
@@ -171,6 +171,7 @@ constexpr std::array kParams = {
               "Columns of a text, from 60 to 240. Default: 80.", "80"},
     ParamInfo{Param::kAllFindings, "all", ParamType::kFlag,
               "If present, texts show all suggestions, not only the first three.", "true"},
+    ParamInfo{Param::kMonth, "month", ParamType::kText, "A month. Default: this one.", "2026-11"},
 };
 
 constexpr bool in_order() {

@@ -68,6 +68,7 @@ enum class Param : std::uint8_t {
   kLanguage,
   kWidth,
   kAllFindings,
+  kMonth,
 };
 
 class ParamSet {
