@@ -36,6 +36,16 @@ struct ReportQuestion {
   bool all_users = false;  ///< only admins may ask for the jobs of others
 };
 
+/// What `insight/TOPIC` is asked for.
+struct InsightQuestion {
+  std::string topic;
+  std::string cluster_id;
+  std::vector<std::string> projects;
+  std::string month;
+  std::string by;
+  bool all_users = false;  ///< only admins may ask for what is of others
+};
+
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
@@ -53,6 +63,8 @@ class Api {
   /// A report, or the comparison of two, as the server wrote it. kNotFound if the caller sees no
   /// such job, kNoData if it still runs.
   Result<std::string> report(const ReportQuestion& question);
+  /// The answer as the server wrote it.
+  Result<std::string> insight(const InsightQuestion& question);
 
  private:
   /// The answer with its body as it was before compression.
