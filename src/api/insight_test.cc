@@ -279,7 +279,7 @@ TEST_F(Insight, KnowsWhatUnitsCostAtTheirTime) {
   EXPECT_EQ(text_of(data("usage/series/admin?from=1767225600&to=1767232800&field=cost"
                          "&cluster_id=hpc-a&user=bob")
                         .at("totals")),
-            R"({"cost":[[4.5]]})");
+            R"({"cost":[4.5]})");
   EXPECT_TRUE(data("site").at(0).at("priced").as_bool());
 }
 

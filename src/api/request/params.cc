@@ -152,8 +152,11 @@ constexpr std::array kParams = {
     ParamInfo{Param::kBins, "bins", ParamType::kText, "Bins of `heat` in each direction: 2 to 50.",
               "20"},
     ParamInfo{Param::kStep, "step", ParamType::kText, "`day` (default) or `month`.", "day"},
-    ParamInfo{Param::kBy, "by", ParamType::kText,
-              "`none` (default), `project`, `user`, `cluster` or `component`.", "project"},
+    ParamInfo{
+        Param::kBy, "by", ParamType::kText,
+        "`none` (default), `project`, `user`, `cluster` or `component`; of idle units `project`, "
+        "`partition`, `user` or `cluster`.",
+        "project"},
     ParamInfo{Param::kTop, "top", ParamType::kText,
               "How many groups; the rest is one more. 1 to 50, default 5.", "5"},
     ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,

@@ -1,17 +1,16 @@
 #include "store/schema/node_columns.h"
 
+#include <initializer_list>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
-
 namespace ceems::store {
 namespace {
 
-std::string columns(std::string_view names, std::string_view type) {
+std::string columns(std::initializer_list<std::string_view> names, std::string_view type) {
   std::string sql;
-  for (const std::string_view name : split(names, ',')) {
+  for (const std::string_view name : names) {
     sql += fmt::format("{} {},", name, type);
   }
   return sql;
@@ -26,16 +25,17 @@ std::string create_node_tables(Dialect dialect) {
   const std::string_view number =
       sqlite ? "integer not null default 0" : "bigint NOT NULL DEFAULT 0";
   const std::string_view end = sqlite ? ") WITHOUT ROWID;" : ");";
-  return "CREATE TABLE ceems_nodes (" + columns("cluster_id,node,class,source", text) +
-         columns("cpus,memory,gpus,first_ms,last_ms", number) +
+  return "CREATE TABLE ceems_nodes (" + columns({"cluster_id", "node", "class", "source"}, text) +
+         columns({"cpus", "memory", "gpus", "first_ms", "last_ms"}, number) +
          fmt::format("PRIMARY KEY (cluster_id, node){}", end) + "CREATE TABLE ceems_node_days (" +
-         columns("cluster_id", text) + columns("day_ms", number) + columns("node", text) +
-         columns("energy,idle,system,unallocated,modelled,covered_ms", number) +
+         columns({"cluster_id"}, text) + columns({"day_ms"}, number) + columns({"node"}, text) +
+         columns({"energy", "idle", "system", "unallocated", "modelled", "covered_ms"}, number) +
          fmt::format("PRIMARY KEY (cluster_id, day_ms, node){}", end) +
-         "CREATE TABLE ceems_node_progress (" + columns("cluster_id", text) +
-         columns("until_ms", number) + fmt::format("PRIMARY KEY (cluster_id){}", end) +
-         "CREATE TABLE ceems_bills (" + columns("cluster_id", text) +
-         columns("start_ms,end_ms,energy", number) + columns("cost,currency,kgco2", text) +
+         "CREATE TABLE ceems_node_progress (" + columns({"cluster_id"}, text) +
+         columns({"until_ms"}, number) + fmt::format("PRIMARY KEY (cluster_id){}", end) +
+         "CREATE TABLE ceems_bills (" + columns({"cluster_id"}, text) +
+         columns({"start_ms", "end_ms", "energy"}, number) +
+         columns({"cost", "currency", "kgco2"}, text) +
          fmt::format("PRIMARY KEY (cluster_id, start_ms){}", end);
 }
 

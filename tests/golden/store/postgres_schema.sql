@@ -74,3 +74,10 @@ CREATE INDEX ceems_unit_facts_project ON ceems_unit_facts (project, ended_at_ts,
 CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, ended_at_ts);
 CREATE TABLE ceems_facts_todo (first_id bigint NOT NULL, last_id bigint NOT NULL, PRIMARY KEY (first_id));
 INSERT INTO ceems_facts_todo SELECT * FROM (SELECT min(id) AS least, max(id) AS most FROM units) AS ids WHERE least IS NOT NULL;
+-- version 10
+-- version 11
+-- version 12
+CREATE TABLE ceems_nodes (cluster_id text COLLATE "C" NOT NULL DEFAULT '',node text COLLATE "C" NOT NULL DEFAULT '',class text COLLATE "C" NOT NULL DEFAULT '',source text COLLATE "C" NOT NULL DEFAULT '',cpus bigint NOT NULL DEFAULT 0,memory bigint NOT NULL DEFAULT 0,gpus bigint NOT NULL DEFAULT 0,first_ms bigint NOT NULL DEFAULT 0,last_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, node));
+CREATE TABLE ceems_node_days (cluster_id text COLLATE "C" NOT NULL DEFAULT '',day_ms bigint NOT NULL DEFAULT 0,node text COLLATE "C" NOT NULL DEFAULT '',energy bigint NOT NULL DEFAULT 0,idle bigint NOT NULL DEFAULT 0,system bigint NOT NULL DEFAULT 0,unallocated bigint NOT NULL DEFAULT 0,modelled bigint NOT NULL DEFAULT 0,covered_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, day_ms, node));
+CREATE TABLE ceems_node_progress (cluster_id text COLLATE "C" NOT NULL DEFAULT '',until_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id));
+CREATE TABLE ceems_bills (cluster_id text COLLATE "C" NOT NULL DEFAULT '',start_ms bigint NOT NULL DEFAULT 0,end_ms bigint NOT NULL DEFAULT 0,energy bigint NOT NULL DEFAULT 0,cost text COLLATE "C" NOT NULL DEFAULT '',currency text COLLATE "C" NOT NULL DEFAULT '',kgco2 text COLLATE "C" NOT NULL DEFAULT '',PRIMARY KEY (cluster_id, start_ms));
