@@ -11,6 +11,7 @@
 #include "cacct/caller.h"
 #include "cacct/command.h"
 #include "cacct/gpus_command.h"
+#include "cacct/insight_command.h"
 #include "cacct/options.h"
 #include "cacct/report_command.h"
 #include "config/flags.h"
@@ -23,14 +24,17 @@ constexpr std::string_view kDescription =
     "Shows the energy, emissions and use of CPUs, memory and GPUs of jobs, as sacct shows their "
     "accounting. Without flags it shows your jobs of today; below them, the sums for each account. "
     "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
-    "`cacct "
-    "gpus` shows what jobs do on the GPUs; each has a --help of its own. "
+    "`cacct gpus` shows what jobs do on the GPUs, and `cacct insight TOPIC` idle jobs, budgets and "
+    "the bill; each has a --help of its own. "
     "Examples: cacct -S yesterday; cacct -j 1234,1235 --long; cacct -S now-1weeks --totals "
     "--human.";
 
 constexpr std::string_view kReport =
     "Reports what jobs used and cost, how that compares to earlier runs, and what would help. "
     "docs/report.md explains each line.";
+constexpr std::string_view kInsight =
+    "Shows jobs that do nothing with what they have reserved, what projects used of their budgets, "
+    "and for operators what the energy of a month was used for.";
 constexpr std::string_view kCompare = "Compares what two jobs used and cost.";
 
 constexpr std::string_view kGpus =
@@ -89,6 +93,19 @@ int run_gpus(int argc, const char* const* argv) {
   return as_caller([&](const cacct::Caller& caller) { return cacct::run_gpus(options, caller); });
 }
 
+/// `cacct insight`; argv[1] is that word.
+int run_insight(int argc, const char* const* argv) {
+  cacct::InsightOptions options;
+  ceems::config::FlagSet flags("cacct insight", std::string(kInsight));
+  cacct::add_insight_flags(flags, options);
+  const auto outcome = flags.parse(argc - 1, argv + 1);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  return as_caller(
+      [&](const cacct::Caller& caller) { return cacct::run_insight(options, caller); });
+}
+
 /// A link with the name of jobstats, for people and scripts that are used to it.
 int run_jobstats(int argc, const char* const* argv) {
   cacct::ReportOptions options;
@@ -115,6 +132,9 @@ int run(int argc, const char* const* argv) {
   }
   if (first == "gpus") {
     return run_gpus(argc, argv);
+  }
+  if (first == "insight") {
+    return run_insight(argc, argv);
   }
   cacct::Options options;
   ceems::config::FlagSet flags("cacct", std::string(kDescription));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@
 #include "base/log.h"
 #include "config/flags.h"
 #include "directories.h"
+#include "import_bill.h"
 #include "ingest/grafana_admins.h"
 #include "ingest/update_loop.h"
 #include "metrics/registry.h"
@@ -57,7 +59,8 @@ constexpr std::int64_t kLongUpgradeBytes = std::int64_t{32} << 20;
 
 constexpr std::string_view kDescription =
     "API server for the compute units of clusters. Keeps their use of resources, energy and "
-    "emissions in a database and serves them over a REST API and a web page.";
+    "emissions in a database and serves them over a REST API and a web page. `ceems_api_server "
+    "import-bill FILE` adds bills of the utility; it has a --help of its own.";
 
 Result<api::Config> read_config(const api::CommandLine& line) {
   return ceems::config::read_config(
@@ -215,6 +218,18 @@ int serve_database(api::Config config,
                      clock);
     updates->on_written = [&finisher](bool leads) { finisher->wake(leads); };
   }
+
+  auto tsdbs_of_nodes = api::cluster_tsdbs(config.clusters, config.updaters, config.series, clock);
+  if (!tsdbs_of_nodes) {
+    return os::give_up(tsdbs_of_nodes.error());
+  }
+  for (auto& [cluster, tsdb] : *tsdbs_of_nodes) {
+    auto source = std::make_shared<ingest::NodeSource>();
+    source->cluster_id = cluster;
+    source->client = std::move(tsdb.client);
+    source->cluster_label = std::move(tsdb.cluster_label);
+    updates->nodes.push_back(std::move(source));
+  }
   auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                                          (*database)->writer(), registry, clock, os::real_runner());
   if (!loop) {
@@ -244,6 +259,7 @@ int serve_database(api::Config config,
   }
   api_options.mute_page = *mails ? &(*mails)->mute_page() : nullptr;
   api_options.site = config.site;
+  api_options.accounting = std::move(config.accounting);
   api_options.site.time_zone = config.data.time_zone;
   api_options.site.clusters = std::move(site_clusters);
   api::Fleet fleet(series.tsdbs(), clock);
@@ -284,6 +300,9 @@ int serve_database(api::Config config,
 }
 
 int run(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "import-bill") {
+    return api::import_bill(argc, argv);
+  }
   api::CommandLine line;
   line.run_as_user = os::default_run_as_user();
   ceems::config::FlagSet flags("ceems_api_server", std::string(kDescription));

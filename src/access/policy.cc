@@ -99,6 +99,10 @@ Decision see_admins(const Identity& identity) {
                                                                 : Decision::kDeny;
 }
 
+Decision see_bill(const Identity& identity) {
+  return see_admins(identity);
+}
+
 Part parse_part(std::string_view name) {
   if (name == "own") {
     return Part::kOwn;

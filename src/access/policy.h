@@ -53,6 +53,8 @@ bool leads(const Identity& identity, std::string_view cluster_id, std::string_vi
 Decision admin_area(const Identity& identity);
 /// Whether the caller may see who is an admin: only admins may.
 Decision see_admins(const Identity& identity);
+/// Whether the caller may see the site's bills: only admins may.
+Decision see_bill(const Identity& identity);
 
 // The rows that a query of the caller may touch. A caller without identity gets none.
 

@@ -59,6 +59,14 @@ Table documented() {
   return table;
 }
 
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at)) {
+    text.replace(at, old.size(), by);
+    at += by.size();
+  }
+  return text;
+}
+
 class AnySeries final : public SeriesSource {
  public:
   Result<std::vector<Series>> series(const SeriesRequest& /*request*/) override {
@@ -123,25 +131,33 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
                              units.empty() ? "" : ",", user, cluster);
       }
       tsdbs_[cluster].client = std::make_unique<tsdb::Client>(
-          "http://t", std::make_unique<tsdb::FakeTransport>([units, busy](const auto& request) {
+          "http://t",
+          std::make_unique<tsdb::FakeTransport>([units, busy, cluster](const auto& request) {
             const bool range = request.path.ends_with("_range");
-            const bool gpus = request.first("query").contains("gpu_busy_seconds");
+            const std::string query(request.first("query"));
+            std::string rows = range ? "" : units;
+            if (query.contains("gpu_busy_seconds")) {
+              rows = busy;
+            } else if (query.contains("idle_seconds")) {  // those that run
+              rows = replaced(rows, "-" + cluster + "\"", "-" + cluster + "-2\"");
+            }
             return tsdb::FakeTransport::ok(R"({"status":"success","data":{"resultType":")" +
                                            std::string(range ? "matrix" : "vector") +
-                                           R"(","result":[)" +
-                                           (gpus    ? busy
-                                            : range ? ""
-                                                    : units) +
-                                           "]}}");
+                                           R"(","result":[)" + rows + "]}}");
           }),
           clock_);
     }
     ApiOptions options;
     options.fleet = &fleet_;
-    for (const std::string cluster : {"a", "b"}) {
-      options.site.clusters.push_back({.id = cluster, .manager = "slurm", .series = true});
-    }
     options.roles.support = {"sue"};
+    options.site.clusters = {{.id = "a", .manager = "slurm", .series = true},
+                             {.id = "b", .manager = "slurm", .series = true}};
+    for (const std::string& user : kPeople) {
+      for (const std::string cluster : {"a", "b"}) {
+        options.accounting.budgets.push_back(
+            {.cluster = cluster, .project = "p-" + user, .amount = 5});
+      }
+    }
     if (GetParam() == LeadsFrom::kConfiguration) {
       options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
     }
@@ -220,6 +236,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       return observed_by_user(endpoint, user);
     }
     const json::array rows = data.as_array();
+    if (endpoint.starts_with("insight/")) {
+      return observed_insight(endpoint, rows, user);
+    }
     if (endpoint.starts_with("demo/")) {
       return rows.empty() ? "nothing" : "all";
     }
@@ -325,6 +344,23 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
         EXPECT_EQ(std::string(unit.at("uuid").as_string()), owner + "-" + cluster + "-2");
         seen.insert(owner + "-" + cluster);
       }
+    }
+    return word_for(seen, user);
+  }
+
+  /// Budgets by their project, idle units by their user.
+  static std::string observed_insight(const std::string& endpoint,
+                                      const json::array& rows,
+                                      const std::string& user) {
+    if (endpoint == "insight/bill/admin") {
+      return rows.size() == 9 ? "all" : "something else";
+    }
+    std::set<std::string> seen;
+    for (const json::value& row : rows) {
+      const bool idle = row.as_object().contains("uuid");
+      std::string owner(row.at(idle ? "user" : "project").as_string());
+      owner.erase(0, idle ? 0 : 2);
+      seen.insert(owner + "-" + std::string(row.at("cluster_id").as_string()));
     }
     return word_for(seen, user);
   }

@@ -151,6 +151,12 @@ Result<Config> parse_config(const config::Node& document,
   } else {
     root.also(fail(std::move(mail).error()));
   }
+  if (root.ok()) {
+    const TimeZone zone = TimeZone::find(config.data.time_zone).value_or(TimeZone());
+    auto accounting = read_accounting(server["accounting"], directory, config.site, zone);
+    root.also(accounting ? Result<>() : fail(accounting.error()));
+    config.accounting = std::move(accounting).value_or(AccountingOptions());
+  }
   if (auto audit = audit::read_options(server["audit"], directory); audit) {
     config.audit = std::move(*audit);
   } else {

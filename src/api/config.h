@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/accounting/options.h"
 #include "api/login/config.h"
 #include "api/report/options.h"
 #include "api/site.h"
@@ -49,6 +50,7 @@ struct Config {
   login::LoginOptions login = {};  ///< `identity` and `roles`
   SeriesOptions series = {};
   SiteOptions site = {};  ///< `ui`
+  AccountingOptions accounting = {};
   ReportOptions report = {};
   mail::Options mail = {};
   audit::Options audit = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,6 +58,16 @@ struct GpuBoard {
 inline constexpr std::int64_t kGpuPeriodMs = 10 * 60 * 1000;
 inline constexpr std::size_t kGpuPeriods = 7;
 
+/// A unit that did nothing for an hour or longer.
+struct IdleUnit {
+  std::string uuid = {};
+  std::int64_t since_ms = 0;  ///< at least since then; two days ago if it is longer
+  std::optional<double> watts = {};
+};
+
+/// Moments, epoch ms, and values, ascending.
+using Points = std::vector<std::pair<std::int64_t, double>>;
+
 /// What the TSDBs of the clusters know of nodes, GPUs and the grid. Safe for concurrent use.
 /// Errors: kNotFound if the cluster has no TSDB, otherwise those of the TSDB.
 class Fleet {
@@ -79,11 +90,31 @@ class Fleet {
                                             std::int64_t to_ms);
   /// From the first TSDB that has such series; the provider that counts most comes first.
   Result<std::vector<GridSeries>> grid(std::int64_t from_ms, std::int64_t to_ms);
+  /// The units that have done nothing for the last hour on any of their nodes, by the seconds that
+  /// the exporter counts as idle, and that draw at most a tenth more than the idle power of what
+  /// they reserved. A unit of which that is not known is not among them. Three queries; kept for a
+  /// minute.
+  Result<std::vector<IdleUnit>> idle_units(const std::string& cluster_id);
+  /// The sum of a query's series at each step, of the cluster, or of the first one that has a TSDB.
+  /// The last answers are kept for a minute.
+  Result<Points> values(const std::string& cluster_id,
+                        const std::string& query,
+                        std::int64_t from_ms,
+                        std::int64_t to_ms,
+                        std::chrono::milliseconds step);
 
  private:
   struct Kept {
     Clock::SteadyTime until;
     std::vector<Node> nodes;
+  };
+  struct KeptIdle {
+    Clock::SteadyTime until;
+    std::vector<IdleUnit> units;
+  };
+  struct KeptPoints {
+    Clock::SteadyTime until;
+    Points points;
   };
   using ByHost = std::map<std::string, Node>;
 
@@ -91,12 +122,16 @@ class Fleet {
   Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
                                 const std::string& cluster_id,
                                 std::int64_t month_ms) const;
+  Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
+                                         const std::string& cluster_id) const;
 
   const ClusterTsdbs* tsdbs_;
   const Clock* clock_;
   Mutex mutex_;
   std::map<std::string, Kept> kept_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
 };
 
 }  // namespace ceems::api

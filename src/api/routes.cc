@@ -41,6 +41,9 @@ constexpr ParamSet kUsageSeriesParams{
     Param::kClusterId, Param::kProject, Param::kUser, Param::kFrom, Param::kTo,
     Param::kField,     Param::kStep,    Param::kBy,   Param::kTop,  Param::kPrevious};
 
+constexpr ParamSet kIdleParams{Param::kClusterId, Param::kProject, Param::kFrom, Param::kTo,
+                               Param::kBy};
+
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start
 constexpr std::size_t kPersonKey = 2;  // cluster, name
 constexpr std::size_t kUsageKey = 3;   // cluster, user, project
@@ -88,6 +91,38 @@ constexpr std::array kRoutes = {
           .tagged = false,
           .audited = false,
           .summary = "Carbon intensity of the grid."},
+    Route{.path = "insight/bill/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_bill,
+          .shape = Shape::kBill,
+          .params = {Param::kClusterId, Param::kMonth},
+          .tagged = false,
+          .audited = false,
+          .summary = "The energy of a month by what it was used for, against the utility's meter."},
+    Route{.path = "insight/budgets",
+          .caller = Caller::kUser,
+          .handler = get_budgets,
+          .shape = Shape::kBudgets,
+          .params = {Param::kClusterId, Param::kProject, Param::kFormat},
+          .tagged = false,
+          .audited = false,
+          .summary = "What projects used of their budgets, and will have used at the end."},
+    Route{.path = "insight/idle",
+          .caller = Caller::kUser,
+          .handler = get_idle,
+          .shape = Shape::kIdle,
+          .params = kIdleParams.with(Param::kScope),
+          .window = WindowKind::kOwn,
+          .tagged = false,
+          .summary = "The caller's units that do nothing now, or energy that was not used."},
+    Route{.path = "insight/idle/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_idle,
+          .shape = Shape::kIdle,
+          .params = kIdleParams,
+          .window = WindowKind::kOwn,
+          .tagged = false,
+          .summary = "Everybody's units that do nothing now, or energy that was not used."},
     Route{.path = "nodes/admin",
           .caller = Caller::kAdmin,
           .handler = get_nodes,
@@ -331,6 +366,9 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kIdentity:
     case Shape::kSite:
     case Shape::kReports:
+    case Shape::kIdle:
+    case Shape::kBudgets:
+    case Shape::kBill:
     case Shape::kUnitTable:
     case Shape::kUnitSums:
     case Shape::kUsageSeries:

@@ -34,6 +34,9 @@ enum class Shape : std::uint8_t {
   kIdentity,
   kSite,
   kReports,
+  kIdle,
+  kBudgets,
+  kBill,
   // The answer is one object:
   kUnitTable,
   kUnitSums,

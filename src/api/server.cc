@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "api/accounting/accounting.h"
 #include "api/answer/envelope.h"
 #include "api/auditing.h"
 #include "api/mail/mute_page.h"
@@ -130,11 +131,14 @@ ApiServer::ApiServer(ApiOptions options,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
       reports_(std::make_unique<ReportMaker>(reader, options_.measurements, *options_.rules)),
+      accounting_(std::make_unique<Accounting>(
+          std::move(options_.accounting), options_.site, options_.fleet, reader, registry)),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
                 .reports = reports_.get(),
                 .tags = &tags_,
+                .accounting = accounting_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
@@ -363,6 +367,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       cors_.add_headers(request, response);
       break;
     case Place::kMetrics:
+      accounting_->set_gauges(services_.zone, *services_.clock);
       answer_metrics(registry_, response);
       break;
     case Place::kDocument:

@@ -6,6 +6,7 @@
 
 #include "access/policy.h"
 #include "advice/rules_in_use.h"
+#include "api/accounting/options.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/answer/stream_slots.h"
@@ -48,6 +49,7 @@ struct ApiOptions {
   MeasurementSource* measurements = nullptr;  ///< outlives the server; null: none
   Fleet* fleet = nullptr;                     ///< outlives the server; null: no cluster has a TSDB
   MutePage* mute_page = nullptr;              ///< outlives the server; null: none
+  AccountingOptions accounting = {};
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 
@@ -103,6 +105,7 @@ class ApiServer {
   RequestMetrics metrics_;
   Document document_;
   std::unique_ptr<ReportMaker> reports_;
+  std::unique_ptr<Accounting> accounting_;
   Services services_;
 };
 

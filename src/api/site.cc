@@ -88,18 +88,6 @@ void read_number(config::Section& section,
 
 }  // namespace
 
-std::optional<double> Prices::of(std::optional<double> energy_kwh,
-                                 double core_hours,
-                                 double gpu_hours) const {
-  constexpr int kDigits = 6;
-  if (!any() || (kwh && !energy_kwh)) {
-    return std::nullopt;
-  }
-  return rounded(kwh.value_or(0) * energy_kwh.value_or(0) + core_hour.value_or(0) * core_hours +
-                     gpu_hour.value_or(0) * gpu_hours,
-                 kDigits);
-}
-
 Result<SiteOptions> read_site(const config::Node& node) {
   SiteOptions site;
   config::Section section(node);
@@ -129,6 +117,7 @@ Result<SiteOptions> read_site(const config::Node& node) {
 
 std::string site_json(const SiteOptions& site,
                       const std::vector<ClusterFacts>& facts,
+                      bool priced,
                       const std::function<bool(const Budget& budget)>& shown) {
   std::string text;
   JsonWriter json(text);
@@ -148,6 +137,7 @@ std::string site_json(const SiteOptions& site,
     json.key(name);
     append_number(json, value);
   };
+  json.member("priced", priced);
   number("price_kwh", site.prices.kwh);
   number("price_core_hour", site.prices.core_hour);
   number("price_gpu_hour", site.prices.gpu_hour);

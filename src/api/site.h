@@ -25,10 +25,6 @@ struct Prices {
   std::optional<double> kwh = {}, core_hour = {}, gpu_hour = {};
 
   [[nodiscard]] bool any() const { return kwh || core_hour || gpu_hour; }
-  /// Nothing if there is no price, or none of an energy that is not known.
-  [[nodiscard]] std::optional<double> of(std::optional<double> energy_kwh,
-                                         double core_hours,
-                                         double gpu_hours) const;
 };
 
 /// What a project may use in a month.
@@ -65,9 +61,10 @@ struct ClusterFacts {
 };
 
 /// The row that the endpoint `site` answers with. `facts` are those of each of the clusters;
-/// `shown` says whose budgets it has.
+/// `priced` says whether answers have costs, `shown` whose budgets it has.
 std::string site_json(const SiteOptions& site,
                       const std::vector<ClusterFacts>& facts,
+                      bool priced,
                       const std::function<bool(const Budget& budget)>& shown);
 
 }  // namespace ceems::api

@@ -19,17 +19,18 @@ std::string error_of(const std::string& url) {
 }
 
 std::string json_of(const SiteOptions& site, bool all = true) {
-  return site_json(site, {{.gpus = true, .partitions = false}},
+  return site_json(site, {{.gpus = true, .partitions = false}}, site.prices.any(),
                    [all](const Budget& /*budget*/) { return all; });
 }
 
 TEST(Site, HasNothingByDefault) {
   const auto site = read("data: {}\n");
   ASSERT_TRUE(site);
-  EXPECT_EQ(json_of(*site),
-            R"({"name":"","currency":"","help_url":"","time_zone":"","languages":["en"],)"
-            R"("unit_links":[],"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
-            R"("pue":null,"budgets":[],"clusters":[]})");
+  EXPECT_EQ(
+      json_of(*site),
+      R"({"name":"","currency":"","help_url":"","time_zone":"","languages":["en"],)"
+      R"("unit_links":[],"priced":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
+      R"("pue":null,"budgets":[],"clusters":[]})");
 }
 
 TEST(Site, HasPricesAndBudgets) {

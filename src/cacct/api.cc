@@ -146,6 +146,34 @@ Result<std::string> Api::gpus(const std::string& cluster_id, bool all_users) {
   return std::move(response->body);
 }
 
+Result<std::string> Api::insight(const InsightQuestion& question) {
+  std::string query;
+  append(query, "cluster_id", question.cluster_id);
+  for (const std::string& project : question.projects) {
+    append(query, "project", project);
+  }
+  if (!question.month.empty()) {
+    append(query, "month", question.month);
+  }
+  if (!question.by.empty()) {
+    append(query, "by", question.by);
+  }
+  // Budgets have one path for all roles.
+  const bool admin = question.all_users && question.topic != "budgets";
+  auto response = fetch(
+      fmt::format("{}/api/v1/insight/{}{}{}", url_, question.topic, admin ? "/admin" : "", query));
+  if (!response) {
+    return fail(std::move(response).error());
+  }
+  if (response->status == 200) {
+    return std::move(response->body);
+  }
+  const auto reason = parse_answer(response->body);
+  const bool told = !reason && reason.error().code != ErrorCode::kParse;
+  return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
+              response->status, told ? ": " + reason.error().message : "");
+}
+
 Result<std::vector<Record>> Api::ask(std::string_view path,
                                      const Question& question,
                                      const std::vector<std::string>& more_tags) {

@@ -36,6 +36,16 @@ struct ReportQuestion {
   bool all_users = false;  ///< only admins may ask for the jobs of others
 };
 
+/// What `insight/TOPIC` is asked for.
+struct InsightQuestion {
+  std::string topic;
+  std::string cluster_id;
+  std::vector<std::string> projects;
+  std::string month;
+  std::string by;
+  bool all_users = false;  ///< only admins may ask for what is of others
+};
+
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
@@ -55,6 +65,8 @@ class Api {
   Result<std::string> report(const ReportQuestion& question);
   /// The body of the answer of api/v1/gpus, or of that for admins.
   Result<std::string> gpus(const std::string& cluster_id, bool all_users);
+  /// The answer as the server wrote it.
+  Result<std::string> insight(const InsightQuestion& question);
 
  private:
   /// The answer with its body as it was before compression.

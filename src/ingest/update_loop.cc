@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/time/time_zone.h"
+#include "ingest/nodes/node_progress.h"
 #include "ingest/trusted_clock.h"
 #include "ingest/update_metrics.h"
 #include "ingest/update_window.h"
@@ -65,6 +66,7 @@ struct UpdateLoop::Impl {
         window_rules(rules),
         trusted_clock(clock_in, std::min<milliseconds>(options.update_interval, kMaxDoubt)),
         admins(options.admins, options.grafana != nullptr, writer_in),
+        nodes(options.nodes, rules.zone),
         update_metrics(registry) {}
 
   void add_worker(UpdateSource source, ClusterProgress::Rules rules, metrics::Registry& registry) {
@@ -101,6 +103,20 @@ struct UpdateLoop::Impl {
       auto names = options.grafana->fetch(stop);
       lock.lock();
       fetched_admins = std::move(names);
+      wake.notify_all();
+    }
+  }
+
+  /// Reads the energy of nodes whenever that is asked for.
+  void read_nodes(const std::stop_token& stop) {
+    MutexLock lock(mutex);
+    while (wake.wait(lock, stop,
+                     [this]() CEEMS_REQUIRES(mutex) { return node_request.has_value(); })) {
+      const NodeRequest request = std::exchange(node_request, std::nullopt).value_or(NodeRequest{});
+      lock.unlock();
+      auto update = read_node_energy(*request.source, request.window);
+      lock.lock();
+      node_answer = std::move(update);
       wake.notify_all();
     }
   }
@@ -169,6 +185,7 @@ struct UpdateLoop::Impl {
     for (auto& worker : workers) {
       worker->progress.begin_round(cutoff);
     }
+    nodes_due = true;
     return now_ms;
   }
 
@@ -261,6 +278,33 @@ struct UpdateLoop::Impl {
     }
   }
 
+  /// Takes what was read of nodes, and asks for the next part of a day.
+  void advance_nodes() {
+    std::optional<Result<store::NodeUpdate>> update;
+    {
+      const MutexLock lock(mutex);
+      update = std::exchange(node_answer, std::nullopt);
+    }
+    if (update) {
+      nodes.take(std::move(*update), writer);
+      nodes_busy = false;
+      resume_nodes_at = clock.steady_now() + options.backfill_pause;
+    }
+    if (nodes_busy || (!nodes_due && !resume_nodes_at) ||
+        clock.steady_now() < resume_nodes_at.value_or(Clock::SteadyTime::min())) {
+      return;
+    }
+    resume_nodes_at.reset();
+    if (std::exchange(nodes_due, false)) {
+      nodes.begin_round(trusted_clock.now_ms());
+    }
+    auto request = nodes.next(writer);
+    nodes_busy = request.has_value();
+    const MutexLock lock(mutex);
+    node_request = std::move(request);
+    wake.notify_all();
+  }
+
   /// Waits until an answer arrives, the next round or backfill is due, or the clock must be read
   /// again.
   void wait(Clock::SteadyTime next_round, const std::stop_token& stop) {
@@ -271,13 +315,14 @@ struct UpdateLoop::Impl {
     if (filling) {
       until = std::min(until, clock.steady_now() + options.backfill_pause);
     }
+    until = std::min(until, resume_nodes_at.value_or(until));
     const auto pause =
         std::max<Clock::SteadyTime::duration>(until - clock.steady_now(), milliseconds(1));
     MutexLock lock(mutex);
     wake.wait_for(lock, stop, pause, [this]() CEEMS_REQUIRES(mutex) {
-      return fetched_admins.has_value() || std::ranges::any_of(mailboxes, [](const Mailbox& box) {
-               return box.answer.has_value();
-             });
+      return fetched_admins.has_value() || node_answer.has_value() ||
+             std::ranges::any_of(mailboxes,
+                                 [](const Mailbox& box) { return box.answer.has_value(); });
     });
   }
 
@@ -299,6 +344,9 @@ struct UpdateLoop::Impl {
       if (filling) {
         fill_facts();
       }
+      if (leading) {
+        advance_nodes();
+      }
       wait(next_round, stop);
     }
   }
@@ -309,10 +357,13 @@ struct UpdateLoop::Impl {
   const WindowRules window_rules;
   TrustedClock trusted_clock;
   AdminSync admins;
+  NodeProgress nodes;
   UpdateMetrics update_metrics;
   std::vector<std::unique_ptr<Worker>> workers;
   bool leading = true;
-  bool filling = false;                             ///< there may be units without facts
+  bool filling = false;                        ///< there may be units without facts
+  bool nodes_due = false, nodes_busy = false;  ///< a round of nodes begins; one is read
+  std::optional<Clock::SteadyTime> resume_nodes_at;
   std::string purge_error, lead_error, fill_error;  ///< of the last attempt, as logged
 
   Mutex mutex;
@@ -320,10 +371,13 @@ struct UpdateLoop::Impl {
   std::vector<Mailbox> mailboxes CEEMS_GUARDED_BY(mutex);  ///< one for each worker
   bool admins_wanted CEEMS_GUARDED_BY(mutex) = false;
   std::optional<Result<AdminNames>> fetched_admins CEEMS_GUARDED_BY(mutex);
+  std::optional<NodeRequest> node_request CEEMS_GUARDED_BY(mutex);
+  std::optional<Result<store::NodeUpdate>> node_answer CEEMS_GUARDED_BY(mutex);
 
   Mutex thread_mutex;  ///< makes start() and stop() wait for each other
   std::jthread thread CEEMS_GUARDED_BY(thread_mutex);
   std::jthread admin_thread CEEMS_GUARDED_BY(thread_mutex);
+  std::jthread node_thread CEEMS_GUARDED_BY(thread_mutex);
 };
 
 UpdateLoop::UpdateLoop(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -398,18 +452,25 @@ void UpdateLoop::start() {
     impl_->admin_thread = std::jthread(
         [impl = impl_.get()](const std::stop_token& stop) { impl->fetch_admins(stop); });
   }
+  if (!impl_->options.nodes.empty()) {
+    impl_->node_thread =
+        std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->read_nodes(stop); });
+  }
   impl_->thread =
       std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->loop(stop); });
 }
 
 void UpdateLoop::stop() {
   const MutexLock lock(impl_->thread_mutex);
-  std::vector<std::jthread*> threads = {&impl_->thread, &impl_->admin_thread};
+  std::vector<std::jthread*> threads = {&impl_->thread, &impl_->admin_thread, &impl_->node_thread};
   for (auto& worker : impl_->workers) {
     threads.push_back(&worker->thread);
   }
   for (std::jthread* thread : threads) {
     thread->request_stop();
+  }
+  for (const auto& source : impl_->options.nodes) {
+    source->client->cancel();
   }
   for (std::jthread* thread : threads) {
     if (thread->joinable()) {
@@ -446,6 +507,14 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
   do {
     impl_->fill_facts();
   } while (impl_->filling && !stop.stop_requested());
+  impl_->nodes.begin_round(*now_ms);
+  while (!stop.stop_requested()) {
+    const auto request = impl_->nodes.next(impl_->writer);
+    if (!request) {
+      break;
+    }
+    impl_->nodes.take(read_node_energy(*request->source, request->window), impl_->writer);
+  }
   return commits;
 }
 

@@ -13,6 +13,7 @@
 #include "ingest/admin_sync.h"
 #include "ingest/cluster_progress.h"
 #include "ingest/config.h"
+#include "ingest/nodes/node_energy.h"
 #include "ingest/update_source.h"
 #include "os/command.h"
 #include "store/store.h"
@@ -35,6 +36,8 @@ struct UpdateOptions {
   std::vector<std::string> admins;
   /// Admins of source "grafana", fetched in each round; null if there are none (AdminSync).
   std::shared_ptr<AdminSource> grafana;
+  /// Where the energy of nodes is read, which fills the days of the nodes.
+  std::vector<std::shared_ptr<const NodeSource>> nodes = {};
   /// Waits until the database can be written; false if it never can, or after a stop. Empty: it can
   /// already.
   std::function<bool(const std::stop_token& stop)> wait_until_ready = {};

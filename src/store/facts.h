@@ -145,6 +145,8 @@ struct FacetValue {
   std::string value = {};
   std::int64_t units = 0;
   double kwh = 0;
+  /// Of the units of which it was measured: energy, and the part of it that was not used.
+  double idle_of_kwh = 0, idle_kwh = 0;
 };
 
 struct SummaryQuery {
@@ -184,6 +186,7 @@ struct UsageSeriesQuery {
 struct UsageOfDay {
   std::int64_t day_ms = 0;  ///< its beginning, or the moment
   std::string group = {};
+  std::string cluster = {};  ///< of a day, not of unused energy
   std::int64_t units = 0;
   double cpu_kwh = 0, gpu_kwh = 0, cpu_grams = 0, gpu_grams = 0;
   double cpu_seconds = 0, gpu_seconds = 0;

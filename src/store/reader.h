@@ -134,6 +134,10 @@ struct FamilyRun;
 struct DueReport;
 struct FindingQuery;
 struct UnitFinding;
+// store/nodes.h
+struct NodeDay;
+struct KnownNode;
+struct Bill;
 
 /// The reading half of the database. Safe for concurrent use. Errors: kUnavailable if no connection
 /// becomes free, the server does not answer or the file is locked; kTimeout after 5 minutes for a
@@ -218,6 +222,16 @@ class Reader {
   virtual Result<std::int64_t> open_reports();
   /// Fails with kTimeout after 2 s.
   virtual Result<std::vector<UnitFinding>> findings(const FindingQuery& query);
+  // Nodes and bills (store/nodes.h). Empty lists do not restrict.
+
+  /// Sums over the nodes of each class, for the days that begin in the range; in the order of days.
+  virtual Result<std::vector<NodeDay>> node_days(const std::vector<std::string>& clusters,
+                                                 const TimeRange& days);
+  /// All nodes that were ever seen, by cluster and name.
+  virtual Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters);
+  /// The bills that have a part of the period, the ends of which do not count, by cluster and
+  /// start.
+  virtual Result<std::vector<Bill>> bills(const TimeRange& period);
 };
 
 }  // namespace ceems::store

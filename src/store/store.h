@@ -67,6 +67,7 @@ struct WriteReport {
 
 struct ReportKey;
 struct ReportRow;
+struct NodeUpdate;  // store/nodes.h
 
 /// The writing half of the database. There is one writer per program. Windows and gaps are written
 /// by one thread; reports may be stored by another one, which waits meanwhile. Errors: kUnavailable
@@ -161,6 +162,15 @@ class Writer {
   /// Deletes reports and findings of units that ended before the cutoff (epoch ms). purge() deletes
   /// them with their units.
   virtual Result<> purge_reports(std::int64_t cutoff_ms);
+  // Energy of nodes (store/nodes.h).
+
+  /// The end of the last update of the cluster's nodes, in epoch milliseconds; nothing before the
+  /// first.
+  virtual Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id);
+  /// Adds the energies to their day in one transaction, so that a part of a day is never counted
+  /// twice. An update that does not begin where the last one ended is refused with
+  /// kInvalidArgument.
+  virtual Result<> write_nodes(const NodeUpdate& update);
 };
 
 }  // namespace ceems::store

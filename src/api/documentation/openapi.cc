@@ -43,6 +43,12 @@ std::string_view name_of(Shape shape) {
       return "Site";
     case Shape::kReports:
       return "Report";
+    case Shape::kIdle:
+      return "IdleUnit";
+    case Shape::kBudgets:
+      return "Budget";
+    case Shape::kBill:
+      return "BillPart";
     case Shape::kUnitTable:
       return "UnitTable";
     case Shape::kUnitSums:
@@ -81,7 +87,7 @@ constexpr std::string_view kSiteExample =
     R"("time_zone":"Europe/Paris","languages":["en"],)"
     R"("unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
     R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}],)"
-    R"("price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
+    R"("priced":true,"price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
     R"("budgets":[{"cluster":"hpc-a","project":"fluids","kwh_per_month":3000}],)"
     R"("clusters":[{"id":"hpc-a","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
     R"("partitions":true}]})";
@@ -139,7 +145,28 @@ constexpr std::string_view kReportExample =
     R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GB a node )"
     R"(at most, 128 GB reserved.","sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})";
 
+constexpr std::string_view kIdleExample =
+    R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"
+    R"("since_ts":1794900000000,"idle_s":7800,"cpus":64,"gpus":4,"watts":612,"kwh":1.326,)"
+    R"("cost":0.31,"exempt":null})";
+constexpr std::string_view kBudgetExample =
+    R"({"project":"fluids","cluster_id":"hpc-a","unit":"kgco2","amount":1500,"used":1104,)"
+    R"("used_share":0.736,"burn":3.4,"forecast":[1420,1580],"period":"2026",)"
+    R"("from_ts":1767222000000,"to_ts":1798758000000,"warn":[0.5,0.8,1],"state":"warn_0.5"})";
+constexpr std::string_view kBillExample =
+    R"({"part":"nodes","kwh":88700,"share":0.7517,"how":"measured","nodes":400,"coverage":0.998,)"
+    R"("measured":0.97,"days":[[1793487600000,2041.3,482.6,103.6,329]]})";
+
 std::string row_example(Shape shape) {
+  if (shape == Shape::kIdle) {
+    return std::string(kIdleExample);
+  }
+  if (shape == Shape::kBudgets) {
+    return std::string(kBudgetExample);
+  }
+  if (shape == Shape::kBill) {
+    return std::string(kBillExample);
+  }
   if (shape == Shape::kSeries) {
     return std::string(kSeriesExample);
   }

@@ -24,16 +24,18 @@
 
 namespace ceems::api {
 
+class Accounting;
 class Fleet;
 class ReportMaker;
 
 /// What handlers use. All pointers outlive the handlers. Safe for concurrent use.
 struct Services {
   store::Reader* reader = nullptr;
-  SeriesSource* series = nullptr;        ///< null: no cluster has one
-  Fleet* fleet = nullptr;                ///< null: no cluster has a TSDB
-  const ReportMaker* reports = nullptr;  ///< never null
-  const EntityTags* tags = nullptr;      ///< never null
+  SeriesSource* series = nullptr;          ///< null: no cluster has one
+  Fleet* fleet = nullptr;                  ///< null: no cluster has a TSDB
+  const ReportMaker* reports = nullptr;    ///< never null
+  const EntityTags* tags = nullptr;        ///< never null
+  const Accounting* accounting = nullptr;  ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
@@ -72,6 +74,9 @@ void get_nodes(const Services& services, Call& call);
 void get_units_on_node(const Services& services, Call& call);
 void get_gpus(const Services& services, Call& call);
 void get_grid(const Services& services, Call& call);
+void get_idle(const Services& services, Call& call);
+void get_budgets(const Services& services, Call& call);
+void get_bill(const Services& services, Call& call);
 void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
 void get_findings(const Services& services, Call& call);

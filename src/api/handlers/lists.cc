@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "api/accounting/accounting.h"
 #include "api/answer/long_answer.h"
 #include "api/answer/numbers.h"
 #include "api/handlers/handlers.h"
@@ -68,11 +69,28 @@ Result<Searched> check_amount(const Services& services,
   return Searched::kIds;
 }
 
+/// The cost of a unit, from kWh, the allocated seconds, cluster, start and end at this place.
+std::optional<double> cost_of(Costs& costs,
+                              const store::Cursor& row,
+                              std::size_t place,
+                              std::int64_t now_ms) {
+  if (!costs.any()) {
+    return std::nullopt;
+  }
+  const std::int64_t energy = row.integer(place);
+  const std::int64_t started = row.integer(place + 4);
+  const std::int64_t ended = row.integer(place + 5);
+  return costs.of(std::string(row.text(place + 3)), started, ended > 0 ? ended : now_ms,
+                  energy < 0 ? std::nullopt : std::optional(static_cast<double>(energy) * kNano),
+                  static_cast<double>(row.integer(place + 1)) / kHour,
+                  static_cast<double>(row.integer(place + 2)) / kHour);
+}
+
 /// The columns of the answer and those of the query, which has what they are computed from.
 class ListFormat {
  public:
-  ListFormat(const ListOptions& options, const Prices& prices)
-      : options_(options), prices_(prices) {
+  ListFormat(const ListOptions& options, Costs costs, std::int64_t now_ms)
+      : options_(options), costs_(std::move(costs)), now_ms_(now_ms) {
     for (const ListColumn& column : options.columns) {
       places_.push_back(column.fact ? place_of(*column.fact) : cost_place());
     }
@@ -80,7 +98,7 @@ class ListFormat {
 
   [[nodiscard]] const std::vector<Fact>& facts() const { return facts_; }
 
-  void append_json(JsonWriter& json, const store::Cursor& row) const {
+  void append_json(JsonWriter& json, const store::Cursor& row) {
     json.begin_array();
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (!options_.columns[i].fact) {
@@ -93,7 +111,7 @@ class ListFormat {
     json.end_array();
   }
 
-  void append_csv(std::string& out, const store::Cursor& row, const TimeZone& zone) const {
+  void append_csv(std::string& out, const store::Cursor& row, const TimeZone& zone) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       out += i == 0 ? "" : ",";
       if (options_.columns[i].fact) {
@@ -127,28 +145,26 @@ class ListFormat {
     facts_.push_back(fact);
     return facts_.size() - 1;
   }
-  /// Energy and the allocated hours stand one after the other.
+  /// What a cost is computed from stands one after the other.
   std::size_t cost_place() {
-    facts_.insert(facts_.end(), {Fact::kKwh, Fact::kCpuSeconds, Fact::kGpuSeconds});
-    return facts_.size() - 3;
+    facts_.insert(facts_.end(), {Fact::kKwh, Fact::kCpuSeconds, Fact::kGpuSeconds, Fact::kClusterId,
+                                 Fact::kStarted, Fact::kEnded});
+    return facts_.size() - 6;
   }
-  [[nodiscard]] std::optional<double> cost(const store::Cursor& row, std::size_t place) const {
-    const std::int64_t energy = row.integer(place);
-    return prices_.of(
-        energy < 0 ? std::nullopt : std::optional(static_cast<double>(energy) * kNano),
-        static_cast<double>(row.integer(place + 1)) / kHour,
-        static_cast<double>(row.integer(place + 2)) / kHour);
+  [[nodiscard]] std::optional<double> cost(const store::Cursor& row, std::size_t place) {
+    return cost_of(costs_, row, place, now_ms_);
   }
 
   const ListOptions options_;
-  const Prices prices_;
+  Costs costs_;
+  const std::int64_t now_ms_;
   std::vector<Fact> facts_;
   std::vector<std::size_t> places_;  ///< of the columns, in facts_
 };
 
 void answer_page(Call& call,
                  const store::FactListQuery& query,
-                 const ListFormat& format,
+                 ListFormat& format,
                  const ListOptions& options,
                  std::string_view listing,
                  std::string_view notes,
@@ -340,9 +356,45 @@ void append_facet(JsonWriter& json, const std::vector<store::FacetValue>& values
   json.end_array();
 }
 
+/// What all units cost together. Where the price changes with time, they are read one by one; of
+/// very many the cost is not known.
+Result<std::optional<double>> total_cost(const Services& services,
+                                         const store::FactFilter& filter,
+                                         const store::UnitSummary& sums) {
+  constexpr std::size_t kMostUnits = 200'000;
+  Costs costs = services.accounting->costs();
+  if (!costs.any()) {
+    return std::optional<double>();
+  }
+  if (costs.constant()) {
+    return costs.of("", 0, 0, sums.kwh, sums.cpu_seconds / kHour, sums.gpu_seconds / kHour);
+  }
+  if (sums.units > static_cast<std::int64_t>(kMostUnits)) {
+    return std::optional<double>();
+  }
+  store::FactListQuery query{.filter = filter,
+                             .columns = {Fact::kKwh, Fact::kCpuSeconds, Fact::kGpuSeconds,
+                                         Fact::kClusterId, Fact::kStarted, Fact::kEnded},
+                             .limit = kMostUnits};
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  auto rows = timer.run([&] { return services.reader->unit_facts(query); });
+  double sum = 0;
+  while (rows) {
+    const auto row = timer.run([&] { return (*rows)->next(); });
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return std::optional(rounded(sum, 6));
+    }
+    sum += cost_of(costs, **rows, 0, services.now_ms()).value_or(0);
+  }
+  return fail(rows.error());
+}
+
 std::string summary_json(const store::UnitSummary& sums,
                          const store::SummaryQuery& query,
-                         const Prices& prices,
+                         std::optional<double> cost,
                          std::string_view notes) {
   std::string data;
   JsonWriter json(data);
@@ -356,7 +408,7 @@ std::string summary_json(const store::UnitSummary& sums,
   number("gpu_kwh", sums.gpu_kwh);
   number("grams", sums.grams);
   json.key("cost");
-  append_number(json, prices.of(sums.kwh, sums.cpu_seconds / kHour, sums.gpu_seconds / kHour));
+  append_number(json, cost);
   number("core_hours", sums.cpu_seconds / kHour);
   number("core_hours_measured", sums.cpu_seconds_measured / kHour);
   number("core_hours_used", sums.cpu_seconds_used / kHour);
@@ -421,7 +473,7 @@ void get_unit_list(const Services& services, Call& call) {
     answer_too_much(call);
     return;
   }
-  ListFormat format(*options, services.site->prices);
+  ListFormat format(*options, services.accounting->costs(), services.now_ms());
   store::FactListQuery query{.filter = std::move(*filter),
                              .columns = format.facts(),
                              .sort = options->sort,
@@ -486,7 +538,12 @@ void get_unit_summary(const Services& services, Call& call) {
     answer_failure(*call.response, sums.error());
     return;
   }
-  answer_data(*call.response, summary_json(*sums, query, services.site->prices, *notes));
+  const auto cost = total_cost(services, query.filter, *sums);
+  if (!cost) {
+    answer_failure(*call.response, cost.error());
+    return;
+  }
+  answer_data(*call.response, summary_json(*sums, query, *cost, *notes));
 }
 
 }  // namespace ceems::api

@@ -1,12 +1,11 @@
 // What the web page shows of this site.
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "api/accounting/accounting.h"
 #include "api/handlers/handlers.h"
+#include "api/handlers/own_projects.h"
 #include "store/facts.h"
 
 namespace ceems::api {
@@ -34,24 +33,6 @@ ClusterFacts facts_of(const Services& services, const std::string& cluster) {
   return facts;
 }
 
-/// The projects of which the caller is a member, as "cluster\nproject".
-std::set<std::string> projects_of(const Services& services, const Call& call) {
-  std::set<std::string> projects;
-  QueryTimer timer(*services.metrics, Query::kProjects);
-  auto rows = timer.run(
-      [&] { return services.reader->projects({.members = access::own_projects(call.identity)}); });
-  const auto cluster = store::find_field(store::project_fields(), "cluster_id");
-  const auto name = store::find_field(store::project_fields(), "name");
-  while (rows && cluster && name) {
-    const auto row = timer.run([&] { return (*rows)->next(); });
-    if (!row || !*row) {
-      break;
-    }
-    projects.insert(fmt::format("{}\n{}", (*rows)->text(*cluster), (*rows)->text(*name)));
-  }
-  return projects;
-}
-
 }  // namespace
 
 void get_site(const Services& services, Call& call) {
@@ -60,13 +41,12 @@ void get_site(const Services& services, Call& call) {
   for (const SiteCluster& cluster : site.clusters) {
     facts.push_back(facts_of(services, cluster.id));
   }
-  const bool all = access::admin_area(call.identity) == access::Decision::kAllow;
-  const std::set<std::string> own =
-      all || site.budgets.empty() ? std::set<std::string>() : projects_of(services, call);
-  answer_data(*call.response,
-              "[" + site_json(site, facts, [&](const Budget& budget) {
-                return all || own.contains(fmt::format("{}\n{}", budget.cluster, budget.project));
-              }) + "]");
+  const SeenBudgets seen(services, call);
+  answer_data(
+      *call.response,
+      "[" + site_json(site, facts, services.accounting->priced(), [&](const Budget& budget) {
+        return seen.sees(budget.cluster, budget.project);
+      }) + "]");
 }
 
 }  // namespace ceems::api

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "api/accounting/accounting.h"
 #include "api/answer/numbers.h"
 #include "api/handlers/handlers.h"
 #include "api/request/list_params.h"
@@ -203,7 +204,8 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
   if (!days) {
     return fail(days.error());
   }
-  const Prices& prices = services.site->prices;
+  Costs costs = services.accounting->costs();
+  const std::int64_t now_ms = services.now_ms();
   for (const store::UsageOfDay& day : *days) {
     const auto after = std::ranges::upper_bound(sums.times, day.day_ms);
     if (after == sums.times.begin()) {
@@ -225,9 +227,14 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
     const double kwh = day.cpu_kwh + day.gpu_kwh;
     const double core_hours = day.cpu_seconds / kHour;
     const double gpu_hours = day.gpu_seconds / kHour;
+    std::optional<double> cost;
+    if (wants(Field::kCost)) {
+      const std::int64_t end = zone.day_start(day.day_ms + kDayMs * 3 / 2);
+      cost = costs.of(day.cluster, day.day_ms, std::min(end, now_ms), kwh, core_hours, gpu_hours);
+    }
     sums.add_to(group, time, Field::kKwh, kwh);
     sums.add_to(group, time, Field::kGrams, day.cpu_grams + day.gpu_grams);
-    sums.add_to(group, time, Field::kCost, prices.of(kwh, core_hours, gpu_hours));
+    sums.add_to(group, time, Field::kCost, cost);
     sums.add_to(group, time, Field::kCoreHours, core_hours);
     sums.add_to(group, time, Field::kGpuHours, gpu_hours);
     sums.add_to(group, time, Field::kUnits, static_cast<double>(day.units));
@@ -347,7 +354,7 @@ void get_usage_series(const Services& services, Call& call) {
                       (before && std::ranges::any_of(before->groups, [&shown](const auto& group) {
                          return std::ranges::find(shown, group.first) == shown.end();
                        }));
-  const bool priced = services.site->prices.any();
+  const bool priced = services.accounting->priced();
   std::string data;
   JsonWriter json(data);
   json.begin_object().member("step", request->monthly ? "month" : "day");

@@ -142,7 +142,7 @@ constexpr std::array kParams = {
     ParamInfo{
         Param::kFormat, "format", ParamType::kText,
         "`json` (default). Lists: `csv`. Reports: `text`, `ascii`, `markdown`, `html`, or `js1` "
-        "and `js1-json` as jobstats writes them.",
+        "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`.",
         "json"},
     ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
               "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
@@ -152,8 +152,11 @@ constexpr std::array kParams = {
     ParamInfo{Param::kBins, "bins", ParamType::kText, "Bins of `heat` in each direction: 2 to 50.",
               "20"},
     ParamInfo{Param::kStep, "step", ParamType::kText, "`day` (default) or `month`.", "day"},
-    ParamInfo{Param::kBy, "by", ParamType::kText,
-              "`none` (default), `project`, `user`, `cluster` or `component`.", "project"},
+    ParamInfo{
+        Param::kBy, "by", ParamType::kText,
+        "`none` (default), `project`, `user`, `cluster` or `component`; of idle units `project`, "
+        "`partition`, `user` or `cluster`.",
+        "project"},
     ParamInfo{Param::kTop, "top", ParamType::kText,
               "How many groups; the rest is one more. 1 to 50, default 5.", "5"},
     ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,
@@ -177,6 +180,7 @@ constexpr std::array kParams = {
               "Only findings that matter at least so much: `good` (all), `info` (default), "
               "`suggest` or `important`.",
               "suggest"},
+    ParamInfo{Param::kMonth, "month", ParamType::kText, "A month. Default: this one.", "2026-11"},
 };
 
 constexpr bool in_order() {

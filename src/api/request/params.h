@@ -70,6 +70,7 @@ enum class Param : std::uint8_t {
   kAllFindings,
   kRule,
   kSeverity,
+  kMonth,
 };
 
 class ParamSet {

@@ -4,7 +4,9 @@
 
 #include "base/time/time_zone.h"
 #include "store/postgres/database.h"
+#include "store/postgres/import_bills.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/import_bills.h"
 
 namespace ceems::store {
 
@@ -30,6 +32,13 @@ Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   }
   const std::shared_ptr<Database> shared = std::move(*database);
   return std::shared_ptr<Reader>(shared, &shared->reader());
+}
+
+Result<BillReport> import_bills(const DatabaseOptions& options,
+                                const std::vector<Bill>& bills,
+                                bool replace) {
+  return options.url.empty() ? sqlite::import_bills(options, bills, replace)
+                             : postgres::import_bills(options, bills, replace);
 }
 
 }  // namespace ceems::store

@@ -9,6 +9,7 @@
 #include "store/schema/copying.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/mail_tables.h"
+#include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
@@ -132,7 +133,7 @@ std::string counts_index() {
   return "CREATE INDEX ceems_units_counts ON units (ended_at_ts, cluster_id, project, username);";
 }
 
-/// Version 7 is one of SQLite files.
+/// Version 7 is one of SQLite files; 10 and 11 change nothing here.
 std::string nothing() {
   return {};
 }
@@ -157,10 +158,15 @@ std::string mail_tables() {
   return create_mail_tables(Dialect::kPostgres);
 }
 
+/// Version 12: energy of nodes, and bills (store/nodes.h).
+std::string node_tables() {
+  return create_node_tables(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
 constexpr std::array<std::string (*)(), 12> kSteps{
     first_tables, sums_tables,       gap_tables,  leads_table,   names_table, counts_index,
-    nothing,      reference_version, facts_table, report_tables, mail_tables, nothing};
+    nothing,      reference_version, facts_table, report_tables, mail_tables, node_tables};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -44,6 +44,10 @@ class SqlReader : public Reader {
                                              std::size_t limit) override;
   Result<std::int64_t> open_reports() override;
   Result<std::vector<UnitFinding>> findings(const FindingQuery& query) override;
+  Result<std::vector<NodeDay>> node_days(const std::vector<std::string>& clusters,
+                                         const TimeRange& days) override;
+  Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
+  Result<std::vector<Bill>> bills(const TimeRange& period) override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.

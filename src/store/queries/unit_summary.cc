@@ -21,7 +21,7 @@ constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
 /// What is added up, in the order of the columns.
-constexpr std::array<std::string_view, 13> kSums{
+constexpr std::array<std::string_view, 14> kSums{
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
     "CASE WHEN energy > 0 THEN energy ELSE 0 END",
     "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 13> kSums{
     "CASE WHEN gpu_use > 0 THEN CAST(gpu_seconds * 1.0 * gpu_use / 10000 AS bigint) ELSE 0 END",
     "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END",
     "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN idle_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
 };
 
 /// The bin of a use, or -1.
@@ -84,11 +85,13 @@ Sql summary_statement(Dialect dialect, const SummaryQuery& query) {
 
 struct Count {
   std::int64_t units = 0;
-  double kwh = 0;
+  double kwh = 0, idle_of_kwh = 0, idle_kwh = 0;
 
-  void add(std::int64_t more, double energy) {
-    units += more;
-    kwh += energy;
+  void add(const Count& more) {
+    units += more.units;
+    kwh += more.kwh;
+    idle_of_kwh += more.idle_of_kwh;
+    idle_kwh += more.idle_kwh;
   }
 };
 
@@ -122,20 +125,24 @@ class Adding {
     sums_.gpu_seconds_used += number(10);
     sums_.idle_kwh += number(11) * kKwh;
     sums_.idle_units += row.integer(first + 12);
+    const Count count{.units = units,
+                      .kwh = kwh,
+                      .idle_of_kwh = number(13) * kKwh,
+                      .idle_kwh = number(11) * kKwh};
     for (std::size_t i = 0; i < facets_.size(); ++i) {
       if (query_.facets[i] == Fact::kAdvice) {
-        add_advice(facets_[i], row.integer(i), units, kwh);
+        add_advice(facets_[i], row.integer(i), count);
         continue;
       }
       text_ = row.text(i);
-      facets_[i][text_].add(units, kwh);
+      facets_[i][text_].add(count);
     }
     if (query_.heat) {
       const std::int64_t x = row.integer(facets_.size());
       const std::int64_t y = row.integer(facets_.size() + 1);
       if (x >= 0 && y >= 0) {
         cells_.at(static_cast<std::size_t>(x) * query_.bins + static_cast<std::size_t>(y))
-            .add(units, kwh);
+            .add(count);
       }
     }
   }
@@ -144,7 +151,11 @@ class Adding {
     for (const auto& facet : facets_) {
       std::vector<FacetValue>& values = sums_.facets.emplace_back();
       for (const auto& [value, count] : facet) {
-        values.push_back({.value = value, .units = count.units, .kwh = count.kwh});
+        values.push_back({.value = value,
+                          .units = count.units,
+                          .kwh = count.kwh,
+                          .idle_of_kwh = count.idle_of_kwh,
+                          .idle_kwh = count.idle_kwh});
       }
       std::ranges::sort(values, [](const FacetValue& a, const FacetValue& b) {
         return a.units != b.units ? a.units > b.units : a.value < b.value;
@@ -164,11 +175,11 @@ class Adding {
  private:
   using Facet = std::unordered_map<std::string, Count>;
 
-  static void add_advice(Facet& facet, std::int64_t bits, std::int64_t units, double kwh) {
+  static void add_advice(Facet& facet, std::int64_t bits, const Count& count) {
     const auto rules = advice_rules();
     for (std::size_t rule = 0; rule < rules.size(); ++rule) {
       if ((bits & (std::int64_t{1} << rule)) != 0) {
-        facet[std::string(rules[rule])].add(units, kwh);
+        facet[std::string(rules[rule])].add(count);
       }
     }
   }

@@ -63,6 +63,7 @@ Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
     const std::int64_t day = rows.integer(0);
     UsageOfDay one{.day_ms = day, .group = std::string(rows.text(1))};
     one.units = rows.integer(2);
+    one.cluster = rows.text(8);
     const auto times = parse_metric_map(rows.text(3)).value_or(model::MetricMap());
     one.cpu_seconds = value_or_zero(times, "alloc_cputime");
     one.gpu_seconds = value_or_zero(times, "alloc_gputime");
@@ -97,7 +98,7 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   Sql days = query_of("SELECT last_updated_at_ts, ");
   days.add(group).add(
       ", num_units, total_time_seconds, total_cpu_energy_usage_kwh, total_gpu_energy_usage_kwh,"
-      " total_cpu_emissions_gms, total_gpu_emissions_gms FROM daily_usage"
+      " total_cpu_emissions_gms, total_gpu_emissions_gms, cluster_id FROM daily_usage"
       " WHERE last_updated_at_ts BETWEEN ");
   days.value(query.days.from_ms).add(" AND ").value(query.days.to_ms);
   add_filters(days, query);

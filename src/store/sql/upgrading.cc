@@ -120,6 +120,29 @@ Result<std::vector<UnitFinding>> UpgradingReader::findings(const FindingQuery& q
   return reader_->findings(query);
 }
 
+Result<std::vector<NodeDay>> UpgradingReader::node_days(const std::vector<std::string>& clusters,
+                                                        const TimeRange& days) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->node_days(clusters, days);
+}
+
+Result<std::vector<KnownNode>> UpgradingReader::known_nodes(
+    const std::vector<std::string>& clusters) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->known_nodes(clusters);
+}
+
+Result<std::vector<Bill>> UpgradingReader::bills(const TimeRange& period) {
+  if (!state_->ready()) {
+    return fail(state_->error());
+  }
+  return reader_->bills(period);
+}
+
 Result<std::vector<UsageGroup>> UpgradingReader::current_usage(const CurrentUsageQuery& query) {
   if (!state_->ready()) {
     return fail(state_->error());
@@ -188,6 +211,14 @@ Result<> UpgradingWriter::drop_reports(const std::vector<ReportKey>& keys) {
 
 Result<> UpgradingWriter::purge_reports(std::int64_t cutoff_ms) {
   return when_ready([&](Writer& writer) { return writer.purge_reports(cutoff_ms); });
+}
+
+Result<std::optional<std::int64_t>> UpgradingWriter::nodes_until(const std::string& cluster_id) {
+  return when_ready([&](Writer& writer) { return writer.nodes_until(cluster_id); });
+}
+
+Result<> UpgradingWriter::write_nodes(const NodeUpdate& update) {
+  return when_ready([&](Writer& writer) { return writer.write_nodes(update); });
 }
 
 void UpgradeInUse::start(std::function<Result<Writer*>(const std::stop_token& stop)> work) {

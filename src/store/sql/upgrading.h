@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "store/nodes.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -85,6 +86,10 @@ class UpgradingReader final : public Reader {
                                              std::size_t limit) override;
   Result<std::int64_t> open_reports() override;
   Result<std::vector<UnitFinding>> findings(const FindingQuery& query) override;
+  Result<std::vector<NodeDay>> node_days(const std::vector<std::string>& clusters,
+                                         const TimeRange& days) override;
+  Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
+  Result<std::vector<Bill>> bills(const TimeRange& period) override;
 
  private:
   Reader* reader_;
@@ -115,6 +120,8 @@ class UpgradingWriter final : public Writer {
   Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
   Result<> drop_reports(const std::vector<ReportKey>& keys) override;
   Result<> purge_reports(std::int64_t cutoff_ms) override;
+  Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id) override;
+  Result<> write_nodes(const NodeUpdate& update) override;
 
  private:
   template <typename Call>

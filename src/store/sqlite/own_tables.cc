@@ -4,6 +4,7 @@
 
 #include "store/schema/fact_columns.h"
 #include "store/schema/mail_tables.h"
+#include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
@@ -115,6 +116,8 @@ std::string own_tables(int version) {
       return create_reports(Dialect::kSqlite);
     case 11:
       return create_mail_tables(Dialect::kSqlite);
+    case 12:
+      return create_node_tables(Dialect::kSqlite);
     default:
       return {};
   }

@@ -14,6 +14,7 @@
 #include "store/writer/gaps.h"
 #include "store/writer/leads.h"
 #include "store/writer/members.h"
+#include "store/writer/node_days.h"
 
 namespace ceems::store {
 namespace {
@@ -74,6 +75,14 @@ Result<std::optional<std::int64_t>> SessionWriter::read_watermark(std::string_vi
 Result<model::AccountNames> SessionWriter::account_names(const std::string& cluster_id) {
   const MutexLock lock(mutex_);
   return read_account_names(*session_, cluster_id);
+}
+
+Result<std::optional<std::int64_t>> SessionWriter::nodes_until(const std::string& cluster_id) {
+  return read_nodes_until(*session_, cluster_id);
+}
+
+Result<> SessionWriter::write_nodes(const NodeUpdate& update) {
+  return in_transaction([&] { return put_nodes(*session_, update); });
 }
 
 Result<bool> SessionWriter::fill_facts() {

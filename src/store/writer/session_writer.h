@@ -47,6 +47,8 @@ class SessionWriter : public Writer {
   Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
   Result<> drop_reports(const std::vector<ReportKey>& keys) override;
   Result<> purge_reports(std::int64_t cutoff_ms) override;
+  Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id) override;
+  Result<> write_nodes(const NodeUpdate& update) override;
 
  private:
   /// (user, project)

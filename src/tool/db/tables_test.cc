@@ -66,7 +66,11 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_unit_reports: cluster_id uuid started_at_ts",
                                             "ceems_findings: cluster_id uuid started_at_ts rule",
                                             "ceems_outbox: id",
-                                            "ceems_contacts: username rule"}));
+                                            "ceems_contacts: username rule",
+                                            "ceems_nodes: cluster_id node",
+                                            "ceems_node_days: cluster_id day_ms node",
+                                            "ceems_node_progress: cluster_id",
+                                            "ceems_bills: cluster_id start_ms"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

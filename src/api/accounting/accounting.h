@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/accounting/options.h"
+#include "api/accounting/prices.h"
+#include "api/fleet.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/time/time_zone.h"
+#include "metrics/registry.h"
+#include "store/reader.h"
+
+namespace ceems::api {
+
+/// A budget with what was used of it.
+struct UsedBudget {
+  const ProjectBudget* budget = nullptr;
+  BudgetPeriod period = {};
+  BudgetState state = {};
+};
+
+/// Prices, budgets and what belongs to the bill. Safe for concurrent use.
+class Accounting {
+ public:
+  /// The prices and budgets of `site` count as well: the prices where `options` has none. `fleet`
+  /// may be null; it, `reader` and `registry` must outlive this object.
+  Accounting(AccountingOptions options,
+             const SiteOptions& site,
+             Fleet* fleet,
+             store::Reader& reader,
+             metrics::Registry& registry);
+
+  [[nodiscard]] const AccountingOptions& options() const { return options_; }
+  [[nodiscard]] bool priced() const { return options_.prices.any(); }
+  /// For one answer.
+  [[nodiscard]] Costs costs() const;
+
+  /// What was used of these budgets, which are some of options().budgets, by now. `members` as in
+  /// store::UsageSeriesQuery. Errors: those of the reader.
+  [[nodiscard]] Result<std::vector<UsedBudget>> used(
+      const std::vector<const ProjectBudget*>& budgets,
+      const store::Scope& members,
+      const TimeZone& zone,
+      std::int64_t now_ms) const;
+
+  /// Sets ceems_project_budget_used_ratio, at most every 5 min.
+  void set_gauges(const TimeZone& zone, const Clock& clock) CEEMS_EXCLUDES(mutex_);
+
+ private:
+  AccountingOptions options_;
+  Fleet* fleet_;
+  store::Reader* reader_;
+  metrics::Registry* registry_;
+  Mutex mutex_;
+  Clock::SteadyTime next_gauges_ CEEMS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ceems::api

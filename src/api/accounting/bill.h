@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time/time_zone.h"
+#include "store/nodes.h"
+
+namespace ceems::api {
+
+/// The energy behind a series of watts, in a period.
+struct SeriesEnergy {
+  double kwh = 0;
+  double covered = 0;  ///< share of the period that has values; the rest counts as their mean
+};
+
+/// A period, the end of which does not count.
+struct BillPeriod {
+  std::int64_t from_ms = 0, to_ms = 0;
+};
+
+/// What the meter of the utility says of a month.
+struct MeterReading {
+  BillPeriod period = {};  ///< that of the bills; the month where they are of other times
+  std::optional<double> kwh = {};
+  bool in_proportion = false;  ///< a part of longer bills
+  std::vector<store::Bill> bills = {};
+};
+/// The bills of which more than the half is in the month; or else the part of bills that together
+/// cover it.
+MeterReading read_meter(const std::vector<store::Bill>& bills, const BillPeriod& month);
+
+/// A row of the table. What is not known is absent.
+struct BillPart {
+  std::string part = {};
+  std::optional<double> kwh = {}, share = {}, billed_kwh = {};
+  std::string how = {};  ///< "measured", "derived", "modelled", "configured"; empty: not known
+};
+
+/// What may explain the difference, by what it is estimated to be.
+struct BillHint {
+  std::string kind = {};  ///< "uncovered_nodes", "modelled_nodes", "psu_losses", "bill_clock"
+  double kwh = 0;
+  double hours = 0;  ///< of nodes without readings
+};
+
+struct DayOfBill {
+  std::int64_t day_ms = 0;
+  double active = 0, reserved_idle = 0, system = 0, unallocated = 0;
+};
+
+struct BillInput {
+  MeterReading meter = {};
+  std::int64_t now_ms = 0;
+  TimeZone zone = {};
+  std::vector<store::NodeDay> days = {};
+  std::vector<store::KnownNode> nodes = {};
+  std::optional<SeriesEnergy> other = {}, cooling = {};
+  std::optional<double> pue = {};
+  bool billed = false;  ///< also scale the parts to the meter
+};
+
+struct BillTable {
+  BillPeriod period = {};
+  /// active, reserved_idle, system, unallocated, nodes (their sum), other, cooling, unexplained,
+  /// meter.
+  std::vector<BillPart> parts = {};
+  std::optional<double> coverage = {};  ///< node-hours with readings, of all
+  std::optional<double> measured = {};  ///< share of the energy of nodes that a meter measured
+  std::size_t nodes = 0;                ///< that were seen in the period
+  std::optional<double> factor = {};    ///< meter by all that is known
+  std::vector<BillHint> hints = {};
+  std::vector<DayOfBill> days = {};
+};
+
+/// Adds up the table. Days at the ends of the period count in proportion to their time in it.
+BillTable make_bill(const BillInput& input);
+
+}  // namespace ceems::api

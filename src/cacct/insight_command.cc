@@ -1,0 +1,412 @@
+#include "cacct/insight_command.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/json_reader.h"
+#include "base/strings.h"
+#include "base/time/time_zone.h"
+#include "cacct/answer.h"
+#include "cacct/api.h"
+#include "cacct/box.h"
+#include "cacct/options.h"
+#include "cacct/pager.h"
+#include "cacct/session.h"
+
+namespace ceems::cacct {
+namespace {
+
+namespace sj = simdjson::dom;
+
+constexpr std::array<std::string_view, 3> kTopics{"idle", "budgets", "bill"};
+
+/// A text that is safe for a terminal, or "" if it is missing.
+std::string text_of(const sj::element& row, const char* name) {
+  std::string_view text;
+  return row[name].get(text) == simdjson::SUCCESS ? terminal_safe(text) : std::string();
+}
+
+std::optional<double> number_of(const sj::element& row, const char* name) {
+  double number = 0;
+  return row[name].get(number) == simdjson::SUCCESS ? std::optional(number) : std::nullopt;
+}
+
+/// At most so many digits after the point; "-" if it is not known.
+std::string shown(std::optional<double> number, int digits) {
+  return number ? fmt::format("{:.{}f}", *number, digits) : "-";
+}
+
+std::string grouped(double number) {
+  std::string digits = fmt::format("{:.0f}", std::abs(number));
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return (std::round(number) < 0 ? "-" : "") + digits;
+}
+
+std::string moment(std::optional<double> ms) {
+  const TimeZone local = TimeZone::find("Local").value_or(TimeZone());
+  std::string text = ms ? local.local(static_cast<std::int64_t>(*ms)).substr(0, 16) : "-";
+  std::ranges::replace(text, 'T', ' ');
+  return text;
+}
+
+std::string duration(std::optional<double> seconds) {
+  const auto minutes = static_cast<std::int64_t>(seconds.value_or(0)) / 60;
+  constexpr std::int64_t kHour = 60;
+  constexpr std::int64_t kDay = 24 * kHour;
+  return minutes >= kDay ? fmt::format("{} d {} h", minutes / kDay, minutes % kDay / kHour)
+                         : fmt::format("{} h {:02} min", minutes / kHour, minutes % kHour);
+}
+
+/// Columns of equal width, those of numbers aligned to the right.
+class Columns {
+ public:
+  explicit Columns(std::vector<std::pair<std::string, bool>> titles) : titles_(std::move(titles)) {
+    std::vector<std::string> names;
+    for (const auto& [title, number] : titles_) {
+      names.push_back(title);
+    }
+    rows_.push_back(std::move(names));
+  }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  [[nodiscard]] std::string text() const {
+    std::vector<std::size_t> widths(titles_.size());
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        widths[i] = std::max(widths[i], display_width(row[i]));
+      }
+    }
+    std::string out;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const std::string pad(widths[i] - display_width(row[i]), ' ');
+        line += (i == 0 ? "  " : "  ") + (titles_[i].second ? pad + row[i] : row[i] + pad);
+      }
+      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<std::string, bool>> titles_;  ///< and whether they are numbers
+  std::vector<std::vector<std::string>> rows_;
+};
+
+Result<sj::array> rows_in(sj::parser& parser, const std::string& answer) {
+  sj::element document;
+  sj::array rows;
+  if (parser.parse(answer).get(document) != simdjson::SUCCESS ||
+      document["data"].get(rows) != simdjson::SUCCESS) {
+    return fail(ErrorCode::kParse, "unexpected answer of the API server");
+  }
+  return rows;
+}
+
+std::string idle_text(const sj::array& rows) {
+  if (rows.size() == 0) {
+    return "No job does nothing now.\n";
+  }
+  double watts = 0;
+  Columns columns({{"JOB", false},
+                   {"USER", false},
+                   {"PROJECT", false},
+                   {"PARTITION", false},
+                   {"IDLE SINCE", false},
+                   {"FOR", true},
+                   {"W", true},
+                   {"KWH", true},
+                   {"COST", true},
+                   {"EXEMPT", false}});
+  for (const sj::element row : rows) {
+    watts += number_of(row, "watts").value_or(0);
+    columns.add({text_of(row, "uuid"), text_of(row, "user"), text_of(row, "project"),
+                 text_of(row, "partition"), moment(number_of(row, "since_ts")),
+                 duration(number_of(row, "idle_s")), shown(number_of(row, "watts"), 0),
+                 shown(number_of(row, "kwh"), 2), shown(number_of(row, "cost"), 2),
+                 text_of(row, "exempt")});
+  }
+  return fmt::format("{} job{} that do{} nothing, {} W\n{}", rows.size(),
+                     rows.size() == 1 ? "" : "s", rows.size() == 1 ? "es" : "", grouped(watts),
+                     columns.text());
+}
+
+std::string share_text(const sj::array& rows) {
+  Columns columns(
+      {{"", false}, {"JOBS", true}, {"KWH", true}, {"NOT USED KWH", true}, {"SHARE", true}});
+  for (const sj::element row : rows) {
+    constexpr double kPercent = 100;
+    const auto share = number_of(row, "share");
+    columns.add({text_of(row, "value"), shown(number_of(row, "units"), 0),
+                 shown(number_of(row, "kwh"), 2), shown(number_of(row, "idle_kwh"), 2),
+                 share ? fmt::format("{:.0f} %", *share * kPercent) : "-"});
+  }
+  return "Energy that jobs reserved and did not use\n" + columns.text();
+}
+
+std::string budget_text(const sj::array& rows) {
+  if (rows.size() == 0) {
+    return "No project of yours has a budget.\n";
+  }
+  std::string out;
+  for (const sj::element row : rows) {
+    const std::string unit = text_of(row, "unit");
+    const std::string_view name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
+    const std::string cluster = text_of(row, "cluster_id");
+    const auto used = number_of(row, "used");
+    constexpr double kPercent = 100;
+    out += fmt::format("{}{}, {}: ", text_of(row, "project"),
+                       cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"));
+    out += fmt::format("{} of {} {}", used ? grouped(*used) : "unknown",
+                       grouped(number_of(row, "amount").value_or(0)), name);
+    if (const auto share = number_of(row, "used_share")) {
+      out += fmt::format(" ({:.0f} %)", *share * kPercent);
+    }
+    sj::array forecast;
+    if (used && row["forecast"].get(forecast) == simdjson::SUCCESS && forecast.size() == 2) {
+      double low = 0;
+      double high = 0;
+      if (forecast.at(0).get(low) == simdjson::SUCCESS &&
+          forecast.at(1).get(high) == simdjson::SUCCESS) {
+        out += fmt::format(", {} a day, {} to {} at the end", shown(number_of(row, "burn"), 1),
+                           grouped(low), grouped(high));
+      }
+    }
+    out += fmt::format(": {}\n", text_of(row, "state"));
+  }
+  return out;
+}
+
+/// What the parts of the bill are called.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kParts{{
+    {"active", "jobs, active use"},
+    {"reserved_idle", "jobs, reserved and idle"},
+    {"system", "system (kernel, daemons)"},
+    {"unallocated", "nobody (free nodes)"},
+    {"nodes", "= compute nodes"},
+    {"other", "storage, network, service nodes"},
+    {"cooling", "cooling and losses"},
+    {"unexplained", "unexplained"},
+    {"meter", "= utility meter"},
+}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kHints{{
+    {"uncovered_nodes", "nodes without readings"},
+    {"modelled_nodes", "nodes whose energy is modelled"},
+    {"psu_losses", "losses of power supplies that RAPL does not see"},
+    {"bill_clock", "the bill does not begin and end at midnight"},
+}};
+
+template <typename Table>
+std::string_view called(const Table& table, std::string_view name) {
+  const auto found =
+      std::ranges::find(table, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == table.end() ? name : found->second;
+}
+
+std::string bill_text(const sj::array& rows) {
+  bool billed = false;
+  std::string hints;
+  std::string period;
+  std::vector<std::vector<std::string>> lines;
+  for (const sj::element row : rows) {
+    constexpr double kPercent = 100;
+    const std::string part = text_of(row, "part");
+    const auto share = number_of(row, "share");
+    const auto kwh = number_of(row, "kwh");
+    const auto scaled = number_of(row, "billed_kwh");
+    billed = billed || scaled;
+    std::string how = text_of(row, "how");
+    if (part == "nodes") {
+      if (const auto coverage = number_of(row, "coverage")) {
+        how += fmt::format(", {:.0f} % of the time", *coverage * kPercent);
+      }
+    }
+    if (part == "meter") {
+      period = fmt::format("{} to {}", moment(number_of(row, "period_start")),
+                           moment(number_of(row, "period_end")));
+    }
+    sj::array listed;
+    if (row["hints"].get(listed) == simdjson::SUCCESS) {
+      for (const sj::element hint : listed) {
+        hints += fmt::format("  about {} kWh: {}\n", grouped(number_of(hint, "kwh").value_or(0)),
+                             called(kHints, text_of(hint, "kind")));
+      }
+    }
+    lines.push_back({std::string(called(kParts, part)), kwh ? grouped(*kwh) : "-",
+                     share ? fmt::format("{:.0f} %", *share * kPercent) : "-", how,
+                     scaled ? grouped(*scaled) : "-"});
+  }
+  std::vector<std::pair<std::string, bool>> titles{
+      {"", false}, {"KWH", true}, {"PART", true}, {"", false}};
+  if (billed) {
+    titles.emplace_back("BILLED KWH", true);
+  }
+  Columns columns(titles);
+  for (auto& line : lines) {
+    line.resize(titles.size());
+    columns.add(std::move(line));
+  }
+  return fmt::format("{}\n{}{}{}", period, columns.text(),
+                     hints.empty() ? "" : "What may explain the rest:\n", hints);
+}
+
+/// A cell that no spreadsheet takes for a formula (RFC 4180).
+std::string csv_cell(const sj::element& value) {
+  std::string_view text;
+  double number = 0;
+  if (value.get(text) != simdjson::SUCCESS) {
+    return value.get(number) == simdjson::SUCCESS ? fmt::to_string(number) : std::string();
+  }
+  std::string cell = terminal_safe(text);
+  if (!cell.empty() && std::string_view("=+-@").contains(cell.front())) {
+    cell.insert(0, 1, '\'');
+  }
+  if (cell.find_first_of(",\"") == std::string::npos) {
+    return cell;
+  }
+  std::string quoted = "\"";
+  for (const char byte : cell) {
+    quoted += byte == '"' ? "\"\"" : std::string(1, byte);
+  }
+  return quoted + "\"";
+}
+
+constexpr std::array<const char*, 13> kIdleColumns{
+    "cluster_id", "uuid", "user",  "project", "partition", "since_ts", "idle_s",
+    "cpus",       "gpus", "watts", "kwh",     "cost",      "exempt"};
+constexpr std::array<const char*, 6> kShareColumns{"value",        "units",    "kwh",
+                                                   "measured_kwh", "idle_kwh", "share"};
+constexpr std::array<const char*, 10> kBudgetColumns{"project", "cluster_id", "unit", "amount",
+                                                     "used",    "used_share", "burn", "period",
+                                                     "from_ts", "state"};
+constexpr std::array<const char*, 5> kBillColumns{"part", "kwh", "share", "how", "billed_kwh"};
+
+std::span<const char* const> columns_of(std::string_view topic, bool by) {
+  if (topic == "idle") {
+    return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
+  }
+  return topic == "budgets" ? std::span<const char* const>(kBudgetColumns) : kBillColumns;
+}
+
+Result<std::string> print(const InsightOptions& options, const Caller& caller) {
+  const std::string topic = options.topic.size() == 1 ? options.topic.front() : "";
+  if (std::ranges::find(kTopics, topic) == kTopics.end()) {
+    return fail(ErrorCode::kInvalidArgument, "expected one of {}", fmt::join(kTopics, ", "));
+  }
+  if (options.json && options.csv) {
+    return fail(ErrorCode::kInvalidArgument, "--json and --csv exclude each other");
+  }
+  auto session = open_session(caller);
+  if (!session) {
+    return fail(std::move(session).error());
+  }
+  const Config& config = session->config;
+  session->log.write(log::Level::kInfo, "insight",
+                     {{"user", caller.login},
+                      {"uid", caller.uid},
+                      {"gid", caller.gid},
+                      {"topic", topic},
+                      {"users", options.all_users ? "all" : ""}});
+  auto api = Api::create(config.api_url, config.api_client, config.user_header, caller.login);
+  if (!api) {
+    return fail(std::move(api).error());
+  }
+  const auto answer = api->insight({.topic = topic,
+                                    .cluster_id = config.cluster_id,
+                                    .projects = comma_parts(options.projects),
+                                    .month = topic == "bill" ? options.month : "",
+                                    .by = topic == "idle" ? options.by : "",
+                                    .all_users = options.all_users || topic == "bill"});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const bool by = topic == "idle" && !options.by.empty();
+  if (options.json) {
+    std::string out;
+    if (!append_json(out, *answer)) {
+      return fail(ErrorCode::kParse, "unexpected answer of the API server");
+    }
+    return terminal_safe(out) + "\n";
+  }
+  return options.csv ? insight_csv(topic, by, *answer) : insight_text(topic, by, *answer);
+}
+
+}  // namespace
+
+Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer) {
+  sj::parser parser;
+  const auto rows = rows_in(parser, answer);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  if (topic == "idle") {
+    return by ? share_text(*rows) : idle_text(*rows);
+  }
+  return topic == "budgets" ? budget_text(*rows) : bill_text(*rows);
+}
+
+Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer) {
+  sj::parser parser;
+  const auto rows = rows_in(parser, answer);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  const auto columns = columns_of(topic, by);
+  std::string out = fmt::format("{}\r\n", fmt::join(columns, ","));
+  for (const sj::element row : *rows) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      sj::element value;
+      out += i == 0 ? "" : ",";
+      out += row[columns[i]].get(value) == simdjson::SUCCESS ? csv_cell(value) : std::string();
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
+  flags.positionals(
+      "TOPIC", options.topic,
+      "idle: jobs that do nothing; budgets: of your projects; bill: energy of a month "
+      "against the utility's meter, for operators.");
+  flags.add("json", options.json, {.help = "Print the JSON of the API server."});
+  flags.add("csv", options.csv, {.help = "Print CSV."});
+  flags.add("allusers", options.all_users,
+            {.help = "Show jobs of all users. Only operators may do that.", .letter = 'a'});
+  flags.add("account", options.projects,
+            {.help = "Show these accounts only (repeatable, or with commas).", .letter = 'A'});
+  flags.add("month", options.month,
+            {.help = "The month of the bill, such as 2026-11. The default is this one.",
+             .placeholder = "MONTH"});
+  flags.add("by", options.by,
+            {.help = "With idle: the energy of the last 30 days that was reserved and not used, by "
+                     "project, partition or user.",
+             .placeholder = "WHAT"});
+}
+
+int run_insight(const InsightOptions& options, const Caller& caller) {
+  const auto text = print(options, caller);
+  if (!text) {
+    fmt::print(stderr, "cacct: error: {}\n", printable(text.error().message, 400));
+    return 1;
+  }
+  if (!show(*text, false)) {
+    fmt::print(stderr, "cacct: error: cannot write to standard output\n");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace ceems::cacct

@@ -1,0 +1,80 @@
+#include "cacct/insight_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::cacct {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string answer(const std::string& rows) {
+  return R"({"status":"success","data":[)" + rows + "]}";
+}
+
+std::string text(std::string_view topic, const std::string& rows, bool by = false) {
+  const auto result = insight_text(topic, by, answer(rows));
+  return result ? *result : result.error().message;
+}
+
+TEST(InsightText, ListsIdleJobs) {
+  const std::string shown = text(
+      "idle",
+      R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"
+      R"("since_ts":1794900000000,"idle_s":7800,"watts":612,"kwh":1.326,"cost":0.31,)"
+      R"("exempt":null},{"uuid":"7","user":"e\u001b[31mve","idle_s":200000,"watts":null})");
+  EXPECT_THAT(shown, HasSubstr("2 jobs that do nothing, 612 W\n"));
+  EXPECT_THAT(shown, HasSubstr("2 h 10 min  612  1.33  0.31\n"));
+  EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -     -\n"));
+  EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text("idle", ""), "No job does nothing now.\n");
+}
+
+TEST(InsightText, SaysHowBudgetsStand) {
+  EXPECT_EQ(
+      text("budgets", R"({"project":"fluids","cluster_id":"hpc-a","unit":"kgco2","amount":1500,)"
+                      R"("used":1104.4,"used_share":0.736,"burn":3.44,"forecast":[1420,1580],)"
+                      R"("period":"2026","state":"warn_0.5"})"),
+      "fluids (hpc-a), 2026: 1,104 of 1,500 kg CO2e (74 %), 3.4 a day, 1,420 to 1,580 at the"
+      " end: warn_0.5\n");
+  EXPECT_EQ(
+      text("budgets", R"({"project":"p","cluster_id":null,"unit":"cost","amount":5,"used":null,)"
+                      R"("forecast":[null,null],"period":"2026-11","state":"unknown"})"),
+      "p, 2026-11: unknown of 5 cost: unknown\n");
+}
+
+TEST(InsightText, ShowsTheBillAsATable) {
+  const std::string shown = text(
+      "bill", R"({"part":"active","kwh":61240,"share":0.519,"how":"measured"},)"
+              R"({"part":"nodes","kwh":88700.4,"share":0.7517,"how":"measured","coverage":0.97},)"
+              R"({"part":"other","kwh":null,"share":null,"how":null},)"
+              R"({"part":"unexplained","kwh":-4000,"share":-0.034,"how":"derived",)"
+              R"("hints":[{"kind":"psu_losses","kwh":8426.5}]},)"
+              R"({"part":"meter","kwh":118000,"share":1,"how":"measured"})");
+  EXPECT_THAT(shown, HasSubstr("  jobs, active use                  61,240  52 %  measured\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("  = compute nodes                   88,700  75 %  measured, 97 % of"));
+  EXPECT_THAT(shown, HasSubstr("  unexplained                       -4,000  -3 %  derived\n"));
+  EXPECT_THAT(shown, HasSubstr("  storage, network, service nodes        -     -\n"));
+  EXPECT_THAT(shown, HasSubstr("about 8,426 kWh: losses of power supplies"));
+  EXPECT_EQ(shown.find("BILLED"), std::string::npos);
+}
+
+TEST(InsightText, ShowsShares) {
+  EXPECT_THAT(text("idle",
+                   R"({"value":"fluids","units":12,"kwh":16,"measured_kwh":16,"idle_kwh":4,)"
+                   R"("share":0.25},{"value":"","units":1,"kwh":1,"idle_kwh":null,"share":null})",
+                   true),
+              HasSubstr("  fluids    12  16.00          4.00   25 %\n"));
+}
+
+TEST(InsightCsv, IsSafeForSpreadsheets) {
+  EXPECT_EQ(*insight_csv("bill", false,
+                         answer(R"({"part":"=1+1","kwh":-1.5,"share":null,"how":"a,\"b"})")),
+            "part,kwh,share,how,billed_kwh\r\n'=1+1,-1.5,,\"a,\"\"b\",\r\n");
+  EXPECT_FALSE(insight_csv("bill", false, "no JSON"));
+  EXPECT_FALSE(insight_text("bill", false, R"({"data":null})"));
+}
+
+}  // namespace
+}  // namespace ceems::cacct
