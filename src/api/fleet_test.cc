@@ -116,6 +116,9 @@ TEST_F(FleetTest, TellsBusyIdleAndSilentNodesApart) {
                   R"(["hpc-a","n1","busy",1,64,97.12,null,null,null,411.3,null,null,{}]])",
                   kNow - kHour, kNow, kNow - kHour, kNow)));
   EXPECT_EQ(json::serialize(answer.at("counts")), R"({"busy":1,"idle":1,"silent":1})");
+  EXPECT_EQ(json::serialize(answer.at("watts")), "5.613E2");
+  EXPECT_EQ(json::serialize(answer.at("idle_watts")), "150");
+  EXPECT_EQ(json::serialize(answer.at("idle_kwh")), "2");
   EXPECT_EQ(json::serialize(answer.at("missing")),
             R"([{"cluster_id":"hpc-b","reason":"no_tsdb"}])");
 }

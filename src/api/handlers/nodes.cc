@@ -162,8 +162,15 @@ void sort_rows(std::vector<Row>& rows, const NodeQuestion& question) {
       }
       return names(a) < names(b);
     }
-    const auto x = question.sort->number(a);
-    const auto y = question.sort->number(b);
+    const auto value = [&question](const Row& row) {
+      const auto number = question.sort->number(row);
+      // Idle for longer than the TSDB was asked.
+      const bool longest =
+          !number && question.sort->name == "idle_since" && row.node.state == "idle";
+      return longest ? std::optional(0.0) : number;
+    };
+    const auto x = value(a);
+    const auto y = value(b);
     if (x.has_value() != y.has_value()) {
       return x.has_value();
     }
@@ -239,6 +246,8 @@ void get_nodes(const Services& services, Call& call) {
   std::vector<Missing> missing;
   std::map<std::string_view, std::int64_t> counts{{"busy", 0}, {"idle", 0}, {"silent", 0}};
   double watts = 0;
+  double idle_watts = 0;
+  std::optional<double> idle_kwh;
   const std::int64_t month = month_start(services.zone, services.now_ms());
   for (const SiteCluster& cluster : services.site->clusters) {
     const auto& wanted = question->clusters;
@@ -260,6 +269,10 @@ void get_nodes(const Services& services, Call& call) {
       }
       counts[node.state == "busy" ? "busy" : node.state == "idle" ? "idle" : "silent"] += 1;
       watts += node.watts.value_or(0);
+      idle_watts += node.state == "idle" ? node.watts.value_or(0) : 0;
+      if (node.idle_kwh) {
+        idle_kwh = idle_kwh.value_or(0) + *node.idle_kwh;
+      }
       const auto& states = question->states;
       if (states.empty() || std::ranges::find(states, node.state) != states.end()) {
         rows.push_back({.cluster = cluster.id, .node = std::move(node)});
@@ -300,6 +313,10 @@ void get_nodes(const Services& services, Call& call) {
   }
   json.end_object().key("watts");
   append_number(json, rounded(watts, kDigits));
+  json.key("idle_watts");
+  append_number(json, rounded(idle_watts, kDigits));
+  json.key("idle_kwh");
+  append_number(json, idle_kwh ? std::optional(rounded(*idle_kwh, kDigits)) : std::nullopt);
   append_missing(json, missing);
   json.end_object();
   // The list is at most a minute old, so a place in it is its number.
