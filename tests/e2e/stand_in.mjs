@@ -42,7 +42,7 @@ export async function visit(t, path, options = {}) {
   await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", ended: null, ...options.server });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   const faults = [];
   page.requests = [];
   page.unauthorized = [];
