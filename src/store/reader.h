@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -222,6 +223,7 @@ class Reader {
   virtual Result<std::int64_t> open_reports();
   /// Fails with kTimeout after 2 s.
   virtual Result<std::vector<UnitFinding>> findings(const FindingQuery& query);
+
   // Nodes and bills (store/nodes.h). Empty lists do not restrict.
 
   /// Sums over the nodes of each class, for the days that begin in the range; in the order of days.
@@ -232,6 +234,8 @@ class Reader {
   /// The bills that have a part of the period, the ends of which do not count, by cluster and
   /// start.
   virtual Result<std::vector<Bill>> bills(const TimeRange& period);
+  /// By cluster, to when its data was read: the end of the last window that was written (epoch ms).
+  virtual Result<std::map<std::string, std::int64_t>> watermarks();
 };
 
 }  // namespace ceems::store

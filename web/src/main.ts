@@ -8,11 +8,14 @@ import "./usage.css";
 import "./compare.css";
 import "./heat.css";
 import "./select.css";
+import "./frame.css";
 import "./print.css";
 import { chosenLanguage, currentLanguage, loadLanguage } from "./i18n";
+import { chosenTheme, showTheme } from "./theme";
 
 await loadLanguage(chosenLanguage());
 document.documentElement.lang = currentLanguage();
+showTheme(chosenTheme());
 const target = document.getElementById("app")!;
 target.textContent = "";
 mount(App, { target });
