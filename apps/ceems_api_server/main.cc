@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "ingest/update_loop.h"
 #include "metrics/registry.h"
 #include "metrics/web_certificate.h"
+#include "net/server/health.h"
 #include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
@@ -75,19 +77,24 @@ Result<> drop_privileges(const api::CommandLine& line) {
   return {};
 }
 
+/// A program that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+
 void serve(ceems::net::Server& server, ceems::audit::Log* audit) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped([audit] {
-    if (audit != nullptr) {
-      audit->reopen();
-      log::info("SIGHUP: reopened the audit log; a changed configuration requires a restart");
-    } else {
-      log::info("ignored SIGHUP, a changed configuration requires a restart");
-    }
-  });
+  os::serve_until_stopped(
+      [audit] {
+        if (audit != nullptr) {
+          audit->reopen();
+          log::info("SIGHUP: reopened the audit log; a changed configuration requires a restart");
+        } else {
+          log::info("ignored SIGHUP, a changed configuration requires a restart");
+        }
+      },
+      [&server] { return ceems::net::all_react(server.addresses(), kReaction); });
   server.stop();  // finishes current requests while everything they need still exists
 }
 
@@ -222,6 +229,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (line.health) {
+    return ceems::net::report_health(line.listen_addresses);
   }
   auto api_options = api::api_options(line);
   if (!api_options) {
