@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -37,6 +38,7 @@
 #include "ingest/update_loop.h"
 #include "metrics/registry.h"
 #include "metrics/web_certificate.h"
+#include "net/server/health.h"
 #include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
@@ -90,18 +92,23 @@ void read_rules_again(ceems::advice::RulesInUse& rules) {
   }
 }
 
+/// A program that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+
 void serve(ceems::net::Server& server, ceems::audit::Log* audit, ceems::advice::RulesInUse& rules) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped([audit, &rules] {
-    if (audit != nullptr) {
-      audit->reopen();
-      log::info("SIGHUP: reopened the audit log");
-    }
-    read_rules_again(rules);
-  });
+  os::serve_until_stopped(
+      [audit, &rules] {
+        if (audit != nullptr) {
+          audit->reopen();
+          log::info("SIGHUP: reopened the audit log");
+        }
+        read_rules_again(rules);
+      },
+      [&server] { return ceems::net::all_react(server.addresses(), kReaction); });
   server.stop();  // finishes current requests while everything they need still exists
 }
 
@@ -311,6 +318,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (line.health) {
+    return ceems::net::report_health(line.listen_addresses);
   }
   auto api_options = api::api_options(line);
   if (!api_options) {

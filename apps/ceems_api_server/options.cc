@@ -42,6 +42,9 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Accepted for compatibility. This program has no profiler."});
   flags.add("web.systemd-socket", line.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address."});
+  flags.add("health", line.health,
+            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
+                     "the exit status is 0 if it does."});
   flags.add("db.migrate", line.migrate,
             {.help = "Upgrade a SQLite database to version 10 of CEEMS, the one of CEEMS 0.15, "
                      "even if no custom metric is configured, and complete such an upgrade that "

@@ -26,6 +26,7 @@ struct CommandLine {
   long compression_level = 5;
   bool debug_server = false;
   bool systemd_socket = false;
+  bool health = false;  ///< only ask the running program
   bool migrate = false;
   std::string query_max_period = "0s";
   std::string run_as_user;

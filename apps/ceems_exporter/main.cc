@@ -33,6 +33,7 @@
 #include "exporter/routes.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
+#include "net/server/health.h"
 #include "net/server/server.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
@@ -130,13 +131,17 @@ int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
   return 0;
 }
 
+/// An exporter that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+
 void serve(ceems::net::Server& server) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
   os::serve_until_stopped(
-      [] { log::info("ignored SIGHUP, the web configuration is reloaded automatically"); });
+      [] { log::info("ignored SIGHUP, the web configuration is reloaded automatically"); },
+      [&server] { return ceems::net::all_react(server.addresses(), kReaction); });
   server.stop();
 }
 
@@ -182,6 +187,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (options.health) {
+    return ceems::net::report_health(options.listen_addresses);
   }
   if (auto configured = log::configure(options.log_level, options.log_format); !configured) {
     return os::give_up(configured.error());

@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "admission/service.h"
 #include "base/log.h"
 #include "config/flags.h"
+#include "net/server/health.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
 
@@ -27,12 +29,16 @@ constexpr const char* kDescription =
     "Admission webhooks of Kubernetes that write who has created a pod into its annotations "
     "ceems.io/created-by and ceems.io/created-by-uid.";
 
+/// A program that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+
 struct CommandLine {
   admission::ServiceOptions service;
   std::vector<std::string> trusted;
   bool enforce = false;
   std::vector<std::string> workloads;
   bool debug_server = false;
+  bool health = false;
   std::string run_as_user = os::default_run_as_user();
   bool drop_privileges = true;
   std::string log_level = "info";
@@ -60,6 +66,9 @@ void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
                      "GROUP/KIND:/PATH/OF/TEMPLATE, such as kubeflow.org/Notebook:/spec/template. "
                      "* in the path stands for any member.",
              .placeholder = "WORKLOAD"});
+  flags.add("health", line.health,
+            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
+                     "the exit status is 0 if it does."});
   flags.add("security.run-as-user", line.run_as_user,
             {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.service.threads,
@@ -107,7 +116,8 @@ int serve(const CommandLine& line, std::vector<admission::Workload> workloads) {
     log::info("listening", {{"address", address}});
   }
   os::serve_until_stopped(
-      [] { log::info("files of the web configuration are read again when they change"); });
+      [] { log::info("files of the web configuration are read again when they change"); },
+      [&server] { return ceems::net::all_react((*server)->addresses(), kReaction); });
   (*server)->stop();
   log::info("stopped");
   return 0;
@@ -121,6 +131,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (line.health) {
+    return ceems::net::report_health(line.service.listen_addresses);
   }
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());

@@ -2,8 +2,10 @@
 
 #include <linux/capability.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "base/log.h"
 #include "config/flags.h"
 #include "lb/service.h"
+#include "net/server/health.h"
 #include "options.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
@@ -25,6 +28,10 @@ using ceems::Result;
 constexpr std::string_view kDescription =
     "Load balancer and gate in front of Prometheus and Pyroscope. It passes a user's query on only "
     "if every series in the query belongs to units of the user's projects.";
+
+/// A program that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+constexpr std::string_view kHealthPath = "/-/healthy";
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
   // A file with passwords may be readable only by root, and at a reload this process is `nobody`.
@@ -51,7 +58,9 @@ int serve(lb::Service& service, const lb::CommandLine& line) {
   for (const std::string& listener : service.listeners()) {
     log::info("listening", {{"listener", listener}});
   }
-  os::serve_until_stopped([&] { reload(service, line); });
+  os::serve_until_stopped(
+      [&] { reload(service, line); },
+      [&] { return ceems::net::all_react(service.addresses(), kReaction, kHealthPath); });
   service.stop();
   log::info("stopped");
   return 0;
@@ -66,6 +75,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (line.health) {
+    return ceems::net::report_health(line.listen_addresses, kHealthPath);
   }
   auto config = read_config(line);
   if (!config) {

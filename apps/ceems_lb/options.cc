@@ -20,6 +20,9 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
   flags.add("web.systemd-socket", line.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address. Possible "
                      "only with one kind of backend."});
+  flags.add("health", line.health,
+            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
+                     "the exit status is 0 if it does."});
   flags.add("security.run-as-user", line.run_as_user,
             {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.threads,

@@ -15,6 +15,7 @@ struct CommandLine {
   std::vector<std::string> listen_addresses = {":9030", ":9040"};
   std::string web_config_file;
   bool systemd_socket = false;
+  bool health = false;  ///< only ask the running program
   std::string run_as_user;
   long threads = 1;
   std::string log_level = "info";

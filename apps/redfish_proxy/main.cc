@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "base/log.h"
 #include "config/flags.h"
+#include "net/server/health.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
 #include "redfish_proxy/service.h"
@@ -26,11 +28,15 @@ constexpr std::string_view kDescription =
     "Proxy that passes Redfish requests of compute nodes on to their BMCs, for nodes that cannot "
     "reach the network of the BMCs.";
 
+/// A program that takes longer to answer is restarted by systemd.
+constexpr std::chrono::seconds kReaction{10};
+
 struct CommandLine {
   std::string config_file;
   bool expand_env = false;
   redfish_proxy::ServiceOptions service;
   bool debug_server = false;
+  bool health = false;
   std::string run_as_user = os::default_run_as_user();
   bool drop_privileges = true;
   std::string log_level = "info";
@@ -54,6 +60,9 @@ void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
             {.help = "Accepted for compatibility; the program has no profiler."});
   flags.add("web.systemd-socket", line.service.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address."});
+  flags.add("health", line.health,
+            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
+                     "the exit status is 0 if it does."});
   flags.add("security.run-as-user", line.run_as_user,
             {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.service.threads,
@@ -93,7 +102,8 @@ int serve(redfish_proxy::Service& service, const CommandLine& line) {
   for (const std::string& address : service.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped([&] { reload(service, line); });
+  os::serve_until_stopped([&] { reload(service, line); },
+                          [&] { return ceems::net::all_react(service.addresses(), kReaction); });
   service.stop();
   log::info("stopped");
   return 0;
@@ -107,6 +117,9 @@ int run(int argc, const char* const* argv) {
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
+  }
+  if (line.health) {
+    return ceems::net::report_health(line.service.listen_addresses);
   }
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());

@@ -56,6 +56,9 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
             {.help = "Serve diagnostics below /debug/, to localhost only"});
   flags.add("web.systemd-socket", options.systemd_socket,
             {.help = "Use the sockets that systemd passes instead of listen addresses"});
+  flags.add("health", options.health,
+            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
+                     "the exit status is 0 if it does"});
   flags.add("security.run-as-user", options.run_as_user,
             {.help = "User, by name or number, to become when started as root"});
   flags.add("security.drop-privileges", options.drop_privileges,

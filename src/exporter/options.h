@@ -31,6 +31,7 @@ struct Options {
   long max_requests = 40;
   bool debug_server = false;
   bool systemd_socket = false;
+  bool health = false;  ///< only ask the running program
   std::string run_as_user;
   bool drop_privileges = true;
   bool disable_cap_awareness = false;

@@ -285,6 +285,15 @@ void Service::stop(std::chrono::milliseconds grace) {
   servers_.clear();
 }
 
+std::vector<std::string> Service::addresses() const {
+  std::vector<std::string> all;
+  for (const auto& server : servers_) {
+    const auto some = server->addresses();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 std::vector<std::string> Service::listeners() const {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < servers_.size(); ++i) {

@@ -48,6 +48,8 @@ class Service {
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(5));
   /// "tsdb 127.0.0.1:9030" for each listener.
   [[nodiscard]] std::vector<std::string> listeners() const;
+  /// "127.0.0.1:9030" for each listener.
+  [[nodiscard]] std::vector<std::string> addresses() const;
 
   /// The backends to check: those of the configuration in use, and those of earlier configurations
   /// for which requests still wait. Forgets configurations that no request uses any more.

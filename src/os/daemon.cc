@@ -18,6 +18,26 @@
 #include "os/signals.h"
 
 namespace ceems::os {
+namespace {
+
+/// Waits for a signal, and meanwhile tells systemd that the daemon works.
+int next_signal(const std::function<bool()>& works) {
+  const auto limit = watchdog_limit();
+  if (!limit) {
+    return wait_for_signal();
+  }
+  const auto pause = std::chrono::ceil<std::chrono::milliseconds>(*limit / 3);
+  while (true) {
+    if (!works || works()) {
+      notify_systemd("WATCHDOG=1");
+    }
+    if (const auto signal = wait_for_signal(pause)) {
+      return *signal;
+    }
+  }
+}
+
+}  // namespace
 
 int daemon_main(std::string_view name,
                 int argc,
@@ -67,12 +87,13 @@ void log_start(std::string_view name) {
              {"open_files", files.rlim_cur}});
 }
 
-void serve_until_stopped(const std::function<void()>& on_hangup) {
+void serve_until_stopped(const std::function<void()>& on_hangup,
+                         const std::function<bool()>& works) {
   notify_systemd("READY=1");
-  int signal = wait_for_signal();
+  int signal = next_signal(works);
   while (signal == SIGHUP) {
     on_hangup();
-    signal = wait_for_signal();
+    signal = next_signal(works);
   }
   notify_systemd("STOPPING=1");
   log::info("stopping", {{"signal", signal}});

@@ -31,7 +31,10 @@ void raise_file_limit();
 void log_start(std::string_view name);
 
 /// Tells systemd that the daemon is ready, and waits for SIGINT or SIGTERM, which it logs.
-/// `on_hangup` is called for each SIGHUP until then.
-void serve_until_stopped(const std::function<void()>& on_hangup);
+/// `on_hangup` is called for each SIGHUP until then. If systemd watches the daemon (WatchdogSec=),
+/// `works` is asked three times in that time, and systemd hears of it as long as the answer is yes.
+/// `works` may be empty, and must return well within a third of that time.
+void serve_until_stopped(const std::function<void()>& on_hangup,
+                         const std::function<bool()>& works = {});
 
 }  // namespace ceems::os

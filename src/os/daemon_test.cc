@@ -2,11 +2,19 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +68,47 @@ TEST(Daemon, ServesUntilItIsStopped) {
   });
   EXPECT_EQ(outcome.status, 43);
   EXPECT_NE(outcome.text.find("msg=stopping signal=15"), std::string::npos) << outcome.text;
+}
+
+/// Binds the socket that systemd would give a daemon in $NOTIFY_SOCKET.
+int notify_socket(const char* name) {
+  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string_view text(name);
+  std::ranges::copy(text, std::begin(address.sun_path));
+  address.sun_path[0] = '\0';
+  ::bind(socket, reinterpret_cast<const sockaddr*>(&address),
+         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size()));
+  ::setenv("NOTIFY_SOCKET", name, 1);    // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv("WATCHDOG_USEC", "3000", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  return socket;
+}
+
+std::string received(int socket) {
+  std::array<char, 64> buffer{};
+  const ssize_t count = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  return count < 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(count));
+}
+
+TEST(Daemon, TheWatchdogHearsOfItAsLongAsItWorks) {
+  const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    const int socket = notify_socket("@ceems-test-watchdog");
+    int asked = 0;
+    serve_until_stopped([] {},
+                        [&asked] {
+                          if (++asked == 4) {
+                            ::kill(::getpid(), SIGTERM);
+                          }
+                          return asked <= 2;
+                        });
+    std::string all;
+    for (std::string one = received(socket); !one.empty(); one = received(socket)) {
+      all += one + ";";
+    }
+    return asked == 4 && all == "READY=1;WATCHDOG=1;WATCHDOG=1;STOPPING=1;" ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
 }
 
 TEST(Daemon, RaisesTheFileLimitToTheHardLimit) {

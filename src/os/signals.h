@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -13,9 +15,15 @@ void block_signals();
 /// Waits for SIGINT, SIGTERM or SIGHUP and returns its number. After SIGINT or SIGTERM the default
 /// actions are restored, so a second signal ends the program at once.
 int wait_for_signal();
+/// The same, but waits for `most` at the longest: then there is no number.
+std::optional<int> wait_for_signal(std::chrono::milliseconds most);
 
 /// Sends systemd a state such as "READY=1" (sd_notify protocol over $NOTIFY_SOCKET). Does nothing
 /// without the variable.
 void notify_systemd(std::string_view state);
+
+/// The time in which systemd expects "WATCHDOG=1" (WatchdogSec=, sd_watchdog_enabled(3)). Nothing
+/// if it expects none of this process.
+std::optional<std::chrono::microseconds> watchdog_limit();
 
 }  // namespace ceems::os

@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -91,6 +94,36 @@ TEST(Signals, NotifyIgnoresNamesThatAreNotSockets) {
     notify_systemd("READY=1");
   }
   set_notify_socket("");
+}
+
+TEST(Signals, WaitingEndsWithoutASignal) {
+  const int status = testing::status_of_child([] {
+    block_signals();
+    if (wait_for_signal(std::chrono::milliseconds(1))) {
+      return 1;
+    }
+    ::kill(::getpid(), SIGHUP);
+    return wait_for_signal(std::chrono::milliseconds(10000)) == SIGHUP ? 0 : 2;
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Signals, TheWatchdogLimitIsThatOfThisProcess) {
+  const auto limit = [](const std::string& time, const std::string& process) {
+    ::setenv("WATCHDOG_USEC", time.c_str(), 1);    // NOLINT(concurrency-mt-unsafe): one thread
+    ::setenv("WATCHDOG_PID", process.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    return watchdog_limit();
+  };
+  EXPECT_EQ(limit("30000000", ""), std::chrono::seconds(30));
+  EXPECT_EQ(limit("30000000", std::to_string(::getpid())), std::chrono::seconds(30));
+  EXPECT_EQ(limit("30000000", "1"), std::nullopt);
+  for (const char* time : {"", "0", "-5", "soon", "99999999999999999999"}) {
+    EXPECT_EQ(limit(time, ""), std::nullopt) << time;
+  }
+  ::unsetenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe): one thread
+  ::unsetenv("WATCHDOG_PID");   // NOLINT(concurrency-mt-unsafe): one thread
+  EXPECT_EQ(watchdog_limit(), std::nullopt);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::net {
+
+/// The page that most of our servers answer without work.
+inline constexpr std::string_view kHealthPath = "/health";
+
+/// Whether the server of this machine at a listen address (":9010", "[::1]:9010", "unix:/path", as
+/// in a flag or in Server::addresses()) reacts to a request. An address for all interfaces is asked
+/// over loopback. Any reaction counts, also a refusal for want of a password or of TLS: the
+/// question is whether the program still works, not what it would tell. Errors: kInvalidArgument
+/// for the address, kUnavailable if nobody listens there, kTimeout if nothing happened in `most`.
+Result<> probe(std::string_view address,
+               std::chrono::milliseconds most,
+               std::string_view path = kHealthPath);
+
+/// Whether all of the addresses react within `most` each. Those of vsock count as such: not every
+/// machine can connect to itself that way.
+bool all_react(const std::vector<std::string>& addresses,
+               std::chrono::milliseconds most,
+               std::string_view path = kHealthPath);
+
+/// For the flag --health: probes the addresses, prints what is wrong to standard error, and returns
+/// the exit status, 0 or 1.
+int report_health(const std::vector<std::string>& addresses, std::string_view path = kHealthPath);
+
+}  // namespace ceems::net

@@ -1,0 +1,189 @@
+"""The checks of images, Compose and Quadlet files. Images are built by buildah from a root file system of Debian 12 that debootstrap makes,
+so that no registry is needed, and run as a container runs them: their own root, read-only, no capabilities, the user nobody."""
+import configparser
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+from common import BUILD, Missing, ROOT, program, run, same
+
+CONTAINERS = ROOT / "packaging/containers"
+MOST_MB = 40
+# What each is asked once it runs: its port, and its page.
+SERVERS = {"ceems-exporter": (9010, "/metrics"), "ceems-redfish-proxy": (5000, "/health"), "ceems-k8s-admission-controller": (9000, "/health"),
+           "ceems-api-server": (9020, "/health"), "ceems-lb": (9030, "/-/healthy")}
+
+
+def buildah(work: pathlib.Path) -> list[str]:
+    return ["buildah", "--storage-driver", "vfs", "--root", str(work / "store"), "--runroot", str(work / "run")]
+
+
+def base_image(engine: list[str]) -> None:
+    """Debian 12 as localhost/debian, from the root file system of tests/packages."""
+    sys.path.insert(0, str(ROOT / "tests/packages"))
+    import roots
+    try:
+        archive = roots.base("bookworm")
+    except roots.Missing as missing:
+        raise Missing(str(missing)) from missing
+    container = run(*engine, "from", "scratch").strip()
+    run(*engine, "add", container, archive, "/")
+    run(*engine, "commit", "--rm", container, "localhost/debian")
+
+
+def check_images() -> str:
+    """Builds all images of the packages, and runs those of the servers."""
+    for tool in ("buildah", "debootstrap", "unshare"):
+        if not shutil.which(tool):
+            raise Missing(f"{tool} is not installed (scripts/setup deploy)")
+    if os.geteuid() != 0:
+        raise Missing("needs root")
+    packages = pathlib.Path(os.environ.get("CEEMS_PACKAGES") or ROOT / "build/packages/out")
+    if not list(packages.glob("ceems-exporter_*.deb")):
+        raise Missing(f"no packages in {packages}: run 'make packages'")
+    sizes = []
+    with tempfile.TemporaryDirectory(prefix="ceems-images-") as directory:
+        work = pathlib.Path(directory)
+        engine = buildah(work)
+        try:
+            base_image(engine)
+            wrapper = work / "buildah"
+            wrapper.write_text("#!/bin/sh\ncommand=$1\nshift\nexec " + " ".join(engine) + ' "$command" --isolation chroot --network host "$@"\n')
+            wrapper.chmod(0o755)
+            run(CONTAINERS / "build", "--packages", packages, "--base", "localhost/debian", "--tag", "test", env={**os.environ, "CONTAINER_ENGINE": str(wrapper)})
+            for image in re.findall(r"^FROM scratch AS (\S+)", (CONTAINERS / "Containerfile").read_text(), re.M):
+                sizes.append(f"{image} {examine(engine, image, work):.0f} MB")
+        finally:
+            # Files of images may not belong to the user who removes the folder.
+            subprocess.run([*engine, "rm", "--all"], capture_output=True, check=False)
+            subprocess.run([*engine, "rmi", "--all", "--force"], capture_output=True, check=False)
+    return ", ".join(sizes)
+
+
+def examine(engine: list[str], image: str, work: pathlib.Path) -> float:
+    """The size of an image, which is checked like its settings, content and behaviour."""
+    container = run(*engine, "from", f"localhost/ceems/{image}:test").strip()
+    root = pathlib.Path(run(*engine, "mount", container).strip())
+    settings = json.loads(run(*engine, "inspect", "--type", "image", f"localhost/ceems/{image}:test"))["OCIv1"]["config"]
+    same(settings["User"], "65534:65534", f"{image}: user")
+    for name in ("sh", "bash", "dash", "apt-get", "dpkg", "perl", "busybox"):
+        assert not list(root.glob(f"**/bin/{name}")), f"{image}: has {name}"
+    odd = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o6002]
+    assert not odd, f"{image}: set-ID or writable by all: {odd}"
+    assert list((root / "var/lib/dpkg/status.d").iterdir()), f"{image}: scanners find no packages"
+    size = sum(path.lstat().st_size for path in root.rglob("*") if not path.is_dir()) / 1e6
+    assert size <= MOST_MB, f"{image}: {size:.1f} MB"
+    entry = settings["Entrypoint"][0]
+    same(f"{entry.rsplit('/', 1)[-1]}, version" in contained(root, entry, "--version"), True, f"{image}: --version")
+    if image in SERVERS:
+        serve(root, work, image, entry, settings["Cmd"])
+    run(*engine, "umount", container)
+    run(*engine, "rm", container)
+    return size
+
+
+# Becomes nobody in the root file system of an image, without groups and capabilities, and runs a program there.
+AS_NOBODY = """import os, sys
+os.chroot(sys.argv[1])
+os.chdir("/var/lib/ceems" if os.path.isdir("/var/lib/ceems") else "/")
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+os.execve(sys.argv[2], sys.argv[2:], {})"""
+
+
+def contained(root: pathlib.Path, *arguments: str) -> str:
+    """What a program of the image prints."""
+    return run("unshare", "--mount", "--pid", "--fork", "--net", "python3", "-c", AS_NOBODY, root, *arguments)
+
+
+def serve(root: pathlib.Path, work: pathlib.Path, image: str, entry: str, command: list[str]) -> None:
+    """Starts it as its CMD says, asks it by --health from inside, and by HTTP; nothing may listen but loopback of the container."""
+    port, page = SERVERS[image]
+    name = entry.rsplit("/", 1)[-1]
+    flags = [flag for flag in command if not flag.startswith("--web.config.file")] if image == "ceems-exporter" else list(command)
+    for folder in ("proc", "sys"):
+        (root / folder).mkdir(exist_ok=True)
+    script = f'''set -e; ip link set lo up; mount --make-rprivate /; mount --rbind {root} {root}; mount -t proc proc {root}/proc; mount -t sysfs sys {root}/sys
+mount -o remount,bind,ro {root}
+[ {name} != ceems_api_server ] || {{ mount -t tmpfs -o mode=700,uid=65534,gid=65534 data {root}/var/lib/ceems; }}
+as_nobody() {{ python3 -c "$AS_NOBODY" {root} "$@"; }}
+as_nobody {entry} {' '.join(flags)} >{work}/{name}.log 2>&1 &
+for i in $(seq 300); do if as_nobody {entry} --health --web.listen-address=127.0.0.1:{port} 2>/dev/null; then break; fi; sleep 0.1; done
+as_nobody {entry} --health --web.listen-address=127.0.0.1:{port}
+! as_nobody {entry} --health --web.listen-address=127.0.0.1:1 2>/dev/null
+curl -s -o /dev/null -w 'STATUS %{{http_code}}\\n' http://127.0.0.1:{port}{page}
+cat /proc/net/tcp /proc/net/tcp6
+'''
+    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--net", "--kill-child", "bash", "-c", script], env={**os.environ, "AS_NOBODY": AS_NOBODY}, capture_output=True, text=True, timeout=300, check=False)
+    log = (work / f"{name}.log").read_text() if (work / f"{name}.log").exists() else ""
+    if image == "ceems-lb":  # without backends it does not start, and says so
+        assert "backend" in log, f"{image}: {log[-800:]}"
+        return
+    assert done.returncode == 0 and "STATUS 200" in done.stdout, f"{image}: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-800:]}\n{log[-1500:]}"
+    listening = re.findall(r"^\s*\d+: ([0-9A-F]+):[0-9A-F]{4} \S+ 0A ", done.stdout, re.M)
+    assert listening and set(listening) == {"0100007F"}, f"{image}: listens on {listening}"
+
+
+def check_compose() -> str:
+    """The Compose file as docker-compose reads it, and what ./prepare writes, read by the programs."""
+    tool = program("ceems_tool")
+    if not shutil.which("docker-compose"):
+        raise Missing("docker-compose is not installed (scripts/setup deploy)")
+    with tempfile.TemporaryDirectory() as directory:
+        folder = pathlib.Path(directory) / "packaging/containers/compose"
+        shutil.copytree(CONTAINERS / "compose", folder)
+        shutil.copy(ROOT / "VERSION", directory)
+        for name in ("grafana", "prometheus"):
+            shutil.copytree(ROOT / "packaging" / name, pathlib.Path(directory) / "packaging" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        run("./prepare", "--cluster", "alpha", cwd=folder, env={**os.environ, "CEEMS_TOOL": str(tool)})
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        run("./prepare", "--cluster", "beta", cwd=folder, env={**os.environ, "CEEMS_TOOL": str(tool)})
+        same({path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}, before, "files after a second run")
+        assert subprocess.run(["./prepare", "--cluster", "a b"], cwd=folder, capture_output=True, check=False).returncode == 2, "a cluster with a blank is accepted"
+        for file in ("api-server/config.yml", "lb/config.yml", "redfish-proxy/config.yml", "api-server/web-config.yml"):
+            run(tool, "check", "config", folder / "site" / file)
+        passwords = [path.read_text().strip() for path in (folder / "site/passwords").iterdir()]
+        assert len(set(passwords)) == len(passwords) == 7 and min(map(len, passwords)) >= 20, f"{len(passwords)} passwords"
+        modes = {oct(path.stat().st_mode & 0o077) for path in folder.joinpath("site").rglob("*") if path.is_file()}
+        same(modes, {"0o0"}, "what others may do with the files")
+        services = yaml.safe_load(run("docker-compose", "config", cwd=folder))["services"]
+    for name, service in services.items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"] and "no-new-privileges:true" in service["security_opt"], name
+        assert "ports" not in service, f"{name} publishes ports"
+        for argument in service.get("command") or []:
+            assert "listen-address" not in argument or "=127.0.0.1:" in argument, f"{name}: {argument}"
+    return f"{len(services)} services, all on loopback"
+
+
+def check_quadlet() -> str:
+    """Units that name our images, drop what they do not need and listen on loopback; podman's generator reads them where it is."""
+    names = []
+    for path in sorted((CONTAINERS / "quadlet").glob("*.container")):
+        unit = configparser.ConfigParser(strict=False, interpolation=None)
+        unit.optionxform = str
+        unit.read(path)
+        container = unit["Container"]
+        same((container["DropCapability"], container["ReadOnly"], container["NoNewPrivileges"]), ("all", "true", "true"), path.name)
+        assert container["Image"].startswith(f"localhost/ceems/{path.stem}:"), path.name
+        assert container["Image"].endswith(":" + (ROOT / "VERSION").read_text().strip()), f"{path.name}: {container['Image']}"
+        assert re.findall(r"listen-address=(\S+?):", container["Exec"]) == ["127.0.0.1"], path.name
+        for volume in re.findall(r"^Volume=(\S+?\.volume):", path.read_text(), re.M):
+            assert (path.parent / volume).exists(), f"{path.name}: {volume} is missing"
+        names.append(path.stem)
+    generator = next((path for path in ("/usr/libexec/podman/quadlet", "/usr/lib/podman/quadlet") if os.path.exists(path)), None)
+    if generator:
+        text = run(generator, "-dryrun", env={**os.environ, "QUADLET_UNIT_DIRS": str(CONTAINERS / "quadlet")})
+        for name in names:
+            assert f"---{name}.service---" in text, f"{name}: {text[-500:]}"
+    return f"{', '.join(names)}{'' if generator else '; podman is older than 4.4 here, so its generator has not read them'}"
+
+
+CHECKS = {"images": check_images, "compose": check_compose, "quadlet": check_quadlet}
