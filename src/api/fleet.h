@@ -133,10 +133,10 @@ class Fleet {
   using ByHost = std::map<std::string, Node>;
 
   [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
-  Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
+  [[nodiscard]] Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
                                 const std::string& cluster_id,
                                 std::int64_t month_ms) const;
-  Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
+  [[nodiscard]] Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
                                          const std::string& cluster_id) const;
 
   const ClusterTsdbs* tsdbs_;

@@ -116,8 +116,9 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   if (!cursor) {
     return fail(cursor.error());
   }
-  question.skip =
-      *cursor ? static_cast<std::size_t>(std::max<std::int64_t>((*cursor)->place.id, 0)) : 0;
+  if (const std::optional<ListCursor>& last = *cursor) {
+    question.skip = static_cast<std::size_t>(std::max<std::int64_t>(last->place.id, 0));
+  }
   question.clusters = split_lists(params.clusters);
   question.states = params.list(Param::kState);
   for (const std::string& state : question.states) {
@@ -356,7 +357,8 @@ Result<NodeTime> read_node_time(const Services& services, const Call& call) {
   }
   read.cluster = clusters.front();
   read.period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
-  read.period.from_ms = *from ? **from * kSecond : read.period.to_ms - kDayMs;
+  const std::optional<std::int64_t>& since = *from;
+  read.period.from_ms = since ? *since * kSecond : read.period.to_ms - kDayMs;
   if (read.period.from_ms < 0 || read.period.from_ms >= read.period.to_ms ||
       read.period.to_ms - read.period.from_ms > kMaxDays * kDayMs) {
     return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
@@ -546,7 +548,8 @@ void get_grid(const Services& services, Call& call) {
   }
   const std::int64_t now_ms = services.now_ms();
   const std::int64_t until = to->value_or(now_ms / kSecond) * kSecond;
-  const std::int64_t since = *from ? **from * kSecond : until - 7 * kDayMs;
+  const std::optional<std::int64_t>& first = *from;
+  const std::int64_t since = first ? *first * kSecond : until - 7 * kDayMs;
   if (since >= until || since < 0 || until - since > kMaxDays * kDayMs) {
     answer_bad_request(
         call, wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays)).error());
