@@ -46,6 +46,34 @@ struct Host {
   std::int64_t covered_ms = 0;
 };
 
+std::set<std::int64_t> times_of(const std::vector<CounterSeries>& series) {
+  std::set<std::int64_t> times;
+  for (const CounterSeries& one : series) {
+    for (const tsdb::Sample& sample : one.samples) {
+      times.insert(sample.time_ms);
+    }
+  }
+  return times;
+}
+
+/// What the counter counted in the window, without what it did in long pauses.
+double known_increase(std::vector<CounterSeries> series, const NodeWindow& window) {
+  std::set<std::int64_t> after_pauses;
+  std::optional<std::int64_t> last;
+  for (const std::int64_t time : times_of(series)) {
+    if (last && time - *last > kLookBackMs) {
+      after_pauses.insert(time);
+    }
+    last = time;
+  }
+  double sum = 0;
+  for (const Increment& one :
+       origin_increments(std::move(series), window.start_ms, window.end_ms)) {
+    sum += after_pauses.contains(one.time_ms) ? 0 : one.value;
+  }
+  return sum;
+}
+
 class Reading {
  public:
   Reading(const NodeSource& source, const NodeWindow& window) : source_(source), window_(window) {}
@@ -167,7 +195,7 @@ class Reading {
       for (CounterSeries& one : series) {
         one.before = before;
       }
-      const double joules = origin_increase(std::move(series), window_.start_ms, window_.end_ms);
+      const double joules = known_increase(std::move(series), window_);
       if (origin.metric == kNodeEnergy) {
         host.energy += joules;
         host.modelled += modelled_.contains({origin.host, origin.part}) ? joules : 0;
@@ -180,12 +208,7 @@ class Reading {
 
   /// Adds the time between readings. Sources of a node that follow one another cover it together.
   void cover(Host& host, const std::vector<CounterSeries>& series) const {
-    std::set<std::int64_t> times;
-    for (const CounterSeries& one : series) {
-      for (const tsdb::Sample& sample : one.samples) {
-        times.insert(sample.time_ms);
-      }
-    }
+    const std::set<std::int64_t> times = times_of(series);
     std::int64_t covered = 0;
     std::optional<std::int64_t> last;
     for (const std::int64_t time : times) {
@@ -216,7 +239,7 @@ class Reading {
           one.before = one.samples.front().value;
         }
       }
-      host->second.idle += origin_increase(std::move(series), window_.start_ms, window_.end_ms);
+      host->second.idle += known_increase(std::move(series), window_);
     }
     return {};
   }

@@ -155,6 +155,7 @@ TEST_F(NodeEnergyTest, CountsWhatIsKnownOnly) {
   EXPECT_EQ(nodes["new"].energy, kwh(360.0 * 30 * 60));
   EXPECT_EQ(nodes["new"].covered_ms, 30 * kMinute);
   EXPECT_EQ(nodes["paused"].covered_ms, 10 * kMinute);
+  EXPECT_EQ(nodes["paused"].energy, kwh(360.0 * 10 * 60));
   EXPECT_EQ(nodes["units"].idle, kwh(100 + 36.0 * 600 + 36.0 * 600));
   EXPECT_EQ(nodes["clamped"].idle, kwh(20.0 * 3600));
   EXPECT_EQ(nodes["clamped"].modelled, nodes["clamped"].energy);
