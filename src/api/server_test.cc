@@ -54,7 +54,7 @@ TEST_F(ServerTest, AdminPathsAreForAdminsOnly) {
           << route.path;
     }
   }
-  EXPECT_EQ(admin_routes, 15);
+  EXPECT_EQ(admin_routes, 16);
 }
 
 TEST_F(ServerTest, UnknownPathsAndMethodsAre404) {
