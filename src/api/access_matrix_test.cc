@@ -289,7 +289,8 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     json::array rows;
     for (const json::value& finding : data.at("findings").as_array()) {
       json::object row = finding.as_object();
-      row["username"] = row.at("user");
+      const json::value user = row.at("user");
+      row["username"] = user;
       if (row.at("name").is_null()) {
         row.erase("name");
       } else {

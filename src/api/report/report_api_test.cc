@@ -389,7 +389,7 @@ TEST_F(Reports, ThatAreStoredAreShownWithoutTheTsdb) {
   }
   EXPECT_THAT(measurements_.asked, IsEmpty());
   EXPECT_THAT(body("units/compare?cluster_id=hpc-a&uuid=104&uuid=105&format=text", "ada"),
-              HasSubstr("as-it-was"));
+              HasSubstr("CPU     96 %     not measured"));
 }
 
 TEST_F(Reports, ThatAreStoredHaveAnEntityTag) {
