@@ -15,7 +15,6 @@ struct CurlLibrary {
   decltype(&::curl_easy_reset) easy_reset = nullptr;
   decltype(&::curl_easy_setopt) easy_setopt = nullptr;
   decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
-  decltype(&::curl_easy_perform) easy_perform = nullptr;
   decltype(&::curl_easy_strerror) easy_strerror = nullptr;
   decltype(&::curl_multi_init) multi_init = nullptr;
   decltype(&::curl_multi_cleanup) multi_cleanup = nullptr;
@@ -32,6 +31,7 @@ struct CurlLibrary {
   decltype(&::curl_url_get) url_get = nullptr;
   decltype(&::curl_url_set) url_set = nullptr;
   decltype(&::curl_url_strerror) url_strerror = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
 };
 
 /// Loads and initialises libcurl on the first call. With its dependencies (GnuTLS, Kerberos, LDAP,

@@ -11,7 +11,6 @@ constexpr CurlLibrary kLibrary{.global_init = &::curl_global_init,
                                .easy_reset = &::curl_easy_reset,
                                .easy_setopt = &::curl_easy_setopt,
                                .easy_getinfo = &::curl_easy_getinfo,
-                               .easy_perform = &::curl_easy_perform,
                                .easy_strerror = &::curl_easy_strerror,
                                .multi_init = &::curl_multi_init,
                                .multi_cleanup = &::curl_multi_cleanup,
@@ -27,7 +26,8 @@ constexpr CurlLibrary kLibrary{.global_init = &::curl_global_init,
                                .url_cleanup = &::curl_url_cleanup,
                                .url_get = &::curl_url_get,
                                .url_set = &::curl_url_set,
-                               .url_strerror = &::curl_url_strerror};
+                               .url_strerror = &::curl_url_strerror,
+                               .easy_perform = &::curl_easy_perform};
 
 }  // namespace
 

@@ -319,7 +319,7 @@ SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::
 TEST(Slurm, KeepsSummariesOfJobstatsOnlyIfConfigured) {
   for (const bool reads : {false, true}) {
     auto source = std::make_unique<FakeSource>();
-    source->in_window = {job_from("7", kWindow.start_ms, std::nullopt)};
+    source->in_window = {job_from("7", 0, std::nullopt)};
     source->in_window[0].details.js1 = "JS1:H4sIAA==";
     auto manager = make_slurm("c1", std::move(source), TimeZone(), false, reads);
     const auto units = manager->fetch_units(kWindow, {});
