@@ -85,6 +85,26 @@ constexpr std::array<Question, 11> kQuestions{{
      [](Node& node, double value) { node.idle_since_ms = std::lround(value) * kSecond; }},
 }};
 
+/// A line of a node's charts. `{0}` is the matcher of the node, `{1}` the same after a comma, `{2}`
+/// the range of rates.
+struct NodeLine {
+  std::string_view name, unit, query;
+};
+
+constexpr std::array<NodeLine, 5> kNodeLines{{
+    {"cpu", "percent",
+     "clamp(100 * (1 - sum(rate(ceems_cpu_seconds_total{{mode=~\"idle|iowait\"{1}}}[{2}]))"
+     " / sum(ceems_cpu_count{{{0}}})), 0, 100)"},
+    {"memory", "percent",
+     "100 * (1 - max(ceems_meminfo_MemAvailable_bytes{{{0}}})"
+     " / max(ceems_meminfo_MemTotal_bytes{{{0}}}))"},
+    {"gpu", "percent", "100 * avg(avg_over_time(ceems_gpu_utilization_ratio{{{0}}}[{2}]))"},
+    {"power", "watts",
+     "sum(rate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])) or"
+     " sum(rate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}]))"},
+    {"units", "units", "max(max_over_time(ceems_compute_units{{{0}}}[{2}]))"},
+}};
+
 void set_state(Node& node, std::int64_t now) {
   if (now - node.seen_ms.value_or(0) > kSilentMs) {
     node.state = "silent";
@@ -206,6 +226,58 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
     }
   }
   return std::vector<std::string>(ids.begin(), ids.end());
+}
+
+std::span<const std::string_view> Fleet::node_series_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kNodeLines.size()> names{};
+    std::ranges::transform(kNodeLines, names.begin(), &NodeLine::name);
+    return names;
+  }();
+  return kNames;
+}
+
+Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
+                                               const std::string& host,
+                                               const std::vector<std::string>& names,
+                                               std::int64_t from_ms,
+                                               std::int64_t to_ms) {
+  constexpr std::int64_t kMaxPoints = 300;
+  constexpr std::int64_t kMinStepS = 60;
+  constexpr std::int64_t kMinRangeS = 600;  // two scrapes, also where they are minutes apart
+  const ClusterTsdb* tsdb = find(cluster_id);
+  if (tsdb == nullptr) {
+    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
+                printable(cluster_id, 40));
+  }
+  const std::int64_t length_s = (to_ms - from_ms) / kSecond;
+  const std::int64_t step_s = std::max((length_s + kMaxPoints - 2) / (kMaxPoints - 1), kMinStepS);
+  const std::string only =
+      matchers(*tsdb, cluster_id, fmt::format("hostname=\"{}\"", tsdb::quote_text(host)));
+  const std::string range = fmt::format("{}s", std::max(step_s, kMinRangeS));
+  std::vector<Series> all;
+  all.reserve(kNodeLines.size());
+  for (const NodeLine& line : kNodeLines) {
+    if (!names.empty() && std::ranges::find(names, line.name) == names.end()) {
+      continue;
+    }
+    const auto answer =
+        tsdb->client->query_range(fmt::format(fmt::runtime(line.query), only, "," + only, range),
+                                  from_ms, to_ms, milliseconds(step_s * kSecond));
+    if (!answer) {
+      return fail(answer.error());
+    }
+    Series& series = all.emplace_back(
+        Series{.name = std::string(line.name), .unit = std::string(line.unit), .points = {}});
+    if (!answer->series.empty()) {
+      for (const tsdb::Sample& sample : answer->series.front().samples) {
+        if (std::isfinite(sample.value)) {
+          series.points.emplace_back(sample.time_ms, sample.value);
+        }
+      }
+    }
+  }
+  return all;
 }
 
 Result<std::vector<GridSeries>> Fleet::grid(std::int64_t from_ms, std::int64_t to_ms) {

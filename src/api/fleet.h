@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/series.h"
 #include "api/series_tsdb.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -48,8 +51,19 @@ class Fleet {
                                             const std::string& host,
                                             std::int64_t from_ms,
                                             std::int64_t to_ms);
+  /// What the node did over time: "cpu", "memory", "gpu" (percent), "power" (watts) and "units",
+  /// with at most 300 points each; those of `names`, or all if it is empty. Without readings: no
+  /// points.
+  Result<std::vector<Series>> node_series(const std::string& cluster_id,
+                                          const std::string& host,
+                                          const std::vector<std::string>& names,
+                                          std::int64_t from_ms,
+                                          std::int64_t to_ms);
   /// From the first TSDB that has such series; the provider that counts most comes first.
   Result<std::vector<GridSeries>> grid(std::int64_t from_ms, std::int64_t to_ms);
+
+  /// The names of node_series().
+  static std::span<const std::string_view> node_series_names();
 
  private:
   struct Kept {

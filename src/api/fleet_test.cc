@@ -29,6 +29,13 @@ Result<net::ClientResponse> nodes(const FakeTransport::Request& request) {
   const std::string query = request.first("query");
   const auto has = [&query](std::string_view text) { return query.contains(text); };
   const auto at = [](std::int64_t ms) { return std::to_string(ms / 1000); };
+  if (has("hostname=\"n1\"") && request.path.ends_with("_range")) {
+    return FakeTransport::ok(
+        has("ceems_gpu")
+            ? R"({"status":"success","data":{"resultType":"matrix","result":[]}})"
+            : R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{},)"
+              R"("values":[[1000,"12.34567"],[1060,"NaN"],[1120,"3"]]}]}})");
+  }
   if (has("count by (uuid)")) {
     return FakeTransport::ok(vector_of({{"1", "1"}, {"2", "1"}, {"99", "1"}}, "uuid"));
   }
@@ -109,6 +116,9 @@ TEST_F(FleetTest, TellsBusyIdleAndSilentNodesApart) {
                   R"(["hpc-a","n1","busy",1,64,97.12,null,null,null,411.3,null,null,{}]])",
                   kNow - kHour, kNow, kNow - kHour, kNow)));
   EXPECT_EQ(json::serialize(answer.at("counts")), R"({"busy":1,"idle":1,"silent":1})");
+  EXPECT_EQ(json::serialize(answer.at("watts")), "5.613E2");
+  EXPECT_EQ(json::serialize(answer.at("idle_watts")), "150");
+  EXPECT_EQ(json::serialize(answer.at("idle_kwh")), "2");
   EXPECT_EQ(json::serialize(answer.at("missing")),
             R"([{"cluster_id":"hpc-b","reason":"no_tsdb"}])");
 }
@@ -172,6 +182,39 @@ TEST_F(FleetTest, FindsTheUnitsOfANode) {
     EXPECT_EQ(get(std::string("/api/v1/units/on-node/admin?") + wrong, "root").status, 400)
         << wrong;
   }
+}
+
+TEST_F(FleetTest, FindsNodesByName) {
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&q=N3").at("rows")), R"([["n3"]])");
+  const json::value both = data("nodes/admin?columns=host&q=n+2");
+  EXPECT_EQ(json::serialize(both.at("rows")), R"([["n2"]])");
+  EXPECT_EQ(json::serialize(both.at("counts")), R"({"busy":0,"idle":1,"silent":0})");
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&host=n1").at("rows")), R"([["n1"]])");
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&host=N1").at("rows")), "[]");
+}
+
+TEST_F(FleetTest, TellsWhatANodeDid) {
+  const std::string node = "nodes/series/admin?cluster_id=hpc-a&host=n1";
+  const json::value all = data(node);
+  ASSERT_EQ(all.as_array().size(), 5U);
+  EXPECT_EQ(json::serialize(all.at(0)),
+            R"({"name":"cpu","unit":"percent","points":[[1000000,12.35],[1120000,3]]})");
+  EXPECT_EQ(json::serialize(all.at(2)), R"({"name":"gpu","unit":"percent","points":[]})");
+  for (const auto& request : transport_->requests()) {
+    EXPECT_THAT(request.first("query"), HasSubstr(R"(hostname="n1",ceems_id="hpc-a")"));
+    EXPECT_EQ(request.first("step"), "290");  // at most 300 points
+  }
+  EXPECT_EQ(data(node + "&metric=power,units").as_array().size(), 2U);
+  for (const char* wrong : {"", "?cluster_id=hpc-a", "?cluster_id=hpc-a&host=n1&metric=x",
+                            "?cluster_id=hpc-a&host=n1&from=0", "?cluster_id=hpc-a&host=n1&to=-1",
+                            "?cluster_id=hpc-a&host=n1&from=9&to=9"}) {
+    EXPECT_EQ(get(std::string("/api/v1/nodes/series/admin") + wrong, "root").status, 400) << wrong;
+  }
+  EXPECT_EQ(data("nodes/series/admin?cluster_id=hpc-b&host=n1").as_array().size(), 0U);
+  answer_ = [](const auto& /*request*/) {
+    return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "http://secret: refused"));
+  };
+  EXPECT_EQ(get("/api/v1/" + node, "root").status, 503);
 }
 
 TEST_F(FleetTest, KnowsTheBestHoursOfTheGrid) {

@@ -228,10 +228,11 @@ TEST_F(Lists, TellWhatASiteHas) {
   make(std::move(options));
   write_units(1);
   const json::value site = data("site", "ada").at(0);
-  EXPECT_EQ(json::serialize(site.at("clusters")),
-            R"([{"id":"c","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
-            R"("partitions":true},{"id":"hpc-a","manager":"slurm","series":false,"nodes":false,)"
-            R"("gpus":false,"partitions":false}])");
+  EXPECT_EQ(
+      json::serialize(site.at("clusters")),
+      R"([{"id":"c","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
+      R"("partitions":true,"updated":null},{"id":"hpc-a","manager":"slurm","series":false,"nodes":false,)"
+      R"("gpus":false,"partitions":false,"updated":null}])");
   // ada is a member of fluids on hpc-a only.
   EXPECT_EQ(site.at("budgets").as_array().size(), 1U);
   EXPECT_EQ(data("site", "root").at(0).at("budgets").as_array().size(), 2U);

@@ -9,6 +9,7 @@
 
 #include "api/answer/numbers.h"
 #include "base/json.h"
+#include "base/version.h"
 #include "config/section.h"
 
 namespace ceems::api {
@@ -134,6 +135,7 @@ std::string site_json(const SiteOptions& site,
   JsonWriter json(text);
   json.begin_object().member("name", site.name).member("currency", site.currency);
   json.member("help_url", site.help_url).member("time_zone", site.time_zone);
+  json.member("version", version().version);
   json.raw_member("languages", R"(["en"])").key("unit_links").begin_array();
   for (const UnitLink& link : site.unit_links) {
     json.begin_object().member("name", link.name).member("url", link.url);
@@ -166,7 +168,13 @@ std::string site_json(const SiteOptions& site,
     const ClusterFacts known = i < facts.size() ? facts[i] : ClusterFacts{};
     json.begin_object().member("id", cluster.id).member("manager", cluster.manager);
     json.member("series", cluster.series).member("nodes", cluster.series);
-    json.member("gpus", known.gpus).member("partitions", known.partitions).end_object();
+    json.member("gpus", known.gpus).member("partitions", known.partitions).key("updated");
+    if (known.updated_ms) {
+      json.value(*known.updated_ms);
+    } else {
+      json.value(nullptr);
+    }
+    json.end_object();
   }
   json.end_array().end_object();
   return text;

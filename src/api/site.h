@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -62,6 +63,7 @@ Result<SiteOptions> read_site(const config::Node& node);
 /// What the database says of a cluster: of its newest units.
 struct ClusterFacts {
   bool gpus = false, partitions = false;
+  std::optional<std::int64_t> updated_ms = {};  ///< to when its data was read
 };
 
 /// The row that the endpoint `site` answers with. `facts` are those of each of the clusters;

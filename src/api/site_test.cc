@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/version.h"
+
 namespace ceems::api {
 namespace {
 
@@ -19,7 +21,7 @@ std::string error_of(const std::string& url) {
 }
 
 std::string json_of(const SiteOptions& site, bool all = true) {
-  return site_json(site, {{.gpus = true, .partitions = false}},
+  return site_json(site, {{.gpus = true, .partitions = false, .updated_ms = 1767225600000}},
                    [all](const Budget& /*budget*/) { return all; });
 }
 
@@ -27,9 +29,11 @@ TEST(Site, HasNothingByDefault) {
   const auto site = read("data: {}\n");
   ASSERT_TRUE(site);
   EXPECT_EQ(json_of(*site),
-            R"({"name":"","currency":"","help_url":"","time_zone":"","languages":["en"],)"
-            R"("unit_links":[],"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
-            R"("pue":null,"budgets":[],"clusters":[]})");
+            R"({"name":"","currency":"","help_url":"","time_zone":"","version":")" +
+                std::string(version().version) +
+                R"(","languages":["en"],)"
+                R"("unit_links":[],"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
+                R"("pue":null,"budgets":[],"clusters":[]})");
 }
 
 TEST(Site, HasPricesAndBudgets) {
@@ -50,7 +54,7 @@ TEST(Site, HasPricesAndBudgets) {
                                         R"("kwh_per_month":3000}])"));
   EXPECT_THAT(json_of(*site), HasSubstr(R"("clusters":[{"id":"hpc-a","manager":"slurm",)"
                                         R"("series":true,"nodes":true,"gpus":true,)"
-                                        R"("partitions":false}])"));
+                                        R"("partitions":false,"updated":1767225600000}])"));
   EXPECT_THAT(json_of(*site, false), HasSubstr(R"("budgets":[])"));
   EXPECT_EQ(site->prices.of(10, 100, 2), 4.4);
   EXPECT_EQ(site->prices.of(std::nullopt, 100, 2), std::nullopt);

@@ -104,6 +104,8 @@ TEST_P(DatabaseTest, AWindowMustStartAtTheWatermark) {
   EXPECT_EQ(text("SELECT count(*) FROM units"), "0");
   open();
   EXPECT_EQ(db_->writer().watermark("hpc").value(), kNow + kMinute);
+  EXPECT_EQ(db_->reader().watermarks().value(),
+            (std::map<std::string, std::int64_t>{{"hpc", kNow + kMinute}}));
 }
 
 TEST_P(DatabaseTest, AUnitReportedAgainAfterItsEndAddsNothing) {

@@ -101,6 +101,10 @@ Result<UnitSummary> Reader::unit_summary(const SummaryQuery& /*query*/) {
 Result<std::vector<UsageOfDay>> Reader::usage_by_day(const UsageSeriesQuery& /*query*/) {
   return no_facts();
 }
+Result<std::map<std::string, std::int64_t>> Reader::watermarks() {
+  return std::map<std::string, std::int64_t>{};
+}
+
 Result<bool> Reader::facts_complete() {
   return no_facts();
 }

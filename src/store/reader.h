@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -193,6 +194,9 @@ class Reader {
   virtual Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query);
   /// False while the facts of units of an old database are still being written.
   virtual Result<bool> facts_complete();
+
+  /// By cluster, to when its data was read: the end of the last window that was written (epoch ms).
+  virtual Result<std::map<std::string, std::int64_t>> watermarks();
 };
 
 }  // namespace ceems::store

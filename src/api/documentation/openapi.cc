@@ -74,13 +74,13 @@ constexpr std::string_view kIdentityExample =
 
 constexpr std::string_view kSiteExample =
     R"({"name":"Example HPC","currency":"EUR","help_url":"https://example.org/help",)"
-    R"("time_zone":"Europe/Paris","languages":["en"],)"
+    R"("time_zone":"Europe/Paris","version":"0.1.0","languages":["en"],)"
     R"("unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
     R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}],)"
     R"("price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
     R"("budgets":[{"cluster":"hpc-a","project":"fluids","kwh_per_month":3000}],)"
     R"("clusters":[{"id":"hpc-a","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
-    R"("partitions":true}]})";
+    R"("partitions":true,"updated":1767225600000}]})";
 
 constexpr std::string_view kUnitTableExample =
     R"({"columns":["cluster_id","uuid","name","state","cpu","kwh"],)"

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "access/policy.h"
 #include "api/answer/envelope.h"
@@ -67,6 +69,7 @@ void get_units(const Services& services, Call& call);
 void get_unit_list(const Services& services, Call& call);
 void get_unit_summary(const Services& services, Call& call);
 void get_nodes(const Services& services, Call& call);
+void get_node_series(const Services& services, Call& call);
 void get_units_on_node(const Services& services, Call& call);
 void get_grid(const Services& services, Call& call);
 void get_usage_series(const Services& services, Call& call);
@@ -100,6 +103,9 @@ void answer_with(Call& call, Rows rows);
 
 /// The format that writes all of these fields.
 RowFormat all_of(std::span<const store::Field> fields);
+
+/// Lines of charts, as a list of {name, unit, points}.
+std::string series_json(const std::vector<Series>& all);
 
 /// Answers 400 with the message of the error.
 void answer_bad_request(Call& call, const Error& error);

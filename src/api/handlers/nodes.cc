@@ -72,6 +72,8 @@ struct NodeQuestion {
   std::size_t limit = 100;
   std::size_t skip = 0;
   std::vector<std::string> clusters, states;
+  std::string host;                ///< empty: all
+  std::vector<std::string> words;  ///< each is in the name of the host; in lower case
   bool csv = false;
 };
 
@@ -123,12 +125,27 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
       return wrong("'state': expected busy, idle or silent");
     }
   }
+  question.host = params.text(Param::kHost);
+  for (const std::string_view word : split(to_lower(params.text(Param::kWords)), ' ')) {
+    if (!word.empty()) {
+      question.words.emplace_back(word);
+    }
+  }
   const std::string_view format = params.text(Param::kFormat);
   if (!format.empty() && format != "json" && format != "csv") {
     return wrong("'format': expected 'json' or 'csv'");
   }
   question.csv = format == "csv";
   return question;
+}
+
+bool is_wanted(const Node& node, const NodeQuestion& question) {
+  if (!question.host.empty() && node.host != question.host) {
+    return false;
+  }
+  const std::string host = to_lower(node.host);
+  return std::ranges::all_of(question.words,
+                             [&host](const std::string& word) { return host.contains(word); });
 }
 
 /// The order of the rows; those without the value come last, and equal ones by name.
@@ -145,8 +162,15 @@ void sort_rows(std::vector<Row>& rows, const NodeQuestion& question) {
       }
       return names(a) < names(b);
     }
-    const auto x = question.sort->number(a);
-    const auto y = question.sort->number(b);
+    const auto value = [&question](const Row& row) {
+      const auto number = question.sort->number(row);
+      // Idle for longer than the TSDB was asked.
+      const bool longest =
+          !number && question.sort->name == "idle_since" && row.node.state == "idle";
+      return longest ? std::optional(0.0) : number;
+    };
+    const auto x = value(a);
+    const auto y = value(b);
     if (x.has_value() != y.has_value()) {
       return x.has_value();
     }
@@ -222,6 +246,8 @@ void get_nodes(const Services& services, Call& call) {
   std::vector<Missing> missing;
   std::map<std::string_view, std::int64_t> counts{{"busy", 0}, {"idle", 0}, {"silent", 0}};
   double watts = 0;
+  double idle_watts = 0;
+  std::optional<double> idle_kwh;
   const std::int64_t month = month_start(services.zone, services.now_ms());
   for (const SiteCluster& cluster : services.site->clusters) {
     const auto& wanted = question->clusters;
@@ -238,8 +264,15 @@ void get_nodes(const Services& services, Call& call) {
       continue;
     }
     for (Node& node : *nodes) {
+      if (!is_wanted(node, *question)) {
+        continue;
+      }
       counts[node.state == "busy" ? "busy" : node.state == "idle" ? "idle" : "silent"] += 1;
       watts += node.watts.value_or(0);
+      idle_watts += node.state == "idle" ? node.watts.value_or(0) : 0;
+      if (node.idle_kwh) {
+        idle_kwh = idle_kwh.value_or(0) + *node.idle_kwh;
+      }
       const auto& states = question->states;
       if (states.empty() || std::ranges::find(states, node.state) != states.end()) {
         rows.push_back({.cluster = cluster.id, .node = std::move(node)});
@@ -280,6 +313,10 @@ void get_nodes(const Services& services, Call& call) {
   }
   json.end_object().key("watts");
   append_number(json, rounded(watts, kDigits));
+  json.key("idle_watts");
+  append_number(json, rounded(idle_watts, kDigits));
+  json.key("idle_kwh");
+  append_number(json, idle_kwh ? std::optional(rounded(*idle_kwh, kDigits)) : std::nullopt);
   append_missing(json, missing);
   json.end_object();
   // The list is at most a minute old, so a place in it is its number.
@@ -293,35 +330,83 @@ void get_nodes(const Services& services, Call& call) {
               cursor(begin > 0, begin - std::min(begin, question->limit)));
 }
 
-void get_units_on_node(const Services& services, Call& call) {
+namespace {
+
+/// A node and a period.
+struct NodeTime {
+  std::string cluster, host;
+  store::TimeRange period = {};
+};
+
+/// As the parameters say; the last 24 h by default.
+Result<NodeTime> read_node_time(const Services& services, const Call& call) {
   constexpr std::int64_t kMaxDays = 31;
   const auto clusters = split_lists(call.params.clusters);
-  const std::string host(call.params.text(Param::kHost));
   const auto from = parse_seconds("from", call.params.from);
   const auto to = parse_seconds("to", call.params.to);
-  Result<> good;
+  NodeTime read{.cluster = {}, .host = std::string(call.params.text(Param::kHost))};
   if (!from || !to) {
-    good = fail((from ? to : from).error());
-  } else if (clusters.size() != 1) {
-    good = wrong("'cluster_id': expected one cluster");
-  } else if (host.empty()) {
-    good = wrong("'host': expected the name of a node");
+    return fail((from ? to : from).error());
   }
-  store::TimeRange period;
-  if (good) {
-    period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
-    period.from_ms = *from ? **from * kSecond : period.to_ms - kDayMs;
-    if (period.from_ms >= period.to_ms || period.to_ms - period.from_ms > kMaxDays * kDayMs) {
-      good = wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
-    }
+  if (clusters.size() != 1) {
+    return wrong("'cluster_id': expected one cluster");
   }
-  if (!good) {
-    answer_bad_request(call, good.error());
+  if (read.host.empty()) {
+    return wrong("'host': expected the name of a node");
+  }
+  read.cluster = clusters.front();
+  read.period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
+  read.period.from_ms = *from ? **from * kSecond : read.period.to_ms - kDayMs;
+  if (read.period.from_ms < 0 || read.period.from_ms >= read.period.to_ms ||
+      read.period.to_ms - read.period.from_ms > kMaxDays * kDayMs) {
+    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
+  }
+  return read;
+}
+
+}  // namespace
+
+void get_node_series(const Services& services, Call& call) {
+  const auto asked = read_node_time(services, call);
+  if (!asked) {
+    answer_bad_request(call, asked.error());
     return;
   }
-  auto ids = services.fleet != nullptr
-                 ? services.fleet->units_on(clusters.front(), host, period.from_ms, period.to_ms)
-                 : fail(ErrorCode::kNotFound, "no TSDB");
+  const std::vector<std::string> names = call.params.list(Param::kMetric);
+  for (const std::string& name : names) {
+    if (std::ranges::find(Fleet::node_series_names(), name) == Fleet::node_series_names().end()) {
+      answer_bad_request(call, wrong(fmt::format("'metric': expected {}",
+                                                 fmt::join(Fleet::node_series_names(), ", ")))
+                                   .error());
+      return;
+    }
+  }
+  auto series = services.fleet != nullptr
+                    ? services.fleet->node_series(asked->cluster, asked->host, names,
+                                                  asked->period.from_ms, asked->period.to_ms)
+                    : fail(ErrorCode::kNotFound, "no TSDB");
+  if (!series && series.error().code != ErrorCode::kNotFound) {
+    answer_failure(*call.response, series.error());
+    return;
+  }
+  for (Series& line : series ? *series : series.emplace()) {
+    for (auto& [ms, value] : line.points) {
+      value = rounded(value, kDigits);
+    }
+  }
+  answer_data(*call.response, series_json(*series));
+}
+
+void get_units_on_node(const Services& services, Call& call) {
+  const auto asked = read_node_time(services, call);
+  if (!asked) {
+    answer_bad_request(call, asked.error());
+    return;
+  }
+  const store::TimeRange period = asked->period;
+  auto ids = services.fleet != nullptr ? services.fleet->units_on(asked->cluster, asked->host,
+                                                                  period.from_ms, period.to_ms)
+                                       : fail(ErrorCode::kNotFound, "no TSDB");
   if (!ids && ids.error().code != ErrorCode::kNotFound) {
     answer_failure(*call.response, ids.error());
     return;
@@ -350,7 +435,7 @@ void get_units_on_node(const Services& services, Call& call) {
   constexpr std::size_t kAtOnce = 200;
   constexpr std::size_t kMaxRows = 2000;
   access::list_everybodys(call.identity, {}, query.filter);
-  query.filter.clusters = clusters;
+  query.filter.clusters = {asked->cluster};
   query.filter.ended = store::TimeRange{period.from_ms, services.now_ms() + kDayMs};
   query.filter.running = true;
   query.sort = Fact::kStarted;

@@ -84,24 +84,6 @@ store::TimeRange bounds_of(const std::vector<promql::TimeSpan>& lives, std::int6
   return bounds;
 }
 
-std::string series_json(const std::vector<Series>& all) {
-  std::string out;
-  JsonWriter json(out);
-  json.begin_array();
-  for (const Series& series : all) {
-    json.begin_object().member("name", series.name).member("unit", series.unit);
-    json.key("points").begin_array();
-    for (const auto& [ms, value] : series.points) {
-      json.begin_array().value(ms);
-      store::append_metric_number(json.begin_value(), value);
-      json.end_array();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
-  return out;
-}
-
 /// The requested time, or the default, in milliseconds.
 std::int64_t in_milliseconds(std::optional<std::int64_t> seconds, std::int64_t default_ms) {
   constexpr std::int64_t kSecond = 1000;
@@ -132,6 +114,24 @@ void answer_series(const Services& services, Call& call, const SeriesRequest& re
 }
 
 }  // namespace
+
+std::string series_json(const std::vector<Series>& all) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (const Series& series : all) {
+    json.begin_object().member("name", series.name).member("unit", series.unit);
+    json.key("points").begin_array();
+    for (const auto& [ms, value] : series.points) {
+      json.begin_array().value(ms);
+      store::append_metric_number(json.begin_value(), value);
+      json.end_array();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+  return out;
+}
 
 void get_unit_series(const Services& services, Call& call) {
   const Params& params = call.params;

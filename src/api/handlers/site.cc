@@ -57,8 +57,14 @@ std::set<std::string> projects_of(const Services& services, const Call& call) {
 void get_site(const Services& services, Call& call) {
   const SiteOptions& site = *services.site;
   std::vector<ClusterFacts> facts;
+  QueryTimer timer(*services.metrics, Query::kClusters);
+  const auto updated = timer.run([&] { return services.reader->watermarks(); });
+  facts.reserve(site.clusters.size());
   for (const SiteCluster& cluster : site.clusters) {
-    facts.push_back(facts_of(services, cluster.id));
+    ClusterFacts& known = facts.emplace_back(facts_of(services, cluster.id));
+    if (updated && updated->contains(cluster.id)) {
+      known.updated_ms = updated->at(cluster.id);
+    }
   }
   const bool all = access::admin_area(call.identity) == access::Decision::kAllow;
   const std::set<std::string> own =

@@ -113,7 +113,7 @@ constexpr std::array kParams = {
               "Only units of these queues (LSF, OpenPBS).", "normal"},
     ParamInfo{Param::kWords, "q", ParamType::kText,
               "Words; each begins the id or is in the name, user or project. Without `from` and "
-              "`to` there is no window then.",
+              "`to` there is no window then. Of nodes: each is in the name.",
               "train ada"},
     ParamInfo{Param::kState, "state", ParamType::kTexts,
               "Only these states, in any case. `running`: those that have not ended; `failed`: all "
@@ -159,6 +159,9 @@ constexpr std::array kParams = {
     ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,
               "If present, also the period of the same length before.", "true"},
     ParamInfo{Param::kHost, "host", ParamType::kText, "Name of a node.", "n079"},
+    ParamInfo{Param::kMetric, "metric", ParamType::kTexts,
+              "Only these series: `cpu`, `memory`, `gpu`, `power`, `units`. Default: all.",
+              "cpu,power"},
     ParamInfo{Param::kStart, "start", ParamType::kText,
               "The start of the run, in milliseconds since 1970, of an id that ran several times. "
               "Default: the last run.",

@@ -63,6 +63,7 @@ enum class Param : std::uint8_t {
   kTop,
   kPrevious,
   kHost,
+  kMetric,
   kStart,
   kSoFar,
   kLanguage,

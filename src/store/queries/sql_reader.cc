@@ -86,6 +86,28 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   }
 }
 
+Result<std::map<std::string, std::int64_t>> SqlReader::watermarks() {
+  const auto rows =
+      open(query_of("SELECT cluster_id, window_end_ms FROM ceems_watermarks"), kShortLimit);
+  if (!rows && lacks_table(rows.error(), "ceems_watermarks")) {
+    return std::map<std::string, std::int64_t>{};  // an old database, not yet upgraded
+  }
+  if (!rows) {
+    return fail(rows.error());
+  }
+  std::map<std::string, std::int64_t> read;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return read;
+    }
+    read.emplace((*rows)->text(0), (*rows)->integer(1));
+  }
+}
+
 Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldList fields) {
   return open(units_statement(dialect_, query, fields, reference()), kListLimit);
 }

@@ -1,6 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "store/reader.h"
 #include "store/sql/pool.h"
@@ -15,6 +20,7 @@ class SqlReader : public Reader {
   Result<> ping() override;
   Result<bool> is_admin(std::string_view user) override;
   Result<std::vector<ClusterProject>> led_projects(std::string_view user) override;
+  Result<std::map<std::string, std::int64_t>> watermarks() override;
   Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
   Result<std::size_t> count_member_units(const Scope& members,
                                          const std::vector<std::string>& clusters,

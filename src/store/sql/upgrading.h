@@ -1,10 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -45,6 +48,9 @@ class UpgradingReader final : public Reader {
   Result<> ping() override { return reader_->ping(); }
   [[nodiscard]] std::uint64_t generation() const override { return reader_->generation(); }
   Result<bool> is_admin(std::string_view user) override { return reader_->is_admin(user); }
+  Result<std::map<std::string, std::int64_t>> watermarks() override {
+    return reader_->watermarks();
+  }
   Result<std::vector<ClusterProject>> led_projects(std::string_view user) override {
     return reader_->led_projects(user);
   }
