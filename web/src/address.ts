@@ -2,6 +2,7 @@
 // What is a default is left out. read() accepts anything and ignores what it does not understand; read(write(x)) equals x.
 
 import type { View } from "./api";
+import { readNodes, writeNodes, type NodesState } from "./nodestate";
 import type { Span } from "./zoom";
 
 export type Show = "all" | "running" | "ended";
@@ -61,6 +62,11 @@ export type Route =
   | { page: "jobs"; list: ListState }
   | { page: "unit"; cluster: string; uuid: string; started: number | null; span: Span | null } // span: what the charts show
   | { page: "help" }
+  | { page: "users"; month: Month | null }
+  | { page: "site"; month: Month | null }
+  | { page: "nodes"; nodes: NodesState }
+  | { page: "node"; cluster: string; host: string; hours: number } // hours: how far back
+  | { page: "grid" }
   | { page: "unknown" };
 
 const kViews: readonly View[] = ["own", "led", "mine", "all"];
@@ -108,8 +114,25 @@ export function read(hash: string): Route {
   if (parts[0] === "projects" && parts.length === 1) return { page: "projects", month };
   if (parts[0] === "project" && parts.length === 3 && parts[2]) return { page: "project", cluster: parts[1] ?? "", name: parts[2], month };
   if (parts[0] === "user" && parts.length === 2 && parts[1]) return { page: "user", name: parts[1], month };
-  return { page: "unknown" };
+  return readSite(parts, query) ?? { page: "unknown" };
 }
+
+/** The pages of the whole site. */
+function readSite(parts: readonly string[], query: URLSearchParams): Route | null {
+  const [page, cluster, host] = parts;
+  if (parts.length === 1 && (page === "users" || page === "site")) return { page, month: readMonth(query.get("month")) };
+  if (parts.length === 1 && page === "nodes") return { page, nodes: readNodes(query) };
+  if (parts.length === 1 && page === "grid") return { page };
+  if (parts.length === 3 && page === "node" && cluster && host) {
+    const period = readPeriod(query);
+    const hours = period?.kind === "hours" ? Math.min(period.hours, kMostNodeHours) : kNodeHours;
+    return { page, cluster, host, hours };
+  }
+  return null;
+}
+
+const kNodeHours = 24;
+const kMostNodeHours = 31 * 24; // what the server has
 
 export function write(route: Route): string {
   switch (route.page) {
@@ -129,6 +152,17 @@ export function write(route: Route): string {
       return unitAddress(route.cluster, route.uuid, route.started) + (route.span === null ? "" : `?t=${route.span.from}..${route.span.to}`);
     case "help":
       return "#/help/numbers";
+    case "users":
+    case "site":
+      return `#/${route.page}${writeMonth(route.month)}`;
+    case "nodes": {
+      const query = writeNodes(route.nodes).toString();
+      return query ? `#/nodes?${query}` : "#/nodes";
+    }
+    case "node":
+      return `#/node/${part(route.cluster)}/${part(route.host)}${route.hours === kNodeHours ? "" : `?period=${route.hours}h`}`;
+    case "grid":
+      return "#/grid";
     case "unknown":
       return "#/unknown";
   }

@@ -49,6 +49,18 @@ export interface Site {
   currency?: string;
   help_url?: string;
   pue?: number | null;
+  version?: string;
+  time_zone?: string;
+  clusters?: SiteCluster[];
+}
+
+/** A configured cluster. */
+export interface SiteCluster {
+  id: string;
+  series: boolean; // it has measurements over time
+  nodes: boolean;
+  gpus: boolean;
+  updated?: number | null; // ms: to when its data was read
 }
 
 export interface Series {
@@ -245,8 +257,9 @@ export class Api {
   }
 
   /** What the page shows of this site. Servers before this version have no such endpoint. */
-  async site(signal?: AbortSignal): Promise<Site> {
-    return (await this.getList<Site>("site", [], signal)).data[0] ?? { unit_links: [] };
+  async site(signal?: AbortSignal): Promise<Answer<Site>> {
+    const answer = await this.getList<Site>("site", [], signal);
+    return { ...answer, data: answer.data[0] ?? { unit_links: [] } };
   }
 
   units(view: View, query: Query, signal?: AbortSignal): Promise<Answer<Unit[]>> {

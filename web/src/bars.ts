@@ -6,6 +6,7 @@ export interface Bar {
   x: number;
   width: number;
   total: number | null; // null: nothing was measured
+  mark: number | null; // y of the line's value
   parts: { y: number; height: number; group: number }[]; // from the bottom
 }
 
@@ -14,13 +15,18 @@ export interface Stack {
   marks: { y: number; value: number }[]; // of the axis
 }
 
-/** Bars of `values[group][time]` in a box; y counts from the top. */
-export function stack(values: readonly (readonly (number | null)[])[], times: number, box: { width: number; height: number; left: number }): Stack {
+/** Bars of `values[group][time]` in a box; y counts from the top. `line` is to be compared with them. */
+export function stack(
+  values: readonly (readonly (number | null)[])[],
+  times: number,
+  box: { width: number; height: number; left: number },
+  line: readonly (number | null)[] = [],
+): Stack {
   const totals = Array.from({ length: times }, (_, i) => {
     const known = values.map((line) => line[i]).filter((v): v is number => typeof v === "number" && v > 0);
     return values.some((line) => typeof line[i] === "number") ? known.reduce((a, b) => a + b, 0) : null;
   });
-  const highest = Math.max(0, ...totals.map((v) => v ?? 0));
+  const highest = Math.max(0, ...totals.map((v) => v ?? 0), ...line.slice(0, times).map((v) => v ?? 0));
   const step = axisStep(highest || 1, 4, false);
   const top = Math.max(step, Math.ceil(highest / step - 1e-9) * step);
   const scale = box.height / top;
@@ -34,7 +40,9 @@ export function stack(values: readonly (readonly (number | null)[])[], times: nu
       y -= height;
       return [{ y, height, group }];
     });
-    return { x: box.left + i * slot + slot * 0.1, width: slot * 0.8, total, parts };
+    const compared = line[i];
+    const mark = typeof compared === "number" ? box.height - compared * scale : null;
+    return { x: box.left + i * slot + slot * 0.1, width: slot * 0.8, total, mark, parts };
   });
   const marks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({ value: i * step, y: box.height - i * step * scale }));
   return { bars, marks };

@@ -13,7 +13,7 @@ export interface Source {
 // because somebody configured them on purpose.
 const kKeys = ["rte_total", "emaps_total", "owid_total", "global_total"];
 
-function sourceOf(key: string): Source {
+export function sourceOf(key: string): Source {
   switch (key) {
     case "rte_total":
       return { key, name: "RTE", method: t("source.rte") };

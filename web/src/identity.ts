@@ -56,6 +56,12 @@ export function roleText(identity: Identity): string {
   return role === "admin" || role === "support" || role === "project_lead" ? t(`role.${role}`) : "";
 }
 
+/** Who sees the pages of nodes and of the whole site. */
+export function maySeeSite(identity: Identity): boolean {
+  const role = roleOf(identity);
+  return role === "admin" || role === "support";
+}
+
 /** The views that the page offers to this user, starting with the default. */
 export function viewsOf(identity: Identity): { view: View; text: string }[] {
   const role = roleOf(identity);

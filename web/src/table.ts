@@ -1,9 +1,9 @@
 import type { SortKey } from "./address";
 
-export interface Column {
+export interface Column<K extends string = SortKey> {
   key: string;
   label: string;
-  sort: SortKey | null; // null: the column does not sort
+  sort: K | null; // null: the column does not sort
   numeric: boolean;
   priority: 1 | 2 | 3; // narrow screens hide 3 first, then 2
 }

@@ -113,6 +113,11 @@ export function changeOf(now: number | null, before: number | null, when: string
   return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t("change.less", { size, before: when }) };
 }
 
+/** The columns of files, with their units. */
+export const kCsvNames: Record<Field, string> = {
+  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "not_used_kwh", units: "units",
+};
+
 export const fieldName = (field: Field): string => t(`field.${field}`);
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {

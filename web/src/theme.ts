@@ -1,0 +1,31 @@
+// Light or dark: as the system has it, or as chosen for this browser.
+
+export const kThemes = ["system", "light", "dark"] as const;
+export type Theme = (typeof kThemes)[number];
+
+const kStorageKey = "ceems.theme";
+
+export function chosenTheme(): Theme {
+  try {
+    return kThemes.find((theme) => theme === localStorage.getItem(kStorageKey)) ?? "system";
+  } catch {
+    return "system"; // the browser has no storage for this page
+  }
+}
+
+export function showTheme(theme: Theme): void {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  document.dispatchEvent(new Event(kThemeEvent)); // charts are drawn anew
+}
+export const kThemeEvent = "ceems-theme";
+
+export function keepTheme(theme: Theme): void {
+  try {
+    if (theme === "system") localStorage.removeItem(kStorageKey);
+    else localStorage.setItem(kStorageKey, theme);
+  } catch {
+    // It holds until the page is loaded again.
+  }
+  showTheme(theme);
+}
