@@ -5,7 +5,7 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "ended": ID of a unit
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent", "ended": ID of a unit
 that ends now or null, "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
 
@@ -22,6 +22,7 @@ import threading
 import time
 import urllib.parse
 
+import mock_fleet
 import mock_lists
 import mock_report
 
@@ -54,6 +55,7 @@ class Mock:
         self.unchanged = 0  # answers 304
         self.lists = True  # false: as a server before units/list
         self.reports = "ok"
+        self.fleet = "ok"  # "none": no TSDB; "silent": it does not answer
         self.ended = None
 
     def jobs(self):
@@ -147,13 +149,28 @@ class Mock:
                           "login": login}])
         if path == "site":
             return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
-                                          "clusters": []}]}])
+                                          "clusters": []}],
+                          "name": "", "currency": "", "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",
+                          "clusters": [{"id": cluster, "manager": "slurm", "series": self.fleet != "none", "nodes": self.fleet != "none", "gpus": cluster == "gpu-b",
+                                        "partitions": True, "updated": int((time.time() - 180) * 1000)} for cluster in mock_fleet.CLUSTERS]}])
         if path.endswith("admin") and role not in ("admin", "support"):
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":
             return bad(500, "internal", "the database is locked")
         now = time.time() if self.commit is None else self.commit
         what = path.removesuffix("/admin")
+        if what == "grid":
+            return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.grid(now, self.fleet))
+        if path in ("nodes/admin", "nodes/series/admin", "units/on-node/admin"):
+            if what == "nodes":
+                answer = mock_fleet.nodes(query, now, self.fleet)
+                return (200, answer) if isinstance(answer, str) else (200, {"status": "success", "data": answer[0], **answer[1]})
+            if self.fleet == "silent":
+                return bad(503, "timeout", "the TSDB is busy")
+            if what == "nodes/series":
+                return good(mock_fleet.node_series(query, self.fleet))
+            facts = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in self.units(now)]
+            return good(mock_fleet.units_on(query, facts, self.fleet))
         if self.lists and what in ("units/list", "units/summary", "usage/series"):
             units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
             rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
