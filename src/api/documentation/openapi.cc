@@ -106,6 +106,7 @@ constexpr std::string_view kUnitSumsExample =
 constexpr std::string_view kNodeTableExample =
     R"({"columns":["cluster_id","host","state","cpu"],"rows":[["hpc-a","n079","idle",0.4]],)"
     R"("counts":{"busy":341,"idle":38,"silent":3},"watts":412000,)"
+    R"("idle_watts":7100,"idle_kwh":31000,)"
     R"("missing":[{"cluster_id":"cloud","reason":"no_tsdb"}]})";
 constexpr std::string_view kNodeUnitsExample =
     R"({"columns":["uuid","started","ended","cpu"],)"
