@@ -216,7 +216,7 @@ for (const [managers, language, title, heading, counted, all] of [
   [["slurm"], "fr", "Tâches", "Tâche", /^8 tâches /, "Toutes les tâches"],
   [["libvirt", "openstack"], "de", "VMs", "VM", /^8 VMs /, "Alle VMs"],
   [["slurm"], "de", "Jobs", "Job", /^8 Jobs /, "Alle Jobs"],
-  [["slurm", "k8s"], "en", "Compute units", "Unit", /^8 units /, "All jobs"],
+  [["slurm", "k8s"], "en", "Compute units", "Unit", /^8 units /, "All units"],
 ]) {
   test(`units are what ${managers.join(" and ")} call them: ${language}`, async (t) => {
     const page = await visit(t, "/?user=operator#/jobs", { server: { managers }, context: { ...kWide, locale: language } });
@@ -227,6 +227,8 @@ for (const [managers, language, title, heading, counted, all] of [
     await page.getByRole("link", { name: "ocean" }).click();
     await page.getByRole("heading", { level: 1, name: "ocean" }).waitFor();
     await page.getByRole("link", { name: `← ${all}` }).waitFor();
+    // Its own manager is SLURM.
+    await page.getByRole("navigation", { name: { en: "More about this job", de: "Mehr über diesen Job", fr: "Plus sur cette tâche" }[language] }).waitFor();
   });
 }
 
