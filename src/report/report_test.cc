@@ -1,7 +1,9 @@
 #include "report/report.h"
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -252,8 +254,8 @@ TEST(Report, EscapesWhatUsersWrite) {
 TEST(Report, WithholdsWhatPeopleWrote) {
   Report report = gpu_report();
   report.job.name = "secret name";
-  report.job.partition = "secret partition";
-  report.job.array = "secret_1";
+  report.job.partition = "site-part";
+  report.job.array = "4711_5";
   report.job.qos = "secret qos";
   report.findings[0].sbatch = {"--secret"};
   report.findings[0].was = {"--secret"};
@@ -261,7 +263,36 @@ TEST(Report, WithholdsWhatPeopleWrote) {
   for (const std::string& text : {to_text(report, {}), to_json(report, {}), to_html(report, {})}) {
     EXPECT_THAT(text, Not(HasSubstr("secret")));
     EXPECT_THAT(text, HasSubstr("2 of 8 GPUs"));
+    EXPECT_THAT(text, HasSubstr("site-part"));  // as in lists
   }
+  EXPECT_THAT(to_json(report, {}), HasSubstr("4711_5"));
+}
+
+TEST(Report, CountsOneAsOne) {
+  Report report = gpu_report();
+  report.job.nodes = 1;
+  report.job.cpus = 1;
+  report.job.gpus = 1;
+  const auto texts_of = [&](const std::string& language) {
+    const View view{.language = language, .width = 200};
+    return std::vector{to_text(report, view), to_markdown(report, view), to_html(report, view)};
+  };
+  const std::map<std::string, std::array<const char*, 3>> one{
+      {"en", {"1 node", "1 CPU", "1 GPU"}},
+      {"de", {"1 Knoten", "1 CPU", "1 GPU"}},
+      {"fr", {"1 nœud", "1 CPU", "1 GPU"}}};
+  for (const auto& [language, words] : one) {
+    for (const std::string& text : texts_of(language)) {
+      for (const char* word : words) {
+        EXPECT_THAT(text, HasSubstr(word)) << language;
+      }
+      for (const char* word : {"1 nodes", "1 CPUs", "1 GPUs", "1 nœuds"}) {
+        EXPECT_THAT(text, Not(HasSubstr(word))) << language;
+      }
+    }
+  }
+  report.job.cpus = 0.4;  // of a pod: less than is shown
+  EXPECT_THAT(texts_of("en")[0], Not(HasSubstr("0 CPU")));
 }
 
 TEST(Report, ShowsThreeFindingsUnlessAllAreWanted) {
