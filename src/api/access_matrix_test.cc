@@ -178,7 +178,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
                             .coverage = 1};
       report.job.name = "secret name";
       report.job.user = user;
-      report.job.partition = "hidden-part";
+      report.job.partition = "site-part";
       store::ReportRow& row = rows.emplace_back();
       row.key = {.cluster_id = cluster, .uuid = report.uuid, .started_at_ts = kNow - kHour};
       row.ended_at_ts = kNow - kHour / 2;
