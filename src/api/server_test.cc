@@ -56,7 +56,7 @@ TEST_F(ServerTest, AdminPathsAreForAdminsOnly) {
           << route.path;
     }
   }
-  EXPECT_EQ(admin_routes, 16);
+  EXPECT_EQ(admin_routes, 20);
 }
 
 TEST_F(ServerTest, UnknownPathsAndMethodsAre404) {

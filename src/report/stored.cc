@@ -38,6 +38,11 @@ class Writing {
   void operator()(std::string_view name, const std::size_t& number) {
     json_.member(name, static_cast<std::int64_t>(number));
   }
+  void operator()(std::string_view name, const bool& set) {
+    if (set) {
+      json_.member(name, set);
+    }
+  }
   template <typename Enum>
     requires std::is_enum_v<Enum>
   void operator()(std::string_view name, const Enum& value) {
@@ -97,6 +102,11 @@ class Reading {
     std::int64_t read = 0;
     (*this)(name, read);
     number = read > 0 ? static_cast<std::size_t>(read) : 0;
+  }
+  void operator()(std::string_view name, bool& set) const {
+    if (const auto* value = find(name); value != nullptr && value->is_bool()) {
+      set = value->as_bool();
+    }
   }
   template <typename Enum>
     requires std::is_enum_v<Enum>
@@ -190,6 +200,7 @@ void members(Archive&& archive, Part& part) {
     archive("started_text", part.started_text);
     archive("state", part.state);
     archive("coverage", part.coverage);
+    archive("from_jobstats", part.from_jobstats);
     archive("job_name", part.job.name);
     archive("job_user", part.job.user);
     archive("job_project", part.job.project);

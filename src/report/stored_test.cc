@@ -16,6 +16,7 @@ Report full_report() {
                 .started_text = "2026-11-17T09:12:00+0100",
                 .state = State::kFinal,
                 .coverage = 0.998};
+  report.from_jobstats = true;
   report.job = {.name = "cp2k <water> \"x\" é",
                 .user = "user1",
                 .project = "fluids",
