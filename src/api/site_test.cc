@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/accounting/prices.h"
+
 namespace ceems::api {
 namespace {
 
@@ -53,9 +55,11 @@ TEST(Site, HasPricesAndBudgets) {
                                         R"("series":true,"nodes":true,"gpus":true,)"
                                         R"("partitions":false}])"));
   EXPECT_THAT(json_of(*site, false), HasSubstr(R"("budgets":[])"));
-  EXPECT_EQ(site->prices.of(10, 100, 2), 4.4);
-  EXPECT_EQ(site->prices.of(std::nullopt, 100, 2), std::nullopt);
-  EXPECT_EQ(Prices{}.of(10, 100, 2), std::nullopt);
+  const PriceOptions prices = prices_of(*site);
+  EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, 10, 100, 2), 4.4);  // without the PUE
+  EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, std::nullopt, 100, 2), std::nullopt);
+  const PriceOptions none = prices_of(SiteOptions{});
+  EXPECT_EQ(Costs(none, {}).of("hpc-a", 0, 0, 10, 100, 2), std::nullopt);
 }
 
 TEST(Site, RefusesWrongPricesAndBudgets) {
