@@ -27,7 +27,7 @@ constexpr std::size_t kMaxKept = 32;
 std::string and_cluster(const ClusterTsdb& tsdb, const std::string& cluster_id) {
   return tsdb.cluster_label.empty()
              ? ""
-             : fmt::format(",{}={}", tsdb.cluster_label, tsdb::quote_text(cluster_id));
+             : fmt::format(",{}=\"{}\"", tsdb.cluster_label, tsdb::quote_text(cluster_id));
 }
 
 /// A unit that computes for a second of every minute is idle for 98.3 % of the time.
@@ -94,8 +94,7 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
       if (all.empty()) {
         break;
       }
-      const std::string quoted = tsdb::quote_text(tsdb::exact_regex(all));
-      ids = quoted.substr(1, quoted.size() - 2);
+      ids = tsdb::quote_text(tsdb::exact_regex(all));
     }
   }
   std::vector<IdleUnit> list;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/accounting/prices.h"
 #include "base/version.h"
 
 namespace ceems::api {
@@ -21,19 +22,20 @@ std::string error_of(const std::string& url) {
 }
 
 std::string json_of(const SiteOptions& site, bool all = true) {
-  return site_json(site, {{.gpus = true, .partitions = false, .updated_ms = 1767225600000}}, site.prices.any(),
-                   [all](const Budget& /*budget*/) { return all; });
+  return site_json(site, {{.gpus = true, .partitions = false, .updated_ms = 1767225600000}},
+                   site.prices.any(), [all](const Budget& /*budget*/) { return all; });
 }
 
 TEST(Site, HasNothingByDefault) {
   const auto site = read("data: {}\n");
   ASSERT_TRUE(site);
-  EXPECT_EQ(json_of(*site),
-            R"({"name":"","currency":"","help_url":"","time_zone":"","version":")" +
-                std::string(version().version) +
-                R"(","languages":["en"],)"
-                R"("unit_links":[],"priced":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
-                R"("pue":null,"budgets":[],"clusters":[]})");
+  EXPECT_EQ(
+      json_of(*site),
+      R"({"name":"","currency":"","help_url":"","time_zone":"","version":")" +
+          std::string(version().version) +
+          R"(","languages":["en"],)"
+          R"("unit_links":[],"priced":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
+          R"("pue":null,"budgets":[],"clusters":[]})");
 }
 
 TEST(Site, HasPricesAndBudgets) {
@@ -56,9 +58,11 @@ TEST(Site, HasPricesAndBudgets) {
                                         R"("series":true,"nodes":true,"gpus":true,)"
                                         R"("partitions":false,"updated":1767225600000}])"));
   EXPECT_THAT(json_of(*site, false), HasSubstr(R"("budgets":[])"));
-  EXPECT_EQ(site->prices.of(10, 100, 2), 4.4);
-  EXPECT_EQ(site->prices.of(std::nullopt, 100, 2), std::nullopt);
-  EXPECT_EQ(Prices{}.of(10, 100, 2), std::nullopt);
+  const PriceOptions prices = prices_of(*site);
+  EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, 10, 100, 2), 4.4);  // without the PUE
+  EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, std::nullopt, 100, 2), std::nullopt);
+  const PriceOptions none = prices_of(SiteOptions{});
+  EXPECT_EQ(Costs(none, {}).of("hpc-a", 0, 0, 10, 100, 2), std::nullopt);
 }
 
 TEST(Site, RefusesWrongPricesAndBudgets) {

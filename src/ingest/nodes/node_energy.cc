@@ -91,7 +91,7 @@ class Reading {
   [[nodiscard]] std::string selector(std::string matchers) const {
     if (!source_.cluster_label.empty()) {
       matchers +=
-          fmt::format(",{}={}", source_.cluster_label, tsdb::quote_text(source_.cluster_id));
+          fmt::format(",{}=\"{}\"", source_.cluster_label, tsdb::quote_text(source_.cluster_id));
     }
     return fmt::format("{{{}}}[{}s]", matchers,
                        (window_.end_ms - window_.start_ms + kLookBackMs) / kSecondMs);
