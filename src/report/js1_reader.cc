@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "base/json_reader.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "crypto/base64.h"
 #include "report/report.h"
 
@@ -19,7 +20,7 @@ constexpr std::size_t kMaxUnpacked = std::size_t{4} << 20U;
 constexpr std::size_t kMaxNodes = 20'000;
 constexpr std::size_t kMaxGpus = 256;  // of a node
 constexpr std::size_t kMaxName = 256;
-constexpr double kMaxNumber = 1e18;
+constexpr double kMaxNumber = 1e14;  // seconds and bytes beyond are not plausible
 
 std::unexpected<Error> malformed(std::string_view what) {
   return fail(ErrorCode::kParse, "not a summary of jobstats: {}", what);
@@ -84,7 +85,8 @@ bool take_number(JsonScanner& scanner, Number& to) {
     if (scanner.at('{') || scanner.at('[') || scanner.at('"')) {
       return skip(scanner);
     }
-    return !scanner.bare_word().empty();  // null, and Python's NaN
+    const std::string_view word = scanner.bare_word();
+    return word == "null" || word == "NaN" || word == "Infinity" || word == "-Infinity";  // Python
   }
   const auto number = parse_double(text);
   if (number && *number >= 0 && *number <= kMaxNumber) {
@@ -108,7 +110,7 @@ GpuUse* gpu_named(NodeUse& node, const std::string& index) {
 /// One of the maps from the index of each GPU to a number.
 bool take_gpus(JsonScanner& scanner, NodeUse& node, Number GpuUse::* to) {
   return each_member(scanner, [&](const std::string& index) {
-    GpuUse* const gpu = gpu_named(node, index);
+    GpuUse* const gpu = gpu_named(node, clean_text(index));
     Number number;
     if (gpu == nullptr || !take_number(scanner, number)) {
       return false;
@@ -153,8 +155,13 @@ bool take_nodes(JsonScanner& scanner, std::vector<NodeUse>& nodes) {
     if (nodes.size() >= kMaxNodes || name.empty() || name.size() > kMaxName) {
       return false;
     }
-    nodes.push_back({.node = name});
-    return take_node(scanner, nodes.back());
+    nodes.push_back({.node = clean_text(name)});
+    const bool good = take_node(scanner, nodes.back());
+    // By their numbers, whichever map named them first.
+    std::ranges::sort(nodes.back().gpus, {}, [](const GpuUse& gpu) {
+      return std::pair<std::size_t, std::string_view>(gpu.index.size(), gpu.index);
+    });
+    return good;
   });
 }
 
