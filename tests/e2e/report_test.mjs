@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
+import { accessible, control, focused, passUntil, shot, url, visit } from "./stand_in.mjs";
 
 const advice = (page) => page.getByRole("region", { name: "How to do better" });
 const items = (page) => advice(page).getByRole("listitem");
@@ -167,14 +167,10 @@ test("a report is asked for once a minute while the unit runs, when it ends, and
   await page.clock.fastForward(30_000);
   await page.waitForTimeout(200);
   assert.equal(reports(page).length, 1, "the charts are refreshed more often");
-  const again = page.waitForResponse(/units\/report/);
-  await page.clock.fastForward(61_000);
-  await again;
+  await passUntil(page, () => reports(page).length > 1);
   assert.ok(reports(page).every((address) => address.includes("so_far=true")));
   await control({ ended: "48213" });
-  const last = page.waitForRequest((request) => /units\/report/.test(request.url()) && !/so_far/.test(request.url()));
-  await page.clock.fastForward(61_000); // as long as the pauses are at most
-  await last;
+  await passUntil(page, () => reports(page).some((address) => !/so_far/.test(address)));
   await advice(page).getByText("All was used well.").waitFor();
   const old = await visit(t, "/?user=operator#/unit/hpc-a/48190", { clock: true });
   await items(old).nth(2).waitFor();

@@ -7,13 +7,18 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 
 import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const shots = process.env.CEEMS_E2E_SHOTS;
+
+// Tests wait for what they expect to see, so this only limits how long a failure takes, also where the machine is busy.
+const kPatienceMs = 30_000;
 
 export let url;
 let browser, mock;
@@ -42,7 +47,7 @@ export async function visit(t, path, options = {}) {
   await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", ended: null, ...options.server });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(kPatienceMs);
   const faults = [];
   page.requests = [];
   page.unauthorized = [];
@@ -83,3 +88,38 @@ export async function shot(page, name) {
 }
 
 export const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
+
+/** Whether the condition holds within this time. */
+export async function within(ms, condition) {
+  for (const end = Date.now() + ms; ; await pause(20)) {
+    if (await condition()) return true;
+    if (Date.now() > end) return false;
+  }
+}
+
+/** Waits until `read` gives the expected value, or a text that matches the expected pattern: pages show things when they have them. */
+export async function becomes(read, expected, message) {
+  let value;
+  const good = () => (expected instanceof RegExp ? expected.test(value) : isDeepStrictEqual(value, expected));
+  if (await within(kPatienceMs, async () => ((value = await read()), good()))) return;
+  if (expected instanceof RegExp) assert.match(value, expected, message);
+  else assert.deepEqual(value, expected, message);
+}
+
+/**
+ * Lets the page's clock run until something is seen: a locator, or a function that gives true. A pause begins when the answer
+ * before it is complete, which the page does not show, and it is longer after slow answers; so one step may come too early.
+ */
+export async function passUntil(page, seen, stepMs = 61_000) {
+  const is = typeof seen === "function" ? seen : () => seen.isVisible();
+  for (const end = Date.now() + kPatienceMs; Date.now() < end; ) {
+    await page.clock.fastForward(stepMs);
+    if (await within(1_000, is)) return;
+  }
+  assert.fail(`the page's clock went on, but nothing came of it: ${seen}`);
+}
+
+/** The links of the table's rows. */
+export const names = (page) => page.locator("tbody th a");
+/** Waits until the table shows these units in this order. */
+export const settled = (page, expected) => becomes(() => names(page).allTextContents(), expected);

@@ -1,0 +1,121 @@
+// Tests how people enter the page, and what each role finds there: names, logins, the end of a session.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { accessible, becomes, control, focused, names, passUntil, settled, shot, url, visit } from "./stand_in.mjs";
+
+test("asks for the user's name once and shows that user's units", async (t) => {
+  const page = await visit(t, "/#/jobs");
+  await page.getByRole("heading", { name: "Who are you?" }).waitFor();
+  await accessible(page, "the question");
+  await shot(page, "ask");
+  await page.getByRole("button", { name: "Show my units" }).click();
+  await becomes(() => page.getByLabel("User name").getAttribute("aria-invalid"), "true");
+  await accessible(page, "the question, unanswered");
+  await page.getByLabel("User name").fill("grace");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "probe" }).waitFor();
+  await settled(page, ["probe"]);
+  assert.equal(await page.getByLabel("Whose").count(), 0, "only administrators choose whose units they see");
+  await page.reload();
+  await page.getByRole("link", { name: "probe" }).waitFor();
+  await page.getByRole("button", { name: "Change" }).click();
+  await page.getByRole("heading", { name: "Who are you?" }).waitFor();
+});
+
+test("takes the name from the address and removes it there", async (t) => {
+  const page = await visit(t, "/ui/?user=lin#/jobs");
+  await page.getByRole("link", { name: "mesh" }).waitFor();
+  await becomes(async () => (await names(page).allTextContents()).sort(), ["mesh", "train-<b>bold</b>&co"], "names are text, never markup");
+  await becomes(() => page.evaluate(() => location.href), `${url}/ui/#/jobs`);
+});
+
+test("starts without a request that is answered with 401", async (t) => {
+  const logins = { login: { header: null, local: true, oidc: null } };
+  for (const [path, server, heading] of [
+    ["/ui/", {}, "Who are you?"],
+    ["/ui/?user=lin", {}, "Your units"],
+    ["/ui/", logins, "Log in"],
+    ["/ui/?user=lin", logins, "Log in"],
+  ]) {
+    const page = await visit(t, path, { server });
+    await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+    await page.waitForLoadState("networkidle");
+    assert.deepEqual(page.unauthorized, [], path);
+  }
+});
+
+test("trusts the proxy and does not ask", async (t) => {
+  const page = await visit(t, "/", { server: { proxy_user: "ada" } });
+  await page.getByText("Signed in as").waitFor();
+  await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
+  assert.equal(await page.getByRole("button", { name: "Change" }).count(), 0);
+});
+
+const kLogins = { header: null, local: true, oidc: "Example" };
+
+test("logs in with a password, by keyboard, and out again", async (t) => {
+  const page = await visit(t, "/#/jobs", { server: { login: kLogins } });
+  await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
+  await accessible(page, "login");
+  await shot(page, "login");
+  assert.equal(await page.getByText("Who are you?").count(), 0, "no name is asked for if none is trusted");
+  await page.getByLabel("User name").focus();
+  await page.keyboard.type("ada");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("The login failed: user name or password is wrong.").waitFor();
+  await becomes(() => focused(page), "password");
+  await becomes(() => page.getByLabel("Password").inputValue(), "");
+  await accessible(page, "a refused login");
+  await page.keyboard.type("ada");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await becomes(() => focused(page), "Compute units", "the heading has the focus");
+  await page.getByText("Signed in as").waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("You are logged out.").waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
+});
+
+test("returns from the provider's login to the page before", async (t) => {
+  const page = await visit(t, "/ui/#/unit/hpc-a/48188", { server: { login: kLogins } });
+  await page.getByRole("link", { name: "Sign in with Example" }).click();
+  await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
+  await becomes(() => page.evaluate(() => location.href), `${url}/ui/#/unit/hpc-a/48188`);
+});
+
+test("asks again when a session ends, and reports that only a proxy may send names", async (t) => {
+  const page = await visit(t, "/#/jobs", { clock: true, server: { login: kLogins, proxy_user: "ada" } });
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await control({ proxy_user: null });
+  await passUntil(page, page.getByText("Your session has ended."));
+  await control({ login: { header: null, local: false, oidc: null } });
+  await page.reload();
+  await page.getByRole("heading", { name: "No login available" }).waitFor();
+  await accessible(page, "no way in");
+});
+
+test("leads and support choose whose units they see", async (t) => {
+  const lead = await visit(t, "/#/jobs", { server: { proxy_user: "lea" } });
+  await lead.getByText("(project lead)").waitFor();
+  await becomes(() => lead.getByLabel("Whose").locator("option").allTextContents(), ["projects I lead", "mine"]);
+  await lead.getByRole("link", { name: "mesh" }).waitFor();
+  await becomes(async () => (await names(lead).allTextContents()).sort(), ["mesh", "probe", "train-<b>bold</b>&co"]);
+  await accessible(lead, "units of a project");
+  await lead.getByLabel("Whose").selectOption({ label: "mine" });
+  await lead.getByText("Nothing of lea runs").waitFor();
+  await becomes(() => lead.url(), /#\/jobs\?view=own$/);
+  const support = await visit(t, "/#/jobs", { server: { proxy_user: "sue" } });
+  await support.getByText("(support)").waitFor();
+  await support.getByRole("link", { name: "48213" }).click();
+  await support.getByRole("heading", { level: 1, name: "48213" }).waitFor();
+  await support.getByText("Measurements over time are shown to the owner").waitFor();
+  assert.equal(await support.getByText("/home/ada").count(), 0);
+  await accessible(support, "a unit as support sees it");
+});

@@ -1,0 +1,313 @@
+// Tests the list of units: sorting, filters, pages, refreshing, printing, the keyboard and errors.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { accessible, becomes, control, focused, names, passUntil, settled, shot, url, visit, within } from "./stand_in.mjs";
+
+/** The names of the first and the last unit in the table. */
+async function ends(page) {
+  const all = await names(page).allTextContents();
+  return [all.at(0), all.at(-1)];
+}
+
+test("sorts, filters and adds up the table by keyboard alone", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await becomes(() => names(page).count(), 8);
+  await accessible(page, "table of units");
+  await shot(page, "units-light");
+
+  await page.keyboard.press("Tab");
+  await becomes(() => focused(page), "Skip to the content");
+  await page.keyboard.press("Enter");
+  await becomes(() => focused(page), /^Compute units/);
+  for (const stop of ["CSV", "Views", "filter"]) {
+    await page.keyboard.press("Tab");
+    await becomes(() => focused(page), stop);
+  }
+  await page.keyboard.type("fluids ocean");
+  await settled(page, ["ocean"]);
+  await becomes(() => page.locator(".total").innerText(), /1 unit, 1 running/);
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("no such thing");
+  await page.getByText("No unit matches.").waitFor();
+  await accessible(page, "nothing matches");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await becomes(() => names(page).count(), 8);
+  await becomes(() => focused(page), "filter");
+
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowRight");
+  await settled(page, ["ocean", "lattice-qcd", "waiting room"]);
+  await page.keyboard.press("ArrowRight");
+  await page.getByRole("link", { name: "ocean" }).waitFor({ state: "detached" });
+  await becomes(() => names(page).count(), 5);
+  await page.keyboard.press("ArrowRight");
+
+  const energy = page.getByRole("columnheader", { name: "Energy" });
+  assert.equal(await energy.getAttribute("aria-sort"), null);
+  await energy.getByRole("button").focus();
+  await page.keyboard.press("Enter");
+  await becomes(() => ends(page), ["train-<b>bold</b>&co", "waiting room"]);
+  await becomes(() => energy.getAttribute("aria-sort"), "descending");
+  await page.keyboard.press("Space");
+  await becomes(() => ends(page), ["short", "waiting room"]);
+  await becomes(() => energy.getAttribute("aria-sort"), "ascending");
+  await becomes(() => page.locator("tbody tr").first().innerText(), /41 J/);
+});
+
+test("the table is one stop of the Tab key, and arrows reach every cell", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?sort=name", { context: { viewport: { width: 1440, height: 900 } } });
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await becomes(() => page.locator('table [tabindex="0"]').count(), 1);
+  await page.waitForLoadState("networkidle"); // a control that comes later would be the next stop
+  await page.locator(".bar summary").last().focus();
+  await page.keyboard.press("Tab");
+  await becomes(() => focused(page), "lattice-qcd", "the first unit");
+  await page.keyboard.press("ArrowDown");
+  await becomes(() => focused(page), "mesh");
+  const seen = new Set();
+  await page.keyboard.press("Control+Home");
+  for (let row = 0; row < 10; ++row) {
+    await page.keyboard.press("Home");
+    for (let column = 0; column < 12; ++column) {
+      seen.add(await page.evaluate(() => {
+        const cell = document.activeElement.closest("th, td");
+        return `${cell.parentElement.rowIndex} ${cell.cellIndex}`;
+      }));
+      await page.keyboard.press("ArrowRight");
+    }
+    await page.keyboard.press("ArrowDown");
+  }
+  assert.equal(seen.size, 120);
+  assert.equal(await page.locator('table [tabindex="0"]').count(), 1);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.closest("table")), null);
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
+});
+
+test("the address keeps the list: reload, Back and a link give it again", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.getByLabel("Filter").pressSequentially("fluids");
+  await settled(page, ["ocean", "lattice-qcd", "waiting room", "sweep"]);
+  await becomes(() => new URL(page.url()).hash, "#/jobs?q=fluids");
+  await page.getByRole("columnheader", { name: "CPU use" }).getByRole("button").click();
+  await settled(page, ["lattice-qcd", "ocean", "sweep", "waiting room"]);
+  await page.locator("summary", { hasText: "State" }).click();
+  await becomes(async () => (await page.locator("details[open] label").allInnerTexts()).map((text) => text.split(/\s+/).join(" ").trim()).sort(), ["Cancelled 1", "Pending 1", "Running 2"]);
+  await page.getByRole("checkbox", { name: /Cancelled/ }).check();
+  await settled(page, ["sweep"]);
+  await accessible(page, "an open menu of filters");
+  await shot(page, "units-filters");
+  await page.keyboard.press("Escape");
+  await becomes(() => focused(page), "State");
+  await becomes(() => new URL(page.url()).hash, "#/jobs?q=fluids&state=CANCELLED&sort=cpu");
+  await page.getByLabel("Running, or ended").selectOption({ label: "in the last 7 days" });
+  await page.reload();
+  await settled(page, ["sweep"]);
+  await becomes(() => page.getByLabel("Filter").inputValue(), "fluids");
+  await becomes(() => page.getByLabel("Running, or ended").inputValue(), "168");
+  await page.getByRole("button", { name: /Remove the filter State: Cancelled/ }).click();
+  await settled(page, ["lattice-qcd", "ocean", "sweep", "waiting room"]);
+  await page.goBack();
+  await settled(page, ["sweep"]);
+  await page.getByRole("link", { name: "sweep" }).click();
+  await page.getByRole("heading", { level: 1, name: "sweep" }).waitFor();
+  await page.getByRole("link", { name: "All units" }).click();
+  await settled(page, ["sweep"]);
+  for (let i = 0; i < 6; ++i) await page.goBack();
+  await becomes(() => page.getByLabel("Filter").inputValue(), "", "the word is one step back");
+  await page.getByRole("link", { name: "short" }).waitFor();
+});
+
+test("filters by use, keeps views, and gives the list as CSV without formulas", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.locator("summary", { hasText: "Use and energy" }).click();
+  await page.getByRole("group", { name: "CPU use, %" }).getByLabel("to").fill("20");
+  await page.keyboard.press("Tab");
+  await settled(page, ["probe", "sweep"]);
+  await accessible(page, "filters by use");
+  await page.locator("summary", { hasText: "Views" }).click();
+  await page.getByLabel("Save this list as").fill("<i>little</i> used");
+  await page.keyboard.press("Enter");
+  await page.getByText("Saved as <i>little</i> used.").waitFor();
+  await accessible(page, "saved views");
+  await page.goto(`${url}/#/jobs`);
+  await page.reload();
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.locator("summary", { hasText: "Views" }).click();
+  await page.getByRole("link", { name: "<i>little</i> used" }).click();
+  await settled(page, ["probe", "sweep"]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+  assert.equal(lines.length, 3);
+  assert.match(lines[0], /^cluster_id,uuid,started,name,user,project,state,/);
+  assert.match(lines[1], /^hpc-a,48169,\d+,probe,grace,optics,FAILED,/);
+});
+
+test("finds a unit of any age by its identifier", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
+  await page.keyboard.type("31007");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "archive" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("lin optics");
+  await page.keyboard.press("Enter");
+  await settled(page, ["mesh", "train-<b>bold</b>&co", "archive"]);
+  await becomes(() => new URL(page.url()).hash, "#/jobs?q=lin+optics&period=all");
+  // In the filter of the list, too, what is not in the period is found.
+  await page.getByLabel("Running, or ended").selectOption({ label: "in the last 24 hours" });
+  await page.getByLabel("Filter").fill("31007");
+  await page.getByText("is not among them, but the server knows it: completed").waitFor();
+  await accessible(page, "a unit outside the period");
+  await page.getByRole("link", { name: "archive" }).click();
+  await page.getByRole("heading", { level: 1, name: "archive" }).waitFor();
+});
+
+for (const lists of [true, false]) test(`shows pages of a hundred units, from a server with ${lists ? "" : "no "}lists`, async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?sort=name", { server: { many: 240, lists } });
+  await page.getByText("1 to 100 of 248 units").waitFor();
+  await becomes(() => names(page).count(), 100);
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 6000);
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("101 to 200 of 248 units").waitFor();
+  await page.reload();
+  await page.getByText("101 to 200 of 248 units").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("201 to 248 of 248 units").waitFor();
+  await becomes(() => names(page).last().textContent(), "waiting room");
+  await becomes(() => page.getByRole("button", { name: "Next" }).getAttribute("aria-disabled"), "true");
+  await accessible(page, "the last page");
+  await page.getByRole("button", { name: "First" }).click();
+  await page.getByText("1 to 100 of 248 units").waitFor();
+  await page.getByLabel("Filter").fill("task_00239");
+  await settled(page, ["task_00239"]);
+  await page.getByLabel("Filter").fill("");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByText("1 to 20 of 248 units").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("21 to 40 of 248 units").waitFor();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.getByText("21 to 120 of 248 units").waitFor();
+  await page.getByRole("button", { name: "First" }).click();
+  if (lists) return;
+  await page.getByText("This server is older than the page").waitFor();
+  await accessible(page, "an older server");
+  await becomes(() => page.locator("section.about").innerText(), /country average/);
+  await page.getByLabel("Filter").fill("");
+  await page.getByText("1 to 100 of 248 units").waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  assert.equal(readFileSync(await download.path(), "utf8").trim().split("\r\n").length, 249);
+  await control({ many: 6000 });
+  await page.goto(`${url}/#/jobs`);
+  await page.reload();
+  await page.getByText("these are the newest 5,000 units").waitFor();
+});
+
+test("asks every half minute, gets nothing new while nothing changed, and keeps the focus", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { clock: true, server: { commit: Math.floor(Date.now() / 1000) }, context: { viewport: { width: 1440, height: 900 } } });
+  await page.getByRole("link", { name: "ocean" }).focus();
+  const asked = () => page.requests.filter((r) => r.includes("/units/list/admin?")).length;
+  const unchanged = async () => (await (await fetch(`${url}/control`)).json()).unchanged;
+  const before = { asked: asked(), unchanged: await unchanged() };
+  const elapsed = page.locator("tbody tr", { hasText: "ocean" }).locator("td").nth(4);
+  const first = await elapsed.innerText();
+  await page.waitForTimeout(1200);
+  await passUntil(page, () => asked() > before.asked, 31_000);
+  await becomes(unchanged, before.unchanged + 2, "the server had nothing to send");
+  assert.equal(asked(), before.asked + 1);
+  await becomes(async () => (await elapsed.innerText()) !== first, true, "the time it has run goes on");
+  assert.equal(await focused(page), "ocean");
+
+  await page.getByLabel(/Refresh by itself/).uncheck();
+  await page.clock.fastForward(120_000);
+  await page.waitForTimeout(200);
+  assert.equal(asked(), before.asked + 1, "paused");
+  await Promise.all([page.waitForResponse(/units\/list\/admin/), page.getByLabel(/Refresh by itself/).check()]);
+  assert.equal(asked(), before.asked + 2, "refreshes at once when switched on");
+  await page.waitForTimeout(200);
+
+  const hide = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  // A pause that begins only after the page is hidden has not ended when it is visible again.
+  for (let tries = 0, seen = false; !seen && tries < 5; ++tries) {
+    await hide(true);
+    await page.clock.fastForward(120_000);
+    await page.waitForTimeout(200);
+    assert.equal(asked(), before.asked + 2, "hidden");
+    await hide(false);
+    seen = await within(5_000, () => asked() > before.asked + 2);
+  }
+  assert.equal(asked(), before.asked + 3, "refreshes at once when visible again");
+});
+
+test("keeps what matters in sight at every width", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  for (const [width, columns] of [[1600, 12], [1440, 12], [1280, 9], [1024, 5], [721, 5]]) {
+    await page.setViewportSize({ width, height: 900 });
+    await becomes(() => page.getByRole("columnheader").count(), columns, `columns at ${width}`);
+    for (const name of ["Unit", "State", "CPU use", "Energy", "Emissions"]) {
+      const box = await page.getByRole("columnheader", { name }).boundingBox();
+      assert.ok(box.x >= 0 && box.x + box.width <= width, `${name} at ${width}`);
+    }
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `no sideways scroll at ${width}`);
+  }
+});
+
+test("prints every column in light colours and without controls", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?q=a&cpu=5..", { server: { many: 240 }, context: { colorScheme: "dark" } });
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  for (const format of ["A4", "Letter"]) {
+    const pdf = (await page.pdf({ format, preferCSSPageSize: false })).toString("latin1");
+    assert.ok((pdf.match(/\/Type\s*\/Page\b/g) ?? []).length > 2, "a hundred units take several pages");
+  }
+  await page.setViewportSize({ width: 703, height: 1000 }); // A4 less 12 mm on each side
+  await page.emulateMedia({ media: "print" });
+  await becomes(() => page.getByRole("columnheader").count(), 12);
+  await becomes(() => page.getByRole("button").count(), 12, "nothing but the headings");
+  await becomes(() => page.locator("input:visible, select:visible, summary:visible").count(), 0);
+  await page.getByText("Units of anyone, running or ended in the last 24 hours; “a”; CPU use at least 5 %.").waitFor();
+  const looks = () => page.evaluate(() => ({
+    background: getComputedStyle(document.body).backgroundColor,
+    head: getComputedStyle(document.querySelector("thead")).display,
+    row: getComputedStyle(document.querySelector("tbody tr")).breakInside,
+    width: document.documentElement.scrollWidth,
+  }));
+  await becomes(looks, { background: "rgb(255, 255, 255)", head: "table-header-group", row: "avoid", width: 703 });
+  await shot(page, "units-print");
+});
+
+test("reports errors, keeps its data and recovers", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { clock: true, server: { mode: "error" } });
+  await page.getByText("The units could not be loaded: the database is locked.").waitFor();
+  await accessible(page, "error at the start");
+  await control({ mode: "ok" });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await control({ mode: "garbage" });
+  await passUntil(page, page.getByText(/could not be refreshed \(the answer is not from a CEEMS API server\)/));
+  assert.equal(await names(page).count(), 8, "the old table is kept");
+  await accessible(page, "error at a refresh");
+  await shot(page, "units-stale");
+  await control({ mode: "ok" });
+  await passUntil(page, async () => (await page.getByText(/could not be refreshed/).count()) === 0);
+  await control({ mode: "empty" });
+  await passUntil(page, page.getByText("No units yet."));
+  await accessible(page, "no units");
+});
