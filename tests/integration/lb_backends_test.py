@@ -229,7 +229,8 @@ def test_reload_drops_nothing(directory, _options):
         threads = [threading.Thread(target=lambda: late.append(gate.ask().status)) for _ in range(5)]
         for thread in threads:
             thread.start()
-        time.sleep(0.1)
+        wait_until("all are answered or asked for", lambda: len(late) + sum(gate.metric(
+            "ceems_lb_backend_requests_in_flight", backend="127.0.0.1:%d" % server.port) for server in (one, two)) >= 5, every=0.01)
         assert gate.program.stop() == 0
         for thread in threads:
             thread.join(30)

@@ -14,6 +14,7 @@ import gzip
 import http.client
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -481,7 +482,8 @@ def test_stop_finishes_answers(site, _options):
     done = []
     thread = threading.Thread(target=lambda: done.append(site.ask(slow).status))
     thread.start()
-    time.sleep(0.05)
+    busy = re.compile(r"^ceems_lb_backend_requests_in_flight\{.*\} [1-9]", re.M)
+    wait_until("a server works on it", lambda: done or busy.search(get("http://127.0.0.1:%d/metrics" % site.port).text), every=0.005)
     site.lb.stop()
     thread.join(20)
     assert done == [200], done

@@ -189,7 +189,8 @@ def main():
         cloud.keystone_down = True
         api, url = start_api_server(d, config(d, cloud, start), AS_ROOT)
         with api:
-            time.sleep(0.8)
+            wait_until("Keystone was asked", lambda: "HTTP status 503" in api.output())
+            time.sleep(0.8)  # more than a round, because the fault must be logged only once
             assert api.alive() and rows(d) == [], "does not start without Keystone"
             assert api.output().count("HTTP status 503") == 1, api.output()
             cloud.keystone_down = False
