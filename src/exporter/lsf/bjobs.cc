@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/json_text.h"
 #include "base/strings.h"
 
 namespace ceems::exporter::lsf {
@@ -17,18 +18,6 @@ constexpr std::size_t kMaxDepth = 16;
 constexpr std::size_t kMaxId = 64;
 constexpr std::size_t kMaxSlots = 1U << 20U;
 constexpr std::size_t kMaxGpus = 1024;
-
-/// The text of a member, which bjobs writes as a string. Numbers are accepted, too.
-std::string text_of(const json::object& record, std::string_view key) {
-  const json::value* const value = record.if_contains(json::string_view(key.data(), key.size()));
-  if (value == nullptr) {
-    return {};
-  }
-  if (const auto* text = value->if_string()) {
-    return {text->c_str(), text->size()};
-  }
-  return value->is_int64() ? std::to_string(value->get_int64()) : std::string();
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= kMaxId / 3 &&

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "ingest/manager/batch/text.h"
 
@@ -49,17 +50,6 @@ std::int64_t add_slots(BatchJob& job, std::string_view text) {
   }
   add_host(job, text);
   return std::clamp<std::int64_t>(times, 0, kMaxBatchCount);
-}
-
-std::string text_of(const json::object& record, std::string_view key) {
-  const json::value* const value = record.if_contains(json::string_view(key.data(), key.size()));
-  if (value == nullptr) {
-    return {};
-  }
-  if (const auto* text = value->if_string()) {
-    return {text->c_str(), text->size()};
-  }
-  return value->is_int64() ? std::to_string(value->get_int64()) : std::string();
 }
 
 /// The number of different GPUs in "a:0,1;b:0/3/0".

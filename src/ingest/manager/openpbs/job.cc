@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "ingest/manager/batch/text.h"
 
@@ -23,22 +24,7 @@ const json::value* find(const json::object& job, std::string_view key) {
   return job.if_contains(json::string_view(key.data(), key.size()));
 }
 
-/// qstat writes some numbers as numbers and others as strings.
-std::string text_of(const json::value* value) {
-  if (value == nullptr) {
-    return {};
-  }
-  if (const auto* text = value->if_string()) {
-    return {text->c_str(), text->size()};
-  }
-  return value->is_int64() ? std::to_string(value->get_int64()) : std::string();
-}
-
-std::string text_of(const json::object& job, std::string_view key) {
-  return text_of(find(job, key));
-}
-
-std::string text_of(const json::object& job, std::string_view key, std::string_view inner) {
+std::string text_within(const json::object& job, std::string_view key, std::string_view inner) {
   const json::value* const value = find(job, key);
   const json::object* const object = value == nullptr ? nullptr : value->if_object();
   return object == nullptr ? std::string() : text_of(*object, inner);
@@ -114,9 +100,10 @@ std::int64_t seconds_of(std::string_view text) {
 }
 
 void take_request(const json::object& job, BatchJob& result) {
-  result.time_limit_seconds = seconds_of(text_of(job, "Resource_List", "walltime"));
-  result.requested_cpus = count_of(text_of(job, "Resource_List", "ncpus"));
-  result.requested_memory_bytes = parse_size(text_of(job, "Resource_List", "mem"), 1).value_or(0);
+  result.time_limit_seconds = seconds_of(text_within(job, "Resource_List", "walltime"));
+  result.requested_cpus = count_of(text_within(job, "Resource_List", "ncpus"));
+  result.requested_memory_bytes =
+      parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
 }
 
 void take_allocation(const json::object& job, BatchJob& result) {
@@ -124,16 +111,16 @@ void take_allocation(const json::object& job, BatchJob& result) {
   take_vnodes(text_of(job, "exec_vnode"), result);
   result.nodes = static_cast<std::int64_t>(result.hosts.size());
   if (result.nodes == 0) {
-    result.nodes = count_of(text_of(job, "Resource_List", "nodect"));
+    result.nodes = count_of(text_within(job, "Resource_List", "nodect"));
   }
   if (result.cpus == 0) {
-    result.cpus = count_of(text_of(job, "Resource_List", "ncpus"));
+    result.cpus = count_of(text_within(job, "Resource_List", "ncpus"));
   }
   if (result.gpus == 0) {
-    result.gpus = count_of(text_of(job, "Resource_List", "ngpus"));
+    result.gpus = count_of(text_within(job, "Resource_List", "ngpus"));
   }
   if (result.memory_bytes <= 0) {
-    result.memory_bytes = parse_size(text_of(job, "Resource_List", "mem"), 1).value_or(0);
+    result.memory_bytes = parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
   }
 }
 
@@ -188,7 +175,7 @@ std::int64_t end_of(const json::object& job, const JobRules& rules, std::int64_t
 }
 
 std::string directory_of(const json::object& job) {
-  std::string directory = text_of(job, "Variable_List", "PBS_O_WORKDIR");
+  std::string directory = text_within(job, "Variable_List", "PBS_O_WORKDIR");
   return directory.empty() ? text_of(job, "jobdir") : directory;
 }
 
@@ -257,10 +244,10 @@ Result<std::optional<BatchJob>> parse_job(std::string_view id,
   take_request(*job, result);
   result.tags = {{"exit_status", exit_status},
                  {"queue", text_of(*job, "queue")},
-                 {"select", text_of(*job, "Resource_List", "select")},
-                 {"used_cput", text_of(*job, "resources_used", "cput")},
-                 {"used_mem", text_of(*job, "resources_used", "mem")},
-                 {"used_walltime", text_of(*job, "resources_used", "walltime")},
+                 {"select", text_within(*job, "Resource_List", "select")},
+                 {"used_cput", text_within(*job, "resources_used", "cput")},
+                 {"used_mem", text_within(*job, "resources_used", "mem")},
+                 {"used_walltime", text_within(*job, "resources_used", "walltime")},
                  {"workdir", directory_of(*job)}};
   return result;
 }
