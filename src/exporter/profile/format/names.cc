@@ -9,33 +9,15 @@ namespace {
 
 constexpr std::string_view kCut = "…";
 
-/// The code point of a well-formed character.
-char32_t code_point(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  constexpr unsigned kTail = 0x3F;
-  switch (character.size()) {
-    case 1:
-      return byte(0);
-    case 2:
-      return (byte(0) & 0x1FU) << 6U | (byte(1) & kTail);
-    case 3:
-      return (byte(0) & 0x0FU) << 12U | (byte(1) & kTail) << 6U | (byte(2) & kTail);
-    default:
-      return (byte(0) & 0x07U) << 18U | (byte(1) & kTail) << 12U | (byte(2) & kTail) << 6U |
-             (byte(3) & kTail);
-  }
-}
-
 /// White space other than the space itself, and separators of lines.
 bool breaks_line(char32_t c) {
   return (c >= U'\t' && c <= U'\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/// Control characters, and those that reorder text
-/// (https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters).
-bool is_control(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
-         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+/// One rule with terminals, but for U+FEFF: a reader of a folded file takes it for the mark of the
+/// byte order if the file begins with it, and drops it.
+bool is_shown(char32_t c) {
+  return is_printable(c) && c != 0xFEFF;
 }
 
 }  // namespace
@@ -49,7 +31,7 @@ std::string shown_name(std::string_view name) {
     std::string_view next = length == 0 ? kReplacementCharacter : name.substr(0, length);
     if (const char32_t c = code_point(next); breaks_line(c)) {
       next = " ";
-    } else if (is_control(c)) {
+    } else if (!is_shown(c)) {
       next = kReplacementCharacter;
     }
     if (shown.size() + next.size() > kMaxNameBytes) {

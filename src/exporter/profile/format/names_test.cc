@@ -19,6 +19,7 @@ TEST(ShownName, IsOneLineOfCleanText) {
   EXPECT_EQ(shown_name("a\xC2\x85z\xE2\x80\xA8y"), "a z y");
   EXPECT_EQ(shown_name(std::string_view("a\0b", 3)), "a\uFFFDb");
   EXPECT_EQ(shown_name("a\x1b[31mb\x7f"), "a\uFFFD[31mb\uFFFD");
+  EXPECT_EQ(shown_name("\uFEFFmain"), "\uFFFDmain");
   EXPECT_EQ(shown_name("x\u202Ey\u2066z\u200F"), "x\uFFFDy\uFFFDz\uFFFD");
   EXPECT_EQ(shown_name("bad\xff\xc0\x80utf"), "bad\uFFFD\uFFFD\uFFFDutf");
 }
