@@ -303,9 +303,19 @@ TEST(Suggestions, NameTheNumbers) {
               ElementsAre("--time=05:00:00", "--time=03:00:00"));
 }
 
+/// From `first` up to below `end`, each `factor` times the one before.
+std::vector<double> rising(double first, double end, double factor) {
+  std::vector<double> all;
+  while (first < end) {
+    all.push_back(first);
+    first *= factor;
+  }
+  return all;
+}
+
 /// After the suggestion is followed, the same use gives no suggestion of the rule.
 TEST(Suggestions, AreSilentOnceFollowed) {
-  for (double peak = 0.1; peak < 90; peak *= 1.13) {
+  for (const double peak : rising(0.1, 90, 1.13)) {
     Facts job = first_run(changed(cpu_run(), {{"mem.peak_node_max", peak * kGiB}}));
     const auto findings = judge(core_rules(), {.facts = job});
     const auto found = std::ranges::find(findings, "mem-excess", &Finding::rule);
@@ -320,7 +330,7 @@ TEST(Suggestions, AreSilentOnceFollowed) {
     }
   }
   for (const double known : {1.0, 20.0}) {
-    for (double runtime = 901; runtime < 2e6; runtime *= 1.07) {
+    for (const double runtime : rising(901, 2e6, 1.07)) {
       Facts job = first_run(changed(cpu_run(), {{"runtime", runtime}, {"family.n", known}}));
       job.set("limit", 30.0 * 86400);
       const auto findings = judge(core_rules(), {.facts = job});

@@ -59,9 +59,9 @@ class Fleet {
   using ByHost = std::map<std::string, Node>;
 
   [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
-  Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
-                                const std::string& cluster_id,
-                                std::int64_t month_ms) const;
+  [[nodiscard]] Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
+                                              const std::string& cluster_id,
+                                              std::int64_t month_ms) const;
 
   const ClusterTsdbs* tsdbs_;
   const Clock* clock_;

@@ -114,8 +114,9 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   if (!cursor) {
     return fail(cursor.error());
   }
-  question.skip =
-      *cursor ? static_cast<std::size_t>(std::max<std::int64_t>((*cursor)->place.id, 0)) : 0;
+  if (const std::optional<ListCursor>& last = *cursor) {
+    question.skip = static_cast<std::size_t>(std::max<std::int64_t>(last->place.id, 0));
+  }
   question.clusters = split_lists(params.clusters);
   question.states = params.list(Param::kState);
   for (const std::string& state : question.states) {
@@ -310,7 +311,8 @@ void get_units_on_node(const Services& services, Call& call) {
   store::TimeRange period;
   if (good) {
     period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
-    period.from_ms = *from ? **from * kSecond : period.to_ms - kDayMs;
+    const std::optional<std::int64_t>& since = *from;
+    period.from_ms = since ? *since * kSecond : period.to_ms - kDayMs;
     if (period.from_ms >= period.to_ms || period.to_ms - period.from_ms > kMaxDays * kDayMs) {
       good = wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
     }
@@ -461,7 +463,8 @@ void get_grid(const Services& services, Call& call) {
   }
   const std::int64_t now_ms = services.now_ms();
   const std::int64_t until = to->value_or(now_ms / kSecond) * kSecond;
-  const std::int64_t since = *from ? **from * kSecond : until - 7 * kDayMs;
+  const std::optional<std::int64_t>& first = *from;
+  const std::int64_t since = first ? *first * kSecond : until - 7 * kDayMs;
   if (since >= until || since < 0 || until - since > kMaxDays * kDayMs) {
     answer_bad_request(
         call, wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays)).error());

@@ -52,7 +52,8 @@ Result<Request> read_request(const Params& params, std::int64_t now_ms) {
     return fail((from ? to : from).error());
   }
   request.to_ms = to->value_or(now_ms / kSecond) * kSecond;
-  request.from_ms = *from ? **from * kSecond : request.to_ms - (kDefaultDays - 1) * kDayMs;
+  const std::optional<std::int64_t>& since = *from;
+  request.from_ms = since ? *since * kSecond : request.to_ms - (kDefaultDays - 1) * kDayMs;
   if (request.from_ms > request.to_ms || request.from_ms < 0) {
     return wrong("'from': expected a time before 'to'");
   }
@@ -240,6 +241,7 @@ constexpr std::string_view kOthers = "(others)";
 /// The groups that are shown one by one, the largest first.
 std::vector<std::string> largest_groups(const Sums& sums, const Request& request) {
   std::vector<std::pair<double, std::string>> groups;
+  groups.reserve(sums.groups.size());
   for (const auto& [name, values] : sums.groups) {
     groups.emplace_back(-sums.total(name, request.fields.front()).value_or(0), name);
   }
