@@ -14,25 +14,9 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_listed_admin(store::Reader& reader, const std::string& user) {
-  const auto admin = reader.is_admin(user);
-  if (!admin) {
-    log::error("cannot read the list of admins, treating it as empty",
-               {{"err", admin.error().message}});
-    return false;
-  }
-  return *admin;
-}
-
-/// The projects that the user leads according to the resource managers.
-std::vector<store::ClusterProject> stored_leads(store::Reader& reader, const std::string& user) {
-  auto led = reader.led_projects(user);
-  if (!led) {
-    log::error("cannot read the project leads of resource managers, using the configured ones only",
-               {{"err", led.error().message}});
-    return {};
-  }
-  return std::move(*led);
+/// The role is not known, so the caller gets neither a lower nor a higher one.
+std::unexpected<Error> unknown_role(const Error& error) {
+  return fail(ErrorCode::kUnavailable, "cannot read the role of a user: {}", error.message);
 }
 
 bool is_somebody(const Identity& identity) {
@@ -57,13 +41,20 @@ std::optional<std::string> user_name(const net::Headers& headers,
   return user;
 }
 
-Identity identify(store::Reader& reader, const Roles& roles, std::string user, Role granted) {
+Result<Identity> identify(store::Reader& reader,
+                          const Roles& roles,
+                          std::string user,
+                          Role granted) {
   Identity identity;
   if (user.empty()) {
     return identity;
   }
   identity.user = std::move(user);
-  identity.led = stored_leads(reader, identity.user);
+  auto stored = reader.led_projects(identity.user);
+  if (!stored) {
+    return unknown_role(stored.error());
+  }
+  identity.led = std::move(*stored);
   for (const Roles::Leads& entry : roles.project_leads) {
     const bool known = std::ranges::any_of(identity.led, [&](const store::ClusterProject& led) {
       return led.cluster_id == entry.cluster_id && led.project == entry.project;
@@ -72,7 +63,15 @@ Identity identify(store::Reader& reader, const Roles& roles, std::string user, R
       identity.led.push_back({.cluster_id = entry.cluster_id, .project = entry.project});
     }
   }
-  if (granted == Role::kAdmin || is_listed_admin(reader, identity.user)) {
+  bool admin = granted == Role::kAdmin || contains(roles.admins, identity.user);
+  if (!admin) {
+    const auto listed = reader.is_admin(identity.user);
+    if (!listed) {
+      return unknown_role(listed.error());
+    }
+    admin = *listed;
+  }
+  if (admin) {
     identity.role = Role::kAdmin;
   } else if (granted == Role::kSupport || contains(roles.support, identity.user)) {
     identity.role = Role::kSupport;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "access/role.h"
+#include "base/result.h"
 #include "net/http.h"
 #include "store/reader.h"
 
@@ -26,6 +27,7 @@ struct Identity {
 /// Roles from the configuration. The lists of admins and of project leads in the database come on
 /// top.
 struct Roles {
+  std::vector<std::string> admins = {};
   struct Leads {
     std::string cluster_id = {}, project = {};
     std::vector<std::string> users = {};
@@ -40,12 +42,12 @@ std::optional<std::string> user_name(const net::Headers& headers,
                                      const std::vector<std::string>& header_names);
 
 /// Determines the role of a user. Only exact names count. `granted` is the role from an identity
-/// provider (by the user's groups), which can only add support or admin. If a list cannot be read
-/// from the database, it counts as empty, which is logged. An empty user gets no role.
-Identity identify(store::Reader& reader,
-                  const Roles& roles,
-                  std::string user,
-                  Role granted = Role::kNobody);
+/// provider (by the user's groups), which can only add support or admin. An empty user gets no
+/// role. kUnavailable if a list cannot be read from the database: the role is not known then.
+Result<Identity> identify(store::Reader& reader,
+                          const Roles& roles,
+                          std::string user,
+                          Role granted = Role::kNobody);
 
 bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project);
 

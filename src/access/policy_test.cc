@@ -88,7 +88,7 @@ TEST_F(PolicyTest, AUserHeaderThatIsGivenTwiceNamesNobody) {
 
 TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {
   const auto role = [this](const std::string& name, Role granted = Role::kNobody) {
-    return identify(reader(), kRoles, name, granted).role;
+    return identify(reader(), kRoles, name, granted)->role;
   };
   EXPECT_EQ(role("root"), Role::kAdmin);
   EXPECT_EQ(role("sue"), Role::kSupport);
@@ -112,33 +112,42 @@ TEST_F(PolicyTest, ManagersAndTheConfigurationNameLeads) {
   update.window = {kNow + 1000, kNow + 2000};
   update.leads = {{"fluids", {"lea", "max", "root"}}, {"optics", {"lea"}}};
   write(update);
-  const Identity max = identify(reader(), kRoles, "max");
+  const Identity max = identify(reader(), kRoles, "max").value();
   EXPECT_EQ(max.role, Role::kProjectLead);
   EXPECT_TRUE(leads(max, "b", "fluids"));
   EXPECT_FALSE(leads(max, "a", "fluids"));
-  const Identity lea = identify(reader(), kRoles, "lea");
+  const Identity lea = identify(reader(), kRoles, "lea").value();
   EXPECT_EQ(lea.led.size(), 2U);  // a project that both name counts once
   EXPECT_TRUE(leads(lea, "b", "optics"));
-  const Identity root = identify(reader(), kRoles, "root");
+  const Identity root = identify(reader(), kRoles, "root").value();
   EXPECT_EQ(root.role, Role::kAdmin);
   EXPECT_TRUE(leads(root, "b", "fluids"));
-  EXPECT_EQ(identify(reader(), kRoles, "Max").role, Role::kUser);
-  EXPECT_TRUE(identify(reader(), kRoles, "").led.empty());
-  ASSERT_TRUE(db_->close());
-  EXPECT_EQ(identify(reader(), kRoles, "max").role, Role::kUser);
-  EXPECT_EQ(identify(reader(), kRoles, "lea").role, Role::kProjectLead);
+  EXPECT_EQ(identify(reader(), kRoles, "Max")->role, Role::kUser);
+  EXPECT_TRUE(identify(reader(), kRoles, "")->led.empty());
 }
 
 TEST_F(PolicyTest, SupportMayAlsoLeadProjects) {
-  const Identity sue = identify(reader(), kRoles, "sue");
+  const Identity sue = identify(reader(), kRoles, "sue").value();
   EXPECT_TRUE(leads(sue, "b", "fluids"));
   EXPECT_FALSE(leads(sue, "a", "fluids"));
   EXPECT_FALSE(leads(sue, "b", "optics"));
 }
 
-TEST_F(PolicyTest, WithoutTheListThereAreNoAdmins) {
+TEST_F(PolicyTest, TheConfigurationNamesAdminsWhateverTheDatabaseHas) {
+  const Roles roles{.admins = {"eve"}, .support = {"eve"}};
+  EXPECT_EQ(identify(reader(), roles, "eve")->role, Role::kAdmin);
+  EXPECT_EQ(identify(reader(), roles, "Eve")->role, Role::kUser);
+  EXPECT_EQ(identify(reader(), roles, "root")->role, Role::kAdmin);
+}
+
+TEST_F(PolicyTest, WithoutTheListsNoRoleIsKnown) {
   ASSERT_TRUE(db_->close());
-  EXPECT_EQ(identify(reader(), {}, "root").role, Role::kUser);
+  for (const std::string name : {"root", "max", "lea", "sue", "ada"}) {
+    const auto identity = identify(reader(), kRoles, name);
+    ASSERT_FALSE(identity) << name;
+    EXPECT_EQ(identity.error().code, ErrorCode::kUnavailable);
+  }
+  EXPECT_EQ(identify(reader(), kRoles, "")->role, Role::kNobody);
   EXPECT_EQ(see_metrics(reader(), user("ada"), {"a"}, {"1a"}), Decision::kDeny);
 }
 
@@ -157,7 +166,7 @@ TEST_F(PolicyTest, EveryUnitMustBeInAProjectOfTheCallerOnItsCluster) {
 }
 
 TEST_F(PolicyTest, LeadsSeeMetricsOfTheirProjectsOnlyOnThatCluster) {
-  const Identity lea = identify(reader(), kRoles, "lea");
+  const Identity lea = identify(reader(), kRoles, "lea").value();
   EXPECT_EQ(see_metrics(reader(), lea, {"b"}, {"1b", "2b"}), Decision::kAllow);
   EXPECT_EQ(see_metrics(reader(), lea, {"a"}, {"1a"}), Decision::kDeny);
   EXPECT_EQ(see_metrics(reader(), lea, {"a", "b"}, {"1a", "1b"}), Decision::kDeny);

@@ -157,6 +157,7 @@ Result<Config> parse_config(const config::Node& document,
   if (std::ranges::find(config.admin.users, model::kServiceAccount) == config.admin.users.end()) {
     config.admin.users.emplace_back(model::kServiceAccount);
   }
+  config.login.roles.admins = config.admin.users;
   if (config.clusters.empty()) {
     config.warnings.emplace_back("no clusters are configured: nothing will be collected");
   }

@@ -209,16 +209,15 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
   return target;
 }
 
-access::Identity ApiServer::identify(const net::Request& request, net::Response& response) {
+Result<access::Identity> ApiServer::identify(const net::Request& request, net::Response& response) {
   QueryTimer timer(metrics_, Query::kIdentity);
-  const auto identity = timer.run([&]() -> Result<access::Identity> {
+  return timer.run([&]() -> Result<access::Identity> {
     if (options_.sign_in != nullptr) {
       return options_.sign_in->identify(request, response);
     }
     auto named = access::user_name(request.headers, options_.user_headers);
     return access::identify(*services_.reader, options_.roles, std::move(named).value_or(""));
   });
-  return identity.value_or(access::Identity{});
 }
 
 Result<> ApiServer::read_params(const Route& route, Call& call) const {
@@ -278,7 +277,12 @@ void ApiServer::serve_route(const Route& route, Call& call) {
   net::Response& response = *call.response;
   call.params = parse_params(request.query, route.params);
   if (route.caller != Caller::kAnyone) {
-    call.identity = identify(request, response);
+    auto identity = identify(request, response);
+    if (!identity) {
+      answer_failure(response, identity.error());
+      return;
+    }
+    call.identity = std::move(*identity);
     if (call.identity.user.empty()) {
       if (call.params.anonymous) {
         answer_anonymous(request, response);

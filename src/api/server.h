@@ -80,7 +80,7 @@ class ApiServer {
   [[nodiscard]] Target find_target(const net::Request& request) const;
   void answer(const Target& target, const net::Request& request, net::Response& response);
   /// The caller of a request; the identity without a name if nobody is logged in.
-  access::Identity identify(const net::Request& request, net::Response& response);
+  Result<access::Identity> identify(const net::Request& request, net::Response& response);
   void call_route(const Route& route, const net::Request& request, net::Response& response);
   void serve_route(const Route& route, Call& call);
   void answer_anonymous(const net::Request& request, net::Response& response);

@@ -263,7 +263,7 @@ TEST_F(AnswersTest, TheServerCountsWhatItDoes) {
   ASSERT_TRUE(db_->close());
   static_cast<void>(get("/api/v1/units", "ada"));
   EXPECT_THAT(get("/metrics").body,
-              AllOf(HasSubstr("\nceems_api_server_db_query_failures_total{query=\"units\"} 1\n"),
+              AllOf(HasSubstr("\nceems_api_server_db_query_failures_total{query=\"identity\"} 1\n"),
                     HasSubstr("{route=\"units\",status=\"5xx\"} 1\n")));
 }
 
@@ -275,7 +275,7 @@ TEST_F(AnswersTest, AFailureIsLoggedWhenItBegins) {
     EXPECT_EQ(get("/health").status, 503);
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
-  for (const std::string query : {"query=projects", "query=ping"}) {
+  for (const std::string query : {"query=identity", "query=ping"}) {
     const std::size_t first = log.find(query);
     EXPECT_NE(first, std::string::npos) << log;
     EXPECT_EQ(log.find(query, first + 1), std::string::npos) << log;

@@ -491,7 +491,19 @@ TEST_F(ServerTest, DatabaseErrorsAreNotShownToClients) {
   const auto response = get("/api/v1/units", "ada");
   EXPECT_EQ(response.status, 503);
   EXPECT_THAT(response.body, Not(HasSubstr("ceems.db")));
-  EXPECT_EQ(get("/api/v1/units/admin", "root").status, 403);  // no list of admins
+}
+
+TEST_F(ServerTest, NobodyGetsALowerRoleWhileTheListsCannotBeRead) {
+  ASSERT_TRUE(db_->close());
+  for (const std::string path : {"whoami", "whoami?anonymous=true", "units/admin", "site"}) {
+    for (const std::string user : {"root", "ada"}) {
+      const auto response = get("/api/v1/" + path, user);
+      EXPECT_EQ(response.status, 503) << path << " as " << user;
+      EXPECT_THAT(response.body, Not(HasSubstr("role")));
+      EXPECT_EQ(header(response, "Retry-After"), "10");
+    }
+  }
+  EXPECT_EQ(get("/api/v1/whoami").status, 401);  // no list is needed to see that nobody asks
 }
 
 TEST_F(ServerTest, LongListsAreStreamedWhole) {

@@ -86,7 +86,7 @@ class OidcTest : public store::AnyDatabase {
 
   access::Identity who() {
     net::Response response;
-    return sign_in_->identify(request("/api/v1/units"), response);
+    return sign_in_->identify(request("/api/v1/units"), response).value();
   }
 
   FakeProvider provider_{kNow};

@@ -242,26 +242,26 @@ bool SignIn::has_service_credential(const net::Request& request) const {
   return token != nullptr && !service_token_.empty() && access::same_secret(*token, service_token_);
 }
 
-access::Identity SignIn::identify(const net::Request& request, net::Response& response) {
+Result<access::Identity> SignIn::identify(const net::Request& request, net::Response& response) {
   const bool service = has_service_credential(request);
   if (options_.header || service) {
     auto named = access::user_name(request.headers, deployment_.user_headers);
     if (!named) {
-      return {};
+      return access::Identity{};
     }
     if (!named->empty()) {
       if (*named == model::kServiceAccount && options_.guards_service_account()) {
         report_refused_name(request,
                             "a request names the service account by header; refused: set "
                             "identity.service_account in the configuration of both programs");
-        return {};
+        return access::Identity{};
       }
       if (!service && options_.trusted_proxies &&
           !options_.trusted_proxies->contains(request.remote_address)) {
         report_refused_name(
             request,
             "a request names a user by header, but its peer is not in trusted_proxies; refused");
-        return {};
+        return access::Identity{};
       }
       return access::identify(reader_, options_.roles, *std::move(named));
     }
@@ -271,7 +271,7 @@ access::Identity SignIn::identify(const net::Request& request, net::Response& re
   }
   auto session = find_session(request);
   if (!session) {
-    return {};
+    return access::Identity{};
   }
   const std::int64_t now = now_seconds();
   if (access::wants_renewal(options_.session, *session, now)) {

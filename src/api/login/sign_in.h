@@ -67,8 +67,8 @@ class SignIn {
   /// Without, a header from a trusted peer comes first; it never names the service account if that
   /// has to have a credential (LoginOptions::guards_service_account()). The same header from
   /// another peer makes the request anonymous, even if it carries a session. Then comes a session,
-  /// which is renewed in `response` from time to time.
-  access::Identity identify(const net::Request& request, net::Response& response);
+  /// which is renewed in `response` from time to time. kUnavailable if the role is not known.
+  Result<access::Identity> identify(const net::Request& request, net::Response& response);
 
   /// The row of GET whoami as a JSON object.
   [[nodiscard]] std::string whoami(const net::Request& request, const access::Identity& identity);
