@@ -109,6 +109,20 @@ TEST_F(Lists, AreFiltered) {
   EXPECT_THAT(first(base + "mem=0.."), ElementsAre());  // not measured
   EXPECT_THAT(first("units/list/admin?columns=uuid&state=running&running&cluster_id=hpc-a"),
               ElementsAre("10"));
+  // What its manager calls running may wait for its resources.
+  store::ClusterUpdate update;
+  update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  for (const char* uuid : {"2000", "2001"}) {
+    model::Unit& unit = update.units.emplace_back(job(uuid, "ada", "fluids"));
+    unit.state = "RUNNING";
+    unit.started_at_ts = std::string_view(uuid) == "2000" ? kNow : 0;
+    unit.ended_at_ts = 0;
+  }
+  write(update);
+  EXPECT_THAT(first(base + "state=running&running"), ElementsAre("2000"));
+  EXPECT_THAT(first(base + "state=RUNNING,failed&running"), ElementsAre("2000"));
+  EXPECT_EQ(data("units/summary/admin?cluster_id=c&state=running&running").at("count"), 1);
   // An old id is found without a period.
   clock_.advance(std::chrono::hours(24 * 90));
   EXPECT_THAT(first("units/list/admin?columns=uuid&q=1004"), ElementsAre("1004"));

@@ -373,6 +373,28 @@ TEST_P(UnitFacts, ListsAreThoseOfANaiveModel) {
   }
 }
 
+TEST_P(UnitFacts, RunOnceTheyHaveStartedAndUntilTheyEnd) {
+  const auto with_state = [](model::Unit unit, const char* state) {
+    unit.state = state;
+    return unit;
+  };
+  write(kNow - 2 * kHour, kNow,
+        {with_state(job("runs", kNow - kHour), "RUNNING"),
+         with_state(job("held", kNow - kHour), "SUSPENDED"), with_state(job("waits", 0), "PENDING"),
+         with_state(job("waits too", 0), "RUNNING"),
+         with_state(job("ended", kNow - kHour, kNow - kMinute), "RUNNING"),
+         with_state(job("failed", kNow - kHour, kNow - kMinute), "FAILED")});
+  FactListQuery query{.filter = everybodys(), .columns = {Fact::kUuid}, .sort = Fact::kUuid};
+  query.filter.state_running = true;
+  query.descending = false;
+  EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"held", "runs"}));
+  EXPECT_EQ(db_->reader().unit_summary({.filter = query.filter, .facets = {}})->units, 2);
+  query.filter.states = {"FAILED"};
+  EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"failed", "held", "runs"}));
+  query.filter.state_running = false;
+  EXPECT_EQ(column(db_->reader().unit_facts(query), 0), Texts{"failed"});
+}
+
 TEST_P(UnitFacts, CursorsStayWhereTheyAreWhileRowsCome) {
   std::vector<model::Unit> units;
   for (int i = 0; i < 10; ++i) {

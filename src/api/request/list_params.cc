@@ -64,10 +64,9 @@ Result<std::vector<std::string>> limited(Param param, std::vector<std::string> v
 Result<> read_states(const Params& params, store::FactFilter& filter) {
   for (const std::string& state : params.list(Param::kState)) {
     const std::string word = upper(state);
-    if (word == "RUNNING") {
+    if (word == "RUNNING") {  // by its times: what is called so may wait for its resources
       filter.state_running = true;
-    }
-    if (word == "FAILED") {
+    } else if (word == "FAILED") {
       filter.states.insert(filter.states.end(), kFailed.begin(), kFailed.end());
     } else {
       filter.states.push_back(word);

@@ -85,9 +85,14 @@ void add_conditions(Sql& sql, const FactFilter& filter) {
   if (!filter.uuids.empty() && filter.clusters.empty()) {
     sql.add(" AND cluster_id IN (SELECT cluster_id FROM ceems_watermarks)");  // for the index
   }
-  if (!filter.states.empty() || filter.state_running) {
-    sql.add(" AND (state IN ").list(filter.states);
-    sql.add(filter.state_running ? " OR (ended_at_ts = 0 AND started_at_ts > 0))" : ")");
+  if (filter.state_running) {
+    sql.add(" AND ((ended_at_ts = 0 AND started_at_ts > 0)");
+    if (!filter.states.empty()) {
+      sql.add(" OR state IN ").list(filter.states);
+    }
+    sql.add(")");
+  } else if (!filter.states.empty()) {
+    sql.add(" AND state IN ").list(filter.states);
   }
   if (filter.advice != 0) {
     sql.add(" AND (advice & ").value(filter.advice).add(") <> 0");
