@@ -105,6 +105,25 @@ Number idle_kwh_of(const std::vector<NodeMeasurements>& nodes, bool of_gpus) {
   return sum;
 }
 
+/// Parts that are no more than the whole. The counters are read now, the database was written at
+/// the last update, and a site's rules may measure other than the exporter; so where the parts are
+/// more, they are made less, each by the same share.
+void fit_parts(report::Energy& energy) {
+  double parts = 0;
+  for (const auto& [domain, kwh] : energy.domains) {
+    parts += kwh;
+  }
+  parts = std::max(parts, energy.idle_kwh.value_or(0));
+  if (!energy.kwh || parts <= *energy.kwh) {
+    return;
+  }
+  const double share = *energy.kwh / parts;
+  for (auto& [domain, kwh] : energy.domains) {
+    kwh *= share;
+  }
+  energy.idle_kwh = scaled(energy.idle_kwh, share);
+}
+
 Number memory_per_node(const Evidence& evidence) {
   const auto memory = evidence.unit.allocated("mem");
   const auto nodes = evidence.unit.allocated("nodes");
@@ -440,6 +459,7 @@ report::Report report_of(const Evidence& evidence) {
   }
   add_use(evidence, report);
   report.energy.kwh = kwh_of(unit);
+  fit_parts(report.energy);
   report.co2.provider = provider_of(unit);
   if (!report.co2.provider.empty()) {
     report.co2.grams = total_of(unit.metric(Metric::kTotalCpuEmissionsGms, report.co2.provider),

@@ -206,6 +206,40 @@ TEST_F(Reports, OfSeveralRunsAreChosenByTheirStart) {
   EXPECT_EQ(get(fmt::format("/api/v1/{}&start=1", kLast), "ada").status, 404);
 }
 
+TEST_F(Reports, HaveNoPartsThatAreMoreThanTheWhole) {
+  // The job has gone on since the database was written: it has 0.5 kWh, the counters 1 kWh.
+  for (auto* joules :
+       {&measurements_.unit.nodes[0].joules, &measurements_.unit.nodes[0].idle_joules}) {
+    for (auto& [domain, value] : *joules) {
+      value *= 2;
+    }
+  }
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  model::Unit running = wide_job("200", kNow + kHour);
+  running.ended_at = "Unknown";
+  running.ended_at_ts = 0;
+  running.state = "RUNNING";
+  update.units = {running};
+  write(update);
+  for (const std::string target : {"units/report?cluster_id=hpc-a&uuid=200&so_far", kLast}) {
+    const json::object energy = report_of(target, "ada").at("energy").as_object();
+    EXPECT_EQ(energy.at("kwh").to_number<double>(), 0.5) << target;
+    EXPECT_EQ(energy.at("domains").at("package").to_number<double>(), 0.3);
+    EXPECT_EQ(energy.at("domains").at("dram").to_number<double>(), 0.1);
+    EXPECT_EQ(energy.at("domains").at("other").to_number<double>(), 0.1);
+    EXPECT_EQ(energy.at("idle_kwh").to_number<double>(), 0.1);
+  }
+  // Less than the whole is left as it is, and so is what has no whole.
+  measurements_.unit.nodes[0].joules = {{"package", 0.36e6}};
+  EXPECT_EQ(report_of(kLast, "ada").at("energy").at("domains").at("package").to_number<double>(),
+            0.1);
+  measurements_.unit.nodes[0].joules = {};
+  measurements_.unit.nodes[0].idle_joules = {{"node", 7.2e6}};
+  EXPECT_EQ(report_of(kLast, "ada").at("energy").at("idle_kwh").to_number<double>(), 0.5);
+}
+
 TEST_F(Reports, OfRunningUnitsNeedSoFar) {
   const std::string target = "units/report?cluster_id=hpc-a&uuid=10";
   const auto refused = get("/api/v1/" + target, "ada");
