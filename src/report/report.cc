@@ -91,9 +91,7 @@ void round_report(Report& report) {
 
 void withhold_written(Report& report) {
   report.job.name.clear();
-  report.job.partition.clear();
   report.job.qos.clear();
-  report.job.array.clear();
   for (advice::Finding& finding : report.findings) {
     finding.sbatch.clear();
     finding.was.clear();

@@ -91,8 +91,8 @@ struct Report {
 /// to three significant digits, memory to 0.1 of its unit, times to seconds.
 void round_report(Report& report);
 
-/// Removes what support may not see of other people: the name, what comes from tags (partition,
-/// QOS, array), and command lines.
+/// Removes what support may not see of other people: the name, the QOS, which comes from tags, and
+/// command lines. Partition and array are in lists, too.
 void withhold_written(Report& report);
 
 /// How a report is shown.

@@ -252,8 +252,8 @@ TEST(Report, EscapesWhatUsersWrite) {
 TEST(Report, WithholdsWhatPeopleWrote) {
   Report report = gpu_report();
   report.job.name = "secret name";
-  report.job.partition = "secret partition";
-  report.job.array = "secret_1";
+  report.job.partition = "site-part";
+  report.job.array = "4711_5";
   report.job.qos = "secret qos";
   report.findings[0].sbatch = {"--secret"};
   report.findings[0].was = {"--secret"};
@@ -261,7 +261,9 @@ TEST(Report, WithholdsWhatPeopleWrote) {
   for (const std::string& text : {to_text(report, {}), to_json(report, {}), to_html(report, {})}) {
     EXPECT_THAT(text, Not(HasSubstr("secret")));
     EXPECT_THAT(text, HasSubstr("2 of 8 GPUs"));
+    EXPECT_THAT(text, HasSubstr("site-part"));  // as in lists
   }
+  EXPECT_THAT(to_json(report, {}), HasSubstr("4711_5"));
 }
 
 TEST(Report, ShowsThreeFindingsUnlessAllAreWanted) {
