@@ -11,8 +11,10 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 using Change = std::pair<std::string, double>;
 
@@ -272,6 +274,42 @@ std::vector<std::string> lines_of(const std::string& rule, const Facts& facts) {
     }
   }
   return {"not said"};
+}
+
+/// What the rule says in all languages.
+std::vector<std::string> texts_of(const std::string& rule, const Facts& facts) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : judge(core_rules(), {.facts = facts})) {
+    if (finding.rule == rule) {
+      for (const auto& [language, text] : finding.text) {
+        texts.push_back(text);
+      }
+    }
+  }
+  return texts;
+}
+
+TEST(Suggestions, CountOneAsOne) {
+  const Facts one = changed(gpu_run(), {{"alloc.gpus", 1}, {"gpu.per_node", 1}});
+  EXPECT_THAT(texts_of("gpu-none", changed(one, {{"gpu.unused", 1}})),
+              ElementsAre(StartsWith("Die GPU führte keinen Kernel aus."),
+                          StartsWith("The GPU ran no kernel."),
+                          StartsWith("Le GPU n'a exécuté aucun noyau.")));
+  EXPECT_THAT(texts_of("gpu-none", changed(gpu_run(), {{"gpu.unused", 4}})),
+              ElementsAre(StartsWith("Keine der GPUs führte einen Kernel aus."),
+                          StartsWith("None of the GPUs ran a kernel."),
+                          StartsWith("Aucun des GPU n'a exécuté de noyau.")));
+  EXPECT_THAT(texts_of("gpu-low", changed(one, {{"gpu.busy", 0.2}, {"family.gpu_median", 0.2}})),
+              ElementsAre(StartsWith("Die GPU war 20 %"), StartsWith("The GPU was busy 20 %"),
+                          StartsWith("Le GPU était actif 20 %")));
+  EXPECT_THAT(texts_of("gpu-narrow", changed(one, {{"gpu.busy", 0.8}, {"gpu.sm", 0.1}})),
+              ElementsAre(StartsWith("Die GPU war 80 % der Zeit beschäftigt, nutzte aber"),
+                          StartsWith("The GPU was busy 80 % of the time, but used 10 % of its"),
+                          HasSubstr("mais avec 10 % de ses cœurs")));
+  EXPECT_THAT(
+      texts_of("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}})),
+      ElementsAre(StartsWith("1 von 4 GPUs führte nie"), StartsWith("1 of 4 GPUs never ran"),
+                  StartsWith("1 GPU sur 4 n'a exécuté")));
 }
 
 TEST(Suggestions, NameTheNumbers) {

@@ -79,7 +79,16 @@ std::size_t close_of(std::string_view text, std::size_t open) {
 
 std::optional<Placeholder> parse_placeholder(std::string_view inner) {
   Placeholder found;
-  const std::size_t colon = inner.find(':');
+  const std::size_t bar = inner.find('|');
+  if (bar != std::string_view::npos) {
+    const std::size_t second = inner.find('|', bar + 1);
+    if (second == std::string_view::npos || inner.find('|', second + 1) != std::string_view::npos) {
+      return std::nullopt;
+    }
+    found.words.emplace(inner.substr(bar + 1, second - bar - 1), inner.substr(second + 1));
+    inner = inner.substr(0, bar);
+  }
+  const std::size_t colon = found.words ? std::string_view::npos : inner.find(':');
   found.name = inner.substr(0, colon);
   if (found.name.empty() ||
       found.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") != std::string::npos) {
@@ -131,8 +140,8 @@ Result<std::vector<Placeholder>> placeholders(std::string_view text) {
     auto found = parse_placeholder(text.substr(at + 1, close - at - 1));
     if (!found) {
       return fail(ErrorCode::kInvalidArgument,
-                  "malformed placeholder '{}', expected {{name}} or {{name:form}} with the form "
-                  "percent, bytes, duration, G or clock",
+                  "malformed placeholder '{}', expected {{name}}, {{name|one|other}}, or "
+                  "{{name:form}} with the form percent, bytes, duration, G or clock",
                   printable(text.substr(at, close - at + 1), 60));
     }
     all.push_back(std::move(*found));
@@ -157,7 +166,10 @@ std::optional<std::string> fill(std::string_view text, const Names& names, char 
       return std::nullopt;
     }
     const Value value = names.value_of(placeholder->name);
-    if (const double* number = std::get_if<double>(&value)) {
+    if (const auto& words = placeholder->words) {
+      const double* number = std::get_if<double>(&value);
+      out += number != nullptr && *number == 1 ? words->first : words->second;
+    } else if (const double* number = std::get_if<double>(&value)) {
       out += format_number(*number, placeholder->form, comma);
     } else if (const auto* word = std::get_if<std::string_view>(&value)) {
       out += *word;

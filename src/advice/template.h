@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "advice/value.h"
@@ -28,9 +29,11 @@ std::string format_number(double number, Form form, char comma = '.');
 struct Placeholder {
   std::string name = {};
   Form form = Form::kPlain;
+  /// "{n|node|nodes}": the first text if the number is 1, else the second, and so if it is unknown.
+  std::optional<std::pair<std::string, std::string>> words = {};
 };
-/// The placeholders of a template, "{name}" or "{name:form}", in order. kInvalidArgument for braces
-/// that do not match, malformed names and unknown forms.
+/// The placeholders of a template, "{name}", "{name:form}" or "{name|one|other}", in order.
+/// kInvalidArgument for braces that do not match, malformed names and unknown forms.
 Result<std::vector<Placeholder>> placeholders(std::string_view text);
 
 /// Replaces the placeholders of a valid template. Nothing if one of them has no value.

@@ -49,6 +49,20 @@ TEST(Template, IsFilledOrNotAtAll) {
   EXPECT_EQ(fill("{unused} {nobody}", facts), std::nullopt);
 }
 
+TEST(Template, ChoosesWordsByNumber) {
+  Facts facts;
+  facts.set("one", 1);
+  facts.set("two", 2);
+  facts.set("state", "FAILED");
+  EXPECT_EQ(fill("{one} {one|node|nodes}, {two} {two|node|nodes}", facts), "1 node, 2 nodes");
+  EXPECT_EQ(fill("{one||s}{two||s}{one|a|}", facts), "sa");
+  EXPECT_EQ(fill("{nobody|it was|they were}{state|a|b}", facts), "they wereb");  // not known
+  EXPECT_EQ(fill("{one|:percent|x}", facts), ":percent");
+  const auto found = placeholders("{one|node|nodes}");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->at(0).name, "one");
+}
+
 TEST(Template, ReportsMistakes) {
   for (const auto& [text, message] :
        std::vector<std::pair<std::string, std::string>>{{"{", "do not match"},
@@ -56,6 +70,10 @@ TEST(Template, ReportsMistakes) {
                                                         {"{a{b}}", "do not match"},
                                                         {"{}", "malformed placeholder '{}'"},
                                                         {"{A}", "malformed placeholder"},
+                                                        {"{a|b}", "{name|one|other}"},
+                                                        {"{a|b|c|d}", "malformed placeholder"},
+                                                        {"{|b|c}", "malformed placeholder"},
+                                                        {"{a:percent|b|c}", "malformed"},
                                                         {"{a:hex}", "percent, bytes"}}) {
     const auto found = placeholders(text);
     ASSERT_FALSE(found) << text;

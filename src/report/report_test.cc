@@ -1,7 +1,9 @@
 #include "report/report.h"
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -264,6 +266,33 @@ TEST(Report, WithholdsWhatPeopleWrote) {
     EXPECT_THAT(text, HasSubstr("site-part"));  // as in lists
   }
   EXPECT_THAT(to_json(report, {}), HasSubstr("4711_5"));
+}
+
+TEST(Report, CountsOneAsOne) {
+  Report report = gpu_report();
+  report.job.nodes = 1;
+  report.job.cpus = 1;
+  report.job.gpus = 1;
+  const auto texts_of = [&](const std::string& language) {
+    const View view{.language = language, .width = 200};
+    return std::vector{to_text(report, view), to_markdown(report, view), to_html(report, view)};
+  };
+  const std::map<std::string, std::array<const char*, 3>> one{
+      {"en", {"1 node", "1 CPU", "1 GPU"}},
+      {"de", {"1 Knoten", "1 CPU", "1 GPU"}},
+      {"fr", {"1 nœud", "1 CPU", "1 GPU"}}};
+  for (const auto& [language, words] : one) {
+    for (const std::string& text : texts_of(language)) {
+      for (const char* word : words) {
+        EXPECT_THAT(text, HasSubstr(word)) << language;
+      }
+      for (const char* word : {"1 nodes", "1 CPUs", "1 GPUs", "1 nœuds"}) {
+        EXPECT_THAT(text, Not(HasSubstr(word))) << language;
+      }
+    }
+  }
+  report.job.cpus = 0.4;  // of a pod: less than is shown
+  EXPECT_THAT(texts_of("en")[0], Not(HasSubstr("0 CPU")));
 }
 
 TEST(Report, ShowsThreeFindingsUnlessAllAreWanted) {

@@ -110,13 +110,14 @@ class Writer {
     if (!job.partition.empty()) {
       add(fmt::format("{} {}", word("partition"), plain_text(job.partition)));
     }
-    for (const auto& [number, key] :
-         {std::pair(&job.nodes, "nodes"), {&job.cpus, "cores"}, {&job.gpus, "gpus"}}) {
-      if (*number && **number > 0) {
-        add(fmt::format("{} {}", whole(*number),
-                        word(std::string_view(key) == "nodes" && **number == 1 ? "node" : key)));
+    const auto add_count = [&](const Number& number, std::string_view one, std::string_view more) {
+      if (const std::string count = whole(number); !count.empty() && count != "0") {
+        add(fmt::format("{} {}", count, word(count == "1" ? one : more)));
       }
-    }
+    };
+    add_count(job.nodes, "node", "nodes");
+    add_count(job.cpus, "core", "cores");
+    add_count(job.gpus, "gpu", "gpus");
     std::string start = plain_text(report_.started_text);
     if (const auto t = start.find('T'); t != std::string::npos) {
       start[t] = ' ';
