@@ -161,6 +161,14 @@ store::Scope all_rows_for_reports() {
   return scope;
 }
 
+store::Scope rows_of_owner(const std::string& owner) {
+  store::Scope scope;
+  if (!owner.empty()) {
+    scope.names = {owner};
+  }
+  return scope;
+}
+
 bool sees_written(const Identity& identity,
                   std::string_view owner,
                   std::string_view cluster_id,

@@ -86,6 +86,9 @@ store::Scope series_rows(const Identity& identity, const std::vector<std::string
 /// it is asked for.
 store::Scope all_rows_for_reports();
 
+/// All rows of one user, for mails to that user.
+store::Scope rows_of_owner(const std::string& owner);
+
 /// Whether the caller may see what people wrote of a unit (visible.h): of their own units, those of
 /// projects they lead, and for admins of all.
 bool sees_written(const Identity& identity,

@@ -233,5 +233,12 @@ TEST(Policy, ReportsAreMadeOfAllRows) {
   EXPECT_TRUE(all_rows_for_reports().everybody);
 }
 
+TEST(Policy, RowsOfAnOwnerAreThatUsersOnly) {
+  EXPECT_EQ(rows_of_owner("ada").names, std::vector<std::string>{"ada"});
+  EXPECT_FALSE(rows_of_owner("ada").everybody);
+  EXPECT_TRUE(rows_of_owner("").names.empty());
+  EXPECT_FALSE(rows_of_owner("").everybody);
+}
+
 }  // namespace
 }  // namespace ceems::access

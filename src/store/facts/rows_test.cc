@@ -138,7 +138,7 @@ TEST_F(Facts, CountGpuTimeOfTheWindow) {
 
 TEST(Advice, HasABitForEachRule) {
   EXPECT_EQ(advice_bits(std::array<std::string, 3>{"gpu-unused", "mem-excess", "site-rule"}),
-            1 | (1 << 10));
+            1 | (1 << 10) | (std::int64_t{1} << 25));  // "other"
   EXPECT_EQ(advice_bits({}), 0);
 }
 

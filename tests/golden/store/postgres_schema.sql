@@ -75,7 +75,19 @@ CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, 
 CREATE TABLE ceems_facts_todo (first_id bigint NOT NULL, last_id bigint NOT NULL, PRIMARY KEY (first_id));
 INSERT INTO ceems_facts_todo SELECT * FROM (SELECT min(id) AS least, max(id) AS most FROM units) AS ids WHERE least IS NOT NULL;
 -- version 10
+CREATE TABLE ceems_unit_reports (cluster_id text COLLATE "C" NOT NULL,uuid text COLLATE "C" NOT NULL,started_at_ts bigint NOT NULL,ended_at_ts bigint NOT NULL,state bigint NOT NULL default 0,due_ms bigint NOT NULL default 0,made_ms bigint NOT NULL default 0,version bigint NOT NULL default 0,coverage bigint NOT NULL default -1,memory_peak bigint NOT NULL default -1,cpus_used bigint NOT NULL default -1,gpu_seconds bigint NOT NULL default -1,gpus bigint NOT NULL default 0,gpus_unused bigint NOT NULL default 0,body text COLLATE "C" NOT NULL default '',PRIMARY KEY (cluster_id, uuid, started_at_ts));
+CREATE INDEX ceems_unit_reports_ended ON ceems_unit_reports (ended_at_ts);
+CREATE INDEX ceems_unit_reports_open ON ceems_unit_reports (ended_at_ts) WHERE state < 2;
+CREATE TABLE ceems_findings (cluster_id text COLLATE "C" NOT NULL,uuid text COLLATE "C" NOT NULL,started_at_ts bigint NOT NULL,rule text COLLATE "C" NOT NULL,ended_at_ts bigint NOT NULL,severity bigint NOT NULL,confidence bigint NOT NULL,runs bigint NOT NULL,saves bigint NOT NULL,numbers text COLLATE "C" NOT NULL,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule));
+CREATE INDEX ceems_findings_ended ON ceems_findings (ended_at_ts);
+DROP INDEX ceems_unit_facts_family;
+CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, nodes, cpus, gpus, ended_at_ts);
+INSERT INTO ceems_unit_reports (cluster_id, uuid, started_at_ts, ended_at_ts) SELECT cluster_id, uuid, started_at_ts, max(ended_at_ts) FROM units WHERE ended_at_ts > (SELECT max(ended_at_ts) - 604800000 FROM units) AND started_at_ts > 0 AND ignore = 0 GROUP BY cluster_id, uuid, started_at_ts;
 -- version 11
+CREATE TABLE ceems_outbox (id text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, state text COLLATE "C" NOT NULL, username text COLLATE "C" NOT NULL, recipient text COLLATE "C" NOT NULL,digest text COLLATE "C" NOT NULL, body text COLLATE "C" NOT NULL, received_ms bigint NOT NULL, due_ms bigint NOT NULL, done_ms bigint NOT NULL, tries bigint NOT NULL,PRIMARY KEY (id));
+CREATE INDEX ceems_outbox_due ON ceems_outbox (state, due_ms);
+CREATE INDEX ceems_outbox_digest ON ceems_outbox (digest, state);
+CREATE TABLE ceems_contacts (username text COLLATE "C" NOT NULL, rule text COLLATE "C" NOT NULL, told_ms bigint NOT NULL, muted_until_ms bigint NOT NULL,PRIMARY KEY (username, rule));
 -- version 12
 CREATE TABLE ceems_nodes (cluster_id text COLLATE "C" NOT NULL DEFAULT '',node text COLLATE "C" NOT NULL DEFAULT '',class text COLLATE "C" NOT NULL DEFAULT '',source text COLLATE "C" NOT NULL DEFAULT '',cpus bigint NOT NULL DEFAULT 0,memory bigint NOT NULL DEFAULT 0,gpus bigint NOT NULL DEFAULT 0,first_ms bigint NOT NULL DEFAULT 0,last_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, node));
 CREATE TABLE ceems_node_days (cluster_id text COLLATE "C" NOT NULL DEFAULT '',day_ms bigint NOT NULL DEFAULT 0,node text COLLATE "C" NOT NULL DEFAULT '',energy bigint NOT NULL DEFAULT 0,idle bigint NOT NULL DEFAULT 0,system bigint NOT NULL DEFAULT 0,unallocated bigint NOT NULL DEFAULT 0,modelled bigint NOT NULL DEFAULT 0,covered_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, day_ms, node));

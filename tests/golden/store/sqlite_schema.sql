@@ -61,8 +61,17 @@ CREATE UNIQUE INDEX ceems_unit_facts_key ON ceems_unit_facts (cluster_id, uuid, 
 CREATE INDEX ceems_unit_facts_ended ON ceems_unit_facts (ended_at_ts);
 CREATE INDEX ceems_unit_facts_user ON ceems_unit_facts (username, ended_at_ts);
 CREATE INDEX ceems_unit_facts_project ON ceems_unit_facts (project, ended_at_ts);
-CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, ended_at_ts);
 CREATE TABLE ceems_facts_todo (first_id integer not null, last_id integer not null, PRIMARY KEY (first_id)) WITHOUT ROWID;
+CREATE TABLE ceems_unit_reports (cluster_id text not null,uuid text not null,started_at_ts integer not null,ended_at_ts integer not null,state integer not null default 0,due_ms integer not null default 0,made_ms integer not null default 0,version integer not null default 0,coverage integer not null default -1,memory_peak integer not null default -1,cpus_used integer not null default -1,gpu_seconds integer not null default -1,gpus integer not null default 0,gpus_unused integer not null default 0,body text not null default '',PRIMARY KEY (cluster_id, uuid, started_at_ts));
+CREATE INDEX ceems_unit_reports_ended ON ceems_unit_reports (ended_at_ts);
+CREATE INDEX ceems_unit_reports_open ON ceems_unit_reports (ended_at_ts) WHERE state < 2;
+CREATE TABLE ceems_findings (cluster_id text not null,uuid text not null,started_at_ts integer not null,rule text not null,ended_at_ts integer not null,severity integer not null,confidence integer not null,runs integer not null,saves integer not null,numbers text not null,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule));
+CREATE INDEX ceems_findings_ended ON ceems_findings (ended_at_ts);
+CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts (cluster_id, username, name_norm, nodes, cpus, gpus, ended_at_ts);
+CREATE TABLE ceems_outbox (id text not null, kind text not null, state text not null, username text not null, recipient text not null,digest text not null, body text not null, received_ms integer not null, due_ms integer not null, done_ms integer not null, tries integer not null,PRIMARY KEY (id)) WITHOUT ROWID;
+CREATE INDEX ceems_outbox_due ON ceems_outbox (state, due_ms);
+CREATE INDEX ceems_outbox_digest ON ceems_outbox (digest, state);
+CREATE TABLE ceems_contacts (username text not null, rule text not null, told_ms integer not null, muted_until_ms integer not null,PRIMARY KEY (username, rule)) WITHOUT ROWID;
 CREATE TABLE ceems_nodes (cluster_id text not null default '',node text not null default '',class text not null default '',source text not null default '',cpus integer not null default 0,memory integer not null default 0,gpus integer not null default 0,first_ms integer not null default 0,last_ms integer not null default 0,PRIMARY KEY (cluster_id, node)) WITHOUT ROWID;
 CREATE TABLE ceems_node_days (cluster_id text not null default '',day_ms integer not null default 0,node text not null default '',energy integer not null default 0,idle integer not null default 0,system integer not null default 0,unallocated integer not null default 0,modelled integer not null default 0,covered_ms integer not null default 0,PRIMARY KEY (cluster_id, day_ms, node)) WITHOUT ROWID;
 CREATE TABLE ceems_node_progress (cluster_id text not null default '',until_ms integer not null default 0,PRIMARY KEY (cluster_id)) WITHOUT ROWID;
