@@ -245,8 +245,8 @@ TEST_F(Lists, TellWhatASiteHas) {
   EXPECT_EQ(
       json::serialize(site.at("clusters")),
       R"([{"id":"c","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
-      R"("partitions":true,"updated":null},{"id":"hpc-a","manager":"slurm","series":false,"nodes":false,)"
-      R"("gpus":false,"partitions":false,"updated":null}])");
+      R"("partitions":true,"updated":1767225600000},{"id":"hpc-a","manager":"slurm","series":false,"nodes":false,)"
+      R"("gpus":false,"partitions":false,"updated":1767225600000}])");
   // ada is a member of fluids on hpc-a only.
   EXPECT_EQ(site.at("budgets").as_array().size(), 1U);
   EXPECT_EQ(data("site", "root").at(0).at("budgets").as_array().size(), 2U);

@@ -163,7 +163,7 @@ std::string budget_text(const sj::array& rows) {
   std::string out;
   for (const sj::element row : rows) {
     const std::string unit = text_of(row, "unit");
-    const std::string_view name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
+    const std::string name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
     const std::string cluster = text_of(row, "cluster_id");
     const auto used = number_of(row, "used");
     constexpr double kPercent = 100;

@@ -49,9 +49,14 @@ void set_owners(Call& call, store::FactFilter& filter) {
 struct IdleRow {
   std::string cluster, uuid, user, project, partition;
   std::int64_t since_ms = 0;
-  std::optional<double> watts, cost;
-  double gpus = 0, cpus = 0;
+  std::optional<double> watts, cost, gpus, cpus;
 };
+
+/// A number of facts (store/facts.h), which is in thousandths and -1 if it is not known.
+std::optional<double> from_thousandths(std::int64_t number) {
+  constexpr double kThousand = 1000;
+  return number >= 0 ? std::optional(static_cast<double>(number) / kThousand) : std::nullopt;
+}
 
 class IdleNow {
  public:
@@ -141,8 +146,8 @@ class IdleNow {
                      .since_ms = std::max(found->second->since_ms, row.integer(1)),
                      .watts = found->second->watts,
                      .cost = {},
-                     .gpus = static_cast<double>(row.integer(6)),
-                     .cpus = static_cast<double>(row.integer(5))});
+                     .gpus = from_thousandths(row.integer(6)),
+                     .cpus = from_thousandths(row.integer(5))});
   }
 
   void append(JsonWriter& json, const IdleRow& row) {
@@ -168,8 +173,8 @@ class IdleNow {
     number("watts", row.watts);
     number("kwh", kwh);
     if (services_.accounting->priced()) {
-      number("cost", costs_.of(row.cluster, row.since_ms, now, kwh, std::max(0.0, row.cpus) * hours,
-                               std::max(0.0, row.gpus) * hours));
+      number("cost", costs_.of(row.cluster, row.since_ms, now, kwh, row.cpus.value_or(0) * hours,
+                               row.gpus.value_or(0) * hours));
     }
     json.key("exempt");
     if (std::ranges::find(exempt, row.partition) != exempt.end()) {

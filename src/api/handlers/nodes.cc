@@ -127,7 +127,8 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
     }
   }
   question.host = params.text(Param::kHost);
-  for (const std::string_view word : split(to_lower(params.text(Param::kWords)), ' ')) {
+  const std::string words = to_lower(params.text(Param::kWords));
+  for (const std::string_view word : split(words, ' ')) {
     if (!word.empty()) {
       question.words.emplace_back(word);
     }
