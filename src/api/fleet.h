@@ -134,10 +134,10 @@ class Fleet {
 
   [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
   [[nodiscard]] Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
-                                const std::string& cluster_id,
-                                std::int64_t month_ms) const;
+                                              const std::string& cluster_id,
+                                              std::int64_t month_ms) const;
   [[nodiscard]] Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
-                                         const std::string& cluster_id) const;
+                                                       const std::string& cluster_id) const;
 
   const ClusterTsdbs* tsdbs_;
   const Clock* clock_;
