@@ -274,7 +274,10 @@ def tsdb_slow_and_endless():
     def handler(path, query, body):
         if path == "/api/v1/query" and state["slow"]:
             time.sleep(3600)
-        if path == "/api/v1/query" and state["many"]:
+        # What is asked of nodes is left out: a million series are parsed for seconds, which a stop waits for.
+        asked = query.get("query", [""])[0]
+        of_nodes = "ceems_node_" in asked or asked.startswith("ceems_compute_unit_idle_energy_joules_total{")
+        if path == "/api/v1/query" and state["many"] and not of_nodes:
             row = ",".join('{"metric":{"uuid":"x%d"},"values":[[%d,"1"]]}' % (i, time.time()) for i in range(1000000))
             return 200, "application/json", ('{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % row).encode()
         return empty_tsdb(path, query, body, "1s")
