@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
 
-const kWide = { viewport: { width: 1440, height: 900 } };
+const kWide = { viewport: { width: 1720, height: 900 } };
 const kPhone = { viewport: { width: 390, height: 844 }, colorScheme: "dark" };
 const names = (page) => page.locator("tbody th a").allTextContents();
 const hash = (page) => new URL(page.url()).hash;

@@ -151,7 +151,7 @@ class Mock:
             return good([{"user": user, "admin": role == "admin", "role": role, "via": via, "led": LEADS.get(user, []),
                           "login": login}])
         if path == "site":
-            clusters = [("hpc-%d" % i, manager) for i, manager in enumerate(self.managers)] or [(cluster, "slurm") for cluster in mock_fleet.CLUSTERS]
+            clusters = [("hpc-%d" % i, manager) for i, manager in enumerate(self.managers)] or [(cluster, "local") for cluster in mock_fleet.CLUSTERS]
             return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
                                           "clusters": []}],
                           "name": self.name, "currency": "", "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",

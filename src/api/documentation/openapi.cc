@@ -443,7 +443,7 @@ void add_success(JsonWriter& json, const Route& route) {
 }
 
 bool checks_params(const Route& route) {
-  return is_object(route.shape) ||
+  return is_object(route.shape) || route.shape == Shape::kBudgets || route.shape == Shape::kBill ||
          std::ranges::any_of(params_of(route), [&route](const ParamInfo* info) {
            return is_required(route, info->param) ||
                   (info->type != ParamType::kTexts && info->type != ParamType::kText &&

@@ -26,7 +26,7 @@ constexpr std::int64_t kFinalAfterMs = std::int64_t{24} * 60 * kMinuteMs;
 constexpr std::int64_t kPurgeMs = 60 * kMinuteMs;
 /// How often the queue is looked at without being told: for partial reports, and for units whose
 /// last samples were not visible yet.
-constexpr milliseconds kIdle{30'000};
+constexpr milliseconds kIdle{10'000};
 
 std::string numbers_text(const advice::Finding& finding) {
   std::string text;

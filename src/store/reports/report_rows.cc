@@ -129,15 +129,20 @@ Result<std::int64_t> purge_some_reports(Session& session,
                                         std::int64_t cutoff_ms,
                                         std::int64_t limit) {
   std::vector<ReportKey> keys;
+  std::vector<ReportKey> made;  // those that are only queued have no advice
   Sql sql(session.dialect(),
-          "SELECT cluster_id, uuid, started_at_ts FROM ceems_unit_reports WHERE ended_at_ts < ");
+          "SELECT cluster_id, uuid, started_at_ts, state FROM ceems_unit_reports"
+          " WHERE ended_at_ts < ");
   sql.value(cutoff_ms).add(" ORDER BY ended_at_ts LIMIT ").value(limit);
-  auto done = session.run(sql, [&keys](std::size_t, const AnswerRow& row) {
+  auto done = session.run(sql, [&keys, &made](std::size_t, const AnswerRow& row) {
     keys.push_back({.cluster_id = std::string(row.text(0)),
                     .uuid = std::string(row.text(1)),
                     .started_at_ts = row.integer(2)});
+    if (row.integer(3) != 0) {
+      made.push_back(keys.back());
+    }
   });
-  for (auto key = keys.begin(); done && key != keys.end(); ++key) {
+  for (auto key = made.begin(); done && key != made.end(); ++key) {
     done = set_advice(session, key->cluster_id, key->uuid, key->started_at_ts, 0);
   }
   if (done) {
