@@ -119,7 +119,7 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
   await becomes(() => focused(page), "lattice-qcd", "the heading has the focus");
-  const profiles = page.getByRole("navigation", { name: "More about this unit" }).getByRole("link", { name: "Profiles" });
+  const profiles = page.getByRole("navigation", { name: "More about this job" }).getByRole("link", { name: "Profiles" });
   await becomes(() => profiles.getAttribute("href"), /^https:\/\/grafana\.example\.org\/d\/p\?var-service=48213&from=\d{13}$/);
   await becomes(() => page.title(), "lattice-qcd – CEEMS");
   await page.locator("canvas").nth(2).waitFor();
