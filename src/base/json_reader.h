@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ceems {
 
@@ -51,5 +52,24 @@ class JsonScanner {
 
   std::string_view rest_;
 };
+
+/// Reads an object: calls `member` with the name of each member, whose value it takes. Returns
+/// false where the text is no object, or `member` does.
+template <typename Member>
+bool each_member(JsonScanner& scanner, const Member& member) {
+  if (!scanner.take('{')) {
+    return false;
+  }
+  if (scanner.take('}')) {
+    return true;
+  }
+  std::string name;
+  do {
+    if (!scanner.string(name) || !scanner.take(':') || !member(std::as_const(name))) {
+      return false;
+    }
+  } while (scanner.take(','));
+  return scanner.take('}');
+}
 
 }  // namespace ceems

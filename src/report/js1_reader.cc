@@ -54,24 +54,6 @@ Result<std::string> unpack(const std::string& packed) {
   return text;
 }
 
-/// Calls `member` with the name of each member of an object; it takes the value.
-template <typename Member>
-bool each_member(JsonScanner& scanner, const Member& member) {
-  if (!scanner.take('{')) {
-    return false;
-  }
-  if (scanner.take('}')) {
-    return true;
-  }
-  std::string name;
-  do {
-    if (!scanner.string(name) || !scanner.take(':') || !member(std::as_const(name))) {
-      return false;
-    }
-  } while (scanner.take(','));
-  return scanner.take('}');
-}
-
 bool skip(JsonScanner& scanner) {
   constexpr int kDepth = 4;
   std::string ignored;

@@ -27,24 +27,6 @@ std::unexpected<Error> malformed() {
   return fail(ErrorCode::kParse, "not a file of ceems_mail");
 }
 
-/// Calls `member` with the name of each member of an object; it takes the value.
-template <typename Member>
-bool each_member(JsonScanner& scanner, const Member& member) {
-  if (!scanner.take('{')) {
-    return false;
-  }
-  if (scanner.take('}')) {
-    return true;
-  }
-  std::string name;
-  do {
-    if (!scanner.string(name) || !scanner.take(':') || !member(std::as_const(name))) {
-      return false;
-    }
-  } while (scanner.take(','));
-  return scanner.take('}');
-}
-
 Result<> write_file(const std::string& path, std::string_view text) {
   const UniqueFd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
