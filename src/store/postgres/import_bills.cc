@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/postgres/answer_row.h"
 #include "store/postgres/connection.h"
 #include "store/schema/tables.h"
 #include "store/sql/session.h"
@@ -13,21 +14,6 @@
 
 namespace ceems::store::postgres {
 namespace {
-
-class Row final : public AnswerRow {
- public:
-  Row(const Answer& answer, int row) : answer_(&answer), row_(row) {}
-  [[nodiscard]] std::string_view text(std::size_t column) const override {
-    return answer_->text(row_, column);
-  }
-  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
-    return answer_->integer(row_, column);
-  }
-
- private:
-  const Answer* answer_;
-  int row_;
-};
 
 std::unexpected<Error> not_prepared() {
   return fail(ErrorCode::kInternal, "this session has no prepared statements");

@@ -8,6 +8,7 @@
 #include <libpq-fe.h>
 
 #include "base/log.h"
+#include "store/postgres/answer_row.h"
 
 namespace ceems::store::postgres {
 namespace {
@@ -15,21 +16,6 @@ namespace {
 std::string name_of(WriterStatement statement) {
   return fmt::format("w{}", static_cast<std::size_t>(statement));
 }
-
-class Row final : public AnswerRow {
- public:
-  Row(const Answer& answer, int row) : answer_(&answer), row_(row) {}
-  [[nodiscard]] std::string_view text(std::size_t column) const override {
-    return answer_->text(row_, column);
-  }
-  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
-    return answer_->integer(row_, column);
-  }
-
- private:
-  const Answer* answer_;
-  int row_;
-};
 
 // With fewer rows, a COPY is not worthwhile.
 constexpr std::size_t kFewestToCopy = 8;

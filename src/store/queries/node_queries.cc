@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "store/nodes.h"
+#include "store/queries/read_all.h"
 #include "store/queries/sql_reader.h"
 
 namespace ceems::store {
@@ -19,20 +20,8 @@ Result<std::vector<NodeDay>> SqlReader::node_days(const std::vector<std::string>
   sql.add(
       " GROUP BY days.cluster_id, node_class, day_ms ORDER BY day_ms, days.cluster_id,"
       " node_class");
-  const auto rows = open(sql, kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
   std::vector<NodeDay> all;
-  while (true) {
-    const auto row = (*rows)->next();
-    if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
-      return all;
-    }
-    const Cursor& cursor = **rows;
+  auto done = read_all(open(sql, kShortLimit), [&all](const Cursor& cursor) {
     all.push_back({.cluster_id = std::string(cursor.text(0)),
                    .node_class = std::string(cursor.text(1)),
                    .day_ms = cursor.integer(2),
@@ -43,7 +32,8 @@ Result<std::vector<NodeDay>> SqlReader::node_days(const std::vector<std::string>
                            .unallocated = cursor.integer(7),
                            .modelled = cursor.integer(8),
                            .covered_ms = cursor.integer(9)}});
-  }
+  });
+  return done ? Result<std::vector<NodeDay>>(std::move(all)) : fail(std::move(done).error());
 }
 
 Result<std::vector<KnownNode>> SqlReader::known_nodes(const std::vector<std::string>& clusters) {
@@ -51,20 +41,8 @@ Result<std::vector<KnownNode>> SqlReader::known_nodes(const std::vector<std::str
       "SELECT cluster_id,node,class,source,cpus,memory,gpus,first_ms,last_ms FROM ceems_nodes"
       " WHERE 1=1");
   sql.and_in("cluster_id", clusters).add(" ORDER BY cluster_id, node");
-  const auto rows = open(sql, kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
   std::vector<KnownNode> all;
-  while (true) {
-    const auto row = (*rows)->next();
-    if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
-      return all;
-    }
-    const Cursor& cursor = **rows;
+  auto done = read_all(open(sql, kShortLimit), [&all](const Cursor& cursor) {
     all.push_back({.cluster_id = std::string(cursor.text(0)),
                    .facts = {.node = std::string(cursor.text(1)),
                              .node_class = std::string(cursor.text(2)),
@@ -74,7 +52,8 @@ Result<std::vector<KnownNode>> SqlReader::known_nodes(const std::vector<std::str
                              .gpus = cursor.integer(6)},
                    .first_ms = cursor.integer(7),
                    .last_ms = cursor.integer(8)});
-  }
+  });
+  return done ? Result<std::vector<KnownNode>>(std::move(all)) : fail(std::move(done).error());
 }
 
 Result<std::vector<Bill>> SqlReader::bills(const TimeRange& period) {
@@ -83,20 +62,8 @@ Result<std::vector<Bill>> SqlReader::bills(const TimeRange& period) {
       " WHERE start_ms < ");
   sql.value(period.to_ms).add(" AND end_ms > ").value(period.from_ms);
   sql.add(" ORDER BY cluster_id, start_ms");
-  const auto rows = open(sql, kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
   std::vector<Bill> all;
-  while (true) {
-    const auto row = (*rows)->next();
-    if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
-      return all;
-    }
-    const Cursor& cursor = **rows;
+  auto done = read_all(open(sql, kShortLimit), [&all](const Cursor& cursor) {
     all.push_back({.cluster_id = std::string(cursor.text(0)),
                    .start_ms = cursor.integer(1),
                    .end_ms = cursor.integer(2),
@@ -104,7 +71,8 @@ Result<std::vector<Bill>> SqlReader::bills(const TimeRange& period) {
                    .cost = std::string(cursor.text(4)),
                    .currency = std::string(cursor.text(5)),
                    .kgco2 = std::string(cursor.text(6))});
-  }
+  });
+  return done ? Result<std::vector<Bill>>(std::move(all)) : fail(std::move(done).error());
 }
 
 }  // namespace ceems::store

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/queries/fact_statements.h"
+#include "store/queries/read_all.h"
 #include "store/queries/sql_reader.h"
 #include "store/reports.h"
 
@@ -81,24 +82,6 @@ Sql family_statement(Dialect dialect, const FamilyQuery& query, const Family& fa
   sql.value(query.run.uuid).add(" AND f.started_at_ts = ").value(query.run.started_at_ts);
   sql.add(") ORDER BY f.ended_at_ts DESC LIMIT ");
   return sql.value(static_cast<std::int64_t>(query.limit));
-}
-
-/// Passes on all rows.
-template <typename Each>
-Result<> read_all(Result<std::unique_ptr<Cursor>> rows, const Each& each) {
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  while (true) {
-    const auto row = (*rows)->next();
-    if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
-      return {};
-    }
-    each(static_cast<const Cursor&>(**rows));
-  }
 }
 
 }  // namespace

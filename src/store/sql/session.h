@@ -101,4 +101,7 @@ class Session {
   [[nodiscard]] virtual int reference() const { return kNewestReference; }
 };
 
+/// Runs `work` in a transaction, which is rolled back if it fails.
+Result<> in_transaction(Session& session, const std::function<Result<>()>& work);
+
 }  // namespace ceems::store

@@ -185,18 +185,15 @@ Result<BillReport> put_bills(Session& session,
     }
   }
   BillReport report;
-  auto done = session.begin();
-  for (std::size_t i = 0; done && i < sorted.size(); ++i) {
-    done = put_bill(session, sorted[i], replace, report);
-  }
-  if (done) {
-    done = session.commit();
-  }
-  if (!done) {
-    session.roll_back();
-    return fail(std::move(done).error());
-  }
-  return report;
+  auto done = in_transaction(session, [&]() -> Result<> {
+    for (const Bill& bill : sorted) {
+      if (auto put = put_bill(session, bill, replace, report); !put) {
+        return put;
+      }
+    }
+    return {};
+  });
+  return done ? Result<BillReport>(report) : fail(std::move(done).error());
 }
 
 }  // namespace ceems::store

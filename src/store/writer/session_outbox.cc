@@ -36,22 +36,8 @@ std::string_view to_string(MailState state) {
   return kNames.at(static_cast<std::size_t>(state));
 }
 
-Result<> SessionOutbox::in_transaction(const std::function<Result<>()>& work) {
-  auto done = session_->begin();
-  if (done) {
-    done = work();
-  }
-  if (done) {
-    done = session_->commit();
-  }
-  if (!done) {
-    session_->roll_back();
-  }
-  return done;
-}
-
 Result<> SessionOutbox::run_alone(const Sql& statement) {
-  return in_transaction([&] { return run(statement); });
+  return store::in_transaction(*session_, [&] { return run(statement); });
 }
 
 Result<std::vector<OutgoingMail>> SessionOutbox::read(const Sql& condition) {
@@ -89,7 +75,7 @@ Result<std::int64_t> SessionOutbox::number(const Sql& query) {
 
 Result<std::size_t> SessionOutbox::add(const std::vector<OutgoingMail>& mails) {
   std::int64_t added = 0;
-  auto done = in_transaction([&]() -> Result<> {
+  auto done = store::in_transaction(*session_, [&]() -> Result<> {
     const auto before = number(sql("SELECT count(*) FROM ceems_outbox"));
     if (!before) {
       return fail(before.error());
@@ -133,7 +119,7 @@ Result<std::vector<OutgoingMail>> SessionOutbox::of_digest(const std::string& di
 
 Result<bool> SessionOutbox::hand_over(const std::vector<std::string>& ids) {
   bool all = true;
-  auto done = in_transaction([&]() -> Result<> {
+  auto done = store::in_transaction(*session_, [&]() -> Result<> {
     std::int64_t queued = 0;
     auto changed = in_parts(ids, [&](const std::vector<std::string>& part) -> Result<> {
       Sql count = sql("SELECT count(*) FROM ceems_outbox WHERE state = 'queued'");
@@ -160,7 +146,7 @@ Result<bool> SessionOutbox::hand_over(const std::vector<std::string>& ids) {
 Result<> SessionOutbox::finish(const std::vector<std::string>& ids,
                                MailState state,
                                std::int64_t now_ms) {
-  return in_transaction([&] {
+  return store::in_transaction(*session_, [&] {
     return in_parts(ids, [&](const std::vector<std::string>& part) {
       Sql update = sql("UPDATE ceems_outbox SET body = '', state = ");
       update.value(to_string(state)).add(", done_ms = ").value(now_ms);
@@ -173,7 +159,7 @@ Result<> SessionOutbox::finish(const std::vector<std::string>& ids,
 Result<> SessionOutbox::postpone(const std::vector<std::string>& ids,
                                  std::int64_t due_ms,
                                  bool tried) {
-  return in_transaction([&] {
+  return store::in_transaction(*session_, [&] {
     return in_parts(ids, [&](const std::vector<std::string>& part) {
       Sql update = sql("UPDATE ceems_outbox SET state = 'queued', due_ms = ");
       update.value(due_ms).add(tried ? ", tries = tries + 1" : "");
@@ -185,7 +171,7 @@ Result<> SessionOutbox::postpone(const std::vector<std::string>& ids,
 
 Result<std::vector<std::string>> SessionOutbox::end_interrupted(std::int64_t now_ms) {
   std::vector<std::string> ids;
-  auto done = in_transaction([&]() -> Result<> {
+  auto done = store::in_transaction(*session_, [&]() -> Result<> {
     auto found =
         session_->run(sql("SELECT id FROM ceems_outbox WHERE state = 'handed' ORDER BY id"),
                       [&ids](std::size_t, const AnswerRow& row) { ids.emplace_back(row.text(0)); });
@@ -230,7 +216,7 @@ Result<> SessionOutbox::note_told(const std::string& username,
   if (username.empty() || rules.empty()) {
     return {};
   }
-  return in_transaction([&]() -> Result<> {
+  return store::in_transaction(*session_, [&]() -> Result<> {
     for (const std::string& rule : rules) {
       Sql put =
           sql("INSERT INTO ceems_contacts (username, rule, told_ms, muted_until_ms) VALUES (");
@@ -277,7 +263,7 @@ Result<> SessionOutbox::purge(std::int64_t mails_ms, std::int64_t contacts_ms) {
   contacts.add(
       ") OR (EXISTS (SELECT 1 FROM users) AND NOT EXISTS"
       " (SELECT 1 FROM users WHERE users.name = ceems_contacts.username)))");
-  return in_transaction([&]() -> Result<> {
+  return store::in_transaction(*session_, [&]() -> Result<> {
     auto done = run(mails);
     return done ? run(contacts) : done;
   });

@@ -40,8 +40,6 @@ class SessionOutbox final : public Outbox {
 
  private:
   [[nodiscard]] Sql sql(std::string_view text) const { return {session_->dialect(), text}; }
-  /// Runs `work` in a transaction, which is rolled back if it fails.
-  Result<> in_transaction(const std::function<Result<>()>& work);
   Result<> run(const Sql& sql) { return session_->run(sql, {}); }
   Result<> run_alone(const Sql& sql);
   Result<std::vector<OutgoingMail>> read(const Sql& condition);

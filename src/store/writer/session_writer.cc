@@ -39,19 +39,11 @@ struct SessionWriter::People {
 };
 
 Result<> SessionWriter::in_transaction(const std::function<Result<>()>& work) {
-  auto done = session_->begin();
+  auto done = store::in_transaction(*session_, work);
   if (done) {
-    done = work();
+    generation_->fetch_add(1);
   }
-  if (done) {
-    done = session_->commit();
-  }
-  if (!done) {
-    session_->roll_back();
-    return done;
-  }
-  generation_->fetch_add(1);
-  return {};
+  return done;
 }
 
 Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cluster_id) {
@@ -130,16 +122,8 @@ Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
 /// affect the window.
 void SessionWriter::sum_up(std::int64_t until_ms) {
   constexpr std::int64_t kHourMs = 60LL * 60 * 1000;  // spans that are still being written to
-  auto done = session_->begin();
-  if (done) {
-    done = sum_spans(*session_, until_ms - kHourMs);
-  }
-  if (done) {
-    done = session_->commit();
-  }
-  if (!done) {
-    session_->roll_back();
-  }
+  const auto done =
+      store::in_transaction(*session_, [&] { return sum_spans(*session_, until_ms - kHourMs); });
   const std::string error = done ? "" : done.error().message;
   if (!done && error != sums_error_) {
     log::warn("cannot compute sums over time, so queries over long periods take longer",
