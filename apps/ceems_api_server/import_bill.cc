@@ -69,8 +69,8 @@ Result<store::BillReport> import_file(const Options& options) {
     return fail(ErrorCode::kInvalidArgument, "--cluster: no cluster has the ID '{}'",
                 printable(options.cluster, 80));
   }
-  constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
-  const auto text = host::read_file(options.files.front(), kMostBytes);
+  constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
+  const auto text = host::read_file(options.files.front(), kMaxBytes);
   if (!text) {
     return fail(text.error());
   }

@@ -132,12 +132,12 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_login(server, directory, config));
   root.also(read_series(server["series"], config.series));
   config::Section report(server["report"]);
-  constexpr double kMostReports = 1000;
+  constexpr double kMaxReports = 1000;
   report.only({"rules", "rate", "keep"})
       .file("rules", config.report.rules, directory)
       .number("rate", config.report.rate)
       .duration("keep", config.report.keep)
-      .refuse(!(config.report.rate >= 0 && config.report.rate <= kMostReports), "rate",
+      .refuse(!(config.report.rate >= 0 && config.report.rate <= kMaxReports), "rate",
               "expected a number from 0 to 1000")
       .refuse(config.report.keep < std::chrono::days(1), "keep", "expected at least 1d");
   root.also(report.done());

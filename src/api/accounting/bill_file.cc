@@ -120,7 +120,7 @@ class Reading {
   }
 
   Result<> read_bill(const std::vector<std::string>& cells) {
-    constexpr double kMostKwh = 9e9;  // fits into the database
+    constexpr double kMaxKwh = 9e9;  // fits into the database
     if (cells.size() != columns_.size()) {
       return wrong(fmt::format("expected {} cells, got {}", columns_.size(), cells.size()));
     }
@@ -138,7 +138,7 @@ class Reading {
       return wrong("period_end: expected a time after period_start");
     }
     const auto kwh = parse_double(values[2]);
-    if (!kwh || !std::isfinite(*kwh) || *kwh < 0 || *kwh > kMostKwh) {
+    if (!kwh || !std::isfinite(*kwh) || *kwh < 0 || *kwh > kMaxKwh) {
       return wrong("kwh: expected a number from 0 to 9e9, without unit");
     }
     for (const std::size_t column : {std::size_t{3}, std::size_t{5}}) {
@@ -146,8 +146,8 @@ class Reading {
         return wrong(fmt::format("{}: expected a number", kColumns.at(column)));
       }
     }
-    constexpr std::size_t kMostCurrency = 16;
-    if (values[4].size() > kMostCurrency || printable(values[4]) != values[4]) {
+    constexpr std::size_t kMaxCurrency = 16;
+    if (values[4].size() > kMaxCurrency || printable(values[4]) != values[4]) {
       return wrong("currency: expected a short text such as EUR");
     }
     bills_.push_back({.cluster_id = cluster_id_,

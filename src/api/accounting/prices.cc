@@ -343,7 +343,7 @@ std::pair<double, std::int64_t> PriceCurve::sum_to(std::int64_t ms) const {
 
 std::optional<double> PriceCurve::mean(std::int64_t from_ms, std::int64_t to_ms) {
   constexpr std::int64_t kMoreBeforeMs = 31 * kDayMs;
-  constexpr int kMostQueries = 3;
+  constexpr int kMaxQueries = 3;
   if (options_->constant()) {
     return options_->rules.empty() ? std::nullopt : options_->rules.front().otherwise;
   }
@@ -354,7 +354,7 @@ std::optional<double> PriceCurve::mean(std::int64_t from_ms, std::int64_t to_ms)
   if (pieces_.empty()) {
     build(from_ms, to_ms);
   } else if (from_ms < from_ms_ || to_ms > to_ms_) {
-    if (asked_ >= kMostQueries) {
+    if (asked_ >= kMaxQueries) {
       return std::nullopt;
     }
     const std::int64_t more = std::max(kMoreBeforeMs, to_ms_ - from_ms_);

@@ -199,7 +199,7 @@ constexpr std::array<std::pair<std::string_view, Fact>, 4> kShareBy{
 
 Result<store::SummaryQuery> share_query(const Services& services, const Call& call) {
   constexpr std::int64_t kDefaultDays = 30;
-  constexpr std::int64_t kMostDays = 400;
+  constexpr std::int64_t kMaxDays = 400;
   const auto by = std::ranges::find(kShareBy, call.params.text(Param::kBy),
                                     &std::pair<std::string_view, Fact>::first);
   if (by == kShareBy.end()) {
@@ -213,8 +213,8 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   store::TimeRange ended;
   ended.to_ms = *to ? **to * kSecond : services.now_ms();
   ended.from_ms = *from ? **from * kSecond : ended.to_ms - kDefaultDays * kDayMs;
-  if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMostDays * kDayMs) {
-    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMostDays));
+  if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMaxDays * kDayMs) {
+    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
   }
   store::SummaryQuery query;
   query.filter.projects = split_lists(call.params.projects);
@@ -226,7 +226,7 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
 
 /// The share of energy that was reserved and not used, of units that ended in the period.
 void answer_shares(const Services& services, Call& call) {
-  constexpr std::int64_t kMostUnits = 2'000'000;
+  constexpr std::int64_t kMaxUnits = 2'000'000;
   auto query = share_query(services, call);
   if (!query) {
     answer_bad_request(call, query.error());
@@ -235,7 +235,7 @@ void answer_shares(const Services& services, Call& call) {
   set_owners(call, query->filter);
   QueryTimer timer(*services.metrics, Query::kUnits);
   const auto many =
-      timer.run([&] { return services.reader->has_more_units(query->filter, kMostUnits); });
+      timer.run([&] { return services.reader->has_more_units(query->filter, kMaxUnits); });
   if (many && *many) {
     answer_bad_request(call, wrong("'from': choose a shorter period").error());
     return;

@@ -361,7 +361,7 @@ void append_facet(JsonWriter& json, const std::vector<store::FacetValue>& values
 Result<std::optional<double>> total_cost(const Services& services,
                                          const store::FactFilter& filter,
                                          const store::UnitSummary& sums) {
-  constexpr std::size_t kMostUnits = 200'000;
+  constexpr std::size_t kMaxPricedUnits = 200'000;
   Costs costs = services.accounting->costs();
   if (!costs.any()) {
     return std::optional<double>();
@@ -369,13 +369,13 @@ Result<std::optional<double>> total_cost(const Services& services,
   if (costs.constant()) {
     return costs.of("", 0, 0, sums.kwh, sums.cpu_seconds / kHour, sums.gpu_seconds / kHour);
   }
-  if (sums.units > static_cast<std::int64_t>(kMostUnits)) {
+  if (sums.units > static_cast<std::int64_t>(kMaxPricedUnits)) {
     return std::optional<double>();
   }
   store::FactListQuery query{.filter = filter,
                              .columns = {Fact::kKwh, Fact::kCpuSeconds, Fact::kGpuSeconds,
                                          Fact::kClusterId, Fact::kStarted, Fact::kEnded},
-                             .limit = kMostUnits};
+                             .limit = kMaxPricedUnits};
   QueryTimer timer(*services.metrics, Query::kUnits);
   auto rows = timer.run([&] { return services.reader->unit_facts(query); });
   double sum = 0;

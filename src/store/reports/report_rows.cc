@@ -14,14 +14,14 @@ namespace {
 
 constexpr double kMilli = 1000;
 constexpr double kNano = 1e9;
-constexpr double kMostNumber = 4e15;
+constexpr double kMaxNumber = 4e15;
 
 /// In units of 1/scale; -1 if it is not known.
 std::int64_t scaled(const std::optional<double>& value, double scale) {
   if (!value || !std::isfinite(*value) || *value < 0) {
     return -1;
   }
-  return std::llround(std::min(*value * scale, kMostNumber));
+  return std::llround(std::min(*value * scale, kMaxNumber));
 }
 
 Sql& add_key(Sql& sql, const ReportKey& key) {
