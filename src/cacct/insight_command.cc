@@ -93,7 +93,7 @@ class Columns {
       std::string line;
       for (std::size_t i = 0; i < row.size(); ++i) {
         const std::string pad(widths[i] - display_width(row[i]), ' ');
-        line += (i == 0 ? "  " : "  ") + (titles_[i].second ? pad + row[i] : row[i] + pad);
+        line += "  " + (titles_[i].second ? pad + row[i] : row[i] + pad);
       }
       out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }

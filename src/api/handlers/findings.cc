@@ -20,8 +20,6 @@ using advice::Severity;
 
 /// Rows of an answer. If there are more, the newest are shown.
 constexpr std::size_t kMaxFindings = 1000;
-/// More units are not read for a question.
-constexpr std::int64_t kMaxUnits = 2'000'000;
 
 std::optional<Severity> severity_named(std::string_view name) {
   for (const Severity severity :

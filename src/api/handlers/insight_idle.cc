@@ -226,7 +226,6 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
 
 /// The share of energy that was reserved and not used, of units that ended in the period.
 void answer_shares(const Services& services, Call& call) {
-  constexpr std::int64_t kMaxUnits = 2'000'000;
   auto query = share_query(services, call);
   if (!query) {
     answer_bad_request(call, query.error());

@@ -23,8 +23,6 @@ namespace {
 using store::Fact;
 using store::FactKind;
 
-/// More are not read for a question.
-constexpr std::int64_t kMaxUnits = 2'000'000;
 constexpr double kHour = 3600;
 constexpr double kNano = 1e-9;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace ceems::api {
 
 // The parameters of lists and sums over units (docs/api/lists.md). All errors are kInvalidArgument
 // with a text for clients that names the parameter.
+
+/// A question about more units is refused: choose a shorter period.
+inline constexpr std::int64_t kMaxUnits = 2'000'000;
 
 /// What the parameters select. Owners and names are left to access/lists.h. `window` is that of the
 /// call.
