@@ -58,7 +58,7 @@ struct GpuBoard {
   std::vector<std::int64_t> ends_ms = {};
   std::vector<GpuRow> rows = {};  ///< by host, index and instance
 };
-inline constexpr std::int64_t kGpuPeriodMs = 10 * 60 * 1000;
+inline constexpr std::int64_t kGpuPeriodMs = std::int64_t{10} * 60 * 1000;
 inline constexpr std::size_t kGpuPeriods = 7;
 
 /// A unit that did nothing for an hour or longer.

@@ -11,22 +11,6 @@ namespace {
 
 constexpr std::string_view kVersion = "1";
 
-/// Calls member(name) for each member of an object, which takes the value and returns whether that
-/// was possible.
-template <typename Member>
-bool each_member(JsonScanner& json, const Member& member) {
-  if (!json.take('{')) {
-    return false;
-  }
-  std::string name;
-  for (bool first = true; !json.take('}'); first = false) {
-    if ((!first && !json.take(',')) || !json.string(name) || !json.take(':') || !member(name)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 template <typename Int>
 bool read_int(JsonScanner& json, Int& value) {
   const auto number = parse_int<Int>(json.number());

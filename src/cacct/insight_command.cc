@@ -74,6 +74,7 @@ class Columns {
  public:
   explicit Columns(std::vector<std::pair<std::string, bool>> titles) : titles_(std::move(titles)) {
     std::vector<std::string> names;
+    names.reserve(titles_.size());
     for (const auto& [title, number] : titles_) {
       names.push_back(title);
     }

@@ -99,12 +99,12 @@ class ListFormat {
   void append_json(JsonWriter& json, const store::Cursor& row) {
     json.begin_array();
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (!options_.columns[i].fact) {
+      if (const auto& fact = options_.columns[i].fact) {
+        append_json_cell(json, store::column_of(*fact).kind, row.text(places_[i]),
+                         row.integer(places_[i]));
+      } else {
         append_number(json, cost(row, places_[i]));
-        continue;
       }
-      const FactKind kind = store::column_of(*options_.columns[i].fact).kind;
-      append_json_cell(json, kind, row.text(places_[i]), row.integer(places_[i]));
     }
     json.end_array();
   }
@@ -112,9 +112,9 @@ class ListFormat {
   void append_csv(std::string& out, const store::Cursor& row, const TimeZone& zone) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       out += i == 0 ? "" : ",";
-      if (options_.columns[i].fact) {
-        const FactKind kind = store::column_of(*options_.columns[i].fact).kind;
-        append_csv_cell(out, kind, row.text(places_[i]), row.integer(places_[i]), zone);
+      if (const auto& fact = options_.columns[i].fact) {
+        append_csv_cell(out, store::column_of(*fact).kind, row.text(places_[i]),
+                        row.integer(places_[i]), zone);
       } else if (const auto money = cost(row, places_[i])) {
         out += fmt::to_string(*money);
       }
