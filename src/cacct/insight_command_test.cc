@@ -25,7 +25,7 @@ TEST(InsightText, ListsIdleJobs) {
       R"("exempt":null},{"uuid":"7","user":"e\u001b[31mve","idle_s":200000,"watts":null})");
   EXPECT_THAT(shown, HasSubstr("2 jobs that do nothing, 612 W\n"));
   EXPECT_THAT(shown, HasSubstr("2 h 10 min  612  1.33  0.31\n"));
-  EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -      -\n"));
+  EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -     -\n"));
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
   EXPECT_EQ(text("idle", ""), "No job does nothing now.\n");
 }

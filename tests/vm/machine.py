@@ -306,6 +306,8 @@ def accelerator(kernel):
 class Machine:
     """A running machine. A context manager that ends it."""
 
+    address = "10.0.2.2"  # of the host
+
     def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None, port=None):
         """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p.
         `port`: of the host, by which port 9010 of the machine can be reached; default: any that is free."""
