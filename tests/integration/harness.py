@@ -146,12 +146,14 @@ class Program:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         if self.alive():
             try:
                 self.stop()
             except AssertionError as error:
                 print(error)
+        elif kind and self.process.returncode not in (0, -signal.SIGKILL):
+            print("%s had ended with %s:\n%s" % (self.arguments[0], self.process.returncode, self.output()[-8000:]))
         if not self.log.closed:
             self.log.close()
 
