@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, control, focused, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, focused, shot, url, visit } from "./stand_in.mjs";
 
 const title = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
 const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
@@ -105,7 +105,7 @@ test("nodes are filtered, paged, and saved as a file; the address keeps it", asy
 test("the time line shows what ran on the nodes, zooms, moves, and has a table", async (t) => {
   const page = await visit(t, "/?user=operator#/nodes?q=n00&show=time", { server: { many: 60 }, context: { viewport: { width: 1440, height: 900 } } });
   await page.locator(".timeline rect.unit").nth(20).waitFor();
-  assert.equal(await page.locator(".timeline text.node").count(), 9);
+  await becomes(() => page.locator(".timeline text.node").count(), 9);
   await accessible(page, "time line");
   await shot(page, "timeline-light");
   const span = () => page.locator(".timeline .zoom [role=status]").innerText();
@@ -148,7 +148,7 @@ test("the grid has its intensity, a week and the best hours", async (t) => {
   const page = await visit(t, "/?user=ada#/grid");
   await title(page, "Carbon intensity of the grid");
   await page.locator(".charts canvas").first().waitFor();
-  assert.equal(await page.locator(".charts canvas").count(), 1, "a source that never changes is no chart");
+  await becomes(() => page.locator(".charts canvas").count(), 1, "a source that never changes is no chart");
   assert.match(await page.locator(".tiles").innerText(), /Now\s+[\d.]+ g\/kWh\s+[\s\S]*RTE, FR[\s\S]*56 g\/kWh\s+does not change with time/);
   assert.match(await page.getByRole("row", { name: /^4 hours/ }).innerText(), /05:00 and 09:00\s+33\.4 g\/kWh\s+\d+ % below the mean of the week/);
   await accessible(page, "grid");
