@@ -145,7 +145,8 @@ int compare_cells(const Column& column, const Cell& a, const Cell& b) {
 }  // namespace
 
 bool TableLayout::has_ids() const {
-  return key_size == 1 && columns[order.front()].name == "id";
+  const Column& first = columns[order.front()];
+  return key_size == 1 && first.name == "id" && first.integer;
 }
 
 std::string TableLayout::names() const {
