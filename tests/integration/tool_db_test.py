@@ -11,6 +11,7 @@ import os
 import pty
 import random
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -177,10 +178,12 @@ def killed_copy(source, state, when):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         while program.poll() is None:
+            program.send_signal(signal.SIGSTOP)  # so that what is found still holds when the program is killed
             found = progress(state)
             if found and when(*found):
                 program.kill()
                 break
+            program.send_signal(signal.SIGCONT)
             time.sleep(0.01)
     finally:
         out, err = program.communicate()
