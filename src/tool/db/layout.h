@@ -42,7 +42,7 @@ struct TableLayout {
   /// are bound.
   [[nodiscard]] std::string select(bool after_key) const;
   /// Less than, equal to or greater than 0, as the rows of a select() are ordered.
-  [[nodiscard]] int compare(const Row& a, const Row& b, std::size_t columns) const;
+  [[nodiscard]] int compare(const Row& a, const Row& b, std::size_t count) const;
 };
 
 /// All tables that hold data, except what describes the database itself: the versions of the
