@@ -113,7 +113,7 @@ class ApiOwners final : public Owners {
       : url_(std::move(url)), client_(std::move(client)), as_service_(as_service(service)) {}
 
   Result<bool> is_admin(const std::string& user) override {
-    const auto answer = client_->get(url_ + "/api/v1/users/admin?role=admin", as_service_);
+    const auto answer = ask(url_ + "/api/v1/users/admin?role=admin", as_service_);
     if (!answer) {
       return fail(Error(answer.error()));
     }
@@ -176,8 +176,8 @@ class ApiOwners final : public Owners {
   Result<SharedIds> shared_ids(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) override {
-    const auto answer = client_->get(
-        url_ + "/api/v1/projects?cluster_id=" + net::url_encode(cluster), as_user(user));
+    const auto answer =
+        ask(url_ + "/api/v1/projects?cluster_id=" + net::url_encode(cluster), as_user(user));
     if (!answer) {
       return fail(Error(answer.error()));
     }
@@ -212,6 +212,16 @@ class ApiOwners final : public Owners {
   }
 
  private:
+  /// A question that breaks off is asked once more: of several servers behind one address, one may
+  /// have ended. One that took too long is not.
+  Result<net::ClientResponse> ask(const std::string& url, const net::Headers& caller) {
+    constexpr int kBadGateway = 502;  // from a proxy whose server ended
+    auto answer = client_->get(url, caller);
+    const bool broken =
+        answer ? answer->status == kBadGateway : answer.error().code == ErrorCode::kUnavailable;
+    return broken ? client_->get(url, caller) : std::move(answer);
+  }
+
   static std::string all_times(const std::string& cluster) {
     return "running&from=0&to=9999999999&cluster_id=" + net::url_encode(cluster);
   }
@@ -223,7 +233,7 @@ class ApiOwners final : public Owners {
     const std::string begin = url_ + "/api/v1/" + path;
     std::string url = begin;
     for (std::size_t pages = 0; pages < kMaxPages; ++pages) {
-      const auto answer = client_->get(url, caller);
+      const auto answer = ask(url, caller);
       if (!answer) {
         return fail(Error(answer.error()));
       }
@@ -280,7 +290,7 @@ class ApiOwners final : public Owners {
     bool each;  ///< the server checked each unit separately
   };
   Result<Verdict> verify(const std::string& url, const std::string& user) {
-    const auto answer = client_->get(url, as_user(user));
+    const auto answer = ask(url, as_user(user));
     if (!answer) {
       return fail(Error(answer.error()));
     }

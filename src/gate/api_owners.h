@@ -18,8 +18,9 @@ enum class ServiceName : std::uint8_t {
 
 /// Owners that ask a running API server, at users/admin?role=admin, units/verify and units, as its
 /// service account or as the user. A server that answers a request for several units without
-/// `X-Ceems-Verified: each` is asked about each unit separately, up to 100 of them. `url` is the
-/// base URL of the server, with its route prefix. Set a short timeout in the options: requests wait
+/// `X-Ceems-Verified: each` is asked about each unit separately, up to 100 of them. A question that
+/// breaks off, or whose answer is a 502, is asked once more. `url` is the base URL of the server,
+/// with its route prefix. Set a short timeout in the options: requests wait
 /// for the answers. kInvalidArgument if the options contradict each other.
 Result<std::unique_ptr<Owners>> api_owners(std::string url,
                                            net::ClientOptions options,

@@ -1,9 +1,16 @@
 #include "gate/api_owners.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
 #include "base/mutex.h"
 #include "net/server/server.h"
 
@@ -97,6 +104,51 @@ TEST_F(ApiOwnersTest, AsksForUnitsAsTheUser) {
   EXPECT_FALSE(owners->may_see("alice", "c", {"a"}));
   EXPECT_FALSE(owners->may_see("", "c", {"a"}).value_or(true));
   EXPECT_FALSE(owners->may_see("alice", "c", {}).value_or(true));
+}
+
+TEST_F(ApiOwnersTest, AQuestionThatBreaksOffIsAskedOnceMore) {
+  refused = 1;
+  refusal = 502;
+  EXPECT_TRUE(owners->may_see("alice", "c", {"a"}).value_or(false));
+  EXPECT_EQ(targets.size(), 2U);
+  EXPECT_EQ(targets.front(), targets.back());
+  EXPECT_EQ(users, (std::vector<std::string>{"alice", "alice"}));
+  targets.clear();
+  status = 502;
+  EXPECT_FALSE(owners->may_see("alice", "c", {"a"}));
+  EXPECT_EQ(targets.size(), 2U);
+  targets.clear();
+  refused = 0;
+  status = 503;  // a server that is overloaded
+  EXPECT_FALSE(owners->may_see("alice", "c", {"a"}));
+  EXPECT_EQ(targets.size(), 1U);
+}
+
+TEST(ApiOwners, ASecondServerBehindTheAddressIsAsked) {
+  const UniqueFd address(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in local{};
+  local.sin_family = AF_INET;
+  local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof local;
+  auto* const raw = reinterpret_cast<sockaddr*>(&local);
+  ASSERT_EQ(::bind(address.get(), raw, size), 0);
+  ASSERT_EQ(::getsockname(address.get(), raw, &size), 0);
+  ASSERT_EQ(::listen(address.get(), 4), 0);
+  const std::jthread servers([&address] {
+    UniqueFd server(::accept(address.get(), nullptr, nullptr));
+    server = UniqueFd();  // the first ends without an answer
+    server = UniqueFd(::accept(address.get(), nullptr, nullptr));
+    std::array<char, 1024> question{};
+    constexpr std::string_view kAnswer = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    if (::recv(server.get(), question.data(), question.size(), 0) > 0) {
+      static_cast<void>(::send(server.get(), kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL));
+    }
+  });
+  const auto owners = *api_owners("http://127.0.0.1:" + std::to_string(ntohs(local.sin_port)), {});
+  const auto sees = owners->may_see("alice", "c", {"a"});
+  ::shutdown(address.get(), SHUT_RDWR);  // ends a server that was not asked
+  ASSERT_TRUE(sees) << sees.error().message;
+  EXPECT_FALSE(*sees);
 }
 
 TEST_F(ApiOwnersTest, ManyUnitsTakeSeveralRequestsAllOfWhichMustAgree) {

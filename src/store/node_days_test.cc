@@ -1,4 +1,6 @@
 // Energy of nodes and bills, on every database.
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "store/nodes.h"
@@ -26,6 +28,29 @@ INSTANTIATE_TEST_SUITE_P(All,
                          NodeDays,
                          ::testing::Values(Backend::kSqlite, Backend::kPostgres),
                          backend_name);
+
+// Nodes are written by the update, reports by a thread of their own.
+TEST_P(NodeDays, AreWrittenWhileReportsAre) {
+  constexpr int kTimes = 50;
+  auto& writer = db_->writer();
+  ASSERT_TRUE(writer.lead().value());
+  int reports = 0;
+  std::jthread finisher([&writer, &reports] {
+    for (int i = 0; i < kTimes; ++i) {
+      reports += writer.postpone_reports({{.cluster_id = "hpc", .uuid = "1"}}, kNow) ? 1 : 0;
+    }
+  });
+  int nodes = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    const std::int64_t start = kNow + i * kHour;
+    const auto until = writer.nodes_until("hpc");
+    const bool follows = until && until->value_or(start) == start;
+    nodes += follows && writer.write_nodes(hour_of(start, {{.node = "n1", .energy = 1}})) ? 1 : 0;
+  }
+  finisher.join();
+  EXPECT_EQ(nodes, kTimes);
+  EXPECT_EQ(reports, kTimes);
+}
 
 TEST_P(NodeDays, AreAddedUpOnce) {
   auto& writer = db_->writer();

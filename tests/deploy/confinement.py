@@ -1,4 +1,5 @@
-"""The checks of AppArmor profiles and the SELinux policy module: they are compiled, and name the files of the packages."""
+"""The checks of what confines the services. AppArmor profiles and the SELinux policy module are compiled, and name the files of the
+packages; units are as closed as the documentation says."""
 import pathlib
 import re
 import shutil
@@ -48,4 +49,24 @@ def check_selinux() -> str:
     return f"the module is compiled ({size} bytes); it was not loaded, as no kernel with SELinux is here"
 
 
-CHECKS = {"apparmor": check_apparmor, "selinux": check_selinux}
+def check_exposure() -> str:
+    """Each unit alone is at most 2.0, and docs/security-model.md has the numbers of systemd 252 for all drop-ins."""
+    if not shutil.which("systemd-analyze"):
+        raise Missing("systemd-analyze is not installed (Debian package systemd)")
+    rows = [line for line in run(ROOT / "scripts/exposure").splitlines() if line.startswith("| `")]
+    same(tuple(re.search(r"`(\w+)`", row)[1] for row in rows), SERVICES, "units")
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert float(cells[1]) <= 2.0, row
+        assert max(map(float, re.findall(r"([0-9.]+) `", cells[2]))) > float(cells[1]), f"no drop-in makes a difference: {row}"
+    page = (ROOT / "docs/security-model.md").read_text()
+    if not run("systemd-analyze", "--version").startswith("systemd 252 "):
+        names = [path.name for path in (ROOT / "packaging/systemd").glob("*.d/*.conf")]
+        assert all(f"`{name}`" in page for name in names), "a drop-in is missing in docs/security-model.md"
+        return "each unit alone is at most 2.0; another systemd than that of the table"
+    for row in rows:
+        assert row in page.splitlines(), f"docs/security-model.md lacks this row, run scripts/exposure --write: {row}"
+    return f"{len(rows)} units as in docs/security-model.md"
+
+
+CHECKS = {"exposure": check_exposure, "apparmor": check_apparmor, "selinux": check_selinux}

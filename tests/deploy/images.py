@@ -133,38 +133,76 @@ cat /proc/net/tcp /proc/net/tcp6
 
 
 def check_compose() -> str:
-    """The Compose file as docker-compose reads it, and what ./prepare writes, read by the programs."""
+    """What ./prepare writes, read by each program itself; nothing is open; a second run changes nothing."""
     tool = program("ceems_tool")
-    if not shutil.which("docker-compose"):
-        raise Missing("docker-compose is not installed (scripts/setup deploy)")
     with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory) / "packaging/containers/compose"
-        shutil.copytree(CONTAINERS / "compose", folder)
-        shutil.copy(ROOT / "VERSION", directory)
-        for name in ("grafana", "prometheus"):
-            shutil.copytree(ROOT / "packaging" / name, pathlib.Path(directory) / "packaging" / name, ignore=shutil.ignore_patterns("__pycache__"))
-        run("./prepare", "--cluster", "alpha", cwd=folder, env={**os.environ, "CEEMS_TOOL": str(tool)})
+        folder = prepared(pathlib.Path(directory), tool)
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         run("./prepare", "--cluster", "beta", cwd=folder, env={**os.environ, "CEEMS_TOOL": str(tool)})
         same({path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}, before, "files after a second run")
         assert subprocess.run(["./prepare", "--cluster", "a b"], cwd=folder, capture_output=True, check=False).returncode == 2, "a cluster with a blank is accepted"
-        for file in ("api-server/config.yml", "lb/config.yml", "redfish-proxy/config.yml", "api-server/web-config.yml"):
-            run(tool, "check", "config", folder / "site" / file)
+        services = yaml.safe_load((folder / "compose.yml").read_text())["services"]
+        read = 0
+        for name in services:
+            for path in sorted((folder / "site" / name).glob("*.yml")):
+                if name != "prometheus":
+                    run(tool, "check", "config", path)
+                elif shutil.which("promtool"):
+                    # The rules of the repository are mounted there.
+                    path.write_text(path.read_text().replace("/etc/ceems-rules", str(ROOT / "packaging/prometheus")))
+                    run("promtool", "check", *(["web-config"] if path.stem == "web-config" else ["config"]), path)
+                read += 1
+        same(read, 9, "files of configuration")
         passwords = [path.read_text().strip() for path in (folder / "site/passwords").iterdir()]
         assert len(set(passwords)) == len(passwords) == 7 and min(map(len, passwords)) >= 20, f"{len(passwords)} passwords"
         modes = {oct(path.stat().st_mode & 0o077) for path in folder.joinpath("site").rglob("*") if path.is_file()}
         same(modes, {"0o0"}, "what others may do with the files")
+        addresses = dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines() if line.split("=")[0].endswith(("_LISTEN", "_ADDRESS")))
+        for name, address in addresses.items():
+            assert address.split(":")[0] == "127.0.0.1", f"{name} is {address}"
+        mounted = [volume.split(":")[0] for service in services.values() for volume in service.get("volumes", []) if volume.startswith(".")]
+        for path in mounted:
+            assert (folder / path).exists(), f"{path} is mounted and missing"
+        for path in (ROOT / "packaging/grafana/provisioning").rglob("*.yaml"):
+            for variable in re.findall(r"\$\{?(CEEMS_\w+)", path.read_text()):
+                assert f"{variable}=" in (folder / "site/grafana/environment").read_text(), f"{path.name}: {variable} has no value"
+    return f"{len(services)} services, {read} files read by their programs, {len(mounted)} mounts"
+
+
+def prepared(directory: pathlib.Path, tool: pathlib.Path) -> pathlib.Path:
+    """A copy of the folder of the Compose file after ./prepare."""
+    folder = directory / "packaging/containers/compose"
+    shutil.copytree(CONTAINERS / "compose", folder)
+    shutil.copy(ROOT / "VERSION", directory)
+    for name in ("grafana", "prometheus"):
+        shutil.copytree(ROOT / "packaging" / name, directory / "packaging" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    run("./prepare", "--cluster", "alpha", cwd=folder, env={**os.environ, "CEEMS_TOOL": str(tool)})
+    return folder
+
+
+def check_compose_schema() -> str:
+    """The Compose file as docker-compose reads it, by its schema; all on loopback, none with privileges."""
+    tool = program("ceems_tool")
+    if not shutil.which("docker-compose"):
+        raise Missing("docker-compose is not installed (scripts/setup deploy)")
+    with tempfile.TemporaryDirectory() as directory:
+        folder = prepared(pathlib.Path(directory), tool)
         services = yaml.safe_load(run("docker-compose", "config", cwd=folder))["services"]
-    for name, service in services.items():
-        assert service["read_only"] and service["cap_drop"] == ["ALL"] and "no-new-privileges:true" in service["security_opt"], name
-        assert "ports" not in service, f"{name} publishes ports"
-        for argument in service.get("command") or []:
-            assert "listen-address" not in argument or "=127.0.0.1:" in argument, f"{name}: {argument}"
-    return f"{len(services)} services, all on loopback"
+        for name, service in services.items():
+            assert service["read_only"] and service["cap_drop"] == ["ALL"] and "no-new-privileges:true" in service["security_opt"], name
+            assert "ports" not in service, f"{name} publishes ports"
+            for argument in service.get("command") or []:
+                assert "listen-address" not in argument or "=127.0.0.1:" in argument, f"{name}: {argument}"
+        text = (folder / "compose.yml").read_text()
+        for right, wrong in (("    command:", "    comand:"), ("  restart:", "  restrat:"), ("      interval: 30s", "      interval: [30s]")):
+            (folder / "compose.yml").write_text(text.replace(right, wrong, 1))
+            done = subprocess.run(["docker-compose", "config"], cwd=folder, capture_output=True, check=False)
+            assert done.returncode != 0, f"{wrong.strip()} is accepted"
+    return f"{len(services)} services, all on loopback; misspelt keys are refused"
 
 
 def check_quadlet() -> str:
-    """Units that name our images, drop what they do not need and listen on loopback; podman's generator reads them where it is."""
+    """Units that name our images, drop what they do not need and listen on loopback."""
     names = []
     for path in sorted((CONTAINERS / "quadlet").glob("*.container")):
         unit = configparser.ConfigParser(strict=False, interpolation=None)
@@ -178,12 +216,44 @@ def check_quadlet() -> str:
         for volume in re.findall(r"^Volume=(\S+?\.volume):", path.read_text(), re.M):
             assert (path.parent / volume).exists(), f"{path.name}: {volume} is missing"
         names.append(path.stem)
-    generator = next((path for path in ("/usr/libexec/podman/quadlet", "/usr/lib/podman/quadlet") if os.path.exists(path)), None)
-    if generator:
-        text = run(generator, "-dryrun", env={**os.environ, "QUADLET_UNIT_DIRS": str(CONTAINERS / "quadlet")})
-        for name in names:
-            assert f"---{name}.service---" in text, f"{name}: {text[-500:]}"
-    return f"{', '.join(names)}{'' if generator else '; podman is older than 4.4 here, so its generator has not read them'}"
+    same(len(names), 4, "units of containers")
+    return ", ".join(names)
 
 
-CHECKS = {"images": check_images, "compose": check_compose, "quadlet": check_quadlet}
+def check_quadlet_units() -> str:
+    """The services that podman's generator makes, which systemd takes without a complaint; a misspelt key is refused."""
+    generator = next((path for path in (pathlib.Path("/usr/libexec/podman/quadlet"), BUILD / "bin/quadlet") if path.exists()), None)
+    if not generator:
+        raise Missing("podman's generator cannot be had (tests/deploy/tools)")
+    if not shutil.which("systemd-analyze"):
+        raise Missing("systemd-analyze is not installed (Debian package systemd)")
+    with tempfile.TemporaryDirectory() as directory:
+        source, made = pathlib.Path(directory) / "source", pathlib.Path(directory) / "made"
+        shutil.copytree(CONTAINERS / "quadlet", source)
+        made.mkdir()
+
+        def generate(*options: str) -> subprocess.CompletedProcess:
+            return subprocess.run([generator, "-no-kmsg-log", *options, made], env={**os.environ, "QUADLET_UNIT_DIRS": str(source)}, capture_output=True, text=True, check=False)
+
+        done = generate()
+        same((done.returncode, done.stderr), (0, ""), "the generator")
+        services = sorted(path.name for path in made.glob("*.service"))
+        same(services, sorted([f"{path.stem}.service" for path in source.glob("*.container")] + [f"{path.stem}-volume.service" for path in source.glob("*.volume")]), "services")
+        same(sorted(path.name for path in made.glob("multi-user.target.wants/*")), sorted(f"{path.stem}.service" for path in source.glob("*.container")), "services that start at boot")
+        for path in made.glob("*.service"):
+            text = path.read_text()
+            if not path.stem.endswith("-volume"):
+                start = re.search(r"^ExecStart=(.*)$", text, re.M)[1]
+                for option in ("--read-only", "--cap-drop all", "--security-opt=no-new-privileges", "--sdnotify=container", "--network host"):
+                    assert option in start, f"{path.name}: no {option} in {start}"
+            path.write_text(text.replace("/usr/bin/podman", "/bin/true"))  # podman need not be installed
+        said = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *made.glob("*.service")], capture_output=True, text=True, check=False)
+        same((said.returncode, said.stdout + said.stderr), (0, ""), "systemd-analyze verify")
+        broken = source / "ceems-lb.container"
+        broken.write_text(broken.read_text().replace("ReadOnly=", "ReadOnlly="))
+        done = generate("-dryrun")
+        assert done.returncode != 0 and "ReadOnlly" in done.stdout + done.stderr, "a misspelt key is accepted"
+    return f"{len(services)} services"
+
+
+CHECKS = {"images": check_images, "compose": check_compose, "compose-schema": check_compose_schema, "quadlet": check_quadlet, "quadlet-units": check_quadlet_units}

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Stands in for sacct and sacctmgr: prints the jobs of $CEEMS_FAKE_JOBS (a JSON list) that overlap the requested window, with the
-requested fields. $CEEMS_FAKE_MODE: ok, garbage, half (stops in the middle, exit 1), hang, binary, silent (exit 1)."""
+requested fields. $CEEMS_FAKE_MODE: ok, garbage, half (stops in the middle, exit 1), hang, binary, silent (exit 1).
 
+If $CEEMS_FAKE_LIMIT_FILE names a file, a window that ends after the time in it waits until the file has a later one.
+If $CEEMS_FAKE_LOG names a file, it gets a line when a call of sacct begins and one when it ends, with $CEEMS_FAKE_CALLER."""
+
+import contextlib
 import datetime
 import json
 import os
@@ -35,6 +39,25 @@ def elapsed(seconds):
     return "%d-%s" % (days, text) if days else text
 
 
+def read_limit(path):
+    with contextlib.suppress(ValueError), open(path) as f:  # it is being written
+        return float(f.read())
+    return 0.0
+
+
+def wait_for_limit(end):
+    path = os.environ.get("CEEMS_FAKE_LIMIT_FILE")
+    while path and os.path.exists(path) and read_limit(path) < end:
+        time.sleep(0.02)
+
+
+def log(what):
+    path = os.environ.get("CEEMS_FAKE_LOG")
+    if path:
+        with open(path, "a") as f:  # one short write, which is not mixed with others
+            f.write("%s %d %s %.6f\n" % (os.environ["CEEMS_FAKE_CALLER"], os.getpid(), what, time.time()))
+
+
 def main():
     with open(os.environ["CEEMS_FAKE_MODE_FILE"]) as f:
         mode = f.read().strip()
@@ -57,6 +80,8 @@ def main():
         return
     fields = [f.strip().lower() for f in option("--format").split(",")]
     start, end = moment(option("--starttime")), moment(option("--endtime"))
+    log("begins")
+    wait_for_limit(end)
     now = time.time()
     lines = []
     for job in jobs:
@@ -78,6 +103,7 @@ def main():
         sys.stdout.write(text[:len(text) // 2])
         sys.stdout.flush()
         sys.exit(1)
+    log("ends")
     sys.stdout.write(text)
 
 

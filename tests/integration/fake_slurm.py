@@ -31,8 +31,9 @@ def random_jobs(count, begin, end, rng):
     return jobs
 
 
-def api_config(directory, begin=None, data=None, database_url=None, interval="1s", max_interval="1h", tsdb=None):
-    """The cluster `test` from `begin` on (default: ten minutes ago), with the updater `prom` if there is a TSDB."""
+def api_config(directory, begin=None, data=None, database_url=None, interval="1s", max_interval="1h", tsdb=None, environment=None):
+    """The cluster `test` from `begin` on (default: ten minutes ago), with the updater `prom` if there is a TSDB. `environment`: more
+    variables for fake_sacct.py."""
     return """
 ceems_api_server:
   data:
@@ -53,6 +54,7 @@ clusters:
         CEEMS_FAKE_JOBS: %s/jobs.json
         CEEMS_FAKE_MODE_FILE: %s/mode
         PATH: /usr/bin:/bin
-%s""" % (data or directory + "/data", "    database_url: %s\n" % database_url if database_url else "", interval, max_interval,
+%s%s""" % (data or directory + "/data", "    database_url: %s\n" % database_url if database_url else "", interval, max_interval,
          time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin or time.time() - 600)), "prom" if tsdb else "", directory, directory,
-         directory, "updaters:\n  - id: prom\n    updater: tsdb\n    web:\n      url: %s\n" % tsdb if tsdb else "")
+         directory, "".join("        %s: '%s'\n" % pair for pair in (environment or {}).items()),
+         "updaters:\n  - id: prom\n    updater: tsdb\n    web:\n      url: %s\n" % tsdb if tsdb else "")

@@ -62,10 +62,13 @@ class Postgres:
 
     @property
     def url(self):
-        return "postgresql://ceems@/postgres?host=" + self.directory
+        return self.url_of("postgres")
 
-    def query(self, sql):
-        out = subprocess.run(["psql", "-qAtX", "-F", "\t", "-d", self.url, "-c", sql], capture_output=True, text=True)
+    def url_of(self, database):
+        return "postgresql://ceems@/%s?host=%s" % (database, self.directory)
+
+    def query(self, sql, database="postgres"):
+        out = subprocess.run(["psql", "-qAtX", "-F", "\t", "-d", self.url_of(database), "-c", sql], capture_output=True, text=True)
         if out.returncode != 0:
             raise OSError(out.stderr)
         return [line.split("\t") for line in out.stdout.splitlines()]

@@ -70,10 +70,12 @@ Result<model::AccountNames> SessionWriter::account_names(const std::string& clus
 }
 
 Result<std::optional<std::int64_t>> SessionWriter::nodes_until(const std::string& cluster_id) {
+  const MutexLock lock(mutex_);
   return read_nodes_until(*session_, cluster_id);
 }
 
 Result<> SessionWriter::write_nodes(const NodeUpdate& update) {
+  const MutexLock lock(mutex_);
   return in_transaction([&] { return put_nodes(*session_, update); });
 }
 
