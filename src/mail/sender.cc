@@ -1,23 +1,13 @@
 #include "mail/sender.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/strings.h"
 #include "crypto/digest.h"
 #include "mail/address.h"
 #include "mail/message.h"
@@ -33,34 +23,11 @@ constexpr std::int64_t kAskAgainMs = 15'000;  // for a report
 constexpr std::int64_t kCleaningMs = 3600'000;
 /// How long slurmctld may take for a mail after the end of a job.
 constexpr std::int64_t kEndToMailMs = 600'000;
-constexpr std::size_t kFilesAtOnce = 500;
 constexpr std::size_t kMailsAtOnce = 200;
 constexpr std::int64_t kMaxTries = 12;
 constexpr std::int64_t kFirstRetryMs = 60'000;
 constexpr std::int64_t kLastRetryMs = 3600'000;
 constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
-constexpr std::string_view kJob = "job";
-constexpr std::string_view kPlain = "plain";
-
-std::string text_of(const SpoolMail& mail) {
-  return to_text(mail);
-}
-
-/// A word in upper case, as states of jobs are.
-std::string state_of(const SpoolMail& mail) {
-  std::string state = mail.variable("SLURM_JOB_STATE");
-  if (state.empty()) {
-    state = mail.variable("SLURM_JOB_MAIL_TYPE");
-  }
-  constexpr std::size_t kMost = 40;
-  return state.empty() ? "ended" : state.substr(0, kMost);
-}
-
-bool is_number(std::string_view text) {
-  constexpr std::size_t kMost = 20;
-  return !text.empty() && text.size() <= kMost &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -68,43 +35,6 @@ std::string hex(std::string_view bytes) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
   return text;
-}
-
-/// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
-std::set<unsigned> ids_of(const std::vector<std::string>& names) {
-  std::set<unsigned> ids{::geteuid()};
-  for (const std::string& name : names) {
-    std::array<char, 4096> buffer{};
-    passwd entry{};
-    passwd* found = nullptr;
-    if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-        found != nullptr) {
-      ids.insert(found->pw_uid);
-    }
-  }
-  return ids;
-}
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-/// The oldest files of the spool.
-Result<std::vector<std::string>> names_in(const std::string& directory) {
-  const std::unique_ptr<DIR, CloseDirectory> open(::opendir(directory.c_str()));
-  if (!open) {
-    return fail(errno_error(errno, fmt::format("read {}", directory)));
-  }
-  std::vector<std::string> names;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is used by one thread
-  while (const dirent* entry = ::readdir(open.get())) {
-    if (is_spool_name(entry->d_name)) {
-      names.emplace_back(entry->d_name);
-    }
-  }
-  std::ranges::sort(names);
-  names.resize(std::min(names.size(), kFilesAtOnce));
-  return names;
 }
 
 JobNames names_of(const SpoolMail& mail, std::string cluster) {
@@ -134,13 +64,10 @@ std::vector<std::string> ids_of_mails(const std::vector<store::OutgoingMail>& ma
 struct Sender::Counters {
   explicit Counters(metrics::Registry& registry)
       : mails(registry.counters("ceems_mail_total", "Mails, by what became of them.", {"state"})),
-        files(registry.counters(
-            "ceems_mail_files_total", "Files of the spool, by what became of them.", {"state"})),
         queued(registry.gauge("ceems_mail_queued", "Mails that wait.")),
         dry(registry.gauge("ceems_mail_dry_run_people",
                            "People who would have got reports in the last 30 days.")) {}
   metrics::Family<metrics::Counter>& mails;
-  metrics::Family<metrics::Counter>& files;
   metrics::Gauge& queued;
   metrics::Gauge& dry;
 };
@@ -155,7 +82,7 @@ Sender::Sender(SenderSetup setup,
       transport_(transport),
       clock_(clock),
       counters_(std::make_unique<Counters>(registry)),
-      trusted_(ids_of(setup_.options.spool_users)) {}
+      intake_(setup_.options, setup_.clusters, registry, counters_->queued, clock) {}
 
 Sender::~Sender() = default;
 
@@ -191,7 +118,7 @@ Result<> Sender::work(const std::stop_token& stop) {
   if (auto opened = open(); !opened) {
     return opened;
   }
-  if (auto taken = take_spool(stop); !taken) {
+  if (auto taken = intake_.take(*outbox_, dry(), stop); !taken) {
     return taken;
   }
   if (auto sent = send_due(stop); !sent) {
@@ -236,141 +163,6 @@ Result<> Sender::open() {
   return {};
 }
 
-std::string Sender::cluster_of(const SpoolMail& mail) const {
-  const std::string name = mail.variable("SLURM_CLUSTER_NAME");
-  if (std::ranges::find(setup_.clusters, name) != setup_.clusters.end()) {
-    return name;
-  }
-  return setup_.clusters.size() == 1 ? setup_.clusters.front() : std::string();
-}
-
-Result<std::vector<Sender::Mail>> Sender::mails_of(const SpoolMail& mail, const std::string& id) {
-  const std::string user = mail.variable("SLURM_JOB_USER");
-  Mail plain{.id = id,
-             .kind = std::string(kPlain),
-             .username = user,
-             .recipient = mail.recipient,
-             .body = text_of(mail),
-             .received_ms = now_ms(),
-             .due_ms = now_ms()};
-  const std::string cluster = cluster_of(mail);
-  bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
-                 is_number(mail.variable("SLURM_JOB_ID"));
-  if (reports) {
-    const auto muted = outbox_->muted(user, now_ms());
-    if (!muted) {
-      return fail(muted.error());
-    }
-    reports = std::ranges::find(*muted, "*") == muted->end();
-  }
-  if (!reports) {
-    return std::vector<Mail>{std::move(plain)};
-  }
-  Mail report = plain;
-  report.kind = kJob;
-  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID"); is_number(array)) {
-    report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
-    report.due_ms += setup_.options.digest_quiet.count();
-  }
-  if (!dry()) {
-    return std::vector<Mail>{std::move(report)};
-  }
-  // People get what they got before.
-  plain.id += ".plain";
-  return std::vector<Mail>{std::move(report), std::move(plain)};
-}
-
-/// True if the file can be removed when its mails are in the outbox.
-Result<bool> Sender::take_file(const std::string& name, std::vector<Mail>& taken) {
-  const std::string path = setup_.options.spool + "/" + name;
-  const auto refuse = [&](std::string_view why) {
-    log::warn("removed a file from the spool of mails", {{"file", path}, {"err", why}});
-    counters_->files.with({"refused"}).add();
-    return true;
-  };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status{};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
-    const int cause = errno;
-    if (cause == ELOOP) {
-      return refuse("it is a link");
-    }
-    if (cause == ENOENT || cause == EACCES) {
-      log::debug("skipped a file of the spool of mails", {{"file", path}});
-      return false;
-    }
-    return fail(errno_error(cause, fmt::format("open {}", path)));
-  }
-  if (!S_ISREG(status.st_mode) || !trusted_.contains(status.st_uid)) {
-    return refuse(fmt::format("it belongs to user {}, who is not in spool_users", status.st_uid));
-  }
-  if (std::cmp_greater(status.st_size, kMaxSpoolFile)) {
-    return refuse("it is too large");
-  }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  const ssize_t count = ::read(file.get(), text.data(), text.size());
-  if (count < 0) {
-    return fail(errno_error(errno, fmt::format("read {}", path)));
-  }
-  text.resize(static_cast<std::size_t>(count));
-  const auto mail = parse_spool_mail(text);
-  if (!mail) {
-    return refuse(mail.error().message);
-  }
-  if (auto addresses = addresses_of(mail->recipient, setup_.options.domain); !addresses) {
-    return refuse(addresses.error().message);
-  }
-  auto mails = mails_of(*mail, name);
-  if (!mails) {
-    return fail(std::move(mails).error());
-  }
-  std::ranges::move(*mails, std::back_inserter(taken));
-  counters_->files.with({"taken"}).add();
-  return true;
-}
-
-Result<> Sender::take_spool(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const auto names = names_in(setup_.options.spool);
-    if (!names) {
-      if (!std::exchange(reported_spool_, true)) {
-        log::warn("cannot read the spool of mails", {{"err", names.error().message}});
-      }
-      return {};  // what is queued can be sent
-    }
-    reported_spool_ = false;
-    if (names->empty()) {
-      return {};
-    }
-    std::vector<Mail> taken;
-    std::vector<std::string> done;
-    for (const std::string& name : *names) {
-      const auto removable = take_file(name, taken);
-      if (!removable) {
-        return fail(removable.error());
-      }
-      if (*removable) {
-        done.push_back(name);
-      }
-    }
-    // A file that is still there after a kill is found in the outbox by its name.
-    if (auto added = outbox_->add(taken); !added) {
-      return fail(std::move(added).error());
-    }
-    counters_->queued.add(static_cast<double>(taken.size()));  // until the end of the round
-    bool removed = false;
-    for (const std::string& name : done) {
-      removed = ::unlink((setup_.options.spool + "/" + name).c_str()) == 0 || removed;
-    }
-    if (!removed) {
-      return done.empty() ? Result<>()
-                          : fail(ErrorCode::kPermissionDenied, "cannot remove files from {}",
-                                 setup_.options.spool);
-    }
-  }
-  return {};
-}
-
 Result<> Sender::send_due(const std::stop_token& stop) {
   std::set<std::string> digests;
   while (!stop.stop_requested()) {
@@ -386,7 +178,7 @@ Result<> Sender::send_due(const std::stop_token& stop) {
         return {};
       }
       Result<> done;
-      if (mail.kind == kPlain) {
+      if (mail.kind == kPlainMail) {
         done = send_plain(mail, stop);
       } else if (mail.digest.empty()) {
         done = send_job(mail, stop);
@@ -426,7 +218,7 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!original) {
     return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
   }
-  const JobNames job = names_of(*original, cluster_of(*original));
+  const JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
   const auto report =
       reports_.report(job.cluster, job.user, job.id, original->at_ms - kEndToMailMs);
   const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
@@ -477,7 +269,7 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   if (!newest) {
     return outbox_->finish(ids_of_mails(*mails), store::MailState::kRefused, now_ms());
   }
-  const JobNames job = names_of(*newest, cluster_of(*newest));
+  const JobNames job = names_of(*newest, cluster_of(*newest, setup_.clusters));
   std::ranges::sort(jobs);
   jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
   if (auto added = reports_.add_energy(job.cluster, job.user, jobs, sums); !added) {

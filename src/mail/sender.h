@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "base/result.h"
 #include "mail/config.h"
 #include "mail/letter.h"
-#include "mail/spool/spool.h"
+#include "mail/spool_intake.h"
 #include "mail/transport.h"
 #include "metrics/registry.h"
 #include "report/report.h"
@@ -77,10 +76,6 @@ class Sender {
   using Mail = store::OutgoingMail;
 
   Result<> open();
-  Result<> take_spool(const std::stop_token& stop);
-  Result<bool> take_file(const std::string& name, std::vector<Mail>& taken);
-  Result<std::vector<Mail>> mails_of(const SpoolMail& mail, const std::string& id);
-  [[nodiscard]] std::string cluster_of(const SpoolMail& mail) const;
   Result<> send_due(const std::stop_token& stop);
   Result<> send_plain(const Mail& mail, const std::stop_token& stop);
   Result<> send_job(const Mail& mail, const std::stop_token& stop);
@@ -106,11 +101,10 @@ class Sender {
   const Clock& clock_;
   std::unique_ptr<Counters> counters_;
   std::unique_ptr<store::Outbox> outbox_;
-  std::set<unsigned> trusted_;  ///< owners of files
+  SpoolIntake intake_;
   std::int64_t started_ms_ = 0;
   std::int64_t next_cleaning_ms_ = 0;
   Clock::SteadyTime next_send_ = {};
-  bool reported_spool_ = false;
   std::string last_problem_;
 };
 
