@@ -127,9 +127,10 @@ Result<std::unique_ptr<api::MailService>> make_mails(const api::Config& config,
         "job is in the database");
   }
   api::MailSetup setup{.options = config.mail,
-                       .help_url = config.site.help_url,
+                       .help_url = config.site.help_text(),
                        .external_url = external_url,
-                       .data_directory = config.data.path};
+                       .data_directory = config.data.path,
+                       .reports_stored = config.report.rate > 0};
   std::set<std::string> measured;
   for (const api::SiteCluster& cluster : clusters) {
     if (cluster.manager == "slurm") {

@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
+#include "api/report/final_report.h"
 #include "api/report/maker.h"
-#include "base/log.h"
 #include "base/strings.h"
-#include "report/stored.h"
 #include "store/reports.h"
 
 namespace ceems::api {
@@ -73,10 +72,7 @@ Result<Request> parse_request(const Services& services, const Params& params) {
   request.view.language = advice::catalogue(params.language).language;
   request.view.ascii = request.format == Format::kAscii;
   request.view.all_findings = params.all_findings;
-  constexpr std::string_view kMail = "mailto:";
-  std::string_view help = services.site->help_url;
-  help.remove_prefix(help.starts_with(kMail) ? kMail.size() : 0);
-  request.view.help_url = help;
+  request.view.help_url = services.site->help_text();
   return request;
 }
 
@@ -124,38 +120,22 @@ Result<std::optional<Answer>> stored_report(const Services& services,
                              .uuid = unit.unit.uuid,
                              .started_at_ts = unit.unit.started_at_ts};
   QueryTimer timer(*services.metrics, Query::kUnits);
-  const auto stored = timer.run([&] { return services.reader->stored_report(key); });
+  auto stored = timer.run([&] { return read_final_report(*services.reader, key, members); });
   if (!stored) {
-    return fail(stored.error());
+    return fail(std::move(stored).error());
   }
-  if (!*stored || !(*stored)->final || (*stored)->version != report::kStoredVersion) {
+  auto& known = *stored;
+  if (!known) {
     return std::nullopt;
-  }
-  auto report = report::from_stored((*stored)->body);
-  if (!report) {
-    log::error("a stored report is malformed; it is made anew",
-               {{"uuid", printable(key.uuid)}, {"err", report.error().message}});
-    return std::nullopt;
-  }
-  // It was made for everybody: the caller need not be one of those who see the project's usage.
-  const auto lives = services.reader->unit_lives(members, key.cluster_id, {key.uuid});
-  if (!lives) {
-    return fail(lives.error());
-  }
-  const bool member = std::ranges::any_of(*lives, [&key](const store::UnitLife& life) {
-    return life.in_scope && life.started_ms == key.started_at_ts;
-  });
-  if (!member) {
-    report->compared.project_month_share.reset();
   }
   const bool written = access::sees_written(call.identity, unit.unit.username, unit.unit.cluster_id,
                                             unit.unit.project);
-  return Answer{.report = std::move(*report),
-                .tag = services.tags->make({call.route, call.request->query, call.identity.user,
-                                            access::role_name(call.identity.role), key.cluster_id,
-                                            key.uuid, std::to_string(key.started_at_ts),
-                                            std::to_string((*stored)->made_ms),
-                                            written ? "written" : "", member ? "member" : ""})};
+  return Answer{
+      .report = std::move(known->report),
+      .tag = services.tags->make({call.route, call.request->query, call.identity.user,
+                                  access::role_name(call.identity.role), key.cluster_id, key.uuid,
+                                  std::to_string(key.started_at_ts), std::to_string(known->made_ms),
+                                  written ? "written" : "", known->member ? "member" : ""})};
 }
 
 /// The report as the caller may see it. kNoData if the unit still runs.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "access/policy.h"
+#include "api/report/final_report.h"
 
 namespace ceems::api {
 namespace {
@@ -48,13 +49,26 @@ Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& 
     return std::nullopt;
   }
   const access::Identity identity{.user = user, .role = access::Role::kUser};
+  const store::Scope members = access::own_projects(identity);
+  auto stored = read_final_report(reader_,
+                                  {.cluster_id = last->unit.cluster_id,
+                                   .uuid = last->unit.uuid,
+                                   .started_at_ts = last->unit.started_at_ts},
+                                  members);
+  if (!stored) {
+    return fail(std::move(stored).error());
+  }
+  if (auto& known = *stored) {
+    return mail::KnownReport{.report = std::move(known->report), .final = true};
+  }
   const auto now =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch());
-  auto report = maker_.make(*last, access::own_projects(identity), now.count());
+  auto report = maker_.make(*last, members, now.count());
   if (!report) {
     return fail(std::move(report).error());
   }
-  const bool final = report->state == report::State::kFinal || !measured_(cluster_id);
+  const bool final =
+      !setup_.stored && (report->state == report::State::kFinal || !setup_.measured(cluster_id));
   return mail::KnownReport{.report = std::move(*report), .final = final};
 }
 

@@ -13,16 +13,18 @@
 
 namespace ceems::api {
 
-/// Reports for mails: as the user of the job may see them, from the database and the TSDB.
+/// Reports for mails, as the user of the job may see them: the final report that is stored, as on
+/// the page and in `cacct report`; until there is one, what is known.
 class MailReports final : public mail::ReportSource {
  public:
-  /// All outlive the object. `measured` says whether a cluster has a TSDB, whose samples may come
-  /// late.
-  MailReports(store::Reader& reader,
-              const ReportMaker& maker,
-              std::function<bool(const std::string&)> measured,
-              const Clock& clock)
-      : reader_(reader), maker_(maker), measured_(std::move(measured)), clock_(clock) {}
+  struct Setup {
+    bool stored = true;  ///< a finisher stores final reports; otherwise those made here are final
+    /// Whether a cluster has a TSDB, whose samples may come late. Without a finisher only.
+    std::function<bool(const std::string&)> measured = {};
+  };
+  /// All outlive the object.
+  MailReports(store::Reader& reader, const ReportMaker& maker, Setup setup, const Clock& clock)
+      : reader_(reader), maker_(maker), setup_(std::move(setup)), clock_(clock) {}
 
   Result<std::optional<mail::KnownReport>> report(const std::string& cluster_id,
                                                   const std::string& user,
@@ -36,7 +38,7 @@ class MailReports final : public mail::ReportSource {
  private:
   store::Reader& reader_;
   const ReportMaker& maker_;
-  std::function<bool(const std::string&)> measured_;
+  const Setup setup_;
   const Clock& clock_;
 };
 

@@ -32,7 +32,9 @@ Result<std::unique_ptr<MailService>> MailService::create(MailSetup setup,
 }
 
 void MailService::start(const ReportMaker& maker, metrics::Registry& registry) {
-  reports_ = std::make_unique<MailReports>(database_.reader(), maker, setup_.measured, clock_);
+  reports_ = std::make_unique<MailReports>(
+      database_.reader(), maker,
+      MailReports::Setup{.stored = setup_.reports_stored, .measured = setup_.measured}, clock_);
   transport_ = mail::make_transport(setup_.options);
   mail::SenderSetup setup{.options = setup_.options,
                           .clusters = setup_.clusters,

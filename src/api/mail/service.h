@@ -24,6 +24,7 @@ struct MailSetup {
   std::vector<std::string> clusters = {};  ///< IDs of those that SLURM manages
   std::string help_url = {}, external_url = {};
   std::string data_directory = {};  ///< holds ceems-mail.key, which signs links
+  bool reports_stored = true;       ///< by a finisher
   std::function<bool(const std::string& cluster_id)> measured = {};
 };
 
