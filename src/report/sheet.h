@@ -24,8 +24,8 @@ struct Suggestion {
   std::vector<std::string> was = {};     ///< as many, or none
 };
 
-/// A report in words: what the text, Markdown and HTML forms lay out. All texts are plain and
-/// untrusted: each form escapes them.
+/// A report, or a digest of a month, in words: what the text, Markdown and HTML forms lay out. All
+/// texts are plain and untrusted: each form escapes them.
 struct Sheet {
   std::string title;               ///< "Job 4711"
   std::vector<std::string> about;  ///< name, owner, state, place
@@ -45,6 +45,12 @@ struct Sheet {
 
 /// Writes a rounded report in the language of the view.
 Sheet sheet_of(const Report& report, const View& view);
+
+// The forms of a sheet. Parts that are empty are left out.
+std::string text_form(Sheet sheet, const View& view);
+std::string markdown_form(const Sheet& sheet);
+/// As to_html().
+std::string html_form(const Sheet& sheet, const View& view);
 
 // Numbers as all forms show them. `words` gives the decimal separator.
 std::string percent_text(double share, const advice::Catalogue& words);
