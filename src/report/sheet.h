@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "advice/catalogue.h"
@@ -57,5 +58,10 @@ std::string percent_text(double share, const advice::Catalogue& words);
 std::string energy_text(double kwh, const advice::Catalogue& words);
 std::string grams_text(double grams, const advice::Catalogue& words);
 std::string bytes_text(double bytes, const advice::Catalogue& words);
+/// Without a unit, to three significant digits or whole.
+std::string number_text(double number, const advice::Catalogue& words);
+
+/// The text of a finding in a language, otherwise in English.
+const std::string& text_in(const advice::Finding& finding, std::string_view language);
 
 }  // namespace ceems::report
