@@ -28,6 +28,13 @@ constexpr std::int64_t kMaxTries = 12;
 constexpr std::int64_t kFirstRetryMs = 60'000;
 constexpr std::int64_t kLastRetryMs = 3600'000;
 constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
+/// When digests of a month are made: its last windows and reports have come, and not long after,
+/// for nobody wants them late.
+constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
+constexpr std::int64_t kMonthToMs = 10 * kDayMs;
+/// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
+constexpr std::size_t kMonthBatch = 50;
+constexpr std::string_view kAllMails = "*";
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -95,6 +102,11 @@ bool Sender::dry() const {
          now_ms() < started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
+bool Sender::months_are_dry() const {
+  return setup_.options.monthly != Mode::kEnabled ||
+         now_ms() < months_started_ms_ + setup_.options.dry_run_days * kDayMs;
+}
+
 void Sender::wait(milliseconds time, const std::stop_token& stop) {
   Mutex mutex;
   Condition condition;
@@ -120,6 +132,9 @@ Result<> Sender::work(const std::stop_token& stop) {
   }
   if (auto taken = intake_.take(*outbox_, dry(), stop); !taken) {
     return taken;
+  }
+  if (auto queued = queue_months(); !queued) {
+    return queued;
   }
   if (auto sent = send_due(stop); !sent) {
     return sent;
@@ -147,11 +162,18 @@ Result<> Sender::open() {
     }
     std::int64_t first = now_ms();
     if (setup_.options.mode == Mode::kEnabled) {
-      const auto stored = outbox_->first_started(first);
+      const auto stored = outbox_->first_started(store::kReportsStarted, first);
       if (!stored) {
         return fail(stored.error());
       }
       first = *stored;
+    }
+    if (setup_.options.monthly == Mode::kEnabled) {
+      const auto months = outbox_->first_started(store::kDigestsStarted, now_ms());
+      if (!months) {
+        return fail(months.error());
+      }
+      months_started_ms_ = *months;
     }
     started_ms_ = std::max<std::int64_t>(first, 1);
     if (dry()) {
@@ -180,6 +202,8 @@ Result<> Sender::send_due(const std::stop_token& stop) {
       Result<> done;
       if (mail.kind == kPlainMail) {
         done = send_plain(mail, stop);
+      } else if (mail.kind == kMonthMail) {
+        done = send_month(mail, stop);
       } else if (mail.digest.empty()) {
         done = send_job(mail, stop);
       } else if (digests.insert(mail.digest).second) {
@@ -210,7 +234,7 @@ Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
   if (!original) {
     return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
   }
-  return deliver({mail}, {.subject = original->subject, .text = original->body}, true, stop);
+  return deliver({mail}, {.subject = original->subject, .text = original->body}, "", stop);
 }
 
 Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
@@ -230,7 +254,7 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!options) {
     return fail(options.error());
   }
-  return deliver({mail}, job_letter(job, known_in(report), final, *options), false, stop);
+  return deliver({mail}, job_letter(job, known_in(report), final, *options), kAllMails, stop);
 }
 
 Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
@@ -280,7 +304,72 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   if (!options) {
     return fail(options.error());
   }
-  return deliver(*mails, array_letter(job, sums, known_in(report), *options), false, stop);
+  return deliver(*mails, array_letter(job, sums, known_in(report), *options), kAllMails, stop);
+}
+
+/// Puts the digests of the last month into the outbox, once: their ids name the month and the user,
+/// so that a restart adds none again.
+Result<> Sender::queue_months() {
+  if (setup_.options.monthly == Mode::kDisabled) {
+    return {};
+  }
+  const EndedMonth month = reports_.last_month();
+  const std::int64_t now = now_ms();
+  if (month.name == queued_month_ || now < month.ended_ms + kMonthFromMs ||
+      now > month.ended_ms + kMonthToMs) {
+    return {};
+  }
+  const auto users = reports_.users_of(month.name);
+  if (!users) {
+    return fail(users.error());
+  }
+  std::vector<Mail> mails;
+  mails.reserve(users->size());
+  const double pause_ms = 2 * 1000 * static_cast<double>(kMonthBatch) / setup_.options.rate;
+  for (const std::string& user : *users) {
+    const auto batch = static_cast<double>(mails.size() / kMonthBatch);
+    // Service accounts and the like have no mailbox.
+    if (is_address(user + "@" + setup_.options.domain)) {
+      mails.push_back({.id = fmt::format("month {} {}", month.name, user),
+                       .kind = std::string(kMonthMail),
+                       .username = user,
+                       .recipient = user,
+                       .body = month.name,
+                       .received_ms = now,
+                       .due_ms = now + static_cast<std::int64_t>(batch * pause_ms)});
+    }
+  }
+  const auto added = outbox_->add(mails);
+  if (!added) {
+    return fail(added.error());
+  }
+  queued_month_ = month.name;
+  if (*added > 0) {
+    log::info("queued the digests of a month", {{"month", month.name}, {"mails", *added}});
+  }
+  return {};
+}
+
+Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
+  const auto options = letter_options(mail.username);
+  if (!options) {
+    return fail(options.error());
+  }
+  const bool unwanted = std::ranges::any_of(options->muted, [](const std::string& rule) {
+    return rule == kAllMails || rule == kMonthlyDigest;
+  });
+  if (unwanted) {
+    counters_->mails.with({"muted"}).add();
+    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+  }
+  const auto digest = reports_.digest(mail.username, mail.body, options->muted);
+  if (!digest) {
+    return fail(digest.error());
+  }
+  if (const auto& known = *digest) {
+    return deliver({mail}, month_letter(mail.username, *known, *options), kMonthlyDigest, stop);
+  }
+  return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
 }
 
 void Sender::keep_rate(const std::stop_token& stop) {
@@ -295,11 +384,11 @@ void Sender::keep_rate(const std::stop_token& stop) {
 
 Result<> Sender::deliver(const std::vector<Mail>& mails,
                          Letter letter,
-                         bool plain,
+                         std::string_view muted_by,
                          const std::stop_token& stop) {
   const std::vector<std::string> ids = ids_of_mails(mails);
   const Mail& first = mails.front();
-  if (!plain && dry()) {
+  if (first.kind == kMonthMail ? months_are_dry() : first.kind != kPlainMail && dry()) {
     counters_->mails.with({"dry"}).add();
     return outbox_->finish(ids, store::MailState::kDry, now_ms());
   }
@@ -319,8 +408,8 @@ Result<> Sender::deliver(const std::vector<Mail>& mails,
       // The same whenever the mail is tried.
       .id = fmt::format("ceems.{}@{}", hex(crypto::sha256(first.id).substr(0, kIdBytes)), domain),
       .date_ms = first.received_ms};
-  if (!plain && setup_.mute_url) {
-    message.unsubscribe = setup_.mute_url(first.username, "*");
+  if (!muted_by.empty() && setup_.mute_url) {
+    message.unsubscribe = setup_.mute_url(first.username, std::string(muted_by));
     message.one_click = message.unsubscribe.starts_with("https:");
   }
   keep_rate(stop);
@@ -401,7 +490,8 @@ Result<> Sender::keep_house() {
     return fail(people.error());
   }
   counters_->dry.set(static_cast<double>(*people));
-  if (dry()) {
+  const bool months = setup_.options.monthly != Mode::kDisabled && months_are_dry();
+  if (dry() || months) {
     log::info("dry run of mails: would have told people in the last 30 days",
               {{"people", *people}});
   }

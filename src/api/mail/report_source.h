@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "base/clock.h"
+#include "base/time/time_zone.h"
 #include "mail/sender.h"
 #include "store/reader.h"
 
@@ -21,10 +23,19 @@ class MailReports final : public mail::ReportSource {
     bool stored = true;  ///< a finisher stores final reports; otherwise those made here are final
     /// Whether a cluster has a TSDB, whose samples may come late. Without a finisher only.
     std::function<bool(const std::string&)> measured = {};
+    TimeZone zone = {};  ///< of months
   };
   /// All outlive the object.
-  MailReports(store::Reader& reader, const ReportMaker& maker, Setup setup, const Clock& clock)
-      : reader_(reader), maker_(maker), setup_(std::move(setup)), clock_(clock) {}
+  MailReports(store::Reader& reader,
+              const ReportMaker& maker,
+              const DigestMaker& digests,
+              Setup setup,
+              const Clock& clock)
+      : reader_(reader),
+        maker_(maker),
+        digests_(digests),
+        setup_(std::move(setup)),
+        clock_(clock) {}
 
   Result<std::optional<mail::KnownReport>> report(const std::string& cluster_id,
                                                   const std::string& user,
@@ -34,10 +45,18 @@ class MailReports final : public mail::ReportSource {
                       const std::string& user,
                       const std::vector<std::string>& jobs,
                       mail::ArraySums& sums) override;
+  [[nodiscard]] mail::EndedMonth last_month() const override;
+  Result<std::vector<std::string>> users_of(const std::string& month) override;
+  Result<std::optional<report::Digest>> digest(const std::string& user,
+                                               const std::string& month,
+                                               const std::vector<std::string>& without) override;
 
  private:
+  [[nodiscard]] std::int64_t now_ms() const;
+
   store::Reader& reader_;
   const ReportMaker& maker_;
+  const DigestMaker& digests_;
   const Setup setup_;
   const Clock& clock_;
 };

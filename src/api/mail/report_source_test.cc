@@ -10,6 +10,7 @@
 namespace ceems::api {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -17,16 +18,16 @@ class MailSource : public ServerTest {
  protected:
   MailReports source(bool measured) {
     return {
-        db_->reader(), server_->reports(),
+        db_->reader(), server_->reports(), server_->digests(),
         MailReports::Setup{.stored = false,
                            .measured = [measured](const auto& /*cluster*/) { return measured; }},
         clock_};
   }
   MailReports with_finisher() {
-    return {db_->reader(), server_->reports(), MailReports::Setup{}, clock_};
+    return {db_->reader(), server_->reports(), server_->digests(), MailReports::Setup{}, clock_};
   }
   /// Stores a report of ada's unit 1, whose numbers no report that is made anew has.
-  void store_report(bool final) {
+  void store_report(bool final, std::optional<advice::Confidence> finding = {}) {
     report::Report report{.cluster_id = "hpc-a",
                           .uuid = "1",
                           .started_ms = kNow - kHour,
@@ -51,6 +52,14 @@ class MailSource : public ServerTest {
                         .text = {{"en", "Memory: 7.9 GB a node at most."}},
                         .sbatch = {"--mem=10G"},
                         .saves_kwh = 2.6}};
+    std::vector<store::FindingRow> findings;
+    if (finding) {
+      findings = {{.rule = "mem-excess",
+                   .severity = 2,
+                   .confidence = static_cast<int>(*finding),
+                   .runs = 6,
+                   .numbers = "{}"}};
+    }
     const auto stored = db_->writer().store_reports(
         {{.key = {.cluster_id = "hpc-a", .uuid = "1", .started_at_ts = report.started_ms},
           .ended_at_ts = report.ended_ms,
@@ -58,7 +67,8 @@ class MailSource : public ServerTest {
           .due_ms = kNow + kHour,
           .made_ms = kNow,
           .version = report::kStoredVersion,
-          .body = report::to_stored(report)}});
+          .body = report::to_stored(report),
+          .findings = findings}});
     ASSERT_TRUE(stored) << stored.error().message;
   }
 };
@@ -112,6 +122,26 @@ TEST_F(MailSource, MailsSayWhatThePageAndCacctSay) {
   const std::string main = page.substr(page.find("<h1>"), page.find("</main>") - page.find("<h1>"));
   EXPECT_THAT(main, HasSubstr("41.3 kWh"));
   EXPECT_THAT(letter.html, HasSubstr(main));
+}
+
+TEST_F(MailSource, DigestsAreThoseOfTheUserWithoutWhatIsMuted) {
+  auto reports = with_finisher();
+  EXPECT_EQ(reports.last_month().name, "2025-12");
+  EXPECT_EQ(reports.last_month().ended_ms, kNow);
+  EXPECT_THAT(*reports.users_of("2025-12"), ElementsAre("ada", "bob", "eve", "fluids:svc"));
+  EXPECT_TRUE(reports.users_of("2025-11")->empty());
+  EXPECT_FALSE(reports.users_of("x"));
+  store_report(true, advice::Confidence::kSure);
+  const auto digest = reports.digest("ada", "2025-12", {});
+  ASSERT_TRUE(digest && *digest);
+  EXPECT_EQ((*digest)->user, "ada");
+  ASSERT_EQ((*digest)->suggestions.size(), 1U);
+  const std::string text = body("usage/digest?month=2025-12&format=text&width=78", "ada");
+  EXPECT_THAT(mail::month_letter("ada", **digest, {}).text, StartsWith(text)) << "digit by digit";
+  EXPECT_TRUE((*reports.digest("ada", "2025-12", {"mem-excess"}))->suggestions.empty());
+  EXPECT_FALSE(reports.digest("ada", "2025-11", {})->has_value());
+  EXPECT_FALSE(reports.digest("nobody", "2025-12", {})->has_value());
+  EXPECT_FALSE(reports.digest("ada", "x", {})->has_value());
 }
 
 TEST_F(MailSource, AddsUpTheEnergyOfTasks) {
