@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cacct/caller.h"
 #include "cacct/command.h"
+#include "cacct/digest_command.h"
 #include "cacct/gpus_command.h"
 #include "cacct/insight_command.h"
 #include "cacct/options.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kDescription =
     "Shows the energy, emissions and use of CPUs, memory and GPUs of jobs, as sacct shows their "
     "accounting. Without flags it shows your jobs of today; below them, the sums for each account. "
     "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
+    "`cacct digest` sums up a month, "
     "`cacct gpus` shows what jobs do on the GPUs, and `cacct insight TOPIC` idle jobs, budgets and "
     "the bill; each has a --help of its own. "
     "Examples: cacct -S yesterday; cacct -j 1234,1235 --long; cacct -S now-1weeks --totals "
@@ -36,6 +38,11 @@ constexpr std::string_view kInsight =
     "Shows jobs that do nothing with what they have reserved, what projects used of their budgets, "
     "and for operators what the energy of a month was used for.";
 constexpr std::string_view kCompare = "Compares what two jobs used and cost.";
+
+constexpr std::string_view kDigest =
+    "Shows what you or a project used in a month against the months before, what improved most, "
+    "and "
+    "up to three suggestions. docs/report.md explains each line.";
 
 constexpr std::string_view kGpus =
     "Shows what jobs did on each GPU in the last 70 minutes, in columns of 10 minutes: the share "
@@ -93,6 +100,18 @@ int run_gpus(int argc, const char* const* argv) {
   return as_caller([&](const cacct::Caller& caller) { return cacct::run_gpus(options, caller); });
 }
 
+/// `cacct digest`; argv[1] is that word.
+int run_digest(int argc, const char* const* argv) {
+  cacct::DigestOptions options;
+  ceems::config::FlagSet flags("cacct digest", std::string(kDigest));
+  cacct::add_digest_flags(flags, options);
+  const auto outcome = flags.parse(argc - 1, argv + 1);
+  if (outcome.exit) {
+    return leave(outcome);
+  }
+  return as_caller([&](const cacct::Caller& caller) { return cacct::run_digest(options, caller); });
+}
+
 /// `cacct insight`; argv[1] is that word.
 int run_insight(int argc, const char* const* argv) {
   cacct::InsightOptions options;
@@ -129,6 +148,9 @@ int run(int argc, const char* const* argv) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "report" || first == "compare") {
     return run_report(first == "compare", argc, argv);
+  }
+  if (first == "digest") {
+    return run_digest(argc, argv);
   }
   if (first == "gpus") {
     return run_gpus(argc, argv);

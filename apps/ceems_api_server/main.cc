@@ -126,10 +126,13 @@ Result<std::unique_ptr<api::MailService>> make_mails(const api::Config& config,
         "mail.max_wait is shorter than data.update_interval: many mails will be sent before the "
         "job is in the database");
   }
-  api::MailSetup setup{.options = config.mail,
-                       .help_url = config.site.help_url,
-                       .external_url = external_url,
-                       .data_directory = config.data.path};
+  api::MailSetup setup{
+      .options = config.mail,
+      .help_url = config.site.help_text(),
+      .external_url = external_url,
+      .data_directory = config.data.path,
+      .reports_stored = config.report.rate > 0,
+      .zone = ceems::TimeZone::find(config.data.time_zone).value_or(ceems::TimeZone())};
   std::set<std::string> measured;
   for (const api::SiteCluster& cluster : clusters) {
     if (cluster.manager == "slurm") {
@@ -283,7 +286,7 @@ int serve_database(api::Config config,
   }
   (*loop)->start();
   if (*mails) {
-    (*mails)->start(handler->reports(), registry);
+    (*mails)->start(handler->reports(), handler->digests(), registry);
   }
   std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {

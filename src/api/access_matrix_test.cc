@@ -179,13 +179,18 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       report.job.name = "secret name";
       report.job.user = user;
       report.job.partition = "site-part";
+      report.findings = {{.rule = "mem-excess",
+                          .confidence = advice::Confidence::kSure,
+                          .text = {{"en", "Ask for less."}},
+                          .sbatch = {"--mem=secret"}}};
       store::ReportRow& row = rows.emplace_back();
       row.key = {.cluster_id = cluster, .uuid = report.uuid, .started_at_ts = kNow - kHour};
       row.ended_at_ts = kNow - kHour / 2;
       row.final = true;
       row.version = report::kStoredVersion;
       row.body = report::to_stored(report);
-      row.findings = {{.rule = "mem-excess", .severity = 2, .numbers = "{}"}};
+      row.findings = {
+          {.rule = "mem-excess", .severity = 2, .confidence = 2, .runs = 5, .numbers = "{}"}};
     }
     const auto stored = db_->writer().store_reports(rows);
     ASSERT_TRUE(stored) << stored.error().message;
@@ -210,6 +215,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     }
     if (endpoint == "units/series" || endpoint == "units/verify") {
       return observed_by_unit(endpoint, user);
+    }
+    if (endpoint.starts_with("usage/digest")) {
+      return observed_digests(endpoint, user);
     }
     if (endpoint == "units/on-node/admin") {
       return observed_on_nodes(endpoint, user);
@@ -303,6 +311,47 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       rows.push_back(row);
     }
     return rows;
+  }
+
+  /// The own month, or of which projects the month or the band is shown.
+  std::string observed_digests(const std::string& endpoint, const std::string& user) {
+    if (endpoint == "usage/digest") {
+      const auto response = get(endpoint + "?month=2025-12", user);
+      if (response.status != 200) {
+        return std::to_string(response.status);
+      }
+      const json::value data = json::parse(response.body).at("data");
+      const bool own = data.at("user").as_string() == user.c_str() &&
+                       data.at("months").at(0).at("units").to_number<double>() == 2;
+      return own ? "own" : "something else";
+    }
+    std::set<std::string> whole;
+    std::set<std::string> bands;
+    bool written = false;
+    int status = 0;
+    for (const std::string& owner : kPeople) {
+      for (const std::string cluster : {"a", "b"}) {
+        const auto response =
+            get(fmt::format("{}p-{}&cluster_id={}&month=2025-12", endpoint, owner, cluster), user);
+        status = response.status;
+        if (status != 200) {
+          continue;
+        }
+        const json::value data = json::parse(response.body).at("data");
+        const bool band = data.at("band_only").as_bool();
+        EXPECT_EQ(data.at("months").as_array().empty(), band);
+        EXPECT_EQ(data.at("suggestions").as_array().empty(), band);
+        (band ? bands : whole).insert(owner + "-" + cluster);
+        written = written || response.body.contains("--mem=secret");
+      }
+    }
+    if (!bands.empty()) {
+      const std::string word = word_for(bands, user) == "own" ? "bands" : "something else";
+      return whole.empty() ? word
+                           : word + (whole == std::set<std::string>{"bob-b"} ? "+led" : "+?");
+    }
+    const std::string word = word_for(whole, user);
+    return whole.empty() ? std::to_string(status) : (word == "all" && !written ? "all*" : word);
   }
 
   /// Whose units or usage the sums of each cluster are of.
@@ -518,7 +567,8 @@ TEST_P(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
     for (const std::string query :
          {"", "?user=bob", "?user=bob&field=name&field=tags&field=uuid", "?field=name",
           "?project=p-bob", "?uuid=bob-a&timezone=UTC", "?user=bob&format=csv",
-          "?user=bob&columns=name,uuid", "?user=bob&sort=name&order=desc"}) {
+          "?project=p-bob&month=2025-12", "?user=bob&columns=name,uuid",
+          "?user=bob&sort=name&order=desc"}) {
       const std::string body = get(path + query, "sue").body;
       const bool own =
           body.find("sue-") != std::string::npos || query.find("bob") == std::string::npos;

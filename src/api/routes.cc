@@ -44,6 +44,9 @@ constexpr ParamSet kUsageSeriesParams{
 constexpr ParamSet kIdleParams{Param::kClusterId, Param::kProject, Param::kFrom, Param::kTo,
                                Param::kBy};
 
+constexpr ParamSet kDigestParams{Param::kClusterId, Param::kProject,  Param::kMonth,
+                                 Param::kFormat,    Param::kLanguage, Param::kWidth};
+
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start
 constexpr std::size_t kPersonKey = 2;  // cluster, name
 constexpr std::size_t kUsageKey = 3;   // cluster, user, project
@@ -304,6 +307,13 @@ constexpr std::array kRoutes = {
           .window = WindowKind::kRounded,
           .page_key = kGroupKey,
           .summary = "Usage by all users in the window."},
+    Route{.path = "usage/digest",
+          .caller = Caller::kUser,
+          .handler = get_digest,
+          .shape = Shape::kDigest,
+          .params = kDigestParams,
+          .tagged = false,
+          .summary = "The month of the caller or of a project against the months before."},
     Route{.path = "usage/global",
           .caller = Caller::kUser,
           .handler = get_global_usage,
@@ -386,6 +396,7 @@ std::span<const store::Field> fields_of(Shape shape) {
     case Shape::kGrid:
     case Shape::kFindings:
     case Shape::kGpuBoard:
+    case Shape::kDigest:
     case Shape::kNothing:
       break;
   }

@@ -46,6 +46,7 @@ enum class Shape : std::uint8_t {
   kGrid,
   kFindings,
   kGpuBoard,
+  kDigest,
   kNothing,  ///< null
 };
 /// Whether `data` is an object, not a list of rows.

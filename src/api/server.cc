@@ -12,6 +12,7 @@
 #include "api/auditing.h"
 #include "api/mail/mute_page.h"
 #include "api/pages.h"
+#include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "webui/asset.h"
 
@@ -131,12 +132,15 @@ ApiServer::ApiServer(ApiOptions options,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
       reports_(std::make_unique<ReportMaker>(reader, options_.measurements, *options_.rules)),
+      digests_(std::make_unique<DigestMaker>(
+          reader, TimeZone::find(options_.site.time_zone).value_or(TimeZone()))),
       accounting_(std::make_unique<Accounting>(
           std::move(options_.accounting), options_.site, options_.fleet, reader, registry)),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
                 .reports = reports_.get(),
+                .digests = digests_.get(),
                 .tags = &tags_,
                 .accounting = accounting_.get(),
                 .usage_cache = &usage_cache_,
@@ -334,7 +338,8 @@ void ApiServer::serve_route(const Route& route, Call& call) {
 }
 
 bool ApiServer::needs_body(const net::Request& request) const {
-  return request.method == "POST" && find_target(request).place == Place::kLogin;
+  const Place place = request.method == "POST" ? find_target(request).place : Place::kNothing;
+  return place == Place::kLogin || place == Place::kMute;
 }
 
 void ApiServer::answer_anonymous(const net::Request& request, net::Response& response) {

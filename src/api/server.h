@@ -28,6 +28,7 @@
 
 namespace ceems::api {
 
+class DigestMaker;
 class MeasurementSource;
 class MutePage;
 class ReportMaker;
@@ -71,6 +72,8 @@ class ApiServer {
   void handle(const net::Request& request, net::Response& response);
   /// Makes reports, for mails. Lives as long as the server.
   [[nodiscard]] const ReportMaker& reports() const { return *reports_; }
+  /// Makes digests of months, for mails. Lives as long as the server.
+  [[nodiscard]] const DigestMaker& digests() const { return *digests_; }
   /// Whether the answer depends on the body of a request with this header: that of a form.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
 
@@ -105,6 +108,7 @@ class ApiServer {
   RequestMetrics metrics_;
   Document document_;
   std::unique_ptr<ReportMaker> reports_;
+  std::unique_ptr<DigestMaker> digests_;
   std::unique_ptr<Accounting> accounting_;
   Services services_;
 };

@@ -89,6 +89,11 @@ void read_number(config::Section& section,
 
 }  // namespace
 
+std::string SiteOptions::help_text() const {
+  constexpr std::string_view kMail = "mailto:";
+  return help_url.starts_with(kMail) ? help_url.substr(kMail.size()) : help_url;
+}
+
 Result<SiteOptions> read_site(const config::Node& node) {
   SiteOptions site;
   config::Section section(node);

@@ -50,6 +50,9 @@ struct SiteOptions {
   // Not in this block; for answers.
   std::vector<SiteCluster> clusters = {};
   std::string time_zone = {};
+
+  /// help_url as texts show it: a mail address without "mailto:".
+  [[nodiscard]] std::string help_text() const;
 };
 
 /// Reads the block. Errors: kInvalidArgument with file, line and key; a link to anything but a web

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -132,6 +133,14 @@ Result<std::vector<Record>> parse_answer(std::string body) {
     records.push_back(read_record(object));
   }
   return records;
+}
+
+std::string safe_lines(std::string_view text) {
+  std::string out;
+  for (bool first = true; const std::string_view line : split(text, '\n')) {
+    out += (std::exchange(first, false) ? "" : "\n") + terminal_safe(line);
+  }
+  return out;
 }
 
 }  // namespace ceems::cacct

@@ -36,5 +36,7 @@ Result<std::vector<Record>> parse_answer(std::string body);
 /// Replaces characters that could change what a terminal shows elsewhere: control characters (C0,
 /// C1, DEL), line and paragraph separators, bidirectional controls, malformed UTF-8.
 std::string terminal_safe(std::string_view text);
+/// The same for several lines, whose ends it keeps.
+std::string safe_lines(std::string_view text);
 
 }  // namespace ceems::cacct

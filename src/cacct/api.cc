@@ -146,6 +146,35 @@ Result<std::string> Api::gpus(const std::string& cluster_id, bool all_users) {
   return std::move(response->body);
 }
 
+Result<std::string> Api::digest(const DigestQuestion& question) {
+  std::string query;
+  for (const auto& [name, value] : {std::pair("cluster_id", question.cluster_id),
+                                    {"month", question.month},
+                                    {"project", question.project}}) {
+    if (!value.empty()) {
+      append(query, name, value);
+    }
+  }
+  append(query, "format", question.format);
+  append(query, "lang", question.language);
+  append(query, "width", std::to_string(question.width));
+  auto response = fetch(fmt::format("{}/api/v1/usage/digest{}", url_, query));
+  if (!response) {
+    return fail(std::move(response).error());
+  }
+  if (response->status == 200) {
+    return std::move(response->body);
+  }
+  const auto reason = parse_answer(response->body);
+  const bool told = !reason && reason.error().code != ErrorCode::kParse;
+  if (response->status == 404) {
+    return told ? fail(ErrorCode::kNotFound, "no such project among those that you may see")
+                : fail(ErrorCode::kUnavailable, "this version of the API server makes no digests");
+  }
+  return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
+              response->status, told ? ": " + reason.error().message : "");
+}
+
 Result<std::string> Api::insight(const InsightQuestion& question) {
   std::string query;
   append(query, "cluster_id", question.cluster_id);

@@ -46,6 +46,16 @@ struct InsightQuestion {
   bool all_users = false;  ///< only admins may ask for what is of others
 };
 
+/// Which digest the API server is asked for. Empty texts are left out.
+struct DigestQuestion {
+  std::string cluster_id;
+  std::string month;
+  std::string project;
+  std::string format;
+  std::string language;
+  long width = 80;
+};
+
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
@@ -65,6 +75,8 @@ class Api {
   Result<std::string> report(const ReportQuestion& question);
   /// The body of the answer of api/v1/gpus, or of that for admins.
   Result<std::string> gpus(const std::string& cluster_id, bool all_users);
+  /// A digest as the server wrote it. kNotFound if the caller has no such project.
+  Result<std::string> digest(const DigestQuestion& question);
   /// The answer as the server wrote it.
   Result<std::string> insight(const InsightQuestion& question);
 

@@ -19,18 +19,7 @@
 namespace ceems::cacct {
 namespace {
 
-constexpr long kMinWidth = 60;
-constexpr long kMaxWidth = 240;
 constexpr std::size_t kMaxIds = 100;
-
-/// Keeps line ends and makes everything else safe for a terminal.
-std::string safe_lines(std::string_view text) {
-  std::string out;
-  for (bool first = true; const std::string_view line : split(text, '\n')) {
-    out += (std::exchange(first, false) ? "" : "\n") + terminal_safe(line);
-  }
-  return out;
-}
 
 /// The reports in the answer of the server: the elements of "data" without the brackets, with
 /// sorted keys.
@@ -125,9 +114,9 @@ class Run {
       return fail(ErrorCode::kInvalidArgument,
                   "--json, --markdown, --html and --ascii exclude each other");
     }
-    if (options_.width != 0 && (options_.width < kMinWidth || options_.width > kMaxWidth)) {
+    if (options_.width != 0 && (options_.width < kMinTextWidth || options_.width > kMaxTextWidth)) {
       return fail(ErrorCode::kInvalidArgument, "--width: expected a number from {} to {}",
-                  kMinWidth, kMaxWidth);
+                  kMinTextWidth, kMaxTextWidth);
     }
     return {};
   }

@@ -7,6 +7,10 @@ namespace ceems::cacct {
 /// The columns of the terminal, from 60 to 240; 80 if standard output is none.
 std::size_t terminal_width();
 
+/// How wide the API server writes texts.
+inline constexpr long kMinTextWidth = 60;
+inline constexpr long kMaxTextWidth = 240;
+
 /// Whether the environment names a character set, and it is not UTF-8.
 bool lacks_utf8();
 

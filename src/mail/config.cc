@@ -36,11 +36,14 @@ Result<> read_smtp(const config::Node& node, const std::string& directory, Optio
 Result<Options> read_options(const config::Node& node, const std::string& directory) {
   Options options;
   std::string mode(kModes.front());
+  std::string monthly(kModes.front());
   config::Section section(node);
   section
       .only({"mode", "spool", "spool_users", "from", "domain", "smtp", "sendmail", "language",
-             "rate", "max_wait", "digest_quiet", "digest_max", "dry_run_days", "retention_period"})
+             "rate", "max_wait", "digest_quiet", "digest_max", "monthly", "dry_run_days",
+             "retention_period"})
       .text("mode", mode)
+      .text("monthly", monthly)
       .text("spool", options.spool)
       .list("spool_users", options.spool_users)
       .text("from", options.from)
@@ -55,7 +58,9 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
       .duration("retention_period", options.retention);
   section.also(read_smtp(node["smtp"], directory, options));
   const auto* const found = std::ranges::find(kModes, mode);
+  const auto* const found_monthly = std::ranges::find(kModes, monthly);
   const bool sends = found != kModes.begin();
+  const bool sends_monthly = found_monthly != kModes.begin();
   const auto hours = std::chrono::hours(1);
   section.refuse(found == kModes.end(), "mode", "expected disabled, dry_run or enabled")
       .refuse(options.spool.empty() || options.spool.front() != '/', "spool",
@@ -80,6 +85,9 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
       .refuse(options.dry_run_days < 0 || options.dry_run_days > 365, "dry_run_days",
               "expected 0 to 365")
       .refuse(options.retention < std::chrono::days(1), "retention_period", "must be a day or more")
+      .refuse(found_monthly == kModes.end(), "monthly", "expected disabled, dry_run or enabled")
+      .refuse(sends_monthly && !sends, "monthly", "needs mode: dry_run or enabled")
+      .refuse(sends_monthly && options.domain.empty(), "monthly", "needs domain")
       .refuse(sends && options.from.empty(), "mode", "needs from")
       .refuse(sends && options.smtp.url.empty() && options.sendmail.empty(), "mode",
               "needs smtp or sendmail");
@@ -87,6 +95,7 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
     return fail(std::move(done).error());
   }
   options.mode = static_cast<Mode>(found - kModes.begin());
+  options.monthly = static_cast<Mode>(found_monthly - kModes.begin());
   return options;
 }
 

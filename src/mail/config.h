@@ -34,7 +34,9 @@ struct Options {
   std::chrono::milliseconds max_wait{std::chrono::minutes(5)};
   std::chrono::milliseconds digest_quiet{std::chrono::minutes(10)};
   std::chrono::milliseconds digest_max{std::chrono::hours(1)};
-  std::int64_t dry_run_days = 30;  ///< after mails were first enabled
+  /// Digests of the month to all who used something, which nobody has asked for.
+  Mode monthly = Mode::kDisabled;
+  std::int64_t dry_run_days = 30;  ///< after mails of a kind were first enabled
   std::chrono::milliseconds retention{std::chrono::days(400)};
 };
 

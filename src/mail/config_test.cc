@@ -17,6 +17,7 @@ TEST(MailConfig, IsDisabledByDefault) {
   const auto options = read("{}");
   ASSERT_TRUE(options);
   EXPECT_EQ(options->mode, Mode::kDisabled);
+  EXPECT_EQ(options->monthly, Mode::kDisabled);
   EXPECT_EQ(options->spool, "/var/spool/ceems/mail");
   EXPECT_EQ(options->dry_run_days, 30);
   EXPECT_EQ(options->retention, std::chrono::days(400));
@@ -30,7 +31,8 @@ TEST(MailConfig, ReadsAllKeys) {
       "mode: enabled\nspool: /s\nspool_users: [slurm, ada]\nfrom: ceems@example.org\n"
       "domain: example.org\nsmtp: {url: 'smtp://mx:587', username: u, password_file: p,"
       " starttls: false, ca_file: /ca.pem, timeout: 5s}\nlanguage: de\nrate: 0.5\nmax_wait: 20m\n"
-      "digest_quiet: 1m\ndigest_max: 2m\ndry_run_days: 0\nretention_period: 30d\n");
+      "digest_quiet: 1m\ndigest_max: 2m\nmonthly: dry_run\ndry_run_days: 0\n"
+      "retention_period: 30d\n");
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->mode, Mode::kEnabled);
   EXPECT_THAT(options->spool_users, ElementsAre("slurm", "ada"));
@@ -39,6 +41,7 @@ TEST(MailConfig, ReadsAllKeys) {
   EXPECT_EQ(options->smtp.timeout, std::chrono::seconds(5));
   EXPECT_EQ(options->language, "de");
   EXPECT_EQ(options->dry_run_days, 0);
+  EXPECT_EQ(options->monthly, Mode::kDryRun);
   EXPECT_EQ(read("mode: dry_run\nfrom: a@b.org\nsendmail: /usr/sbin/sendmail")->mode,
             Mode::kDryRun);
 }
@@ -49,6 +52,9 @@ TEST(MailConfig, RefusesMistakesWithTheirLine) {
                                           "mode: enabled\nfrom: a@b.org", "needs smtp or sendmail"},
                                       {"mode: enabled\nsendmail: /s", "needs from"},
                                       {"mode: yes", "expected disabled, dry_run or enabled"},
+                                      {"monthly: enabled", "c.yml:1: monthly: needs mode"},
+                                      {good + "monthly: x", "c.yml:3: monthly: expected disabled"},
+                                      {good + "mode: enabled\nmonthly: enabled", "needs domain"},
                                       {good + "moed: enabled", "c.yml:3: moed: unknown key"},
                                       {good + "smtp: {url: 'smtp://x'}", "exclude each other"},
                                       {good + "rate: 0", "c.yml:3: rate: expected more than 0"},

@@ -16,6 +16,24 @@ namespace {
 constexpr std::size_t kTextWidth = 78;
 constexpr std::size_t kMaxShownRules = 3;
 
+void add_link(const std::string& label,
+              const std::string& url,
+              std::string& text,
+              std::string& html) {
+  text += fmt::format("{} {}\n", label, url);
+  html += fmt::format("<p>{} <a href=\"{}\">{}</a></p>\n", escape_html(label), escape_html(url),
+                      escape_html(url));
+}
+
+/// Inserts after, or before, the first place of a mark in a page of ours, whose texts are escaped,
+/// so that they cannot hold the mark.
+void insert(std::string& page, std::string_view mark, const std::string& html, bool after) {
+  const std::size_t found = page.find(mark);
+  if (found != std::string::npos) {
+    page.insert(found + (after ? mark.size() : 0), html);
+  }
+}
+
 class Writer {
  public:
   Writer(const JobNames& job, const report::Report* report, const LetterOptions& options)
@@ -105,9 +123,7 @@ class Writer {
   }
 
   void link(const std::string& label, const std::string& url) {
-    after_text_ += fmt::format("{} {}\n", label, url);
-    after_html_ += fmt::format("<p>{} <a href=\"{}\">{}</a></p>\n", escape_html(label),
-                               escape_html(url), escape_html(url));
+    add_link(label, url, after_text_, after_html_);
   }
 
   Letter finish() {
@@ -143,18 +159,6 @@ class Writer {
     return std::move(letter_);
   }
 
-  /// Inserts after, or before, the first place of a mark in a page of ours, whose texts are
-  /// escaped, so that they cannot hold the mark.
-  static void insert(std::string& page,
-                     std::string_view mark,
-                     const std::string& html,
-                     bool after) {
-    const std::size_t found = page.find(mark);
-    if (found != std::string::npos) {
-      page.insert(found + (after ? mark.size() : 0), html);
-    }
-  }
-
   const JobNames& job_;
   const LetterOptions& options_;
   const advice::Catalogue& words_;
@@ -177,6 +181,42 @@ Letter array_letter(const JobNames& job,
                     const report::Report* last,
                     const LetterOptions& options) {
   return Writer(job, last, options).about_array(sums);
+}
+
+Letter month_letter(const std::string& user,
+                    const report::Digest& digest,
+                    const LetterOptions& options) {
+  const advice::Catalogue& words = advice::catalogue(options.language);
+  const auto word = [&words](std::string_view key) { return std::string(words.word(key)); };
+  Letter letter;
+  letter.subject = fmt::format("{} {}", word("digest.title"), digest.months.front().month);
+  if (const auto& kwh = digest.months.front().kwh) {
+    letter.subject += ": " + report::energy_text(*kwh, words);
+  }
+  const std::size_t count = std::min(digest.suggestions.size(), kMaxShownRules);
+  if (count > 0) {
+    letter.subject +=
+        fmt::format(", {} {}", count, word(count == 1 ? "mail.suggestion" : "mail.suggestions"));
+  }
+  std::string text = "\n-- \n" + word("mail.month_why") + "\n";
+  std::string html = "<p>" + escape_html(word("mail.month_why")) + "</p>\n";
+  const auto link = [&](const std::string& label, std::string_view rule) {
+    const auto url = options.mute_url ? options.mute_url(user, std::string(rule)) : std::string();
+    if (!url.empty()) {
+      add_link(label, url, text, html);
+    }
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    letter.rules.push_back(digest.suggestions[i].finding.rule);
+    link(fmt::format("{} ({}):", word("mail.mute"), letter.rules.back()), letter.rules.back());
+  }
+  link(word("mail.month_stop"), kMonthlyDigest);
+  const report::View view{
+      .language = words.language, .width = kTextWidth, .help_url = options.help_url};
+  letter.text = report::to_text(digest, view) + text;
+  letter.html = report::to_html(digest, view);
+  insert(letter.html, "</main>", html, false);
+  return letter;
 }
 
 }  // namespace ceems::mail

@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "report/digest.h"
 #include "report/report.h"
 
 namespace ceems::mail {
@@ -48,6 +50,14 @@ struct ArraySums {
 Letter array_letter(const JobNames& job,
                     const ArraySums& sums,
                     const report::Report* last,
+                    const LetterOptions& options);
+
+/// What the user mutes who does not want digests of months; no rule of advice has this id.
+inline constexpr std::string_view kMonthlyDigest = "monthly-digest";
+
+/// The digest of a month of a user.
+Letter month_letter(const std::string& user,
+                    const report::Digest& digest,
                     const LetterOptions& options);
 
 }  // namespace ceems::mail

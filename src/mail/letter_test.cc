@@ -96,6 +96,26 @@ TEST(Letter, SumsUpAnArray) {
               HasSubstr("1 tasks (1 FAILED)"));
 }
 
+TEST(Letter, SumsUpAMonth) {
+  report::Digest digest{.user = "ada", .months = {{.month = "2026-11", .kwh = 41.3}}};
+  for (const char* rule : {"time-limit", "mem-excess", "idle", "gpu-low"}) {
+    digest.suggestions.push_back(
+        {.finding = {.rule = rule, .text = {{"en", std::string("Do ") + rule}}}, .units = 3});
+  }
+  const Letter letter = month_letter("ada", digest, some_options());
+  EXPECT_EQ(letter.subject, "Month 2026-11: 41.3 kWh, 3 suggestions");
+  EXPECT_THAT(letter.rules, ElementsAre("time-limit", "mem-excess", "idle"));
+  EXPECT_THAT(letter.text, ::testing::StartsWith(report::to_text(
+                               digest, {.width = 78, .help_url = "help@example.org"})));
+  EXPECT_THAT(letter.text, HasSubstr("Stop these mails: https://x.org/m?ada+monthly-digest\n"));
+  EXPECT_THAT(letter.html, HasSubstr("<a href=\"https://x.org/m?ada+monthly-digest\">"));
+  digest.months.front().kwh.reset();
+  digest.suggestions.clear();
+  const Letter bare = month_letter("ada", digest, {.language = "de"});
+  EXPECT_EQ(bare.subject, "Monat 2026-11");
+  EXPECT_THAT(bare.text, Not(HasSubstr("http")));
+}
+
 TEST(Letter, EscapesHostileNames) {
   auto report = some_report();
   report.job.name = "<script>alert(1)</script></main>\x1b]0;x\x07\r\nBcc: eve";

@@ -1,23 +1,13 @@
 #include "mail/sender.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/strings.h"
 #include "crypto/digest.h"
 #include "mail/address.h"
 #include "mail/message.h"
@@ -33,34 +23,18 @@ constexpr std::int64_t kAskAgainMs = 15'000;  // for a report
 constexpr std::int64_t kCleaningMs = 3600'000;
 /// How long slurmctld may take for a mail after the end of a job.
 constexpr std::int64_t kEndToMailMs = 600'000;
-constexpr std::size_t kFilesAtOnce = 500;
 constexpr std::size_t kMailsAtOnce = 200;
 constexpr std::int64_t kMaxTries = 12;
 constexpr std::int64_t kFirstRetryMs = 60'000;
 constexpr std::int64_t kLastRetryMs = 3600'000;
 constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
-constexpr std::string_view kJob = "job";
-constexpr std::string_view kPlain = "plain";
-
-std::string text_of(const SpoolMail& mail) {
-  return to_text(mail);
-}
-
-/// A word in upper case, as states of jobs are.
-std::string state_of(const SpoolMail& mail) {
-  std::string state = mail.variable("SLURM_JOB_STATE");
-  if (state.empty()) {
-    state = mail.variable("SLURM_JOB_MAIL_TYPE");
-  }
-  constexpr std::size_t kMost = 40;
-  return state.empty() ? "ended" : state.substr(0, kMost);
-}
-
-bool is_number(std::string_view text) {
-  constexpr std::size_t kMost = 20;
-  return !text.empty() && text.size() <= kMost &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
+/// When digests of a month are made: its last windows and reports have come, and not long after,
+/// for nobody wants them late.
+constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
+constexpr std::int64_t kMonthToMs = 10 * kDayMs;
+/// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
+constexpr std::size_t kMonthBatch = 50;
+constexpr std::string_view kAllMails = "*";
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -68,43 +42,6 @@ std::string hex(std::string_view bytes) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
   return text;
-}
-
-/// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
-std::set<unsigned> ids_of(const std::vector<std::string>& names) {
-  std::set<unsigned> ids{::geteuid()};
-  for (const std::string& name : names) {
-    std::array<char, 4096> buffer{};
-    passwd entry{};
-    passwd* found = nullptr;
-    if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-        found != nullptr) {
-      ids.insert(found->pw_uid);
-    }
-  }
-  return ids;
-}
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-/// The oldest files of the spool.
-Result<std::vector<std::string>> names_in(const std::string& directory) {
-  const std::unique_ptr<DIR, CloseDirectory> open(::opendir(directory.c_str()));
-  if (!open) {
-    return fail(errno_error(errno, fmt::format("read {}", directory)));
-  }
-  std::vector<std::string> names;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is used by one thread
-  while (const dirent* entry = ::readdir(open.get())) {
-    if (is_spool_name(entry->d_name)) {
-      names.emplace_back(entry->d_name);
-    }
-  }
-  std::ranges::sort(names);
-  names.resize(std::min(names.size(), kFilesAtOnce));
-  return names;
 }
 
 JobNames names_of(const SpoolMail& mail, std::string cluster) {
@@ -134,13 +71,10 @@ std::vector<std::string> ids_of_mails(const std::vector<store::OutgoingMail>& ma
 struct Sender::Counters {
   explicit Counters(metrics::Registry& registry)
       : mails(registry.counters("ceems_mail_total", "Mails, by what became of them.", {"state"})),
-        files(registry.counters(
-            "ceems_mail_files_total", "Files of the spool, by what became of them.", {"state"})),
         queued(registry.gauge("ceems_mail_queued", "Mails that wait.")),
         dry(registry.gauge("ceems_mail_dry_run_people",
                            "People who would have got reports in the last 30 days.")) {}
   metrics::Family<metrics::Counter>& mails;
-  metrics::Family<metrics::Counter>& files;
   metrics::Gauge& queued;
   metrics::Gauge& dry;
 };
@@ -155,7 +89,7 @@ Sender::Sender(SenderSetup setup,
       transport_(transport),
       clock_(clock),
       counters_(std::make_unique<Counters>(registry)),
-      trusted_(ids_of(setup_.options.spool_users)) {}
+      intake_(setup_.options, setup_.clusters, registry, counters_->queued, clock) {}
 
 Sender::~Sender() = default;
 
@@ -166,6 +100,11 @@ std::int64_t Sender::now_ms() const {
 bool Sender::dry() const {
   return setup_.options.mode != Mode::kEnabled ||
          now_ms() < started_ms_ + setup_.options.dry_run_days * kDayMs;
+}
+
+bool Sender::months_are_dry() const {
+  return setup_.options.monthly != Mode::kEnabled ||
+         now_ms() < months_started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
 void Sender::wait(milliseconds time, const std::stop_token& stop) {
@@ -191,8 +130,11 @@ Result<> Sender::work(const std::stop_token& stop) {
   if (auto opened = open(); !opened) {
     return opened;
   }
-  if (auto taken = take_spool(stop); !taken) {
+  if (auto taken = intake_.take(*outbox_, dry(), stop); !taken) {
     return taken;
+  }
+  if (auto queued = queue_months(); !queued) {
+    return queued;
   }
   if (auto sent = send_due(stop); !sent) {
     return sent;
@@ -220,152 +162,24 @@ Result<> Sender::open() {
     }
     std::int64_t first = now_ms();
     if (setup_.options.mode == Mode::kEnabled) {
-      const auto stored = outbox_->first_started(first);
+      const auto stored = outbox_->first_started(store::kReportsStarted, first);
       if (!stored) {
         return fail(stored.error());
       }
       first = *stored;
+    }
+    if (setup_.options.monthly == Mode::kEnabled) {
+      const auto months = outbox_->first_started(store::kDigestsStarted, now_ms());
+      if (!months) {
+        return fail(months.error());
+      }
+      months_started_ms_ = *months;
     }
     started_ms_ = std::max<std::int64_t>(first, 1);
     if (dry()) {
       log::info(
           "reports are not sent by mail yet: dry run",
           {{"days", setup_.options.mode == Mode::kEnabled ? setup_.options.dry_run_days : 0}});
-    }
-  }
-  return {};
-}
-
-std::string Sender::cluster_of(const SpoolMail& mail) const {
-  const std::string name = mail.variable("SLURM_CLUSTER_NAME");
-  if (std::ranges::find(setup_.clusters, name) != setup_.clusters.end()) {
-    return name;
-  }
-  return setup_.clusters.size() == 1 ? setup_.clusters.front() : std::string();
-}
-
-Result<std::vector<Sender::Mail>> Sender::mails_of(const SpoolMail& mail, const std::string& id) {
-  const std::string user = mail.variable("SLURM_JOB_USER");
-  Mail plain{.id = id,
-             .kind = std::string(kPlain),
-             .username = user,
-             .recipient = mail.recipient,
-             .body = text_of(mail),
-             .received_ms = now_ms(),
-             .due_ms = now_ms()};
-  const std::string cluster = cluster_of(mail);
-  bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
-                 is_number(mail.variable("SLURM_JOB_ID"));
-  if (reports) {
-    const auto muted = outbox_->muted(user, now_ms());
-    if (!muted) {
-      return fail(muted.error());
-    }
-    reports = std::ranges::find(*muted, "*") == muted->end();
-  }
-  if (!reports) {
-    return std::vector<Mail>{std::move(plain)};
-  }
-  Mail report = plain;
-  report.kind = kJob;
-  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID"); is_number(array)) {
-    report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
-    report.due_ms += setup_.options.digest_quiet.count();
-  }
-  if (!dry()) {
-    return std::vector<Mail>{std::move(report)};
-  }
-  // People get what they got before.
-  plain.id += ".plain";
-  return std::vector<Mail>{std::move(report), std::move(plain)};
-}
-
-/// True if the file can be removed when its mails are in the outbox.
-Result<bool> Sender::take_file(const std::string& name, std::vector<Mail>& taken) {
-  const std::string path = setup_.options.spool + "/" + name;
-  const auto refuse = [&](std::string_view why) {
-    log::warn("removed a file from the spool of mails", {{"file", path}, {"err", why}});
-    counters_->files.with({"refused"}).add();
-    return true;
-  };
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status{};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
-    const int cause = errno;
-    if (cause == ELOOP) {
-      return refuse("it is a link");
-    }
-    if (cause == ENOENT || cause == EACCES) {
-      log::debug("skipped a file of the spool of mails", {{"file", path}});
-      return false;
-    }
-    return fail(errno_error(cause, fmt::format("open {}", path)));
-  }
-  if (!S_ISREG(status.st_mode) || !trusted_.contains(status.st_uid)) {
-    return refuse(fmt::format("it belongs to user {}, who is not in spool_users", status.st_uid));
-  }
-  if (std::cmp_greater(status.st_size, kMaxSpoolFile)) {
-    return refuse("it is too large");
-  }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  const ssize_t count = ::read(file.get(), text.data(), text.size());
-  if (count < 0) {
-    return fail(errno_error(errno, fmt::format("read {}", path)));
-  }
-  text.resize(static_cast<std::size_t>(count));
-  const auto mail = parse_spool_mail(text);
-  if (!mail) {
-    return refuse(mail.error().message);
-  }
-  if (auto addresses = addresses_of(mail->recipient, setup_.options.domain); !addresses) {
-    return refuse(addresses.error().message);
-  }
-  auto mails = mails_of(*mail, name);
-  if (!mails) {
-    return fail(std::move(mails).error());
-  }
-  std::ranges::move(*mails, std::back_inserter(taken));
-  counters_->files.with({"taken"}).add();
-  return true;
-}
-
-Result<> Sender::take_spool(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const auto names = names_in(setup_.options.spool);
-    if (!names) {
-      if (!std::exchange(reported_spool_, true)) {
-        log::warn("cannot read the spool of mails", {{"err", names.error().message}});
-      }
-      return {};  // what is queued can be sent
-    }
-    reported_spool_ = false;
-    if (names->empty()) {
-      return {};
-    }
-    std::vector<Mail> taken;
-    std::vector<std::string> done;
-    for (const std::string& name : *names) {
-      const auto removable = take_file(name, taken);
-      if (!removable) {
-        return fail(removable.error());
-      }
-      if (*removable) {
-        done.push_back(name);
-      }
-    }
-    // A file that is still there after a kill is found in the outbox by its name.
-    if (auto added = outbox_->add(taken); !added) {
-      return fail(std::move(added).error());
-    }
-    counters_->queued.add(static_cast<double>(taken.size()));  // until the end of the round
-    bool removed = false;
-    for (const std::string& name : done) {
-      removed = ::unlink((setup_.options.spool + "/" + name).c_str()) == 0 || removed;
-    }
-    if (!removed) {
-      return done.empty() ? Result<>()
-                          : fail(ErrorCode::kPermissionDenied, "cannot remove files from {}",
-                                 setup_.options.spool);
     }
   }
   return {};
@@ -386,8 +200,10 @@ Result<> Sender::send_due(const std::stop_token& stop) {
         return {};
       }
       Result<> done;
-      if (mail.kind == kPlain) {
+      if (mail.kind == kPlainMail) {
         done = send_plain(mail, stop);
+      } else if (mail.kind == kMonthMail) {
+        done = send_month(mail, stop);
       } else if (mail.digest.empty()) {
         done = send_job(mail, stop);
       } else if (digests.insert(mail.digest).second) {
@@ -418,7 +234,7 @@ Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
   if (!original) {
     return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
   }
-  return deliver({mail}, {.subject = original->subject, .text = original->body}, true, stop);
+  return deliver({mail}, {.subject = original->subject, .text = original->body}, "", stop);
 }
 
 Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
@@ -426,7 +242,7 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!original) {
     return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
   }
-  const JobNames job = names_of(*original, cluster_of(*original));
+  const JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
   const auto report =
       reports_.report(job.cluster, job.user, job.id, original->at_ms - kEndToMailMs);
   const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
@@ -438,7 +254,7 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!options) {
     return fail(options.error());
   }
-  return deliver({mail}, job_letter(job, known_in(report), final, *options), false, stop);
+  return deliver({mail}, job_letter(job, known_in(report), final, *options), kAllMails, stop);
 }
 
 Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
@@ -477,7 +293,7 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   if (!newest) {
     return outbox_->finish(ids_of_mails(*mails), store::MailState::kRefused, now_ms());
   }
-  const JobNames job = names_of(*newest, cluster_of(*newest));
+  const JobNames job = names_of(*newest, cluster_of(*newest, setup_.clusters));
   std::ranges::sort(jobs);
   jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
   if (auto added = reports_.add_energy(job.cluster, job.user, jobs, sums); !added) {
@@ -488,7 +304,72 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   if (!options) {
     return fail(options.error());
   }
-  return deliver(*mails, array_letter(job, sums, known_in(report), *options), false, stop);
+  return deliver(*mails, array_letter(job, sums, known_in(report), *options), kAllMails, stop);
+}
+
+/// Puts the digests of the last month into the outbox, once: their ids name the month and the user,
+/// so that a restart adds none again.
+Result<> Sender::queue_months() {
+  if (setup_.options.monthly == Mode::kDisabled) {
+    return {};
+  }
+  const EndedMonth month = reports_.last_month();
+  const std::int64_t now = now_ms();
+  if (month.name == queued_month_ || now < month.ended_ms + kMonthFromMs ||
+      now > month.ended_ms + kMonthToMs) {
+    return {};
+  }
+  const auto users = reports_.users_of(month.name);
+  if (!users) {
+    return fail(users.error());
+  }
+  std::vector<Mail> mails;
+  mails.reserve(users->size());
+  const double pause_ms = 2 * 1000 * static_cast<double>(kMonthBatch) / setup_.options.rate;
+  for (const std::string& user : *users) {
+    const auto batch = static_cast<double>(mails.size() / kMonthBatch);
+    // Service accounts and the like have no mailbox.
+    if (is_address(user + "@" + setup_.options.domain)) {
+      mails.push_back({.id = fmt::format("month {} {}", month.name, user),
+                       .kind = std::string(kMonthMail),
+                       .username = user,
+                       .recipient = user,
+                       .body = month.name,
+                       .received_ms = now,
+                       .due_ms = now + static_cast<std::int64_t>(batch * pause_ms)});
+    }
+  }
+  const auto added = outbox_->add(mails);
+  if (!added) {
+    return fail(added.error());
+  }
+  queued_month_ = month.name;
+  if (*added > 0) {
+    log::info("queued the digests of a month", {{"month", month.name}, {"mails", *added}});
+  }
+  return {};
+}
+
+Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
+  const auto options = letter_options(mail.username);
+  if (!options) {
+    return fail(options.error());
+  }
+  const bool unwanted = std::ranges::any_of(options->muted, [](const std::string& rule) {
+    return rule == kAllMails || rule == kMonthlyDigest;
+  });
+  if (unwanted) {
+    counters_->mails.with({"muted"}).add();
+    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+  }
+  const auto digest = reports_.digest(mail.username, mail.body, options->muted);
+  if (!digest) {
+    return fail(digest.error());
+  }
+  if (const auto& known = *digest) {
+    return deliver({mail}, month_letter(mail.username, *known, *options), kMonthlyDigest, stop);
+  }
+  return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
 }
 
 void Sender::keep_rate(const std::stop_token& stop) {
@@ -503,11 +384,11 @@ void Sender::keep_rate(const std::stop_token& stop) {
 
 Result<> Sender::deliver(const std::vector<Mail>& mails,
                          Letter letter,
-                         bool plain,
+                         std::string_view muted_by,
                          const std::stop_token& stop) {
   const std::vector<std::string> ids = ids_of_mails(mails);
   const Mail& first = mails.front();
-  if (!plain && dry()) {
+  if (first.kind == kMonthMail ? months_are_dry() : first.kind != kPlainMail && dry()) {
     counters_->mails.with({"dry"}).add();
     return outbox_->finish(ids, store::MailState::kDry, now_ms());
   }
@@ -527,8 +408,8 @@ Result<> Sender::deliver(const std::vector<Mail>& mails,
       // The same whenever the mail is tried.
       .id = fmt::format("ceems.{}@{}", hex(crypto::sha256(first.id).substr(0, kIdBytes)), domain),
       .date_ms = first.received_ms};
-  if (!plain && setup_.mute_url) {
-    message.unsubscribe = setup_.mute_url(first.username, "*");
+  if (!muted_by.empty() && setup_.mute_url) {
+    message.unsubscribe = setup_.mute_url(first.username, std::string(muted_by));
     message.one_click = message.unsubscribe.starts_with("https:");
   }
   keep_rate(stop);
@@ -609,7 +490,8 @@ Result<> Sender::keep_house() {
     return fail(people.error());
   }
   counters_->dry.set(static_cast<double>(*people));
-  if (dry()) {
+  const bool months = setup_.options.monthly != Mode::kDisabled && months_are_dry();
+  if (dry() || months) {
     log::info("dry run of mails: would have told people in the last 30 days",
               {{"people", *people}});
   }

@@ -4,18 +4,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "mail/config.h"
 #include "mail/letter.h"
-#include "mail/spool/spool.h"
+#include "mail/spool_intake.h"
 #include "mail/transport.h"
 #include "metrics/registry.h"
+#include "report/digest.h"
 #include "report/report.h"
 #include "store/outbox.h"
 
@@ -26,7 +27,13 @@ struct KnownReport {
   bool final = false;  ///< false: more may become known
 };
 
-/// What the server knows of jobs. Called by one thread.
+/// A month that has ended.
+struct EndedMonth {
+  std::string name = {};  ///< "2026-11"
+  std::int64_t ended_ms = 0;
+};
+
+/// What the server knows of jobs and months. Called by one thread.
 class ReportSource {
  public:
   virtual ~ReportSource() = default;
@@ -41,6 +48,14 @@ class ReportSource {
                               const std::string& user,
                               const std::vector<std::string>& jobs,
                               ArraySums& sums) = 0;
+  /// The last month that has ended.
+  [[nodiscard]] virtual EndedMonth last_month() const = 0;
+  /// Who used something in a month, each once.
+  virtual Result<std::vector<std::string>> users_of(const std::string& month) = 0;
+  /// The month of this user, without these rules; nothing if nothing was used.
+  virtual Result<std::optional<report::Digest>> digest(const std::string& user,
+                                                       const std::string& month,
+                                                       const std::vector<std::string>& without) = 0;
 };
 
 struct SenderSetup {
@@ -77,17 +92,16 @@ class Sender {
   using Mail = store::OutgoingMail;
 
   Result<> open();
-  Result<> take_spool(const std::stop_token& stop);
-  Result<bool> take_file(const std::string& name, std::vector<Mail>& taken);
-  Result<std::vector<Mail>> mails_of(const SpoolMail& mail, const std::string& id);
-  [[nodiscard]] std::string cluster_of(const SpoolMail& mail) const;
   Result<> send_due(const std::stop_token& stop);
   Result<> send_plain(const Mail& mail, const std::stop_token& stop);
   Result<> send_job(const Mail& mail, const std::stop_token& stop);
   Result<> send_digest(const std::string& digest, const std::stop_token& stop);
+  Result<> queue_months();
+  Result<> send_month(const Mail& mail, const std::stop_token& stop);
+  /// `muted_by` is what the user mutes who does not want such mails; "" if they cannot be muted.
   Result<> deliver(const std::vector<Mail>& mails,
                    Letter letter,
-                   bool plain,
+                   std::string_view muted_by,
                    const std::stop_token& stop);
   Result<> note_outcome(const std::vector<Mail>& mails,
                         const std::vector<std::string>& ids,
@@ -99,6 +113,7 @@ class Sender {
   void wait(std::chrono::milliseconds time, const std::stop_token& stop);
   [[nodiscard]] std::int64_t now_ms() const;
   [[nodiscard]] bool dry() const;
+  [[nodiscard]] bool months_are_dry() const;
 
   SenderSetup setup_;
   ReportSource& reports_;
@@ -106,11 +121,11 @@ class Sender {
   const Clock& clock_;
   std::unique_ptr<Counters> counters_;
   std::unique_ptr<store::Outbox> outbox_;
-  std::set<unsigned> trusted_;  ///< owners of files
-  std::int64_t started_ms_ = 0;
+  SpoolIntake intake_;
+  std::int64_t started_ms_ = 0, months_started_ms_ = 0;
+  std::string queued_month_;  ///< whose digests are in the outbox
   std::int64_t next_cleaning_ms_ = 0;
   Clock::SteadyTime next_send_ = {};
-  bool reported_spool_ = false;
   std::string last_problem_;
 };
 

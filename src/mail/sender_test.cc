@@ -38,8 +38,25 @@ class FakeReports final : public ReportSource {
     sums.kwh = static_cast<double>(jobs.size()) / 100;
     return {};
   }
+  [[nodiscard]] EndedMonth last_month() const override { return month; }
+  Result<std::vector<std::string>> users_of(const std::string& /*month*/) override {
+    ++listed;
+    return users;
+  }
+  Result<std::optional<report::Digest>> digest(const std::string& user,
+                                               const std::string& name,
+                                               const std::vector<std::string>& without) override {
+    asked.push_back(fmt::format("{} {} -{}", user, name, fmt::join(without, ",")));
+    return used ? std::optional(
+                      report::Digest{.user = user, .months = {{.month = name, .kwh = 41.3}}})
+                : std::nullopt;
+  }
   std::optional<KnownReport> known;
   std::vector<std::string> asked;
+  EndedMonth month{.name = "2025-12", .ended_ms = kNow};
+  std::vector<std::string> users{"ada", "bob", "fluids:svc", "two words"};
+  bool used = true;
+  int listed = 0;
 };
 
 class FakeTransport final : public Transport {
@@ -352,6 +369,136 @@ TEST_F(SenderTest, HeedsWhatUsersDoNotWant) {
   work();
   ASSERT_EQ(transport_.sent.size(), 2U);
   EXPECT_EQ(field(transport_.sent[1].message, "Subject"), "Slurm Job_id=8 Ended");
+}
+
+TEST_F(SenderTest, SendsNoDigestsOfMonthsUnlessTheyAreSwitchedOn) {
+  clock_.advance(std::chrono::hours(24 * 3));
+  work();
+  EXPECT_EQ(reports_.listed, 0);
+  EXPECT_EQ(transport_.tries, 0);
+}
+
+TEST_F(SenderTest, SendsEachUserOneDigestOfAMonth) {
+  options_.monthly = Mode::kEnabled;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 0) << "the last reports of the month come first";
+  clock_.advance(std::chrono::hours(36));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 2U);
+  EXPECT_THAT(transport_.sent[0].to, ElementsAre("ada@example.org"));
+  EXPECT_THAT(transport_.sent[1].to, ElementsAre("bob@example.org"));
+  EXPECT_EQ(field(transport_.sent[0].message, "Subject"), "Month 2025-12: 41.3 kWh");
+  EXPECT_EQ(field(transport_.sent[0].message, "List-Unsubscribe"),
+            "<https://x.org/ada/monthly-digest>");
+  EXPECT_THAT(reports_.asked, ElementsAre("ada 2025-12 -", "bob 2025-12 -"));
+  work();
+  restart();
+  work();
+  clock_.advance(std::chrono::hours(24));
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 2) << "once, however often the program starts";
+}
+
+TEST_F(SenderTest, SendsADigestOfAMonthOnceEvenIfItIsKilled) {
+  options_.monthly = Mode::kEnabled;
+  clock_.advance(std::chrono::hours(36));
+  transport_.hands_over = false;  // as if the connection broke before
+  transport_.outcome = net::MailOutcome::kTemporary;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 2);
+  transport_.hands_over = true;
+  transport_.outcome = net::MailOutcome::kSent;
+  restart();
+  clock_.advance(std::chrono::minutes(2));
+  work();
+  EXPECT_EQ(transport_.sent.size(), 2U) << "nothing is lost";
+  // The program ends between handing over and the note of it.
+  auto outbox = db_->open_outbox();
+  ASSERT_TRUE(outbox);
+  reports_.month = {.name = "2026-01", .ended_ms = kNow};
+  ASSERT_TRUE((*outbox)->add({{.id = "month 2026-01 ada",
+                               .kind = "month",
+                               .username = "ada",
+                               .recipient = "ada",
+                               .body = "2026-01"}}));
+  ASSERT_TRUE((*outbox)->hand_over({"month 2026-01 ada"}));
+  restart();
+  work();
+  ASSERT_EQ(transport_.sent.size(), 3U);
+  EXPECT_THAT(transport_.sent[2].to, ElementsAre("bob@example.org"));
+}
+
+TEST_F(SenderTest, LetsMailsAboutJobsPassManyDigests) {
+  options_.monthly = Mode::kEnabled;
+  reports_.users.clear();
+  for (int i = 0; i < 60; ++i) {
+    reports_.users.push_back(fmt::format("u{}", i));
+  }
+  clock_.advance(std::chrono::hours(36));
+  restart();
+  work();
+  EXPECT_EQ(transport_.sent.size(), 50U);
+  put(ended("7"));
+  work();
+  EXPECT_EQ(transport_.sent.size(), 51U);
+  clock_.advance(std::chrono::milliseconds(100));
+  work();
+  EXPECT_EQ(transport_.sent.size(), 61U);
+}
+
+TEST_F(SenderTest, SendsNoDigestLate) {
+  options_.monthly = Mode::kEnabled;
+  clock_.advance(std::chrono::hours(24 * 11));
+  restart();
+  work();
+  EXPECT_EQ(reports_.listed, 0);
+}
+
+TEST_F(SenderTest, DigestsBeginWithADryRunOfTheirOwn) {
+  options_.monthly = Mode::kEnabled;
+  options_.dry_run_days = 30;
+  reports_.month.ended_ms = kNow - 2 * 24 * kHour;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 0);
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_total{state=\"dry\"} 2\n"));
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_dry_run_people 2\n"));
+  options_.monthly = Mode::kDryRun;
+  options_.dry_run_days = 0;
+  reports_.month.name = "2026-01";
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 0);
+  options_.monthly = Mode::kEnabled;
+  reports_.month.name = "2026-02";
+  restart();
+  work();
+  EXPECT_EQ(transport_.sent.size(), 2U);
+}
+
+TEST_F(SenderTest, SendsNoDigestToThoseWhoDoNotWantIt) {
+  options_.monthly = Mode::kEnabled;
+  reports_.users = {"ada", "bob", "eve", "leo"};
+  auto outbox = db_->open_outbox();
+  ASSERT_TRUE(outbox);
+  ASSERT_TRUE((*outbox)->mute("ada", "monthly-digest", store::kUntilWithdrawn));
+  ASSERT_TRUE((*outbox)->mute("bob", "*", store::kUntilWithdrawn));
+  ASSERT_TRUE((*outbox)->mute("eve", "time-limit", kNow + 100 * 24 * kHour));
+  clock_.advance(std::chrono::hours(36));
+  restart();
+  work();
+  ASSERT_EQ(transport_.sent.size(), 2U);
+  EXPECT_THAT(transport_.sent[0].to, ElementsAre("eve@example.org"));
+  EXPECT_THAT(reports_.asked, ElementsAre("eve 2025-12 -time-limit", "leo 2025-12 -"));
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_total{state=\"muted\"} 2\n"));
+  reports_.month.name = "2026-01";
+  reports_.used = false;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 2) << "nothing was used";
 }
 
 TEST_F(SenderTest, RemovesFilesThatItDoesNotTrust) {

@@ -43,7 +43,14 @@ std::string cells(std::string_view cell, const std::vector<std::string>& texts) 
 }
 
 std::string bars_html(const Sheet& sheet) {
-  std::string html = fmt::format("<h2>{}</h2>\n<table>\n", escape_html(sheet.used_title));
+  if (sheet.bars.empty() && sheet.nodes.empty()) {
+    return {};
+  }
+  std::string html = fmt::format("<h2>{}</h2>\n", escape_html(sheet.used_title));
+  if (sheet.bars.empty()) {
+    return html;
+  }
+  html += "<table>\n";
   if (!sheet.usual_title.empty()) {
     html += fmt::format(
         "<thead><tr><td></td><td></td><td></td><th scope=\"col\">{}</th><td></td></tr></thead>\n",
@@ -77,6 +84,9 @@ std::string nodes_html(const Sheet& sheet) {
 }
 
 std::string costs_html(const Sheet& sheet) {
+  if (sheet.costs.empty()) {
+    return {};
+  }
   std::string html = fmt::format("<h2>{}</h2>\n", escape_html(sheet.cost_title));
   if (!sheet.cost_remark.empty()) {
     html += fmt::format("<p class=\"remark\">{}</p>\n", escape_html(sheet.cost_remark));
@@ -137,8 +147,7 @@ std::string html_policy() {
   return kPolicy;
 }
 
-std::string to_html(const Report& report, const View& view) {
-  const Sheet sheet = sheet_of(report, view);
+std::string html_form(const Sheet& sheet, const View& view) {
   const std::string language = advice::catalogue(view.language).language;
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -146,13 +155,19 @@ std::string to_html(const Report& report, const View& view) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
       language, escape_html(html_policy()), escape_html(sheet.title), kReportCss);
-  html += fmt::format("<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n", escape_html(sheet.title),
-                      sentence(sheet.about), sentence(sheet.when));
+  html += fmt::format("<h1>{}</h1>\n<p>{}</p>\n", escape_html(sheet.title), sentence(sheet.about));
+  if (!sheet.when.empty()) {
+    html += fmt::format("<p>{}</p>\n", sentence(sheet.when));
+  }
   html += bars_html(sheet) + nodes_html(sheet) + costs_html(sheet) + advice_html(sheet);
   if (!sheet.help.empty()) {
     html += fmt::format("<p>{}</p>\n", escape_html(sheet.help));
   }
   return html + "</main>\n</body>\n</html>\n";
+}
+
+std::string to_html(const Report& report, const View& view) {
+  return html_form(sheet_of(report, view), view);
 }
 
 }  // namespace ceems::report

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "report/report.h"
+#include "report/sheet.h"
 
 namespace ceems::report {
 namespace {
@@ -119,8 +120,7 @@ void add_finding(JsonWriter& json, const advice::Finding& finding, const View& v
     json.member(name, value);
   }
   json.end_object();
-  const auto text = finding.text.find(view.language);
-  json.member("text", text != finding.text.end() ? text->second : finding.text.at("en"));
+  json.member("text", text_in(finding, view.language));
   add_texts(json, "sbatch", finding.sbatch);
   add_texts(json, "was", finding.was);
   json.key("saves").begin_object();

@@ -37,30 +37,45 @@ std::string sentence(const std::vector<std::string>& parts) {
   return text;
 }
 
-}  // namespace
-
-std::string to_markdown(const Report& report, const View& view) {
-  const Sheet sheet = sheet_of(report, view);
-  std::string text = fmt::format("# {}\n\n{}\n\n{}\n\n", escape_markdown(sheet.title),
-                                 sentence(sheet.about), sentence(sheet.when));
-  text += fmt::format("## {}\n\n", escape_markdown(sheet.used_title));
-  std::vector<std::vector<std::string>> bars;
-  for (const Bar& bar : sheet.bars) {
-    bars.push_back({bar.label, bar.value, bar.usual, bar.remark});
+std::string costs_of(const Sheet& sheet) {
+  if (sheet.costs.empty()) {
+    return {};
   }
-  text += table_of({"", "", sheet.usual_title, ""}, bars);
-  if (!sheet.nodes.empty()) {
-    text += table_of(sheet.node_columns, sheet.nodes);
-  }
-  text += fmt::format("## {}\n\n", escape_markdown(sheet.cost_title));
+  std::string text = fmt::format("## {}\n\n", escape_markdown(sheet.cost_title));
   if (!sheet.cost_remark.empty()) {
     text += escape_markdown(sheet.cost_remark) + "\n\n";
   }
   std::vector<std::vector<std::string>> costs;
+  costs.reserve(sheet.costs.size());
   for (const Line& cost : sheet.costs) {
     costs.push_back({cost.label, cost.value});
   }
-  text += table_of({"", ""}, costs);
+  return text + table_of({"", ""}, costs);
+}
+
+}  // namespace
+
+std::string markdown_form(const Sheet& sheet) {
+  std::string text =
+      fmt::format("# {}\n\n{}\n\n", escape_markdown(sheet.title), sentence(sheet.about));
+  if (!sheet.when.empty()) {
+    text += sentence(sheet.when) + "\n\n";
+  }
+  if (!sheet.bars.empty() || !sheet.nodes.empty()) {
+    text += fmt::format("## {}\n\n", escape_markdown(sheet.used_title));
+  }
+  std::vector<std::vector<std::string>> bars;
+  bars.reserve(sheet.bars.size());
+  for (const Bar& bar : sheet.bars) {
+    bars.push_back({bar.label, bar.value, bar.usual, bar.remark});
+  }
+  if (!bars.empty()) {
+    text += table_of({"", "", sheet.usual_title, ""}, bars);
+  }
+  if (!sheet.nodes.empty()) {
+    text += table_of(sheet.node_columns, sheet.nodes);
+  }
+  text += costs_of(sheet);
   if (!sheet.partly.empty()) {
     text += escape_markdown(sheet.partly) + "\n\n";
   }
@@ -93,6 +108,10 @@ std::string to_markdown(const Report& report, const View& view) {
     text.pop_back();
   }
   return text;
+}
+
+std::string to_markdown(const Report& report, const View& view) {
+  return markdown_form(sheet_of(report, view));
 }
 
 }  // namespace ceems::report

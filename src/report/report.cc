@@ -3,32 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/rounding.h"
+
 namespace ceems::report {
 namespace {
 
 void round_to(Number& number, double step) {
   if (number) {
     number = std::round(*number / step) * step;
-  }
-}
-
-/// To this many significant digits.
-double significant(double value, int digits) {
-  if (value == 0 || !std::isfinite(value)) {
-    return value;
-  }
-  const double scale = std::pow(10.0, digits - 1 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
-}
-void round_significant(Number& number, int digits) {
-  if (number) {
-    number = significant(*number, digits);
-  }
-}
-
-void round_share(Number& share) {
-  if (share) {  // not by a step of 0.01, which leaves 0.07 as 0.07000000000000001
-    share = std::round(*share * 100) / 100;
   }
 }
 

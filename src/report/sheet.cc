@@ -327,9 +327,7 @@ class Writer {
                                   : std::min(report_.findings.size(), advice::kMaxShown);
     for (std::size_t i = 0; i < shown; ++i) {
       const advice::Finding& finding = report_.findings[i];
-      const auto text = finding.text.find(view_.language);
-      Suggestion suggestion{
-          .text = plain_text(text != finding.text.end() ? text->second : finding.text.at("en"))};
+      Suggestion suggestion{.text = plain_text(text_in(finding, view_.language))};
       if (finding.severity != advice::Severity::kGood) {
         suggestion.confidence = word(advice::to_string(finding.confidence));
         if (finding.runs > 1) {
@@ -397,6 +395,15 @@ std::string grams_text(double grams, const Catalogue& words) {
   }
   return std::abs(grams) >= kKilo ? digits_of(grams / kKilo, words) + " kg"
                                   : digits_of(grams, words) + " g";
+}
+
+std::string number_text(double number, const Catalogue& words) {
+  return digits_of(number, words);
+}
+
+const std::string& text_in(const advice::Finding& finding, std::string_view language) {
+  const auto text = finding.text.find(language);
+  return text != finding.text.end() ? text->second : finding.text.at("en");
 }
 
 std::string bytes_text(double bytes, const Catalogue& words) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "advice/catalogue.h"
@@ -24,8 +25,8 @@ struct Suggestion {
   std::vector<std::string> was = {};     ///< as many, or none
 };
 
-/// A report in words: what the text, Markdown and HTML forms lay out. All texts are plain and
-/// untrusted: each form escapes them.
+/// A report, or a digest of a month, in words: what the text, Markdown and HTML forms lay out. All
+/// texts are plain and untrusted: each form escapes them.
 struct Sheet {
   std::string title;               ///< "Job 4711"
   std::vector<std::string> about;  ///< name, owner, state, place
@@ -46,10 +47,21 @@ struct Sheet {
 /// Writes a rounded report in the language of the view.
 Sheet sheet_of(const Report& report, const View& view);
 
+// The forms of a sheet. Parts that are empty are left out.
+std::string text_form(Sheet sheet, const View& view);
+std::string markdown_form(const Sheet& sheet);
+/// As to_html().
+std::string html_form(const Sheet& sheet, const View& view);
+
 // Numbers as all forms show them. `words` gives the decimal separator.
 std::string percent_text(double share, const advice::Catalogue& words);
 std::string energy_text(double kwh, const advice::Catalogue& words);
 std::string grams_text(double grams, const advice::Catalogue& words);
 std::string bytes_text(double bytes, const advice::Catalogue& words);
+/// Without a unit, to three significant digits or whole.
+std::string number_text(double number, const advice::Catalogue& words);
+
+/// The text of a finding in a language, otherwise in English.
+const std::string& text_in(const advice::Finding& finding, std::string_view language);
 
 }  // namespace ceems::report

@@ -86,6 +86,9 @@ std::string drawn(double share, std::size_t width) {
 }
 
 void add_bars(Page& page, const Sheet& sheet) {
+  if (sheet.bars.empty() && sheet.nodes.empty()) {
+    return;
+  }
   page.heading(sheet.used_title, sheet.usual_title);
   std::size_t label = 0;
   std::size_t usual = 0;
@@ -164,6 +167,9 @@ void add_nodes(Page& page, const Sheet& sheet) {
 }
 
 void add_costs(Page& page, const Sheet& sheet) {
+  if (sheet.costs.empty()) {
+    return;
+  }
   page.heading(sheet.cost_title, sheet.cost_remark);
   std::size_t label = 0;
   for (const Line& cost : sheet.costs) {
@@ -262,8 +268,7 @@ void make_ascii(Sheet& sheet) {
 
 }  // namespace
 
-std::string to_text(const Report& report, const View& view) {
-  Sheet sheet = sheet_of(report, view);
+std::string text_form(Sheet sheet, const View& view) {
   if (view.ascii) {  // before columns are counted, because "ö" becomes two letters
     make_ascii(sheet);
   }
@@ -271,7 +276,9 @@ std::string to_text(const Report& report, const View& view) {
   std::vector<std::string> about{sheet.title};
   about.insert(about.end(), sheet.about.begin(), sheet.about.end());
   page.paragraph("", joined(about), 2);
-  page.paragraph("", joined(sheet.when), 2);
+  if (!sheet.when.empty()) {
+    page.paragraph("", joined(sheet.when), 2);
+  }
   add_bars(page, sheet);
   add_nodes(page, sheet);
   add_costs(page, sheet);
@@ -281,6 +288,10 @@ std::string to_text(const Report& report, const View& view) {
     page.paragraph("", sheet.help, 2);
   }
   return page.take();
+}
+
+std::string to_text(const Report& report, const View& view) {
+  return text_form(sheet_of(report, view), view);
 }
 
 }  // namespace ceems::report

@@ -18,7 +18,7 @@ namespace ceems::store {
 /// A mail that is to be sent, or a part of a digest.
 struct OutgoingMail {
   std::string id = {};        ///< unique for ever, so that a mail is taken once
-  std::string kind = {};      ///< "job" or "plain"
+  std::string kind = {};      ///< "job", "plain" or "month"
   std::string username = {};  ///< whose job it is about; may be empty
   std::string recipient = {};
   std::string digest = {};  ///< those with the same text go into one mail; empty: a mail of its own
@@ -38,6 +38,13 @@ enum class MailState {
   kDry,      ///< would have been sent
 };
 std::string_view to_string(MailState state);
+
+/// Of kinds of mails, for Outbox::first_started().
+inline constexpr std::string_view kReportsStarted = "started";
+inline constexpr std::string_view kDigestsStarted = "started_digests";
+
+/// A time that does not come: the year 9999.
+inline constexpr std::int64_t kUntilWithdrawn = 253'402'300'799'000;
 
 /// Mails that wait, and contacts. Used by one thread at a time. Every function is a transaction.
 /// Errors: kUnavailable if trying again may help (also where another program leads), otherwise
@@ -68,8 +75,9 @@ class Outbox {
   /// How many people would have got mails since a time.
   virtual Result<std::int64_t> dry_people(std::int64_t since_ms) = 0;
 
-  /// When mails were first switched on: now, if they were not before.
-  virtual Result<std::int64_t> first_started(std::int64_t now_ms) = 0;
+  /// When mails of a kind were first switched on: now, if they were not before. `what` is
+  /// kReportsStarted or kDigestsStarted.
+  virtual Result<std::int64_t> first_started(std::string_view what, std::int64_t now_ms) = 0;
   /// Notes that the user was told about these rules.
   virtual Result<> note_told(const std::string& username,
                              const std::vector<std::string>& rules,
@@ -77,6 +85,7 @@ class Outbox {
   /// The rules that the user does not want to be told about; "*" is all.
   virtual Result<std::vector<std::string>> muted(const std::string& username,
                                                  std::int64_t now_ms) = 0;
+  /// Until a time; kUntilWithdrawn: until the user wants it again, which is a time that has passed.
   virtual Result<> mute(const std::string& username,
                         const std::string& rule,
                         std::int64_t until_ms) = 0;

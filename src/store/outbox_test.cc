@@ -102,8 +102,9 @@ TEST_P(OutboxTest, FindsAllMailsOfADigest) {
 }
 
 TEST_P(OutboxTest, RemembersWhatUsersDoNotWant) {
-  EXPECT_EQ(outbox_->first_started(kNow), kNow);
-  EXPECT_EQ(outbox_->first_started(kNow + 5), kNow);
+  EXPECT_EQ(outbox_->first_started(kReportsStarted, kNow), kNow);
+  EXPECT_EQ(outbox_->first_started(kReportsStarted, kNow + 5), kNow);
+  EXPECT_EQ(outbox_->first_started(kDigestsStarted, kNow + 7), kNow + 7) << "on its own";
   ASSERT_TRUE(outbox_->mute("ada", "time-limit", kNow + 10));
   ASSERT_TRUE(outbox_->note_told("ada", {"time-limit", "mem-excess"}, kNow));
   EXPECT_THAT(*outbox_->muted("ada", kNow), ElementsAre("time-limit"));
@@ -111,6 +112,21 @@ TEST_P(OutboxTest, RemembersWhatUsersDoNotWant) {
   EXPECT_THAT(*outbox_->muted("bob", kNow), IsEmpty());
   EXPECT_FALSE(outbox_->mute("", "x", kNow));
   EXPECT_FALSE(outbox_->mute("ada", "", kNow));
+}
+
+TEST_P(OutboxTest, KeepsAnOptOutUntilItIsWithdrawn) {
+  auto window = update(kNow - kHour, kNow, {});
+  window.users = std::vector<model::User>{{.name = "ada", .projects = {"fluids"}}};
+  ASSERT_TRUE(db_->writer().write(window));
+  for (const char* user : {"ada", "gone"}) {
+    ASSERT_TRUE(outbox_->mute(user, "*", kUntilWithdrawn));
+  }
+  ASSERT_TRUE(outbox_->note_told("ada", {"*"}, kNow));
+  ASSERT_TRUE(outbox_->purge(kNow + 3000 * kDay, kNow + 3000 * kDay));
+  EXPECT_THAT(*outbox_->muted("ada", kNow + 3000 * kDay), ElementsAre("*")) << "years later";
+  EXPECT_THAT(*outbox_->muted("gone", kNow), IsEmpty()) << "purged with the user";
+  ASSERT_TRUE(outbox_->mute("ada", "*", 0));
+  EXPECT_THAT(*outbox_->muted("ada", kNow), IsEmpty());
 }
 
 TEST_P(OutboxTest, PurgesWhatIsOldAndUsersWhoAreGone) {
@@ -122,12 +138,12 @@ TEST_P(OutboxTest, PurgesWhatIsOldAndUsersWhoAreGone) {
   ASSERT_TRUE(outbox_->note_told("ada", {"old"}, kNow - 1));
   ASSERT_TRUE(outbox_->mute("ada", "kept", kNow + 5));
   ASSERT_TRUE(outbox_->mute("gone", "kept", kNow + 5));
-  EXPECT_EQ(outbox_->first_started(kNow - 5), kNow - 5);
+  EXPECT_EQ(outbox_->first_started(kReportsStarted, kNow - 5), kNow - 5);
   ASSERT_TRUE(outbox_->purge(kNow + 1, kNow));
   EXPECT_EQ(outbox_->add({mail("1"), mail("2")}), 1U) << "a queued mail stays";
   EXPECT_THAT(*outbox_->muted("ada", kNow), ElementsAre("kept"));
   EXPECT_THAT(*outbox_->muted("gone", kNow), IsEmpty());
-  EXPECT_EQ(outbox_->first_started(kNow), kNow - 5);
+  EXPECT_EQ(outbox_->first_started(kReportsStarted, kNow), kNow - 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(,

@@ -82,7 +82,7 @@ class Generator:
     def __init__(self, rng, world, document):
         self.rng, self.world, self.document = rng, world, document
         # Series and nodes need a TSDB; lists and sums are compared with a naive model in src/store/facts_test.cc.
-        apart = ("/units/series", "/units/list", "/units/summary", "/units/on-node", "/units/report", "/units/compare", "/usage/series", "/nodes", "/grid", "/gpus", "/units/findings", "/insight")
+        apart = ("/units/series", "/units/list", "/units/summary", "/units/on-node", "/units/report", "/units/compare", "/usage/series", "/usage/digest", "/nodes", "/grid", "/gpus", "/units/findings", "/insight")
         self.routes = [path for path in document.routes() if not path.startswith(apart)]
         self.uuids = sorted({unit["uuid"] for unit in world.units})
         self.projects = sorted({project["name"] for project in world.projects})

@@ -11,6 +11,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 import api_database
@@ -200,6 +201,17 @@ def numbers(directory):
         assert json.loads(done.stdout) == [report, site.report("uuid=104").json["data"][0]], done
         done = site.cacct("compare", "104", "105")
         assert done.returncode == 0 and re.search(rb"Energy +2 kWh +2 kWh +\+0 %", done.stdout), done
+        # The month, byte for byte: 40 kWh in the database, and what the stored reports suggest.
+        month = local_z(END)[:7]
+        for flags, format_ in (([], "text"), (["--ascii"], "ascii"), (["--markdown"], "markdown"), (["--html"], "html"),
+                               (["--width", "100", "--lang", "fr"], "text&width=100&lang=fr")):
+            done = site.cacct("digest", "--month", month, *flags)
+            text = get("%s/api/v1/usage/digest?cluster_id=hpc-a&month=%s&format=%s" % (site.url, month, format_), {"X-Grafana-User": OWN}).text
+            assert done.returncode == 0 and not done.stderr and done.stdout.decode() == text and "40 kWh" in text, (flags, done, text)
+        done = site.cacct("digest", "--month", month, "--json")
+        digest = json.loads(done.stdout)["data"]
+        assert digest["user"] == OWN and digest["months"][0]["kwh"] == 40 and digest["band"] is None, digest
+        assert len(digest["suggestions"]) == 3 and {one["rule"] for one in digest["suggestions"]} < {"gpu-unused", "mem-excess", "time-limit", "oom"}, digest
         # The link for people who are used to jobstats.
         os.symlink(os.path.join(BIN, "cacct"), directory + "/jobstats")
         assert site.cacct("105", program=directory + "/jobstats").stdout.decode() == site.report("uuid=105&format=text").text
@@ -249,6 +261,11 @@ def refusals(directory):
                                 (["--config=x", "1"], "unknown long flag '--config'")):
             done = site.cacct("report", *arguments)
             assert done.returncode == 1 and not done.stdout and text in done.stderr.decode() and done.stderr.count(b"\n") == 1, (arguments, done)
+        for arguments, text in ((["--project", "optics"], "no such project among those that you may see"), (["--json", "--html"], "exclude each other"),
+                                (["--month", "x"], "expected a month such as 2026-11"), (["--width", "9"], "--width: expected a number from 60"),
+                                (["x"], "unexpected")):
+            done = site.cacct("digest", *arguments)
+            assert done.returncode == 1 and not done.stdout and text in done.stderr.decode() and done.stderr.count(b"\n") == 1, (arguments, done)
         # One of several that cannot be had does not keep the others.
         done = site.cacct("report", "105", "200")
         assert done.returncode == 1 and b"Job 105" in done.stdout and b"job 200: no such job" in done.stderr, done
@@ -283,9 +300,8 @@ def rules_of_a_site(directory):
     assert done.returncode == 1 and "site.yml:3: rules[0].wen: unknown key" in done.stdout + done.stderr, done
 
 
-def kills(directory):
+def kills(directory, count=200, rate=100, times=3):
     """kill -9 while reports are made: each ended unit has one final report, and none is made twice."""
-    count = 200
     database = api_database.create(os.path.join(directory, "ceems.db"))
     with database:
         api_database.insert(database, "units", [unit(str(1000 + i), NOW - 2 * HOUR - i) for i in range(count)])
@@ -295,24 +311,25 @@ def kills(directory):
     config = """
 ceems_api_server:
   data: {path: %s, time_zone: UTC, update_interval: 1h, retention_period: 400d}
-  report: {rules: %s/none, rate: 100}
+  report: {rules: %s/none, rate: %d}
 clusters:
   - {id: hpc-a, manager: slurm, cli: {path: %s}}
-""" % (directory, directory, directory)
+""" % (directory, directory, rate, directory)
 
     def final():
         with contextlib.closing(sqlite3.connect("file:%s/ceems.db?mode=ro" % directory, uri=True)) as db:
             return dict(db.execute("select uuid, made_ms from ceems_unit_reports where state = 2").fetchall())
     made = {}
-    for _ in range(3):
+    for kill in range(times):
         program, _ = start_api_server(directory, config, ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
-        wait_until("more reports are made", lambda: len(final()) > len(made) or len(made) == count)
+        goal = max(len(made) + 1, count * (kill + 1) // (times + 2))
+        wait_until("more reports are made", lambda: len(final()) >= goal or len(made) == count, 600)
         program.kill()
         now = final()
         assert made.items() <= now.items(), "a final report was made again"
         made = now
     program, _ = start_api_server(directory, config, ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
-    wait_until("all reports are made", lambda: len(final()) == count)
+    wait_until("all reports are made", lambda: len(final()) == count, 1200)
     program.stop()
     assert made.items() <= final().items(), "a final report was made again"
     with contextlib.closing(sqlite3.connect("file:%s/ceems.db?mode=ro" % directory, uri=True)) as db:
@@ -320,5 +337,13 @@ clusters:
         assert db.execute("select count(*), count(distinct uuid) from ceems_findings where rule = 'time-limit'").fetchone() == (count, count)
 
 
+def many_kills(directory):
+    """The same with 10,000 units that ended at once."""
+    kills(directory, count=10000, rate=1000, times=5)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--long"]:
+        sys.argv[1:] = ["many_kills"]
+        sys.exit(run_tests([many_kills], "ceems-report-"))
     run_tests([numbers, gpus, refusals, rules_of_a_site, kills], "ceems-report-")

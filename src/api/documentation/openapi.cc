@@ -65,6 +65,8 @@ std::string_view name_of(Shape shape) {
       return "Findings";
     case Shape::kGpuBoard:
       return "GpuBoard";
+    case Shape::kDigest:
+      return "Digest";
     case Shape::kNothing:
       break;
   }
@@ -125,6 +127,15 @@ constexpr std::string_view kGpuBoardExample =
     R"({"step_s":600,"times":[1933128450000],"rows":[{"cluster_id":"hpc-a","host":"g14",)"
     R"("gpu":"0","instance":"","cells":[{"units":[{"uuid":"7001","user":"ada","busy":0.66,)"
     R"("sm":0.33}],"others":false}]}],"missing":[]})";
+constexpr std::string_view kDigestExample =
+    R"({"v":1,"month":"2026-11","user":"ada","project":null,"clusters":[],"so_far":false,)"
+    R"("band_only":false,"months":[{"month":"2026-11","core_hours":12346,"gpu_hours":82.1,)"
+    R"("kwh":41.3,"g":1820,"units":214,"idle_share":0.11}],"method":"measured",)"
+    R"("modelled_share":0,"unmeasured":[],"kwh_change":-0.08,"hours_change":-0.12,)"
+    R"("improvement":{"name":"relax-#","runs":20,"before":0.31,"now":0.11,"saved_kwh":4.2},)"
+    R"("band":null,"suggestions":[{"rule":"mem-excess","severity":"suggest","confidence":"sure",)"
+    R"("units":14,"cluster_id":"hpc-a","uuid":"4711","text":"Memory: 7.9 GB a node at most.",)"
+    R"("sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{"kwh":2.6}}]})";
 constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
@@ -200,6 +211,9 @@ std::string row_example(Shape shape) {
   }
   if (shape == Shape::kFindings) {
     return std::string(kFindingsExample);
+  }
+  if (shape == Shape::kDigest) {
+    return std::string(kDigestExample);
   }
   if (shape == Shape::kGpuBoard) {
     return std::string(kGpuBoardExample);

@@ -27,6 +27,7 @@
 namespace ceems::api {
 
 class Accounting;
+class DigestMaker;
 class Fleet;
 class ReportMaker;
 
@@ -36,6 +37,7 @@ struct Services {
   SeriesSource* series = nullptr;          ///< null: no cluster has one
   Fleet* fleet = nullptr;                  ///< null: no cluster has a TSDB
   const ReportMaker* reports = nullptr;    ///< never null
+  const DigestMaker* digests = nullptr;    ///< never null
   const EntityTags* tags = nullptr;        ///< never null
   const Accounting* accounting = nullptr;  ///< never null
   UsageCache* usage_cache = nullptr;
@@ -84,6 +86,7 @@ void get_usage_series(const Services& services, Call& call);
 void verify_units(const Services& services, Call& call);
 void get_findings(const Services& services, Call& call);
 void get_report(const Services& services, Call& call);
+void get_digest(const Services& services, Call& call);
 void compare_units(const Services& services, Call& call);
 void get_unit_series(const Services& services, Call& call);
 void get_current_usage(const Services& services, Call& call);

@@ -13,6 +13,7 @@
 #include "api/answer/numbers.h"
 #include "api/fleet.h"
 #include "api/handlers/handlers.h"
+#include "api/request/months.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -22,23 +23,6 @@ namespace {
 
 constexpr std::int64_t kHourMs = 3600LL * 1000;
 constexpr int kDigits = 10;
-
-/// The first moment of a month and of the next one. Nothing if it is none.
-std::optional<BillPeriod> month_of(std::string_view text, const TimeZone& zone) {
-  if (text.size() != 7 || text[4] != '-') {
-    return std::nullopt;
-  }
-  const auto year = parse_int<int>(text.substr(0, 4));
-  const auto month = parse_int<int>(text.substr(5, 2));
-  if (!year || !month || *year < 1971 || *year > 9998 || *month < 1 || *month > 12) {
-    return std::nullopt;
-  }
-  const auto first_of = [&zone](int y, int m) {
-    return zone.parse_local(fmt::format("{:04}-{:02}-01T00:00:00", y, m)).value_or(0);
-  };
-  return BillPeriod{.from_ms = first_of(*year, *month),
-                    .to_ms = *month == 12 ? first_of(*year + 1, 1) : first_of(*year, *month + 1)};
-}
 
 /// The energy behind a query for watts. Nothing without a query, or if nothing is known of it.
 std::optional<SeriesEnergy> energy_of(const Services& services,
@@ -180,22 +164,21 @@ void get_bill(const Services& services, Call& call) {
   }
   const std::string now = services.zone.day(services.now_ms()).substr(0, 7);
   const std::string_view text = call.params.text(Param::kMonth);
-  const auto month = month_of(text.empty() ? now : text, services.zone);
+  const auto named = month_named(text.empty() ? now : text, services.zone);
   const auto clusters = split_lists(call.params.clusters);
-  if (!month) {
-    answer_bad_request(call, Error{.code = ErrorCode::kInvalidArgument,
-                                   .message = "query parameter 'month': expected a month such as"
-                                              " 2026-11"});
+  if (!named) {
+    answer_bad_request(call, named.error());
     return;
   }
+  const BillPeriod month{.from_ms = named->from_ms, .to_ms = named->to_ms};
   QueryTimer timer(*services.metrics, Query::kCurrentUsage);
   auto bills = timer.run(
-      [&] { return services.reader->bills({.from_ms = month->from_ms, .to_ms = month->to_ms}); });
+      [&] { return services.reader->bills({.from_ms = month.from_ms, .to_ms = month.to_ms}); });
   if (!bills) {
     answer_failure(*call.response, bills.error());
     return;
   }
-  BillInput input{.meter = read_meter(bills_of(services, std::move(*bills), clusters), *month),
+  BillInput input{.meter = read_meter(bills_of(services, std::move(*bills), clusters), month),
                   .now_ms = services.now_ms(),
                   .zone = services.zone,
                   .pue = services.site->pue,

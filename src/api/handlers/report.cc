@@ -2,7 +2,6 @@
 #include "report/report.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -10,59 +9,29 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
+#include "api/handlers/text_forms.h"
+#include "api/report/final_report.h"
 #include "api/report/maker.h"
-#include "base/log.h"
 #include "base/strings.h"
-#include "report/stored.h"
 #include "store/reports.h"
 
 namespace ceems::api {
 namespace {
 
-enum class Format : std::uint8_t { kJson, kText, kAscii, kMarkdown, kHtml, kJs1, kJs1Json };
-
-struct FormatName {
-  std::string_view name, content_type;
-};
-constexpr std::array kFormats{FormatName{"json", "application/json"},
-                              FormatName{"text", "text/plain; charset=utf-8"},
-                              FormatName{"ascii", "text/plain; charset=us-ascii"},
-                              FormatName{"markdown", "text/markdown; charset=utf-8"},
-                              FormatName{"html", "text/html; charset=utf-8"},
-                              FormatName{"js1", "text/plain; charset=us-ascii"},
-                              FormatName{"js1-json", "application/json"}};
-
-constexpr std::size_t kMinWidth = 60;
-constexpr std::size_t kMaxWidth = 240;
 /// How often one ID may have run; a report needs the last of them.
 constexpr std::size_t kMaxRuns = 1000;
 
 struct Request {
-  Format format = Format::kJson;
-  report::View view;
+  TextForm form;
   std::optional<std::int64_t> start_ms = {};
 };
 
-Result<Request> parse_request(const Services& services, const Params& params) {
-  Request request;
-  const std::string_view name = params.text(Param::kFormat);
-  const auto* const format =
-      name.empty() ? kFormats.begin() : std::ranges::find(kFormats, name, &FormatName::name);
-  if (format == kFormats.end()) {
-    return fail(ErrorCode::kInvalidArgument,
-                "query parameter 'format': expected json, text, ascii, markdown, html, js1 or "
-                "js1-json");
+Result<Request> parse_request(const Services& services, const Params& params, Format last) {
+  auto form = parse_text_form(services, params, last);
+  if (!form) {
+    return fail(std::move(form).error());
   }
-  request.format = static_cast<Format>(format - kFormats.begin());
-  if (!params.width.empty()) {
-    const auto width = parse_int<std::size_t>(params.width);
-    if (!width || *width < kMinWidth || *width > kMaxWidth) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "query parameter 'width': expected a whole number from {} to {}", kMinWidth,
-                  kMaxWidth);
-    }
-    request.view.width = *width;
-  }
+  Request request{.form = std::move(*form)};
   if (!params.start.empty()) {
     request.start_ms = parse_int<std::int64_t>(params.start);
     if (!request.start_ms || *request.start_ms < 0) {
@@ -70,13 +39,6 @@ Result<Request> parse_request(const Services& services, const Params& params) {
                   "query parameter 'start': expected milliseconds since 1970");
     }
   }
-  request.view.language = advice::catalogue(params.language).language;
-  request.view.ascii = request.format == Format::kAscii;
-  request.view.all_findings = params.all_findings;
-  constexpr std::string_view kMail = "mailto:";
-  std::string_view help = services.site->help_url;
-  help.remove_prefix(help.starts_with(kMail) ? kMail.size() : 0);
-  request.view.help_url = help;
   return request;
 }
 
@@ -124,38 +86,22 @@ Result<std::optional<Answer>> stored_report(const Services& services,
                              .uuid = unit.unit.uuid,
                              .started_at_ts = unit.unit.started_at_ts};
   QueryTimer timer(*services.metrics, Query::kUnits);
-  const auto stored = timer.run([&] { return services.reader->stored_report(key); });
+  auto stored = timer.run([&] { return read_final_report(*services.reader, key, members); });
   if (!stored) {
-    return fail(stored.error());
+    return fail(std::move(stored).error());
   }
-  if (!*stored || !(*stored)->final || (*stored)->version != report::kStoredVersion) {
+  auto& known = *stored;
+  if (!known) {
     return std::nullopt;
-  }
-  auto report = report::from_stored((*stored)->body);
-  if (!report) {
-    log::error("a stored report is malformed; it is made anew",
-               {{"uuid", printable(key.uuid)}, {"err", report.error().message}});
-    return std::nullopt;
-  }
-  // It was made for everybody: the caller need not be one of those who see the project's usage.
-  const auto lives = services.reader->unit_lives(members, key.cluster_id, {key.uuid});
-  if (!lives) {
-    return fail(lives.error());
-  }
-  const bool member = std::ranges::any_of(*lives, [&key](const store::UnitLife& life) {
-    return life.in_scope && life.started_ms == key.started_at_ts;
-  });
-  if (!member) {
-    report->compared.project_month_share.reset();
   }
   const bool written = access::sees_written(call.identity, unit.unit.username, unit.unit.cluster_id,
                                             unit.unit.project);
-  return Answer{.report = std::move(*report),
-                .tag = services.tags->make({call.route, call.request->query, call.identity.user,
-                                            access::role_name(call.identity.role), key.cluster_id,
-                                            key.uuid, std::to_string(key.started_at_ts),
-                                            std::to_string((*stored)->made_ms),
-                                            written ? "written" : "", member ? "member" : ""})};
+  return Answer{
+      .report = std::move(known->report),
+      .tag = services.tags->make({call.route, call.request->query, call.identity.user,
+                                  access::role_name(call.identity.role), key.cluster_id, key.uuid,
+                                  std::to_string(key.started_at_ts), std::to_string(known->made_ms),
+                                  written ? "written" : "", known->member ? "member" : ""})};
 }
 
 /// The report as the caller may see it. kNoData if the unit still runs.
@@ -222,21 +168,7 @@ void answer_problem(Call& call, const Error& error) {
   }
 }
 
-void answer_text(Call& call, Format format, std::string text) {
-  net::Response& response = *call.response;
-  response.status = 200;
-  response.set_header("Content-Type",
-                      std::string(kFormats.at(static_cast<std::size_t>(format)).content_type));
-  response.set_header("X-Content-Type-Options", "nosniff");
-  if (format == Format::kHtml) {
-    response.set_header("Content-Security-Policy",
-                        report::html_policy() + "; frame-ancestors 'none'; sandbox");
-    response.set_header("Referrer-Policy", "no-referrer");
-  }
-  response.body = std::move(text);
-}
-
-std::string text_of(const report::Report& report, const Request& request) {
+std::string text_of(const report::Report& report, const TextForm& request) {
   switch (request.format) {
     case Format::kText:
     case Format::kAscii:
@@ -263,7 +195,7 @@ void get_report(const Services& services, Call& call) {
     answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
     return;
   }
-  const auto request = parse_request(services, params);
+  const auto request = parse_request(services, params, Format::kJs1Json);
   if (!request) {
     answer_bad_request(call, request.error());
     return;
@@ -273,10 +205,10 @@ void get_report(const Services& services, Call& call) {
     answer_problem(call, report.error());
   } else if (is_known(services, call, {report->tag})) {
     return;
-  } else if (request->format == Format::kJson) {
-    answer_data(*call.response, "[" + report::to_json(report->report, request->view) + "]");
+  } else if (request->form.format == Format::kJson) {
+    answer_data(*call.response, "[" + report::to_json(report->report, request->form.view) + "]");
   } else {
-    answer_text(call, request->format, text_of(report->report, *request));
+    answer_text(call, request->form.format, text_of(report->report, request->form));
   }
 }
 
@@ -287,14 +219,9 @@ void compare_units(const Services& services, Call& call) {
                  "one cluster_id and two different uuids are needed");
     return;
   }
-  const auto request = parse_request(services, params);
+  const auto request = parse_request(services, params, Format::kAscii);
   if (!request) {
     answer_bad_request(call, request.error());
-    return;
-  }
-  if (request->format > Format::kAscii) {
-    answer_error(*call.response, ApiErrorType::kBadData,
-                 "query parameter 'format': expected json, text or ascii");
     return;
   }
   const auto first = make_report(services, call, params.uuids[0], std::nullopt);
@@ -304,12 +231,12 @@ void compare_units(const Services& services, Call& call) {
     answer_problem(call, second.error());
   } else if (is_known(services, call, {first->tag, second->tag})) {
     return;
-  } else if (request->format == Format::kJson) {
-    answer_data(*call.response, "[" + report::to_json(first->report, request->view) + "," +
-                                    report::to_json(second->report, request->view) + "]");
+  } else if (request->form.format == Format::kJson) {
+    answer_data(*call.response, "[" + report::to_json(first->report, request->form.view) + "," +
+                                    report::to_json(second->report, request->form.view) + "]");
   } else {
-    answer_text(call, request->format,
-                report::compare_text(first->report, second->report, request->view));
+    answer_text(call, request->form.format,
+                report::compare_text(first->report, second->report, request->form.view));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "api/mail/mute_page.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/text/html.h"
+#include "mail/letter.h"
 
 namespace ceems::api {
 namespace {
@@ -19,9 +22,38 @@ constexpr std::int64_t kDaySeconds = 24 * 3600;
 constexpr std::int64_t kLinkSeconds = 366 * kDaySeconds;
 constexpr std::int64_t kMuteMs = 90 * kDaySeconds * 1000;
 
-struct Wish {
-  std::string user, rule;
+/// How long the reader of a mail does not want what the link names.
+enum class Wish : std::uint8_t { kForDays, kUntilWithdrawn, kAgain };
+struct WishName {
+  std::string_view value, button, done;
 };
+/// In the order of Wish.
+constexpr std::array<WishName, 3> kWishes{
+    {{"days", "Stop for 90 days", "stopped for 90 days."},
+     {"always", "Stop until I want them again",
+      "stopped until you want them again, which the link of this page says."},
+     {"again", "Send them again", "sent again."}}};
+
+/// What the form of the page, or a mail program, asks for. A program that unsubscribes says no
+/// more: nobody has asked for digests of months, so they do not come again.
+Wish wish_in(std::string_view body, std::string_view rule) {
+  for (const auto& [name, value] : net::parse_query(body)) {
+    const auto found = std::ranges::find(kWishes, value, &WishName::value);
+    if (name == "for" && found != kWishes.end()) {
+      return static_cast<Wish>(found - kWishes.begin());
+    }
+  }
+  return rule == mail::kMonthlyDigest ? Wish::kUntilWithdrawn : Wish::kForDays;
+}
+
+std::string form_html() {
+  std::string html = "<form method=\"post\">";
+  for (const WishName& wish : kWishes) {
+    html += fmt::format("<p><button type=\"submit\" name=\"for\" value=\"{}\">{}</button></p>",
+                        wish.value, wish.button);
+  }
+  return html + "</form>\n";
+}
 
 std::int64_t seconds_of(const Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
@@ -51,8 +83,7 @@ void answer_page(
       "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
       "dark\"><title>{0} – CEEMS</title></head>\n<body>\n<main>\n<h1>{0}</h1>\n<p>{1}</p>\n{2}"
       "</main>\n</body>\n</html>\n",
-      escape_html(title), escape_html(text),
-      form ? "<form method=\"post\"><button type=\"submit\">Yes</button></form>\n" : "");
+      escape_html(title), escape_html(text), form ? form_html() : "");
 }
 
 }  // namespace
@@ -90,7 +121,7 @@ std::string MutePage::url(const std::string& user, const std::string& rule) cons
       signer_.seal(kPurpose, {user, rule, std::to_string(seconds_of(clock_) + kLinkSeconds)}));
 }
 
-Result<> MutePage::mute(const std::string& user, const std::string& rule) {
+Result<> MutePage::mute(const std::string& user, const std::string& rule, std::int64_t until_ms) {
   const MutexLock lock(mutex_);
   if (!outbox_) {
     if (!open_outbox_) {
@@ -102,7 +133,7 @@ Result<> MutePage::mute(const std::string& user, const std::string& rule) {
     }
     outbox_ = std::move(*outbox);
   }
-  return outbox_->mute(user, rule, seconds_of(clock_) * 1000 + kMuteMs);
+  return outbox_->mute(user, rule, until_ms);
 }
 
 void MutePage::close() {
@@ -121,22 +152,30 @@ void MutePage::answer(const net::Request& request, net::Response& response) {
     return;
   }
   const std::string& rule = fields->at(1);
-  const std::string what = rule == "*" ? "Reports by mail" : "The suggestion '" + rule + "'";
+  const std::string what = rule == "*"                    ? "All mails with reports"
+                           : rule == mail::kMonthlyDigest ? "Mails about the month"
+                                                          : "The suggestion '" + rule + "'";
   if (request.method != "POST") {
     constexpr int kNotAllowed = 405;
     const bool read = request.method == "GET" || request.method == "HEAD";
     answer_page(response, read ? 200 : kNotAllowed, "Mails from CEEMS",
-                what + ": stop for 90 days?", read);
+                what + ": stop them, or have them again?", read);
     return;
   }
-  if (auto done = mute(fields->at(0), rule); !done) {
+  const Wish wish = wish_in(request.body, rule);
+  const std::int64_t until_ms = wish == Wish::kForDays ? seconds_of(clock_) * 1000 + kMuteMs
+                                : wish == Wish::kAgain ? 0
+                                                       : store::kUntilWithdrawn;
+  if (auto done = mute(fields->at(0), rule, until_ms); !done) {
     log::warn("a user could not mute mails", {{"err", done.error().message}});
     constexpr int kUnavailable = 503;
     answer_page(response, kUnavailable, "Mails from CEEMS",
                 "This cannot be stored now. Please try again in a minute.", true);
     return;
   }
-  answer_page(response, 200, "Mails from CEEMS", what + ": stopped for 90 days.", false);
+  answer_page(response, 200, "Mails from CEEMS",
+              fmt::format("{}: {}", what, kWishes.at(static_cast<std::size_t>(wish)).done),
+              wish == Wish::kUntilWithdrawn);
 }
 
 }  // namespace ceems::api

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,10 +15,11 @@
 
 namespace ceems::api {
 
-/// The page that links in mails lead to, on which their reader stops a suggestion, or all reports,
-/// for 90 days. A signed link names the user and the rule, so nobody has to log in; it does nothing
-/// else, and works for a year. Reading the page changes nothing, because programs that check mails
-/// follow links; its form, and mail programs (RFC 8058), send a POST. Safe for concurrent use.
+/// The page that links in mails lead to, on which their reader stops a suggestion, all reports, or
+/// the digests of months, for 90 days or until it is withdrawn there. A signed link names the user
+/// and the rule, so nobody has to log in; it does nothing else, and works for a year. Reading the
+/// page changes nothing, because programs that check mails follow links; its form, and mail
+/// programs (RFC 8058), send a POST. Safe for concurrent use.
 class MutePage {
  public:
   static constexpr std::string_view kPath = "/mail/mute";
@@ -41,7 +43,7 @@ class MutePage {
            std::string external_url,
            OpenOutbox open_outbox,
            const Clock& clock);
-  Result<> mute(const std::string& user, const std::string& rule);
+  Result<> mute(const std::string& user, const std::string& rule, std::int64_t until_ms);
 
   access::Signer signer_;
   std::string external_url_;

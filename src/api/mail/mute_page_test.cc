@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
+#include "mail/letter.h"
 
 namespace ceems::api {
 namespace {
@@ -27,6 +28,14 @@ class Mute : public ServerTest {
     make(std::move(options));
     outbox_ = std::move(*db_->open_outbox());
   }
+  net::Response post(const std::string& target, const std::string& form) {
+    net::Request message = request_for("POST", target, {});
+    EXPECT_TRUE(server_->needs_body(message));
+    message.body = form;
+    net::Response response;
+    server_->handle(message, response);
+    return response;
+  }
   /// The path and query of the link.
   std::string link(const std::string& user, const std::string& rule) {
     return page_->url(user, rule).substr(std::string("https://x.example.org").size());
@@ -40,7 +49,7 @@ TEST_F(Mute, AsksBeforeItMutes) {
               StartsWith("https://x.example.org/mail/mute?token="));
   const auto asked = get(link("ada", "time-limit"));
   EXPECT_EQ(asked.status, 200);
-  EXPECT_THAT(asked.body, HasSubstr("The suggestion &#39;time-limit&#39;: stop for 90 days?"));
+  EXPECT_THAT(asked.body, HasSubstr("The suggestion &#39;time-limit&#39;: stop them, or"));
   EXPECT_THAT(asked.body, HasSubstr("<form method=\"post\">"));
   EXPECT_EQ(header(asked, "Cache-Control"), "no-store");
   EXPECT_THAT(*outbox_->muted("ada", kNow), IsEmpty());
@@ -53,6 +62,30 @@ TEST_F(Mute, AsksBeforeItMutes) {
   EXPECT_THAT(*outbox_->muted("bob", kNow), IsEmpty());
   EXPECT_EQ(request("POST", link("ada", "*")).status, 200);
   EXPECT_THAT(*outbox_->muted("ada", kNow), ElementsAre("*", "time-limit"));
+}
+
+TEST_F(Mute, StopsUntilItIsWithdrawn) {
+  const std::int64_t years = kNow + 3000 * store::kDay;
+  const std::string all = link("ada", "*");
+  EXPECT_THAT(get(all).body, HasSubstr("value=\"always\""));
+  const auto done = post(all, "for=always");
+  EXPECT_THAT(done.body, HasSubstr("stopped until you want them again"));
+  EXPECT_THAT(done.body, HasSubstr("<form method=\"post\">"));
+  EXPECT_THAT(*outbox_->muted("ada", years), ElementsAre("*"));
+  EXPECT_THAT(post(all, "for=again").body, HasSubstr("sent again"));
+  EXPECT_THAT(*outbox_->muted("ada", kNow), IsEmpty());
+  for (const char* other : {"", "for=ever", "x=always", "for", "%"}) {
+    post(all, other);
+    EXPECT_THAT(*outbox_->muted("ada", kNow + 89 * store::kDay), ElementsAre("*")) << other;
+    EXPECT_THAT(*outbox_->muted("ada", years), IsEmpty()) << other;
+  }
+}
+
+TEST_F(Mute, MailProgramsStopDigestsForGood) {
+  const std::string month = link("ada", std::string(mail::kMonthlyDigest));
+  EXPECT_THAT(get(month).body, HasSubstr("Mails about the month: stop them"));
+  EXPECT_EQ(post(month, "List-Unsubscribe=One-Click").status, 200);
+  EXPECT_THAT(*outbox_->muted("ada", kNow + 3000 * store::kDay), ElementsAre("monthly-digest"));
 }
 
 TEST_F(Mute, RefusesForgedAndOldLinks) {

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 
+#include "access/digests.h"
 #include "access/policy.h"
+#include "api/report/final_report.h"
+#include "api/request/months.h"
+#include "store/facts.h"
 
 namespace ceems::api {
 namespace {
@@ -32,6 +37,11 @@ report::Number kwh_of(const StoredUnit& unit) {
 
 }  // namespace
 
+std::int64_t MailReports::now_ms() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
+      .count();
+}
+
 Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& cluster_id,
                                                              const std::string& user,
                                                              const std::string& job,
@@ -48,13 +58,24 @@ Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& 
     return std::nullopt;
   }
   const access::Identity identity{.user = user, .role = access::Role::kUser};
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch());
-  auto report = maker_.make(*last, access::own_projects(identity), now.count());
+  const store::Scope members = access::own_projects(identity);
+  auto stored = read_final_report(reader_,
+                                  {.cluster_id = last->unit.cluster_id,
+                                   .uuid = last->unit.uuid,
+                                   .started_at_ts = last->unit.started_at_ts},
+                                  members);
+  if (!stored) {
+    return fail(std::move(stored).error());
+  }
+  if (auto& known = *stored) {
+    return mail::KnownReport{.report = std::move(known->report), .final = true};
+  }
+  auto report = maker_.make(*last, members, now_ms());
   if (!report) {
     return fail(std::move(report).error());
   }
-  const bool final = report->state == report::State::kFinal || !measured_(cluster_id);
+  const bool final =
+      !setup_.stored && (report->state == report::State::kFinal || !setup_.measured(cluster_id));
   return mail::KnownReport{.report = std::move(*report), .final = final};
 }
 
@@ -84,6 +105,55 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
     }
   }
   return {};
+}
+
+mail::EndedMonth MailReports::last_month() const {
+  const Month month = month_before(month_at(now_ms(), setup_.zone), setup_.zone);
+  return {.name = month.name, .ended_ms = month.to_ms};
+}
+
+Result<std::vector<std::string>> MailReports::users_of(const std::string& month) {
+  const auto named = month_named(month, setup_.zone);
+  if (!named) {
+    return fail(named.error());
+  }
+  const auto days =
+      reader_.usage_by_day({.members = access::all_rows_for_reports(),
+                            .days = {.from_ms = named->from_ms, .to_ms = named->to_ms - 1},
+                            .by = store::UsageBy::kUser});
+  if (!days) {
+    return fail(days.error());
+  }
+  std::set<std::string> users;
+  for (const store::UsageOfDay& day : *days) {
+    if (!day.group.empty() && (day.cpu_seconds > 0 || day.gpu_seconds > 0)) {
+      users.insert(day.group);
+    }
+  }
+  return std::vector<std::string>(users.begin(), users.end());
+}
+
+Result<std::optional<report::Digest>> MailReports::digest(const std::string& user,
+                                                          const std::string& month,
+                                                          const std::vector<std::string>& without) {
+  auto named = month_named(month, setup_.zone);
+  if (!named) {
+    return std::nullopt;
+  }
+  auto digest =
+      digests_.make({.month = std::move(*named),
+                     .user = user,
+                     .rows = access::own_digest({.user = user, .role = access::Role::kUser}),
+                     .not_said = without,
+                     .now_ms = now_ms()});
+  if (!digest) {
+    return fail(std::move(digest).error());
+  }
+  const report::MonthOfUse& used = digest->months.front();
+  if (used.core_hours <= 0 && used.gpu_hours <= 0) {
+    return std::nullopt;
+  }
+  return std::optional(std::move(*digest));
 }
 
 }  // namespace ceems::api

@@ -6,23 +6,36 @@
 #include <string>
 #include <vector>
 
+#include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "base/clock.h"
+#include "base/time/time_zone.h"
 #include "mail/sender.h"
 #include "store/reader.h"
 
 namespace ceems::api {
 
-/// Reports for mails: as the user of the job may see them, from the database and the TSDB.
+/// Reports for mails, as the user of the job may see them: the final report that is stored, as on
+/// the page and in `cacct report`; until there is one, what is known.
 class MailReports final : public mail::ReportSource {
  public:
-  /// All outlive the object. `measured` says whether a cluster has a TSDB, whose samples may come
-  /// late.
+  struct Setup {
+    bool stored = true;  ///< a finisher stores final reports; otherwise those made here are final
+    /// Whether a cluster has a TSDB, whose samples may come late. Without a finisher only.
+    std::function<bool(const std::string&)> measured = {};
+    TimeZone zone = {};  ///< of months
+  };
+  /// All outlive the object.
   MailReports(store::Reader& reader,
               const ReportMaker& maker,
-              std::function<bool(const std::string&)> measured,
+              const DigestMaker& digests,
+              Setup setup,
               const Clock& clock)
-      : reader_(reader), maker_(maker), measured_(std::move(measured)), clock_(clock) {}
+      : reader_(reader),
+        maker_(maker),
+        digests_(digests),
+        setup_(std::move(setup)),
+        clock_(clock) {}
 
   Result<std::optional<mail::KnownReport>> report(const std::string& cluster_id,
                                                   const std::string& user,
@@ -32,11 +45,19 @@ class MailReports final : public mail::ReportSource {
                       const std::string& user,
                       const std::vector<std::string>& jobs,
                       mail::ArraySums& sums) override;
+  [[nodiscard]] mail::EndedMonth last_month() const override;
+  Result<std::vector<std::string>> users_of(const std::string& month) override;
+  Result<std::optional<report::Digest>> digest(const std::string& user,
+                                               const std::string& month,
+                                               const std::vector<std::string>& without) override;
 
  private:
+  [[nodiscard]] std::int64_t now_ms() const;
+
   store::Reader& reader_;
   const ReportMaker& maker_;
-  std::function<bool(const std::string&)> measured_;
+  const DigestMaker& digests_;
+  const Setup setup_;
   const Clock& clock_;
 };
 

@@ -3,15 +3,73 @@
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
+#include "mail/letter.h"
+#include "report/stored.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
 class MailSource : public ServerTest {
  protected:
   MailReports source(bool measured) {
-    return {db_->reader(), server_->reports(),
-            [measured](const std::string& /*cluster*/) { return measured; }, clock_};
+    return {
+        db_->reader(), server_->reports(), server_->digests(),
+        MailReports::Setup{.stored = false,
+                           .measured = [measured](const auto& /*cluster*/) { return measured; }},
+        clock_};
+  }
+  MailReports with_finisher() {
+    return {db_->reader(), server_->reports(), server_->digests(), MailReports::Setup{}, clock_};
+  }
+  /// Stores a report of ada's unit 1, whose numbers no report that is made anew has.
+  void store_report(bool final, std::optional<advice::Confidence> finding = {}) {
+    report::Report report{.cluster_id = "hpc-a",
+                          .uuid = "1",
+                          .started_ms = kNow - kHour,
+                          .ended_ms = kNow - kHour / 2,
+                          .started_text = "2025-12-31T23:00:00+0000",
+                          .state = report::State::kFinal,
+                          .coverage = 0.998};
+    report.job = {.name = "cp2k-water",
+                  .user = "ada",
+                  .project = "fluids",
+                  .state = "COMPLETED",
+                  .manager = "slurm",
+                  .elapsed = 1800};
+    report.use = {.cpu = 0.41};
+    report.energy = {.kwh = 41.3, .idle_kwh = 6.23, .method = "measured"};
+    report.co2 = {.grams = 1820, .provider = "rte_total"};
+    report.compared = {.runs = 6, .median_kwh = 42.6, .project_month_share = 0.014};
+    report.findings = {{.rule = "mem-excess",
+                        .severity = advice::Severity::kSuggest,
+                        .confidence = advice::Confidence::kSure,
+                        .runs = 6,
+                        .text = {{"en", "Memory: 7.9 GB a node at most."}},
+                        .sbatch = {"--mem=10G"},
+                        .saves_kwh = 2.6}};
+    std::vector<store::FindingRow> findings;
+    if (finding) {
+      findings = {{.rule = "mem-excess",
+                   .severity = 2,
+                   .confidence = static_cast<int>(*finding),
+                   .runs = 6,
+                   .numbers = "{}"}};
+    }
+    const auto stored = db_->writer().store_reports(
+        {{.key = {.cluster_id = "hpc-a", .uuid = "1", .started_at_ts = report.started_ms},
+          .ended_at_ts = report.ended_ms,
+          .final = final,
+          .due_ms = kNow + kHour,
+          .made_ms = kNow,
+          .version = report::kStoredVersion,
+          .body = report::to_stored(report),
+          .findings = findings}});
+    ASSERT_TRUE(stored) << stored.error().message;
   }
 };
 
@@ -30,6 +88,60 @@ TEST_F(MailSource, ReportsOnlyOwnJobsThatEndedLately) {
   EXPECT_FALSE(reports.report("hpc-a", "ada", "10", 0)->has_value());
   EXPECT_FALSE(reports.report("hpc-a", "ada", "99", 0)->has_value());
   EXPECT_FALSE(reports.report("hpc-z", "ada", "1", 0)->has_value());
+}
+
+TEST_F(MailSource, WaitsForTheReportThatIsStored) {
+  auto reports = with_finisher();
+  const auto made = reports.report("hpc-a", "ada", "1", 0);
+  ASSERT_TRUE(made && *made);
+  EXPECT_FALSE((*made)->final) << "the finisher has not made it yet";
+  EXPECT_FALSE((*made)->report.energy.kwh);
+  store_report(false);
+  EXPECT_FALSE((*reports.report("hpc-a", "ada", "1", 0))->final) << "its data may still come";
+  store_report(true);
+  const auto stored = reports.report("hpc-a", "ada", "1", 0);
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_TRUE((*stored)->final);
+  EXPECT_EQ((*stored)->report.energy.kwh, 41.3);
+  EXPECT_EQ((*stored)->report.compared.project_month_share, 0.014);
+  EXPECT_FALSE(reports.report("hpc-a", "bob", "1", 0)->has_value());
+}
+
+TEST_F(MailSource, MailsSayWhatThePageAndCacctSay) {
+  store_report(true);
+  const auto known = with_finisher().report("hpc-a", "ada", "1", 0);
+  ASSERT_TRUE(known && *known);
+  const mail::Letter letter = mail::job_letter(
+      {.cluster = "hpc-a", .id = "1", .name = "cp2k-water", .user = "ada", .state = "COMPLETED"},
+      &(*known)->report, (*known)->final, {});
+  const std::string report = "units/report?cluster_id=hpc-a&uuid=1&width=78&format=";
+  const std::string text = body(report + "text", "ada");
+  EXPECT_THAT(text, HasSubstr("41.3 kWh"));
+  EXPECT_THAT(letter.text, StartsWith(text)) << "digit by digit";
+  const std::string page = body(report + "html", "ada");
+  const std::string main = page.substr(page.find("<h1>"), page.find("</main>") - page.find("<h1>"));
+  EXPECT_THAT(main, HasSubstr("41.3 kWh"));
+  EXPECT_THAT(letter.html, HasSubstr(main));
+}
+
+TEST_F(MailSource, DigestsAreThoseOfTheUserWithoutWhatIsMuted) {
+  auto reports = with_finisher();
+  EXPECT_EQ(reports.last_month().name, "2025-12");
+  EXPECT_EQ(reports.last_month().ended_ms, kNow);
+  EXPECT_THAT(*reports.users_of("2025-12"), ElementsAre("ada", "bob", "eve", "fluids:svc"));
+  EXPECT_TRUE(reports.users_of("2025-11")->empty());
+  EXPECT_FALSE(reports.users_of("x"));
+  store_report(true, advice::Confidence::kSure);
+  const auto digest = reports.digest("ada", "2025-12", {});
+  ASSERT_TRUE(digest && *digest);
+  EXPECT_EQ((*digest)->user, "ada");
+  ASSERT_EQ((*digest)->suggestions.size(), 1U);
+  const std::string text = body("usage/digest?month=2025-12&format=text&width=78", "ada");
+  EXPECT_THAT(mail::month_letter("ada", **digest, {}).text, StartsWith(text)) << "digit by digit";
+  EXPECT_TRUE((*reports.digest("ada", "2025-12", {"mem-excess"}))->suggestions.empty());
+  EXPECT_FALSE(reports.digest("ada", "2025-11", {})->has_value());
+  EXPECT_FALSE(reports.digest("nobody", "2025-12", {})->has_value());
+  EXPECT_FALSE(reports.digest("ada", "x", {})->has_value());
 }
 
 TEST_F(MailSource, AddsUpTheEnergyOfTasks) {

@@ -31,8 +31,14 @@ Result<std::unique_ptr<MailService>> MailService::create(MailSetup setup,
   return service;
 }
 
-void MailService::start(const ReportMaker& maker, metrics::Registry& registry) {
-  reports_ = std::make_unique<MailReports>(database_.reader(), maker, setup_.measured, clock_);
+void MailService::start(const ReportMaker& maker,
+                        const DigestMaker& digests,
+                        metrics::Registry& registry) {
+  reports_ = std::make_unique<MailReports>(
+      database_.reader(), maker, digests,
+      MailReports::Setup{
+          .stored = setup_.reports_stored, .measured = setup_.measured, .zone = setup_.zone},
+      clock_);
   transport_ = mail::make_transport(setup_.options);
   mail::SenderSetup setup{.options = setup_.options,
                           .clusters = setup_.clusters,

@@ -11,6 +11,7 @@
 #include "api/mail/report_source.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/time/time_zone.h"
 #include "mail/config.h"
 #include "mail/sender.h"
 #include "mail/transport.h"
@@ -24,6 +25,8 @@ struct MailSetup {
   std::vector<std::string> clusters = {};  ///< IDs of those that SLURM manages
   std::string help_url = {}, external_url = {};
   std::string data_directory = {};  ///< holds ceems-mail.key, which signs links
+  bool reports_stored = true;       ///< by a finisher
+  TimeZone zone = {};               ///< of months
   std::function<bool(const std::string& cluster_id)> measured = {};
 };
 
@@ -39,8 +42,8 @@ class MailService {
   MailService& operator=(const MailService&) = delete;
 
   [[nodiscard]] MutePage& mute_page() { return *page_; }
-  /// Starts to send when the database is ready. Both outlive the service.
-  void start(const ReportMaker& maker, metrics::Registry& registry);
+  /// Starts to send when the database is ready. All outlive the service.
+  void start(const ReportMaker& maker, const DigestMaker& digests, metrics::Registry& registry);
   /// Ends the thread and closes the outboxes. Idempotent.
   void stop();
 

@@ -13,7 +13,6 @@ constexpr std::size_t kIdsAtOnce = 500;
 
 /// Contacts of nobody, which hold when mails were switched on.
 constexpr std::string_view kNobody;
-constexpr std::string_view kStarted = "started";
 
 /// Calls `work` with parts of the list that a statement can take.
 template <typename Work>
@@ -198,16 +197,16 @@ Result<std::int64_t> SessionOutbox::dry_people(std::int64_t since_ms) {
           .value(since_ms));
 }
 
-Result<std::int64_t> SessionOutbox::first_started(std::int64_t now_ms) {
+Result<std::int64_t> SessionOutbox::first_started(std::string_view what, std::int64_t now_ms) {
   Sql insert = sql("INSERT INTO ceems_contacts (username, rule, told_ms, muted_until_ms) VALUES (");
-  insert.value(kNobody).add(",").value(kStarted).add(",").value(now_ms);
+  insert.value(kNobody).add(",").value(what).add(",").value(now_ms);
   if (auto done = run_alone(insert.add(",0) ON CONFLICT DO NOTHING")); !done) {
     return fail(std::move(done).error());
   }
   return number(sql("SELECT told_ms FROM ceems_contacts WHERE username = ")
                     .value(kNobody)
                     .add(" AND rule = ")
-                    .value(kStarted));
+                    .value(what));
 }
 
 Result<> SessionOutbox::note_told(const std::string& username,

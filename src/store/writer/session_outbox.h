@@ -28,7 +28,7 @@ class SessionOutbox final : public Outbox {
   Result<std::vector<std::string>> end_interrupted(std::int64_t now_ms) override;
   Result<std::int64_t> queued() override;
   Result<std::int64_t> dry_people(std::int64_t since_ms) override;
-  Result<std::int64_t> first_started(std::int64_t now_ms) override;
+  Result<std::int64_t> first_started(std::string_view what, std::int64_t now_ms) override;
   Result<> note_told(const std::string& username,
                      const std::vector<std::string>& rules,
                      std::int64_t now_ms) override;

@@ -1,0 +1,373 @@
+#include "api/report/digest_maker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/report/final_report.h"
+#include "base/log.h"
+#include "store/nodes.h"
+#include "store/reports.h"
+
+namespace ceems::api {
+namespace {
+
+using report::Digest;
+using report::MonthOfUse;
+using report::Number;
+
+constexpr std::size_t kMonths = 4;  // the month and those before it
+constexpr double kHour = 3600;
+/// A kind of job that ran less often may have changed by chance.
+constexpr std::int64_t kLeastRuns = 5;
+constexpr double kLeastDrop = 0.05;  // of the energy
+constexpr double kLeastSavedKwh = 0.1;
+constexpr std::size_t kMaxFindings = 2000;
+constexpr std::int64_t kBandKeptMs = 3'600'000;
+constexpr std::size_t kMaxBands = 100;
+/// No project of a band may stand for more of its energy.
+constexpr double kMostOfBand = 0.5;
+
+/// What was used in a month on one cluster.
+struct Sum {
+  double core_seconds = 0, gpu_seconds = 0, kwh = 0, grams = 0;
+};
+
+/// "relax-17" becomes "relax-#".
+std::string kind_of(const std::string& name) {
+  std::string kind;
+  bool digits = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) {
+      kind += c;
+    } else if (!digits) {
+      kind += '#';
+    }
+    digits = digit;
+  }
+  return kind;
+}
+
+/// The units of the question that ended in a month.
+store::FactFilter ended_in(const DigestQuestion& question, const Month& month) {
+  store::FactFilter filter = question.rows.units;
+  filter.clusters = question.clusters;
+  filter.ended = store::TimeRange{.from_ms = month.from_ms, .to_ms = month.to_ms - 1};
+  return filter;
+}
+
+Number change_from(double before, double now) {
+  return before > 0 ? Number(now / before - 1) : std::nullopt;
+}
+
+/// What the sums over units of two months say.
+struct Kinds {
+  std::map<std::string, store::FacetValue> by_name = {};
+  double idle_of_kwh = 0, idle_kwh = 0;
+
+  explicit Kinds(const store::UnitSummary& summary) {
+    for (const store::FacetValue& value : summary.facets.at(0)) {
+      store::FacetValue& kind = by_name[kind_of(value.value)];
+      kind.units += value.units;
+      kind.idle_of_kwh += value.idle_of_kwh;
+      kind.idle_kwh += value.idle_kwh;
+      idle_of_kwh += value.idle_of_kwh;
+      idle_kwh += value.idle_kwh;
+    }
+  }
+  [[nodiscard]] Number idle_share() const {
+    return idle_of_kwh > 0 ? Number(idle_kwh / idle_of_kwh) : std::nullopt;
+  }
+};
+
+std::optional<report::Improvement> best_of(const Kinds& now, const Kinds& before) {
+  std::optional<report::Improvement> best;
+  for (const auto& [name, value] : now.by_name) {
+    const auto earlier = before.by_name.find(name);
+    if (earlier == before.by_name.end() || value.units < kLeastRuns ||
+        earlier->second.units < kLeastRuns || value.idle_of_kwh <= 0 ||
+        earlier->second.idle_of_kwh <= 0) {
+      continue;
+    }
+    const double share = value.idle_kwh / value.idle_of_kwh;
+    const double was = earlier->second.idle_kwh / earlier->second.idle_of_kwh;
+    const double saved = (was - share) * value.idle_of_kwh;
+    if (was - share >= kLeastDrop && saved >= kLeastSavedKwh &&
+        (!best || saved > best->saved_kwh)) {
+      best = report::Improvement{
+          .name = name, .runs = value.units, .before = was, .now = share, .saved_kwh = saved};
+    }
+  }
+  return best;
+}
+
+/// The value below which this part of the sorted values lies.
+double quantile(const std::vector<double>& sorted, double part) {
+  const double place = part * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - std::floor(place));
+}
+
+/// Findings of one rule.
+struct Rule {
+  store::UnitFinding newest = {};
+  std::int64_t units = 0;
+};
+
+}  // namespace
+
+Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) const {
+  std::vector<Month> months{question.month};
+  while (months.size() < kMonths) {
+    months.push_back(month_before(months.back(), zone_));
+  }
+  store::UsageSeriesQuery query{
+      .members = question.rows.members,
+      .clusters = question.clusters,
+      .days = {.from_ms = months.back().from_ms, .to_ms = question.month.to_ms - 1},
+      .by = store::UsageBy::kCluster};
+  if (question.project.empty()) {
+    query.users = {question.user};
+  } else {
+    query.projects = {question.project};
+  }
+  const auto days = reader_.usage_by_day(query);
+  if (!days) {
+    return fail(days.error());
+  }
+  std::vector<std::map<std::string, Sum>> sums(kMonths);
+  for (const store::UsageOfDay& day : *days) {
+    const auto month = std::ranges::find_if(
+        months, [&day](const Month& one) { return day.day_ms >= one.from_ms; });
+    if (month == months.end()) {
+      continue;
+    }
+    Sum& sum = sums[static_cast<std::size_t>(month - months.begin())][day.cluster];
+    sum.core_seconds += day.cpu_seconds;
+    sum.gpu_seconds += day.gpu_seconds;
+    sum.kwh += day.cpu_kwh + day.gpu_kwh;
+    sum.grams += day.cpu_grams + day.gpu_grams;
+  }
+  std::vector<std::set<std::string>> unmeasured(kMonths);
+  for (std::size_t i = 0; i < kMonths; ++i) {
+    if (i > 0 && sums[i].empty()) {
+      break;  // before the first day in the database, or a month without use
+    }
+    MonthOfUse& month = digest.months.emplace_back(MonthOfUse{.month = months[i].name});
+    bool grams_known = true;
+    for (const auto& [cluster, sum] : sums[i]) {
+      month.core_hours += sum.core_seconds / kHour;
+      month.gpu_hours += sum.gpu_seconds / kHour;
+      // What runs draws power: no energy means that nobody measured it.
+      if (sum.kwh <= 0) {
+        unmeasured[i].insert(cluster);
+        continue;
+      }
+      month.kwh = month.kwh.value_or(0) + sum.kwh;
+      grams_known = grams_known && sum.grams > 0;
+      month.grams = month.grams.value_or(0) + sum.grams;
+    }
+    if (!grams_known) {
+      month.grams.reset();
+    }
+  }
+  digest.unmeasured.assign(unmeasured[0].begin(), unmeasured[0].end());
+  if (digest.months.size() > 1 && !digest.so_far) {
+    const MonthOfUse& now = digest.months[0];
+    const MonthOfUse& before = digest.months[1];
+    digest.hours_change = change_from(before.core_hours, now.core_hours);
+    if (now.kwh && before.kwh && unmeasured[0] == unmeasured[1]) {
+      digest.kwh_change = change_from(*before.kwh, *now.kwh);
+    }
+  }
+  return {};
+}
+
+void DigestMaker::add_method(const DigestQuestion& question, Digest& digest) const {
+  const auto days = reader_.node_days(
+      question.clusters, {.from_ms = question.month.from_ms, .to_ms = question.month.to_ms - 1});
+  if (!days || !digest.months.front().kwh) {
+    return;
+  }
+  double energy = 0;
+  double modelled = 0;
+  for (const store::NodeDay& day : *days) {
+    energy += static_cast<double>(day.sum.energy);
+    modelled += static_cast<double>(day.sum.modelled);
+  }
+  if (energy <= 0) {
+    return;
+  }
+  constexpr double kNone = 0.005;  // shown as 0 %
+  const double share = modelled / energy;
+  digest.modelled_share = share;
+  digest.method = share < kNone ? "measured" : share > 1 - kNone ? "modelled" : "partly_modelled";
+}
+
+void DigestMaker::add_units(const DigestQuestion& question, Digest& digest) const {
+  store::SummaryQuery query{.filter = ended_in(question, question.month),
+                            .facets = {store::Fact::kName}};
+  const auto now = reader_.unit_summary(query);
+  if (!now) {
+    log::debug("the units of a month are not added up", {{"err", now.error().message}});
+    return;
+  }
+  const Kinds kinds(*now);
+  digest.months.front().units = static_cast<double>(now->units);
+  digest.months.front().idle_share = kinds.idle_share();
+  if (digest.months.size() < 2) {
+    return;
+  }
+  query.filter = ended_in(question, month_before(question.month, zone_));
+  const auto before = reader_.unit_summary(query);
+  if (!before) {
+    log::debug("the units of a month are not added up", {{"err", before.error().message}});
+    return;
+  }
+  const Kinds earlier(*before);
+  digest.months[1].units = static_cast<double>(before->units);
+  digest.months[1].idle_share = earlier.idle_share();
+  digest.improvement = best_of(kinds, earlier);
+  if (auto& best = digest.improvement; best && !question.rows.written) {
+    best->name.clear();
+  }
+}
+
+void DigestMaker::add_suggestions(const DigestQuestion& question, Digest& digest) const {
+  store::FindingQuery query{.filter = ended_in(question, question.month),
+                            .least_severity = static_cast<int>(advice::Severity::kSuggest),
+                            .limit = kMaxFindings};
+  query.filter.advice = store::any_advice();
+  const auto found = reader_.findings(query);
+  if (!found) {
+    log::debug("the findings of a month are not known", {{"err", found.error().message}});
+    return;
+  }
+  std::map<std::string, Rule> rules;
+  for (const store::UnitFinding& one : *found) {
+    const bool said =
+        one.finding.confidence >= static_cast<int>(advice::Confidence::kLikely) &&
+        std::ranges::find(question.not_said, one.finding.rule) == question.not_said.end();
+    if (said) {
+      Rule& rule = rules.try_emplace(one.finding.rule, Rule{.newest = one}).first->second;
+      rule.units += 1;
+    }
+  }
+  for (const auto& [name, rule] : rules) {
+    auto known = read_final_report(reader_, rule.newest.key, question.rows.members);
+    if (!known || !*known) {
+      continue;
+    }
+    for (advice::Finding& finding : (*known)->report.findings) {
+      if (finding.rule != name) {
+        continue;
+      }
+      if (!question.rows.written) {
+        finding.sbatch.clear();
+        finding.was.clear();
+      }
+      digest.suggestions.push_back({.finding = std::move(finding),
+                                    .cluster_id = rule.newest.key.cluster_id,
+                                    .uuid = rule.newest.key.uuid,
+                                    .units = rule.units});
+      break;
+    }
+  }
+  const auto order = [](const report::RepeatedFinding& one) {
+    return std::tuple(-static_cast<int>(one.finding.severity),
+                      -static_cast<int>(one.finding.confidence), -one.finding.saves_kwh.value_or(0),
+                      -one.units, one.finding.rule);
+  };
+  std::ranges::sort(digest.suggestions, {}, order);
+}
+
+DigestMaker::Projects DigestMaker::add_up(const DigestQuestion& question) const {
+  Projects projects{.until_ms = question.now_ms + kBandKeptMs};
+  store::SummaryQuery query{.filter = access::all_rows_for_bands(),
+                            .facets = {store::Fact::kProject}};
+  query.filter.clusters = question.clusters;
+  query.filter.ended =
+      store::TimeRange{.from_ms = question.month.from_ms, .to_ms = question.month.to_ms - 1};
+  const auto summary = reader_.unit_summary(query);
+  if (!summary) {
+    log::debug("the projects of a month are not compared", {{"err", summary.error().message}});
+    return projects;
+  }
+  for (const store::FacetValue& value : summary->facets.at(0)) {
+    if (value.idle_of_kwh > 0) {
+      projects.sums[value.value] = {.idle_of_kwh = value.idle_of_kwh, .idle_kwh = value.idle_kwh};
+    }
+  }
+  return projects;
+}
+
+std::optional<report::Band> DigestMaker::band_of(const DigestQuestion& question) const {
+  const std::string key =
+      fmt::format("{}\n{}", question.month.name, fmt::join(question.clusters, "\n"));
+  const MutexLock lock(mutex_);
+  auto found = projects_.find(key);
+  if (found == projects_.end() || found->second.until_ms < question.now_ms) {
+    if (projects_.size() >= kMaxBands) {
+      projects_.clear();
+    }
+    found = projects_.insert_or_assign(key, add_up(question)).first;
+  }
+  const auto& sums = found->second.sums;
+  const auto own = sums.find(question.project);
+  if (own == sums.end() || sums.size() < report::kLeastProjects) {
+    return std::nullopt;
+  }
+  double all = 0;
+  double most = 0;
+  std::vector<double> shares;
+  shares.reserve(sums.size());
+  for (const auto& [project, sum] : sums) {
+    all += sum.idle_of_kwh;
+    most = std::max(most, sum.idle_of_kwh);
+    shares.push_back(sum.idle_kwh / sum.idle_of_kwh);
+  }
+  if (most > kMostOfBand * all) {
+    return std::nullopt;
+  }
+  std::ranges::sort(shares);
+  constexpr double kQuarter = 0.25;
+  report::Band band{.low = quantile(shares, kQuarter),
+                    .high = quantile(shares, 1 - kQuarter),
+                    .projects = sums.size()};
+  const double share = own->second.idle_kwh / own->second.idle_of_kwh;
+  band.place = share < band.low ? "below" : (share > band.high ? "above" : "within");
+  return band;
+}
+
+Result<Digest> DigestMaker::make(const DigestQuestion& question) const {
+  Digest digest{.user = question.user,
+                .project = question.project,
+                .clusters = question.clusters,
+                .so_far = question.now_ms < question.month.to_ms};
+  const bool whole = question.rows.seen == access::DigestRows::Seen::kWhole;
+  if (whole) {
+    if (auto added = add_usage(question, digest); !added) {
+      return fail(std::move(added).error());
+    }
+    add_method(question, digest);
+    add_units(question, digest);
+    add_suggestions(question, digest);
+  } else {
+    digest.months.push_back({.month = question.month.name});
+  }
+  if (!question.project.empty()) {
+    digest.band = band_of(question);
+  }
+  if (!whole) {
+    report::keep_band(digest);
+  }
+  report::round_digest(digest);
+  return digest;
+}
+
+}  // namespace ceems::api

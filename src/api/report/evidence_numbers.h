@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "api/report/facts.h"
+#include "report/report.h"
+
+namespace ceems::api {
+
+// What both the numbers of a report and the facts of rules are computed from. Pure functions.
+
+inline report::Number scaled(const std::optional<double>& number, double by) {
+  return number ? report::Number(*number * by) : std::nullopt;
+}
+/// Adds what is known.
+inline void add_to(report::Number& sum, const report::Number& part) {
+  if (part) {
+    sum = sum.value_or(0) + *part;
+  }
+}
+
+/// Seconds.
+inline double elapsed_of(const UnitRun& run) {
+  return std::max(static_cast<double>(run.ended_ms - run.started_ms) / 1000, 0.0);
+}
+inline double elapsed_of(const store::FamilyRun& run) {
+  return std::max(static_cast<double>(run.ended_at_ts - run.key.started_at_ts) / 1000, 0.0);
+}
+
+/// Energy while the run was reserved and idle, in kWh; of its GPUs only, or of all. Nothing if no
+/// node counted it.
+report::Number idle_kwh_of(const std::vector<NodeMeasurements>& nodes, bool of_gpus);
+
+/// Values of the family, this run first.
+struct FamilyValues {
+  std::vector<double> runtime, memory, cpu, gpu, kwh;
+};
+FamilyValues family_values(const Evidence& evidence, const report::Report& report);
+
+}  // namespace ceems::api

@@ -1,0 +1,42 @@
+#include "api/report/final_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "report/stored.h"
+
+namespace ceems::api {
+
+Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
+                                                     const store::ReportKey& key,
+                                                     const store::Scope& members) {
+  const auto stored = reader.stored_report(key);
+  if (!stored) {
+    return fail(stored.error());
+  }
+  if (!*stored || !(*stored)->final || (*stored)->version != report::kStoredVersion) {
+    return std::nullopt;
+  }
+  auto report = report::from_stored((*stored)->body);
+  if (!report) {
+    log::error("a stored report is malformed; it is made anew",
+               {{"uuid", printable(key.uuid)}, {"err", report.error().message}});
+    return std::nullopt;
+  }
+  // It was made for everybody: the caller need not be one of those who see the project's usage.
+  const auto lives = reader.unit_lives(members, key.cluster_id, {key.uuid});
+  if (!lives) {
+    return fail(lives.error());
+  }
+  const bool member = std::ranges::any_of(*lives, [&key](const store::UnitLife& life) {
+    return life.in_scope && life.started_ms == key.started_at_ts;
+  });
+  if (!member) {
+    report->compared.project_month_share.reset();
+  }
+  return FinalReport{.report = std::move(*report), .made_ms = (*stored)->made_ms, .member = member};
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,240 @@
+#include "mail/spool_intake.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "mail/address.h"
+
+namespace ceems::mail {
+namespace {
+
+constexpr std::size_t kFilesAtOnce = 500;
+
+bool is_number(std::string_view text) {
+  constexpr std::size_t kMost = 20;
+  return !text.empty() && text.size() <= kMost &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
+std::set<unsigned> ids_of(const std::vector<std::string>& names) {
+  std::set<unsigned> ids{::geteuid()};
+  for (const std::string& name : names) {
+    std::array<char, 4096> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    if (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+        found != nullptr) {
+      ids.insert(found->pw_uid);
+    }
+  }
+  return ids;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+/// The oldest files of the spool.
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  const std::unique_ptr<DIR, CloseDirectory> open(::opendir(directory.c_str()));
+  if (!open) {
+    return fail(errno_error(errno, fmt::format("read {}", directory)));
+  }
+  std::vector<std::string> names;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is used by one thread
+  while (const dirent* entry = ::readdir(open.get())) {
+    if (is_spool_name(entry->d_name)) {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  std::ranges::sort(names);
+  names.resize(std::min(names.size(), kFilesAtOnce));
+  return names;
+}
+
+}  // namespace
+
+std::string state_of(const SpoolMail& mail) {
+  std::string state = mail.variable("SLURM_JOB_STATE");
+  if (state.empty()) {
+    state = mail.variable("SLURM_JOB_MAIL_TYPE");
+  }
+  constexpr std::size_t kMost = 40;
+  return state.empty() ? "ended" : state.substr(0, kMost);
+}
+
+std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters) {
+  const std::string name = mail.variable("SLURM_CLUSTER_NAME");
+  if (std::ranges::find(clusters, name) != clusters.end()) {
+    return name;
+  }
+  return clusters.size() == 1 ? clusters.front() : std::string();
+}
+
+SpoolIntake::SpoolIntake(const Options& options,
+                         const std::vector<std::string>& clusters,
+                         metrics::Registry& registry,
+                         metrics::Gauge& queued,
+                         const Clock& clock)
+    : options_(options),
+      clusters_(clusters),
+      files_(registry.counters(
+          "ceems_mail_files_total", "Files of the spool, by what became of them.", {"state"})),
+      queued_(queued),
+      clock_(clock),
+      trusted_(ids_of(options.spool_users)) {}
+
+std::int64_t SpoolIntake::now_ms() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
+      .count();
+}
+
+Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& outbox,
+                                                               bool dry,
+                                                               const SpoolMail& mail,
+                                                               const std::string& id) {
+  const std::string user = mail.variable("SLURM_JOB_USER");
+  Mail plain{.id = id,
+             .kind = std::string(kPlainMail),
+             .username = user,
+             .recipient = mail.recipient,
+             .body = to_text(mail),
+             .received_ms = now_ms(),
+             .due_ms = now_ms()};
+  const std::string cluster = cluster_of(mail, clusters_);
+  bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
+                 is_number(mail.variable("SLURM_JOB_ID"));
+  if (reports) {
+    const auto muted = outbox.muted(user, now_ms());
+    if (!muted) {
+      return fail(muted.error());
+    }
+    reports = std::ranges::find(*muted, "*") == muted->end();
+  }
+  if (!reports) {
+    return std::vector<Mail>{std::move(plain)};
+  }
+  Mail report = plain;
+  report.kind = kJobMail;
+  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID"); is_number(array)) {
+    report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
+    report.due_ms += options_.digest_quiet.count();
+  }
+  if (!dry) {
+    return std::vector<Mail>{std::move(report)};
+  }
+  // People get what they got before.
+  plain.id += ".plain";
+  return std::vector<Mail>{std::move(report), std::move(plain)};
+}
+
+/// True if the file can be removed when its mails are in the outbox.
+Result<bool> SpoolIntake::take_file(store::Outbox& outbox,
+                                    bool dry,
+                                    const std::string& name,
+                                    std::vector<Mail>& taken) {
+  const std::string path = options_.spool + "/" + name;
+  const auto refuse = [&](std::string_view why) {
+    log::warn("removed a file from the spool of mails", {{"file", path}, {"err", why}});
+    files_.with({"refused"}).add();
+    return true;
+  };
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
+    const int cause = errno;
+    if (cause == ELOOP) {
+      return refuse("it is a link");
+    }
+    if (cause == ENOENT || cause == EACCES) {
+      log::debug("skipped a file of the spool of mails", {{"file", path}});
+      return false;
+    }
+    return fail(errno_error(cause, fmt::format("open {}", path)));
+  }
+  if (!S_ISREG(status.st_mode) || !trusted_.contains(status.st_uid)) {
+    return refuse(fmt::format("it belongs to user {}, who is not in spool_users", status.st_uid));
+  }
+  if (std::cmp_greater(status.st_size, kMaxSpoolFile)) {
+    return refuse("it is too large");
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const ssize_t count = ::read(file.get(), text.data(), text.size());
+  if (count < 0) {
+    return fail(errno_error(errno, fmt::format("read {}", path)));
+  }
+  text.resize(static_cast<std::size_t>(count));
+  const auto mail = parse_spool_mail(text);
+  if (!mail) {
+    return refuse(mail.error().message);
+  }
+  if (auto addresses = addresses_of(mail->recipient, options_.domain); !addresses) {
+    return refuse(addresses.error().message);
+  }
+  auto mails = mails_of(outbox, dry, *mail, name);
+  if (!mails) {
+    return fail(std::move(mails).error());
+  }
+  std::ranges::move(*mails, std::back_inserter(taken));
+  files_.with({"taken"}).add();
+  return true;
+}
+
+Result<> SpoolIntake::take(store::Outbox& outbox, bool dry, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto names = names_in(options_.spool);
+    if (!names) {
+      if (!std::exchange(reported_, true)) {
+        log::warn("cannot read the spool of mails", {{"err", names.error().message}});
+      }
+      return {};  // what is queued can be sent
+    }
+    reported_ = false;
+    if (names->empty()) {
+      return {};
+    }
+    std::vector<Mail> taken;
+    std::vector<std::string> done;
+    for (const std::string& name : *names) {
+      const auto removable = take_file(outbox, dry, name, taken);
+      if (!removable) {
+        return fail(removable.error());
+      }
+      if (*removable) {
+        done.push_back(name);
+      }
+    }
+    // A file that is still there after a kill is found in the outbox by its name.
+    if (auto added = outbox.add(taken); !added) {
+      return fail(std::move(added).error());
+    }
+    queued_.add(static_cast<double>(taken.size()));  // until the end of the round
+    bool removed = false;
+    for (const std::string& name : done) {
+      removed = ::unlink((options_.spool + "/" + name).c_str()) == 0 || removed;
+    }
+    if (!removed) {
+      return done.empty() ? Result<>()
+                          : fail(ErrorCode::kPermissionDenied, "cannot remove files from {}",
+                                 options_.spool);
+    }
+  }
+  return {};
+}
+
+}  // namespace ceems::mail

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "mail/config.h"
+#include "mail/spool/spool.h"
+#include "metrics/registry.h"
+#include "store/outbox.h"
+
+namespace ceems::mail {
+
+// Kinds of mails in the outbox.
+inline constexpr std::string_view kJobMail = "job";      ///< with the report of a job
+inline constexpr std::string_view kPlainMail = "plain";  ///< as slurmctld wrote it
+inline constexpr std::string_view kMonthMail = "month";  ///< with the digest of a month
+
+/// The cluster of a mail among those that SLURM manages; "" if it is not known.
+std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters);
+/// In what state the job ended: a word in upper case, as states of jobs are.
+std::string state_of(const SpoolMail& mail);
+
+/// Moves mails from the spool into the outbox. A file is removed when its mails are there, so
+/// nothing is lost or taken twice when the program is killed. Used by one thread.
+class SpoolIntake {
+ public:
+  /// All outlive the object. `queued` is raised by what is taken.
+  SpoolIntake(const Options& options,
+              const std::vector<std::string>& clusters,
+              metrics::Registry& registry,
+              metrics::Gauge& queued,
+              const Clock& clock);
+
+  /// Takes everything that is in the spool. In a dry run, reports are queued to be counted, and
+  /// beside them the mails of slurmctld as they are. A spool that cannot be read is logged and no
+  /// error, because what is queued can be sent.
+  Result<> take(store::Outbox& outbox, bool dry, const std::stop_token& stop);
+
+ private:
+  using Mail = store::OutgoingMail;
+
+  Result<bool> take_file(store::Outbox& outbox,
+                         bool dry,
+                         const std::string& name,
+                         std::vector<Mail>& taken);
+  Result<std::vector<Mail>> mails_of(store::Outbox& outbox,
+                                     bool dry,
+                                     const SpoolMail& mail,
+                                     const std::string& id);
+  [[nodiscard]] std::int64_t now_ms() const;
+
+  const Options& options_;
+  const std::vector<std::string>& clusters_;
+  metrics::Family<metrics::Counter>& files_;
+  metrics::Gauge& queued_;
+  const Clock& clock_;
+  std::set<unsigned> trusted_;  ///< owners of files
+  bool reported_ = false;       ///< that the spool cannot be read
+};
+
+}  // namespace ceems::mail
