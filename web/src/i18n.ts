@@ -81,11 +81,17 @@ export function setLanguage(chosen: Language, texts: Table): void {
   setLocale(kLocales[chosen]);
 }
 
+/** The texts of a language by their keys. They are loaded as a list in the order of English (vite.config.ts). */
+export function named<T extends object>(more: T, texts: object): T {
+  const values = Object.values(texts) as unknown[];
+  return Object.fromEntries(Object.keys(more).map((key, i) => [key, values[i]])) as T;
+}
+
 /** Loads a language. The page is in English if that fails. */
 export async function loadLanguage(chosen: Language): Promise<void> {
   try {
-    if (chosen === "de") setLanguage("de", (await import("./locales/de.json")).default);
-    if (chosen === "fr") setLanguage("fr", (await import("./locales/fr.json")).default);
+    if (chosen === "de") setLanguage("de", named(en, (await import("./locales/de.json")).default));
+    if (chosen === "fr") setLanguage("fr", named(en, (await import("./locales/fr.json")).default));
   } catch {
     // The file belongs to another version of the page.
   }
