@@ -2,6 +2,7 @@
 // are called.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { accessible, becomes, control, focused, shot, url, visit } from "./stand_in.mjs";
@@ -25,6 +26,11 @@ test("rows are selected and compared by keyboard alone", async (t) => {
   await page.keyboard.press("Space");
   await page.getByRole("status").getByText("1 selected. Select another one to compare.").waitFor();
   await page.keyboard.press("Space");
+  await page.getByRole("status").getByText("2 selected.").waitFor();
+  await page.getByRole("button", { name: /^CSV ?: 2 selected/ }).focus();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+  const lines = readFileSync(await file.path(), "utf8").trim().split("\r\n");
+  assert.deepEqual(lines.map((line) => line.split(",").slice(0, 4).join()), ["cluster_id,uuid,name,username", "hpc-a,48213,lattice-qcd,ada", "hpc-a,48188,mesh,lin"]);
   await accessible(page, "selected rows");
   await shot(page, "compare-select");
   await page.getByRole("link", { name: "Compare", exact: true }).focus();

@@ -75,6 +75,17 @@ test("an administrator finds every kind of page filled", async (t) => {
   await open(page, "#/project/demo/demo-ai");
   await page.getByRole("region", { name: "Users" }).getByRole("row", { name: /^demo-lin / }).waitFor();
   await shot(page, "project");
+
+  await open(page, "#/budgets");
+  await page.getByRole("row", { name: /^demo-fluids / }).waitFor();
+  await page.getByRole("row", { name: /^demo-ai / }).waitFor();
+  await shot(page, "budgets");
+  await open(page, "#/idle");
+  await page.getByRole("region", { name: "Reserved and not used, last 30 days" }).getByRole("row", { name: /^demo-ai / }).waitFor();
+  await shot(page, "idle");
+  await open(page, "#/bill");
+  await page.getByRole("heading", { level: 1, name: /^Energy bill – / }).waitFor();
+  await shot(page, "bill");
 });
 
 test("a user sees their own, and nothing of the others", async (t) => {

@@ -20,7 +20,17 @@ const kPages = [
   ["no unit", "#/unit/hpc-a/1", "h1"],
   ["projects", "#/projects", ".plain tbody tr"],
   ["project", "#/project/hpc-a/fluids", ".plain tbody tr"],
-  ["user", "#/user/ada", "h1"],
+  ["user", "#/user/ada", ".plain tbody tr"],
+  ["users", "#/users", ".plain tbody tr"],
+  ["site", "#/site", ".plain tbody tr"],
+  ["nodes", "#/nodes", "table.units tbody tr:nth-child(20)"],
+  ["time line", "#/nodes?q=n00&show=time", ".timeline rect.unit"],
+  ["node", "#/node/hpc-a/n001", ".charts canvas"],
+  ["grid", "#/grid", ".charts canvas"],
+  ["bill", "#/bill?month=2026-11", ".stack .part"],
+  ["no bill", "#/bill?month=2001-01", ".notice strong"],
+  ["budgets", "#/budgets", "table.units tbody tr"],
+  ["idle", "#/idle", ".plain tbody tr"],
   ["numbers", "#/help/numbers", ".prose"],
   ["unknown", "#/unknown", "h1"],
 ];
@@ -83,9 +93,11 @@ const kData =
 
 test("pseudo-locale", { skip: !"pseudo-locale".includes(only) }, async (t) => {
   const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
-  // German comes in files of its own; these stand in for them.
-  await page.route(/assets\/(help\.)?de-[^/]*\.js$/, (route) =>
-    route.fulfill({ contentType: "text/javascript", body: `export default ${JSON.stringify(pseudo(/help\./.test(route.request().url()) ? "help.en.json" : "en.json"))}` }));
+  // German comes in files of its own, as lists in the order of English; these stand in for them.
+  await page.route(/assets\/(\w+\.)?de-[^/]*\.js$/, (route) => {
+    const [, part = ""] = /assets\/(\w+\.)?de-/.exec(route.request().url());
+    return route.fulfill({ contentType: "text/javascript", body: `export default ${JSON.stringify(Object.values(pseudo(`${part}en.json`)))}` });
+  });
   await page.evaluate(() => localStorage.setItem("ceems.language", "de"));
   const faults = [];
   for (const width of [1440, 390]) {

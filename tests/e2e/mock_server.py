@@ -5,7 +5,8 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent", "ended": ID of a unit
+"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
+"insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin."""
@@ -24,6 +25,7 @@ import time
 import urllib.parse
 
 import mock_fleet
+import mock_insight
 import mock_lists
 import mock_report
 
@@ -57,6 +59,8 @@ class Mock:
         self.lists = True  # false: as a server before units/list
         self.reports = "ok"
         self.fleet = "ok"  # "none": no TSDB; "silent": it does not answer
+        self.insight = "ok"
+        self.currency = ""  # of the site; with it, there are prices
         self.ended = None
         self.managers = []  # one cluster of each
         self.name = ""  # of the site
@@ -154,7 +158,7 @@ class Mock:
             clusters = [("hpc-%d" % i, manager) for i, manager in enumerate(self.managers)] or [(cluster, "local") for cluster in mock_fleet.CLUSTERS]
             return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
                                           "clusters": []}],
-                          "name": self.name, "currency": "", "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",
+                          "name": self.name, "currency": self.currency, "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",
                           "clusters": [{"id": cluster, "manager": manager, "series": self.fleet != "none", "nodes": self.fleet != "none", "gpus": cluster == "gpu-b",
                                         "partitions": True, "updated": int((time.time() - 180) * 1000)} for cluster, manager in clusters]}])
         if path.endswith("admin") and role not in ("admin", "support"):
@@ -165,6 +169,23 @@ class Mock:
         what = path.removesuffix("/admin")
         if what == "grid":
             return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.grid(now, self.fleet))
+        if what in ("insight/bill", "insight/budgets", "insight/idle") and self.insight != "none":
+            if self.insight == "busy":
+                return bad(503, "timeout", "the TSDB is busy")
+            if what == "insight/bill":
+                if role != "admin":
+                    return bad(403, "forbidden", "current user does not have admin privileges")
+                return good(mock_insight.bill(query, now, self.insight != "no-meter", bool(self.currency)))
+            scope = query.get("scope", [""])[0]
+
+            def visible(owner, project):
+                return path.endswith("admin") or role == "admin" or (owner == user and scope != "led") or (project in led and scope != "own")
+            if self.insight == "empty":
+                return good([])
+            if what == "insight/budgets":
+                own = {job[3] for job in JOBS if job[2] == user} | set(led)
+                return good(mock_insight.budgets(None if role in ("admin", "support") else own, now))
+            return good(mock_insight.shares(visible, query["by"][0]) if "by" in query else mock_insight.idle(visible, now, self.currency))
         if path in ("nodes/admin", "nodes/series/admin", "units/on-node/admin"):
             if what == "nodes":
                 answer = mock_fleet.nodes(query, now, self.fleet)

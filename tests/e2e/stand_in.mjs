@@ -44,7 +44,7 @@ export async function control(values) {
 
 /** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
 export async function visit(t, path, options = {}) {
-  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", ended: null, managers: [], name: "", ...options.server });
+  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", currency: "", ended: null, managers: [], name: "", ...options.server });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
   const page = await context.newPage();
   page.setDefaultTimeout(kPatienceMs);

@@ -3,6 +3,7 @@
 
 import type { View } from "./api";
 import { readNodes, writeNodes, type NodesState } from "./nodestate";
+import { kViews, readTable, writeTable, type TableState } from "./tablestate";
 import type { Span } from "./zoom";
 
 export type Show = "all" | "running" | "ended";
@@ -79,9 +80,10 @@ export type Route =
   | { page: "nodes"; nodes: NodesState }
   | { page: "node"; cluster: string; host: string; hours: number } // hours: how far back
   | { page: "grid" }
+  | { page: "bill"; month: Month | null; cluster: string } // an empty cluster: the site
+  | { page: "budgets" | "idle"; table: TableState }
   | { page: "unknown" };
 
-const kViews: readonly View[] = ["own", "led", "mine", "all"];
 const kMaxChoices = 20;
 const kMaxText = 500;
 const kAny: Range = { least: null, most: null };
@@ -139,6 +141,8 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   if (parts.length === 1 && (page === "users" || page === "site")) return { page, month: readMonth(query.get("month")) };
   if (parts.length === 1 && page === "nodes") return { page, nodes: readNodes(query) };
   if (parts.length === 1 && page === "grid") return { page };
+  if (parts.length === 1 && page === "bill") return { page, month: readMonth(query.get("month")), cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
+  if (parts.length === 1 && (page === "budgets" || page === "idle")) return { page, table: readTable(query) };
   if (parts.length === 3 && page === "node" && cluster && host) {
     const period = readPeriod(query);
     const hours = period?.kind === "hours" ? Math.min(period.hours, kMostNodeHours) : kNodeHours;
@@ -183,6 +187,14 @@ export function write(route: Route): string {
       return `#/node/${part(route.cluster)}/${part(route.host)}${route.hours === kNodeHours ? "" : `?period=${route.hours}h`}`;
     case "grid":
       return "#/grid";
+    case "bill": {
+      const query = new URLSearchParams(writeMonth(route.month));
+      if (route.cluster) query.set("cluster", route.cluster);
+      return query.size ? `#/bill?${query}` : "#/bill";
+    }
+    case "budgets":
+    case "idle":
+      return `#/${route.page}${writeTable(route.table)}`;
     case "unknown":
       return "#/unknown";
   }

@@ -12,30 +12,38 @@ import fr from "./locales/fr.json";
 import helpDe from "./locales/help.de.json";
 import helpEn from "./locales/help.en.json";
 import helpFr from "./locales/help.fr.json";
+import managersDe from "./locales/managers.de.json";
+import managersEn from "./locales/managers.en.json";
+import managersFr from "./locales/managers.fr.json";
 
-const tables: Record<string, Table> = { en, de, fr };
+const tables: Record<string, Table> = { en: { ...en, ...managersEn }, de: { ...de, ...managersDe }, fr: { ...fr, ...managersFr } };
+const source: Table = tables.en!;
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
 const forms = (entry: Table[string]) => (typeof entry === "string" ? [entry] : Object.values(entry));
 
 test("every language has every text, with the same values in it", () => {
   for (const [name, table] of Object.entries(tables)) {
-    assert.deepEqual(Object.keys(table).sort(), Object.keys(en).sort(), name);
+    assert.deepEqual(Object.keys(table).sort(), Object.keys(source).sort(), name);
     for (const [key, entry] of Object.entries(table)) {
-      const source = forms((en as Table)[key]!).at(-1)!;
+      const english = forms(source[key]!).at(-1)!;
       for (const text of forms(entry)) {
         assert.ok(text.trim() !== "", `${name} ${key}`);
         // "The newest unit" needs no number; everything else keeps its values.
-        const missing = placeholders(source).filter((value) => !text.includes(value) && value !== "{n}");
+        const missing = placeholders(english).filter((value) => !text.includes(value) && value !== "{n}");
         assert.deepEqual(missing, [], `${name} ${key}`);
-        assert.deepEqual(placeholders(text).filter((value) => !placeholders(source).includes(value)), [], `${name} ${key}`);
+        assert.deepEqual(placeholders(text).filter((value) => !placeholders(english).includes(value)), [], `${name} ${key}`);
       }
-      assert.equal(typeof entry, typeof (en as Table)[key], `${name} ${key}: plural`);
+      assert.equal(typeof entry, typeof source[key], `${name} ${key}: plural`);
       if (typeof entry !== "string") {
         const wanted = new Intl.PluralRules(name).resolvedOptions().pluralCategories.filter((rule) => rule !== "many");
         assert.deepEqual(Object.keys(entry).sort(), [...wanted].sort(), `${name} ${key}`);
       }
     }
   }
+});
+
+test("no text is in two files", () => {
+  assert.deepEqual(Object.keys(managersEn).filter((key) => key in en), []);
 });
 
 test("the help says the same in every language", () => {
@@ -57,9 +65,9 @@ test("every text is used, and nothing else is asked for", () => {
   const literal = [...sources.matchAll(/"([\w]+(?:\.[\w]+)*)"/g)].map((match) => match[1]!);
   const families = [...sources.matchAll(/t\(`(\w+)\.\$\{/g)].map((match) => match[1]!);
   const used = new Set(literal);
-  const unused = Object.keys(en).filter((key) => {
+  const unused = Object.keys(source).filter((key) => {
     const [plain = "", kind] = key.split("@");
-    return (!used.has(plain) && !families.includes(plain.split(".")[0]!)) || (kind !== undefined && (!["job", "vm", "pod"].includes(kind) || !(plain in en)));
+    return (!used.has(plain) && !families.includes(plain.split(".")[0]!)) || (kind !== undefined && (!["job", "vm", "pod"].includes(kind) || !(plain in source)));
   });
   assert.deepEqual(unused, []);
 });

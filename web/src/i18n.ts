@@ -3,9 +3,10 @@
 import { setLocale } from "./format";
 import type { Kind } from "./kinds";
 import en from "./locales/en.json";
+import type managers from "./locales/managers.en.json";
 
 /** A key with "@job" is what its text is where units are jobs. */
-export type Key = Exclude<keyof typeof en, `${string}@${string}`>;
+export type Key = Exclude<keyof typeof en | keyof typeof managers, `${string}@${string}`>;
 /** Forms by plural rule, chosen by the value n. */
 export type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
 export type Table = Record<string, Entry>;
@@ -16,6 +17,7 @@ export type Language = keyof typeof kLanguages;
 const kLocales: Record<Language, string> = { en: "en-GB", de: "de-DE", fr: "fr-FR" };
 const kStorageKey = "ceems.language";
 
+let english: Table = en;
 let table: Table = en;
 let language: Language = "en";
 let units: Kind = "unit";
@@ -25,7 +27,7 @@ let numbers = new Intl.NumberFormat("en-GB");
 /** The text of a key. {name} stands for a value; a number is written as the language does. `kind`: what the unit is that it is about, if it
  * is one. */
 export function t(key: Key, values: Record<string, string | number> = {}, kind: Kind = units): string {
-  const entry = table[`${key}@${kind}`] ?? table[key] ?? (en as Table)[key]!;
+  const entry = table[`${key}@${kind}`] ?? table[key] ?? english[key]!;
   const text = typeof entry === "string" ? entry : (entry[rules.select(Number(values.n))] ?? entry.other ?? "");
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
@@ -81,11 +83,23 @@ export function setLanguage(chosen: Language, texts: Table): void {
   setLocale(kLocales[chosen]);
 }
 
+/** The texts of a language by their keys. They are loaded as a list in the order of English (vite.config.ts). */
+export function named<T extends object>(more: T, texts: object): T {
+  const values = Object.values(texts) as unknown[];
+  return Object.fromEntries(Object.keys(more).map((key, i) => [key, values[i]])) as T;
+}
+
+/** Texts of pages that are loaded when they are needed: in English, and as they were loaded in the language of the page. */
+export function addTexts(more: Table, texts: object | null): void {
+  english = { ...english, ...more };
+  table = { ...table, ...(texts === null ? more : named(more, texts)) };
+}
+
 /** Loads a language. The page is in English if that fails. */
 export async function loadLanguage(chosen: Language): Promise<void> {
   try {
-    if (chosen === "de") setLanguage("de", (await import("./locales/de.json")).default);
-    if (chosen === "fr") setLanguage("fr", (await import("./locales/fr.json")).default);
+    if (chosen === "de") setLanguage("de", named(en, (await import("./locales/de.json")).default));
+    if (chosen === "fr") setLanguage("fr", named(en, (await import("./locales/fr.json")).default));
   } catch {
     // The file belongs to another version of the page.
   }

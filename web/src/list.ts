@@ -181,7 +181,7 @@ export class LocalList implements ListSource {
   async file(list: ListState, view: View): Promise<Blob> {
     await this.load(list, view, false);
     const rows = sorted(this.rows().filter((row) => wanted(row, list)), list.sort, list.descending);
-    return new Blob([csv(kCsvColumns, rows.map(csvRow))], { type: "text/csv" });
+    return new Blob([rowsCsv(rows)], { type: "text/csv" });
   }
 
   private rows(): Row[] {
@@ -219,6 +219,11 @@ const kCsvColumns = [
   "cluster_id", "uuid", "name", "username", "project", "state", "started_at_ts", "ended_at_ts", "elapsed_seconds", "cpus", "cpu_percent",
   "memory_bytes", "memory_percent", "gpus", "gpu_percent", "energy_kwh", "emissions_grams",
 ];
+
+/** Rows that the page has, as a file. */
+export function rowsCsv(rows: readonly Row[]): string {
+  return csv(kCsvColumns, rows.map(csvRow));
+}
 
 function csvRow(row: Row): (string | number | null)[] {
   return [

@@ -100,7 +100,7 @@ class Job:
         yield "ceems_compute_unit_memory_total_bytes{%s}" % self.labels(), kind.gib * GIB
         yield "ceems_compute_unit_memory_peak_bytes{%s}" % self.labels(), self.memory(age)[1]
         yield "ceems_compute_unit_cpu_used_max{%s}" % self.labels(), min(kind.cpus, max(1.0, 1.05 * kind.cpus * self.cpu)) if age else 0
-        yield "ceems_compute_unit_idle_seconds_total{%s}" % self.labels(), 0.93 * age if self.cpu < 0.01 else 0
+        yield "ceems_compute_unit_idle_seconds_total{%s}" % self.labels(), 0.995 * age if self.cpu < 0.01 else 0
         for index, busy in enumerate(kind.busy):
             labels = self.labels(',index="%d",gpuuuid="GPU-%s-%d",gpuiid=""' % (index, self.node[0], index))
             yield "ceems_compute_unit_gpu_busy_seconds_total{%s}" % labels, busy * age
