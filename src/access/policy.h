@@ -82,8 +82,8 @@ store::Scope own_projects(const Identity& identity, Part part = Part::kAll);
 /// Units whose time series the caller may read: all for admins, own_rows() for others.
 store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects);
 
-/// All rows, for the finisher of reports, and to find for whom there are mails. Who sees a stored report, and what of it, is decided when
-/// it is asked for.
+/// All rows, for the finisher of reports, and to find for whom there are mails. Who sees a stored
+/// report, and what of it, is decided when it is asked for.
 store::Scope all_rows_for_reports();
 
 /// All rows of one user, for mails to that user.
