@@ -53,13 +53,14 @@ constexpr std::string_view kGpus =
 /// Prints what parse() asks for.
 int leave(const ceems::config::FlagOutcome& outcome) {
   constexpr std::string_view kError = "cacct: error: ";
-  if (*outcome.exit != 0 && outcome.text.starts_with(kError)) {  // as the reference says it
+  const int status = outcome.exit.value_or(0);
+  if (status != 0 && outcome.text.starts_with(kError)) {  // as the reference says it
     fmt::print(stderr, "{}failed to parse CLI flags: {}", kError,
                outcome.text.substr(kError.size()));
   } else {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
+    fmt::print(status == 0 ? stdout : stderr, "{}", outcome.text);
   }
-  return *outcome.exit;
+  return status;
 }
 
 /// Calls `body` with who runs the program.

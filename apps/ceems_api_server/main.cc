@@ -201,6 +201,7 @@ int serve_database(api::Config config,
     return os::give_up(tsdbs.error());
   }
   std::vector<api::SiteCluster> site_clusters;
+  site_clusters.reserve(config.clusters.size());
   for (const auto& cluster : config.clusters) {
     site_clusters.push_back({.id = cluster.cluster.id,
                              .manager = cluster.cluster.manager,

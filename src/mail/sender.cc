@@ -53,8 +53,16 @@ JobNames names_of(const SpoolMail& mail, std::string cluster) {
           .array = mail.variable("SLURM_ARRAY_JOB_ID")};
 }
 
-const report::Report* known_in(const Result<std::optional<KnownReport>>& report) {
-  return report && *report ? &(*report)->report : nullptr;
+/// Null if nothing is known.
+const KnownReport* known_in(const Result<std::optional<KnownReport>>& report) {
+  if (!report) {
+    return nullptr;
+  }
+  const std::optional<KnownReport>& known = *report;
+  return known ? &*known : nullptr;
+}
+const report::Report* report_in(const KnownReport* known) {
+  return known != nullptr ? &known->report : nullptr;
 }
 
 std::vector<std::string> ids_of_mails(const std::vector<store::OutgoingMail>& mails) {
@@ -246,7 +254,8 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   const auto report =
       reports_.report(job.cluster, job.user, job.id, original->at_ms - kEndToMailMs);
   const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
-  const bool final = report && *report && (*report)->final;
+  const KnownReport* const known = known_in(report);
+  const bool final = known != nullptr && known->final;
   if (!final && now_ms() < last_ms) {
     return outbox_->postpone({mail.id}, std::min(now_ms() + kAskAgainMs, last_ms), false);
   }
@@ -254,7 +263,7 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!options) {
     return fail(options.error());
   }
-  return deliver({mail}, job_letter(job, known_in(report), final, *options), kAllMails, stop);
+  return deliver({mail}, job_letter(job, report_in(known), final, *options), kAllMails, stop);
 }
 
 Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
@@ -304,7 +313,8 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   if (!options) {
     return fail(options.error());
   }
-  return deliver(*mails, array_letter(job, sums, known_in(report), *options), kAllMails, stop);
+  return deliver(*mails, array_letter(job, sums, report_in(known_in(report)), *options), kAllMails,
+                 stop);
 }
 
 /// Puts the digests of the last month into the outbox, once: their ids name the month and the user,
@@ -327,16 +337,17 @@ Result<> Sender::queue_months() {
   mails.reserve(users->size());
   const double pause_ms = 2 * 1000 * static_cast<double>(kMonthBatch) / setup_.options.rate;
   for (const std::string& user : *users) {
-    const auto batch = static_cast<double>(mails.size() / kMonthBatch);
+    const std::size_t batch = mails.size() / kMonthBatch;
     // Service accounts and the like have no mailbox.
     if (is_address(user + "@" + setup_.options.domain)) {
-      mails.push_back({.id = fmt::format("month {} {}", month.name, user),
-                       .kind = std::string(kMonthMail),
-                       .username = user,
-                       .recipient = user,
-                       .body = month.name,
-                       .received_ms = now,
-                       .due_ms = now + static_cast<std::int64_t>(batch * pause_ms)});
+      mails.push_back(
+          {.id = fmt::format("month {} {}", month.name, user),
+           .kind = std::string(kMonthMail),
+           .username = user,
+           .recipient = user,
+           .body = month.name,
+           .received_ms = now,
+           .due_ms = now + static_cast<std::int64_t>(static_cast<double>(batch) * pause_ms)});
     }
   }
   const auto added = outbox_->add(mails);
@@ -383,7 +394,7 @@ void Sender::keep_rate(const std::stop_token& stop) {
 }
 
 Result<> Sender::deliver(const std::vector<Mail>& mails,
-                         Letter letter,
+                         const Letter& letter,
                          std::string_view muted_by,
                          const std::stop_token& stop) {
   const std::vector<std::string> ids = ids_of_mails(mails);

@@ -100,7 +100,7 @@ class Sender {
   Result<> send_month(const Mail& mail, const std::stop_token& stop);
   /// `muted_by` is what the user mutes who does not want such mails; "" if they cannot be muted.
   Result<> deliver(const std::vector<Mail>& mails,
-                   Letter letter,
+                   const Letter& letter,
                    std::string_view muted_by,
                    const std::stop_token& stop);
   Result<> note_outcome(const std::vector<Mail>& mails,

@@ -14,7 +14,6 @@ namespace ceems::mail {
 namespace {
 
 using store::kHour;
-using store::kMinute;
 using store::kNow;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

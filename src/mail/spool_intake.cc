@@ -79,7 +79,7 @@ std::string state_of(const SpoolMail& mail) {
 }
 
 std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters) {
-  const std::string name = mail.variable("SLURM_CLUSTER_NAME");
+  std::string name = mail.variable("SLURM_CLUSTER_NAME");
   if (std::ranges::find(clusters, name) != clusters.end()) {
     return name;
   }

@@ -147,9 +147,10 @@ class Writer {
       Facts values;
       values.set("share", *share);
       std::string text = filled("digest.idle_share", values);
-      if (digest_.months.size() > 1 && digest_.months[1].idle_share) {
+      const Number before = digest_.months.size() > 1 ? digest_.months[1].idle_share : Number();
+      if (before) {
         Facts earlier;
-        earlier.set("share", *digest_.months[1].idle_share);
+        earlier.set("share", *before);
         earlier.set("month", digest_.months[1].month);
         text += " " + filled("digest.idle_before", earlier);
       }

@@ -86,7 +86,7 @@ std::string complaint(const json::object& root,
           return why;
         }
       }
-    } else if (key == "required") {
+    } else if (key == "required" && value.is_object()) {
       for (const json::value& name : rule.as_array()) {
         if (!value.as_object().contains(name.as_string())) {
           return text + " lacks " + json::serialize(name);

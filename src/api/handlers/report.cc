@@ -124,8 +124,8 @@ Result<Answer> make_report(const Services& services,
   if (!stored) {
     return fail(std::move(stored).error());
   }
-  if (*stored) {
-    answer = std::move(**stored);
+  if (auto& known = *stored) {
+    answer = std::move(*known);
   } else {
     auto made = services.reports->make(*unit, members, services.now_ms());
     if (!made) {

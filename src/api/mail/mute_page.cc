@@ -18,7 +18,7 @@ namespace ceems::api {
 namespace {
 
 constexpr std::string_view kPurpose = "mail-mute";
-constexpr std::int64_t kDaySeconds = 24 * 3600;
+constexpr std::int64_t kDaySeconds = std::int64_t{24} * 3600;
 constexpr std::int64_t kLinkSeconds = 366 * kDaySeconds;
 constexpr std::int64_t kMuteMs = 90 * kDaySeconds * 1000;
 
@@ -143,15 +143,14 @@ void MutePage::close() {
 }
 
 void MutePage::answer(const net::Request& request, net::Response& response) {
-  const auto fields = signer_.open(kPurpose, token_in(request.query), 3);
-  const auto until =
-      fields ? parse_int<std::int64_t>(fields->at(2)) : std::optional<std::int64_t>();
-  if (!until || *until < seconds_of(clock_)) {
+  const auto opened = signer_.open(kPurpose, token_in(request.query), 3);
+  const auto fields = opened.value_or(std::vector<std::string>(3));
+  if (parse_int<std::int64_t>(fields[2]).value_or(0) < seconds_of(clock_)) {
     constexpr int kNotFound = 404;
     answer_page(response, kNotFound, "Link not valid", "This link is not valid any more.", false);
     return;
   }
-  const std::string& rule = fields->at(1);
+  const std::string& rule = fields[1];
   const std::string what = rule == "*"                    ? "All mails with reports"
                            : rule == mail::kMonthlyDigest ? "Mails about the month"
                                                           : "The suggestion '" + rule + "'";
@@ -166,7 +165,7 @@ void MutePage::answer(const net::Request& request, net::Response& response) {
   const std::int64_t until_ms = wish == Wish::kForDays ? seconds_of(clock_) * 1000 + kMuteMs
                                 : wish == Wish::kAgain ? 0
                                                        : store::kUntilWithdrawn;
-  if (auto done = mute(fields->at(0), rule, until_ms); !done) {
+  if (auto done = mute(fields[0], rule, until_ms); !done) {
     log::warn("a user could not mute mails", {{"err", done.error().message}});
     constexpr int kUnavailable = 503;
     answer_page(response, kUnavailable, "Mails from CEEMS",

@@ -259,11 +259,9 @@ void DigestMaker::add_suggestions(const DigestQuestion& question, Digest& digest
     }
   }
   for (const auto& [name, rule] : rules) {
-    auto known = read_final_report(reader_, rule.newest.key, question.rows.members);
-    if (!known || !*known) {
-      continue;
-    }
-    for (advice::Finding& finding : (*known)->report.findings) {
+    auto stored = read_final_report(reader_, rule.newest.key, question.rows.members);
+    const FinalReport known = stored ? std::move(*stored).value_or(FinalReport{}) : FinalReport{};
+    for (advice::Finding finding : known.report.findings) {
       if (finding.rule != name) {
         continue;
       }

@@ -16,10 +16,11 @@ Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
   if (!stored) {
     return fail(stored.error());
   }
-  if (!*stored || !(*stored)->final || (*stored)->version != report::kStoredVersion) {
+  const store::StoredReport known = stored->value_or(store::StoredReport{});
+  if (!known.final || known.version != report::kStoredVersion) {
     return std::nullopt;
   }
-  auto report = report::from_stored((*stored)->body);
+  auto report = report::from_stored(known.body);
   if (!report) {
     log::error("a stored report is malformed; it is made anew",
                {{"uuid", printable(key.uuid)}, {"err", report.error().message}});
@@ -36,7 +37,7 @@ Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
   if (!member) {
     report->compared.project_month_share.reset();
   }
-  return FinalReport{.report = std::move(*report), .made_ms = (*stored)->made_ms, .member = member};
+  return FinalReport{.report = std::move(*report), .made_ms = known.made_ms, .member = member};
 }
 
 }  // namespace ceems::api

@@ -21,10 +21,11 @@ namespace ceems::api {
 /// whole life.
 struct StoredUnit {
   model::Unit unit = {};
-  std::optional<double> allocated(std::string_view name) const;  ///< a number of `allocation`
-  std::string tag(std::string_view name) const;                  ///< a text of `tags`, or ""
+  [[nodiscard]] std::optional<double> allocated(
+      std::string_view name) const;                            ///< a number of `allocation`
+  [[nodiscard]] std::string tag(std::string_view name) const;  ///< a text of `tags`, or ""
   /// What a metric holds for a name; nothing if it has none.
-  std::optional<double> metric(model::Metric metric, std::string_view name) const;
+  [[nodiscard]] std::optional<double> metric(model::Metric metric, std::string_view name) const;
 };
 
 /// Reads the units of a query. Errors are those of the reader.
@@ -59,9 +60,9 @@ class ReportMaker {
   /// A rounded report of a unit that the caller may see, with everything in it. `members` are those
   /// whose usage of the unit's project the caller may see. If the TSDB does not respond, the report
   /// has what the database knows. Errors are those of the reader.
-  Result<report::Report> make(const StoredUnit& unit,
-                              const store::Scope& members,
-                              std::int64_t now_ms) const;
+  [[nodiscard]] Result<report::Report> make(const StoredUnit& unit,
+                                            const store::Scope& members,
+                                            std::int64_t now_ms) const;
 
   /// Whether there is a TSDB for the units of a cluster.
   [[nodiscard]] bool measures(std::string_view cluster_id) const {
@@ -69,9 +70,9 @@ class ReportMaker {
   }
 
   /// The same for units of one cluster, in their order, with few questions to the TSDB.
-  Result<MadeReports> make_all(const std::vector<StoredUnit>& units,
-                               const store::Scope& members,
-                               std::int64_t now_ms) const;
+  [[nodiscard]] Result<MadeReports> make_all(const std::vector<StoredUnit>& units,
+                                             const store::Scope& members,
+                                             std::int64_t now_ms) const;
 
  private:
   struct Family;
