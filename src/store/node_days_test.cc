@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "store/nodes.h"
+#include "store/reports.h"
 #include "store/test_database.h"
 
 namespace ceems::store {

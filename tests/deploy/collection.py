@@ -57,7 +57,7 @@ def root_with_ansible(work: pathlib.Path):
     archive = BUILD / "ansible.tar"
     root = roots.Copy("bookworm", work)
     if not archive.exists():
-        made = root.try_run("apt-get -qq update && apt-get -qq install -y --no-install-recommends ansible-core python3-apt && rm -rf /var/lib/apt/lists/*", network=True)
+        made = root.try_run("apt-get -qq update && apt-get -qq install -y --no-install-recommends ansible-core python3-apt && rm -rf /var/lib/apt/lists/*", network=True, timeout=900)
         if made.returncode != 0:
             raise Missing(f"Ansible cannot be installed: {made.stderr[-300:]}")
         run("tar", "-C", root.root, "-cf", archive, ".")
@@ -84,7 +84,7 @@ def check_roles() -> str:
 
         def play(*arguments: str, **variables) -> str:
             root.write("/vars.json", json.dumps({**VARIABLES, **variables}))
-            done = root.try_run(f"cd /tmp && ansible-playbook -i localhost, -e @/vars.json {' '.join(arguments)} /site.yml", HOME="/root", LC_ALL="C.UTF-8")
+            done = root.try_run(f"cd /tmp && ansible-playbook -i localhost, -e @/vars.json {' '.join(arguments)} /site.yml", timeout=600, HOME="/root", LC_ALL="C.UTF-8")
             text = done.stdout + done.stderr
             return text if done.returncode == 0 else "FAILED\n" + text
 

@@ -55,13 +55,13 @@ class Copy:
         subprocess.run(["tar", "-C", self.root, "-xf", archive], check=True)
         shutil.copytree(ROOT / "packaging", self.root / "src", ignore=shutil.ignore_patterns("grafana"))
 
-    def try_run(self, script: str, network: bool = False, **environment: str) -> subprocess.CompletedProcess:
+    def try_run(self, script: str, network: bool = False, timeout: int = 150, **environment: str) -> subprocess.CompletedProcess:
         full = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", **environment}
         # Nothing in it can listen where other programs of this machine do: the network is its own, with loopback, unless apt needs it.
         own = [] if network else ["--net"]
         return subprocess.run(["unshare", "--mount", "--pid", "--fork", *own, f"--mount-proc={self.root}/proc", "sh", "-c",
                                f'[ -n "$1" ] || ip link set lo up; exec chroot "{self.root}" sh -c "$0"', script, "yes" if network else ""],
-                              env=full, capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL, check=False)
+                              env=full, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, check=False)
 
     def run(self, script: str, **environment: str) -> str:
         done = self.try_run(script, **environment)
