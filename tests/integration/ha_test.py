@@ -327,7 +327,7 @@ def work(site, jobs, newest, rng):
     problems = [problem for client in clients for problem in client.problems]
     assert not problems, "%d wrong answers:\n%s" % (len(problems), "\n".join(problems[:10]))
     counts = {what: sum(client.counts[what] for client in clients) for what in clients[0].counts}
-    assert counts["complete"] > 100 and counts["refused"] > 100, counts
+    assert counts["complete"] > 4 * ROUNDS and counts["refused"] > 4 * ROUNDS, counts
     assert leaders >= ROUNDS, "only %d kills of the program that updates" % leaders
     actual = site.content("postgres")
     for table, rows in expected.items():
