@@ -63,7 +63,9 @@ for (const [theme, look] of Object.entries(kThemes)) {
       const name = `${theme} ${width} ${size} %`;
       test(name, { skip: !name.includes(only) }, async (t) => {
         const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60 }, context: { ...look, viewport: { width, height: 900 } } });
-        await page.evaluate((percent) => (document.documentElement.style.fontSize = `${percent}%`), size);
+        // As in the settings of the browser, so that the widths in em of style sheets follow.
+        const browser = await page.context().newCDPSession(page);
+        await browser.send("Page.setFontSizes", { fontSizes: { standard: (16 * size) / 100, fixed: (13 * size) / 100 } });
         const faults = [];
         for (const [what, hash, wanted] of kPages) {
           await open(page, hash, wanted);
