@@ -52,7 +52,7 @@ const wide = (page) =>
     const most = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= most) return [];
     return [...document.querySelectorAll("main *, header *, footer *")]
-      .filter((e) => e.getBoundingClientRect().right > most + 1 && !e.closest(".scroll, .readings"))
+      .filter((e) => e.getBoundingClientRect().right > most + 1 && !e.closest(".scroll, .readings, details:not([open]) > :not(summary)"))
       .map((e) => `${e.tagName} ${e.className?.baseVal ?? e.className} ${e.textContent.trim().slice(0, 40)}`)
       .slice(0, 4);
   });
@@ -63,7 +63,9 @@ for (const [theme, look] of Object.entries(kThemes)) {
       const name = `${theme} ${width} ${size} %`;
       test(name, { skip: !name.includes(only) }, async (t) => {
         const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60 }, context: { ...look, viewport: { width, height: 900 } } });
-        await page.evaluate((percent) => (document.documentElement.style.fontSize = `${percent}%`), size);
+        // As in the settings of the browser, so that the widths in em of style sheets follow.
+        const browser = await page.context().newCDPSession(page);
+        await browser.send("Page.setFontSizes", { fontSizes: { standard: (16 * size) / 100, fixed: (13 * size) / 100 } });
         const faults = [];
         for (const [what, hash, wanted] of kPages) {
           await open(page, hash, wanted);
@@ -89,7 +91,7 @@ const pseudo = (file) =>
 
 // What the server says, what has no language, and formats of the browser.
 const kData =
-  /operator|\b(ada|lin|grace|sue|lea)\b|fluids|optics|hpc-a|main|train-|bold|lattice-qcd|ocean|waiting room|mesh|sweep|probe|short|archive|task_\d+|#SBATCH.*|--\S+|gpu-\w+|time-limit|normal|workdir|partition|\/home\/\S+|slurm|Running|Pending|Completed|Failed|Cancelled( by \d+)?|Out of memory|<i>site<\/i>|<img.*|See \{docs\}.*|3 von 4 GPUs.*|Zeit: solche Läufe.*|CEEMS|CSV|Ctrl\+K|Deutsch|English|Français|Profiles|http\S+|Markdown|HTML|none of it|\b(CO₂e|GPU|CPU|GiB|MiB|KiB|kWh|MWh|Wh|mJ|kJ|W|mW|mg|µg|kg|min|uid|qos|UTC)\b|\b(Jan|Feb|März|Apr|Mai|Juni|Juli|Aug|Sept|Okt|Nov|Dez)\w*\b|Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonntag|Koordinierte Weltzeit|\bum\b/g;
+  /operator|waves|\bgpu\b|service|\b(EUR|RTE|FR)\b|\b(ada|lin|grace|sue|lea)\b|fluids|optics|hpc-a|main|train-|bold|lattice-qcd|ocean|waiting room|mesh|sweep|probe|short|archive|task_\d+|#SBATCH.*|--\S+|gpu-\w+|time-limit|normal|workdir|partition|\/home\/\S+|slurm|Running|Pending|Completed|Failed|Cancelled( by \d+)?|Out of memory|<i>site<\/i>|<img.*|See \{docs\}.*|3 von 4 GPUs.*|Zeit: solche Läufe.*|CEEMS|CSV|Ctrl\+K|Deutsch|English|Français|Profiles|http\S+|Markdown|HTML|none of it|\b(CO₂e|GPU|CPU|GiB|MiB|KiB|kWh|MWh|Wh|mJ|kJ|W|mW|mg|µg|kg|min|uid|qos|UTC)\b|\b(Jan|Feb|März|Apr|Mai|Juni|Juli|Aug|Sept|Okt|Nov|Dez)\w*\b|Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonntag|Koordinierte Weltzeit|\bum\b/g;
 
 test("pseudo-locale", { skip: !"pseudo-locale".includes(only) }, async (t) => {
   const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });

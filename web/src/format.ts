@@ -41,6 +41,12 @@ function scaled(value: number, steps: readonly (readonly [size: number, unit: st
   return `${number3(value / step)} ${unit}`;
 }
 
+/** The text of a cell whose value does not wrap, while the lines below it may. */
+export function lines(text: string): string {
+  const [value = "", ...notes] = text.split("\n");
+  return [value.replaceAll(" ", "\u00a0"), ...notes].join("\n");
+}
+
 export const kJoulesPerKwh = 3.6e6;
 
 /** Energy from kWh: joules below 1 Wh, where Wh would be a string of zeros. */
