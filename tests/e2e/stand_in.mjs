@@ -69,6 +69,8 @@ export async function visit(t, path, options = {}) {
   // Early in a quarter of an hour: lists are asked for in whole ones.
   if (options.clock) await page.clock.install({ time: Math.floor(Date.now() / 900_000) * 900_000 + 10_000 });
   await page.goto(url + path);
+  // The page takes the name out of the address and keeps it; before that, another address would lose it.
+  if (path.startsWith("/?user=")) await within(kPatienceMs, () => !page.url().includes("?user="));
   return page;
 }
 
