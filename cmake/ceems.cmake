@@ -187,7 +187,7 @@ function(ceems_library)
       list(APPEND labels concurrency)
       add_dependencies(concurrency_tests ${name}_test)
     endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
   endif()
 endfunction()
 
