@@ -80,7 +80,7 @@ def texts_fit(drawn):
 
 def screenshot_is_small():
     data = (PICTURES / "page.png").read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR", "page.png is no PNG"
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR", "page.png is not a PNG file"
     width, height = struct.unpack(">II", data[16:24])
     assert width >= 1000 and height >= 600 and 10_000 < len(data) <= MOST_BYTES, (width, height, len(data))
 

@@ -22,6 +22,13 @@ void append(std::string& query, std::string_view name, std::string_view value) {
   query += fmt::format("{}={}", name, net::url_encode(value));
 }
 
+/// Why an answer is none, with the server's reason if it told one.
+std::unexpected<Error> refusal(int status, const Result<std::vector<Record>>& reason) {
+  const bool told = !reason && reason.error().code != ErrorCode::kParse;
+  return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}", status,
+              told ? ": " + reason.error().message : "");
+}
+
 std::string query_of(const Question& question, const std::vector<std::string>& more_tags) {
   std::string query;
   append(query, "cluster_id", question.cluster_id);
@@ -166,13 +173,12 @@ Result<std::string> Api::digest(const DigestQuestion& question) {
     return std::move(response->body);
   }
   const auto reason = parse_answer(response->body);
-  const bool told = !reason && reason.error().code != ErrorCode::kParse;
   if (response->status == 404) {
+    const bool told = !reason && reason.error().code != ErrorCode::kParse;
     return told ? fail(ErrorCode::kNotFound, "no such project among those that you may see")
                 : fail(ErrorCode::kUnavailable, "this version of the API server makes no digests");
   }
-  return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
-              response->status, told ? ": " + reason.error().message : "");
+  return refusal(response->status, reason);
 }
 
 Result<std::string> Api::insight(const InsightQuestion& question) {
@@ -197,10 +203,7 @@ Result<std::string> Api::insight(const InsightQuestion& question) {
   if (response->status == 200) {
     return std::move(response->body);
   }
-  const auto reason = parse_answer(response->body);
-  const bool told = !reason && reason.error().code != ErrorCode::kParse;
-  return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
-              response->status, told ? ": " + reason.error().message : "");
+  return refusal(response->status, parse_answer(response->body));
 }
 
 Result<std::vector<Record>> Api::ask(std::string_view path,

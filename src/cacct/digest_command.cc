@@ -1,12 +1,10 @@
 #include "cacct/digest_command.h"
 
-#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/json_reader.h"
-#include "base/strings.h"
 #include "cacct/answer.h"
 #include "cacct/api.h"
 #include "cacct/pager.h"
@@ -100,16 +98,7 @@ void add_digest_flags(config::FlagSet& flags, DigestOptions& options) {
 }
 
 int run_digest(const DigestOptions& options, const Caller& caller) {
-  const auto text = print(options, caller);
-  if (!text) {
-    fmt::print(stderr, "cacct: error: {}\n", printable(text.error().message, 400));
-    return 1;
-  }
-  if (!show(*text, false)) {
-    fmt::print(stderr, "cacct: error: cannot write to standard output\n");
-    return 1;
-  }
-  return 0;
+  return show_or_explain(print(options, caller));
 }
 
 }  // namespace ceems::cacct

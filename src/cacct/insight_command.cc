@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <utility>
@@ -398,16 +397,7 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
 }
 
 int run_insight(const InsightOptions& options, const Caller& caller) {
-  const auto text = print(options, caller);
-  if (!text) {
-    fmt::print(stderr, "cacct: error: {}\n", printable(text.error().message, 400));
-    return 1;
-  }
-  if (!show(*text, false)) {
-    fmt::print(stderr, "cacct: error: cannot write to standard output\n");
-    return 1;
-  }
-  return 0;
+  return show_or_explain(print(options, caller));
 }
 
 }  // namespace ceems::cacct

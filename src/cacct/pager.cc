@@ -8,9 +8,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "base/fd.h"
+#include "base/strings.h"
 #include "cacct/box.h"
 #include "os/child.h"
 #include "os/file.h"
@@ -76,6 +80,19 @@ bool show(std::string_view text, bool paged) {
     return true;
   }
   return os::write_all(STDOUT_FILENO, text).has_value();
+}
+
+int show_or_explain(const Result<std::string>& text) {
+  if (!text) {
+    constexpr std::size_t kMaxError = 400;
+    fmt::print(stderr, "cacct: error: {}\n", printable(text.error().message, kMaxError));
+    return 1;
+  }
+  if (!show(*text, false)) {
+    fmt::print(stderr, "cacct: error: cannot write to standard output\n");
+    return 1;
+  }
+  return 0;
 }
 
 bool shows_bold() {

@@ -6,35 +6,12 @@
 #include <utility>
 
 #include "base/json.h"
+#include "report/json_members.h"
 #include "report/rounding.h"
 #include "report/sheet.h"
 
 namespace ceems::report {
 namespace {
-
-void add(JsonWriter& json, std::string_view name, const Number& number) {
-  if (number) {
-    json.member(name, *number);
-  } else {
-    json.member(name, nullptr);
-  }
-}
-
-void add_text(JsonWriter& json, std::string_view name, std::string_view text) {
-  if (text.empty()) {
-    json.member(name, nullptr);
-  } else {
-    json.member(name, text);
-  }
-}
-
-void add_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
-  json.key(name).begin_array();
-  for (const std::string& text : texts) {
-    json.value(text);
-  }
-  json.end_array();
-}
 
 void add_months(JsonWriter& json, const Digest& digest) {
   json.key("months").begin_array();

@@ -121,7 +121,7 @@ test("lists are sorted with what is not known last, and filtered by words", () =
   assert.ok(!matches("fluids x", ["fluids"]));
 });
 
-test("names of projects are no formulas in files", () => {
+test("a project name in a CSV file is text, not a formula", () => {
   assert.equal(csv(["project"], [["=1+1<img>"]]), "project\r\n'=1+1<img>\r\n");
 });
 

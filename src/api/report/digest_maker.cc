@@ -29,7 +29,7 @@ constexpr std::size_t kMaxFindings = 2000;
 constexpr std::int64_t kBandKeptMs = 3'600'000;
 constexpr std::size_t kMaxBands = 100;
 /// No project of a band may stand for more of its energy.
-constexpr double kMostOfBand = 0.5;
+constexpr double kMaxShareOfBand = 0.5;
 
 /// What was used in a month on one cluster.
 struct Sum {
@@ -329,7 +329,7 @@ std::optional<report::Band> DigestMaker::band_of(const DigestQuestion& question)
     most = std::max(most, sum.idle_of_kwh);
     shares.push_back(sum.idle_kwh / sum.idle_of_kwh);
   }
-  if (most > kMostOfBand * all) {
+  if (most > kMaxShareOfBand * all) {
     return std::nullopt;
   }
   std::ranges::sort(shares);

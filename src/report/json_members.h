@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "report/report.h"
+
+namespace ceems::report {
+
+// Members of the JSON of reports and digests, in which what is not known is null. Each adds one to
+// the object that is open.
+
+inline void add(JsonWriter& json, std::string_view name, const Number& number) {
+  if (number) {
+    json.member(name, *number);
+  } else {
+    json.member(name, nullptr);
+  }
+}
+
+/// An empty text is not known.
+inline void add_text(JsonWriter& json, std::string_view name, std::string_view text) {
+  if (text.empty()) {
+    json.member(name, nullptr);
+  } else {
+    json.member(name, text);
+  }
+}
+
+inline void add_texts(JsonWriter& json,
+                      std::string_view name,
+                      const std::vector<std::string>& texts) {
+  json.key(name).begin_array();
+  for (const std::string& text : texts) {
+    json.value(text);
+  }
+  json.end_array();
+}
+
+}  // namespace ceems::report
