@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "store/nodes.h"
 #include "store/reports.h"
+#include "store/unit_name.h"
 
 namespace ceems::api {
 namespace {
@@ -36,22 +37,6 @@ struct Sum {
   double core_seconds = 0, gpu_seconds = 0, kwh = 0, grams = 0;
 };
 
-/// "relax-17" becomes "relax-#".
-std::string kind_of(const std::string& name) {
-  std::string kind;
-  bool digits = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) {
-      kind += c;
-    } else if (!digits) {
-      kind += '#';
-    }
-    digits = digit;
-  }
-  return kind;
-}
-
 /// The units of the question that ended in a month.
 store::FactFilter ended_in(const DigestQuestion& question, const Month& month) {
   store::FactFilter filter = question.rows.units;
@@ -71,7 +56,7 @@ struct Kinds {
 
   explicit Kinds(const store::UnitSummary& summary) {
     for (const store::FacetValue& value : summary.facets.at(0)) {
-      store::FacetValue& kind = by_name[kind_of(value.value)];
+      store::FacetValue& kind = by_name[store::normal_name(value.value)];
       kind.units += value.units;
       kind.idle_of_kwh += value.idle_of_kwh;
       kind.idle_kwh += value.idle_kwh;

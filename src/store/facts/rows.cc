@@ -12,6 +12,7 @@
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/schema/fact_columns.h"
+#include "store/unit_name.h"
 
 namespace ceems::store {
 namespace {
@@ -202,21 +203,6 @@ constexpr std::array<std::string_view, 13> kSourceTexts{
 
 }  // namespace
 
-std::string normal_name(std::string_view name) {
-  std::string result;
-  bool digits = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) {
-      result += c;
-    } else if (!digits) {
-      result += '#';
-    }
-    digits = digit;
-  }
-  return shortened(result, kMaxNormalName);
-}
-
 std::string state_word(std::string_view state) {
   std::string word;
   for (const char c : trim(state)) {
@@ -256,7 +242,7 @@ WriterCall put_facts(const FactSource& source) {
                  unit.uuid,
                  unit.started_at_ts,
                  shortened(unit.name, kMaxText),
-                 normal_name(unit.name),
+                 shortened(normal_name(unit.name), kMaxNormalName),
                  unit.username,
                  unit.project,
                  state_word(unit.state),

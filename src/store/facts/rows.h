@@ -43,8 +43,6 @@ FactSource make_source(const AnswerRow& row,
                        model::Unit& unit,
                        std::array<std::string, model::kMetricCount + 1>& maps);
 
-/// "train_7 (2)" becomes "train_# (#)": jobs of one family have the same.
-std::string normal_name(std::string_view name);
 /// "CANCELLED by 1000" becomes "CANCELLED".
 std::string state_word(std::string_view state);
 

@@ -143,9 +143,6 @@ TEST(Advice, HasABitForEachRule) {
 }
 
 TEST(FactTexts, AreShort) {
-  EXPECT_EQ(normal_name("train_7 (12)"), "train_# (#)");
-  EXPECT_EQ(normal_name("2024"), "#");
-  EXPECT_EQ(normal_name(""), "");
   EXPECT_EQ(state_word("CANCELLED by 1000"), "CANCELLED");
   EXPECT_EQ(state_word(" Out_of-memory+"), "OUT_OF-MEMORY");
   EXPECT_EQ(state_word("=cmd|x"), "");
