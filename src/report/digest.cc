@@ -56,14 +56,8 @@ void add_suggestion(JsonWriter& json, const RepeatedFinding& one, const View& vi
   json.member("severity", advice::to_string(finding.severity));
   json.member("confidence", advice::to_string(finding.confidence));
   json.member("units", one.units).member("cluster_id", one.cluster_id).member("uuid", one.uuid);
-  json.member("text", text_in(finding, view.language));
-  add_texts(json, "sbatch", finding.sbatch);
-  add_texts(json, "was", finding.was);
-  json.key("saves").begin_object();
-  if (finding.saves_kwh) {
-    json.member("kwh", *finding.saves_kwh);
-  }
-  json.end_object().end_object();
+  add_advice(json, finding, view.language);
+  json.end_object();
 }
 
 }  // namespace

@@ -97,14 +97,8 @@ void add_finding(JsonWriter& json, const advice::Finding& finding, const View& v
     json.member(name, value);
   }
   json.end_object();
-  json.member("text", text_in(finding, view.language));
-  add_texts(json, "sbatch", finding.sbatch);
-  add_texts(json, "was", finding.was);
-  json.key("saves").begin_object();
-  if (finding.saves_kwh) {
-    json.member("kwh", *finding.saves_kwh);
-  }
-  json.end_object().end_object();
+  add_advice(json, finding, view.language);
+  json.end_object();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "report/report.h"
+#include "report/sheet.h"
 
 namespace ceems::report {
 
@@ -37,6 +38,20 @@ inline void add_texts(JsonWriter& json,
     json.value(text);
   }
   json.end_array();
+}
+
+/// What a finding says, the lines to type, and what they save.
+inline void add_advice(JsonWriter& json,
+                       const advice::Finding& finding,
+                       std::string_view language) {
+  json.member("text", text_in(finding, language));
+  add_texts(json, "sbatch", finding.sbatch);
+  add_texts(json, "was", finding.was);
+  json.key("saves").begin_object();
+  if (finding.saves_kwh) {
+    json.member("kwh", *finding.saves_kwh);
+  }
+  json.end_object();
 }
 
 }  // namespace ceems::report
