@@ -75,6 +75,8 @@ export async function visit(t, path, options = {}) {
 }
 
 export async function accessible(page, what) {
+  // Parts of the page come when they are needed; what is judged is a page that has come.
+  await page.locator("h1").first().waitFor({ state: "attached" });
   // Use evaluate instead of a script element, so that the page's own policy stays in force.
   await page.evaluate(axeSource);
   const found = await page.evaluate(() =>
