@@ -131,11 +131,12 @@ ApiServer::ApiServer(ApiOptions options,
       document_({.route_prefix = options_.route_prefix,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
-      reports_(std::make_unique<ReportMaker>(reader, options_.measurements, *options_.rules)),
-      digests_(std::make_unique<DigestMaker>(
-          reader, TimeZone::find(options_.site.time_zone).value_or(TimeZone()))),
       accounting_(std::make_unique<Accounting>(
           std::move(options_.accounting), options_.site, options_.fleet, reader, registry)),
+      reports_(std::make_unique<ReportMaker>(
+          reader, options_.measurements, *options_.rules, accounting_.get())),
+      digests_(std::make_unique<DigestMaker>(
+          reader, TimeZone::find(options_.site.time_zone).value_or(TimeZone()))),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,

@@ -107,9 +107,9 @@ class ApiServer {
   metrics::Registry& registry_;
   RequestMetrics metrics_;
   Document document_;
+  std::unique_ptr<Accounting> accounting_;
   std::unique_ptr<ReportMaker> reports_;
   std::unique_ptr<DigestMaker> digests_;
-  std::unique_ptr<Accounting> accounting_;
   Services services_;
 };
 

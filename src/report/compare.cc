@@ -74,6 +74,15 @@ std::string compare_text(const Report& a, const Report& b, const View& view) {
     cells.push_back({std::string(words.word(row.label)), cell(row.a), cell(row.b),
                      row.a && row.b ? change_of(*row.a, *row.b, row.kind) : ""});
   }
+  if (a.cost.amount || b.cost.amount) {
+    const auto cell = [&](const Cost& cost) {
+      return cost.amount ? money_text(cost, words) : std::string(words.word("not_measured"));
+    };
+    const bool same = a.cost.amount && b.cost.amount && a.cost.currency == b.cost.currency;
+    cells.push_back(
+        {std::string(words.word("money")), cell(a.cost), cell(b.cost),
+         same ? change_of(*a.cost.amount, *b.cost.amount, Kind::kEnergy) : std::string()});
+  }
   std::array<std::size_t, 4> widths{};
   for (const auto& row : cells) {
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -74,6 +74,10 @@ void add_cost(JsonWriter& json, const Report& report) {
   add(json, "g", report.co2.grams);
   add_text(json, "provider", report.co2.provider);
   json.end_object();
+  json.key("cost").begin_object();
+  add(json, "amount", report.cost.amount);
+  add_text(json, "currency", report.cost.currency);
+  json.end_object();
   const Compared& compared = report.compared;
   json.key("compared").begin_object();
   json.member("family_n", static_cast<std::int64_t>(compared.runs));

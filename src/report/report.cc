@@ -62,6 +62,10 @@ void round_report(Report& report) {
                          &report.compared.median_kwh}) {
     round_significant(*number, kDigits);
   }
+  if (Number& amount = report.cost.amount) {
+    constexpr double kCents = 100;
+    amount = std::round(*amount * kCents) / kCents;
+  }
   round_significant(report.compared.project_month_share, 2);
   for (auto& [domain, kwh] : report.energy.domains) {
     kwh = significant(kwh, kDigits);

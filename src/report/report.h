@@ -56,6 +56,12 @@ struct Emissions {
   std::string provider = {};
 };
 
+/// What a run cost, by the prices of the site.
+struct Cost {
+  Number amount = {};
+  std::string currency = {};  ///< "EUR"
+};
+
 /// A family of runs: the same job, by the same user (family.h).
 struct Compared {
   std::size_t runs = 0;  ///< earlier ones and this one
@@ -84,13 +90,14 @@ struct Report {
   std::vector<NodeUse> nodes = {};
   Energy energy = {};
   Emissions co2 = {};
+  Cost cost = {};
   Compared compared = {};
   std::vector<advice::Finding> findings = {};
   bool from_jobstats = false;  ///< what the nodes did is not measured by us, but read from JS1
 };
 
 /// Rounds all numbers to the digits that are shown: shares to whole percent, energy and emissions
-/// to three significant digits, memory to 0.1 of its unit, times to seconds.
+/// to three significant digits, money to two decimals, memory to 0.1 of its unit, times to seconds.
 void round_report(Report& report);
 
 /// Removes what support may not see of other people: the name, the QOS, which comes from tags, and

@@ -71,6 +71,7 @@ Report gpu_report() {
                    .domains = {{"gpu", 33.04}, {"package", 5.1}, {"dram", 0.9}, {"other", 2.26}},
                    .method = "measured"};
   report.co2 = {.grams = 1823.4, .provider = "rte_total"};
+  report.cost = {.amount = 9.8851, .currency = "EUR"};
   report.compared = {.runs = 20,
                      .median_kwh = 42.6,
                      .cpu_low = 0.12,
@@ -232,7 +233,8 @@ TEST(Report, EscapesWhatUsersWrite) {
   for (std::string* text :
        {&report.uuid, &report.job.name, &report.job.user, &report.job.project,
         &report.job.partition, &report.job.state, &report.cluster_id, &report.started_text,
-        &report.nodes[0].node, &report.nodes[0].gpus[1].index, &report.co2.provider}) {
+        &report.nodes[0].node, &report.nodes[0].gpus[1].index, &report.co2.provider,
+        &report.cost.currency}) {
     *text = hostile;
   }
   const std::string html = to_html(report, {});

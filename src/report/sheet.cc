@@ -256,6 +256,9 @@ class Writer {
     sheet_.cost_remark = remark;
     add_energy();
     add_emissions();
+    if (report_.cost.amount) {
+      sheet_.costs.push_back({word("money"), money_text(report_.cost, words_)});
+    }
     add_comparison();
   }
 
@@ -395,6 +398,12 @@ std::string grams_text(double grams, const Catalogue& words) {
   }
   return std::abs(grams) >= kKilo ? digits_of(grams / kKilo, words) + " kg"
                                   : digits_of(grams, words) + " g";
+}
+
+std::string money_text(const Cost& cost, const Catalogue& words) {
+  std::string text = fmt::format("{:.2f}", cost.amount.value_or(0));
+  std::ranges::replace(text, '.', words.comma);
+  return cost.currency.empty() ? text : plain_text(cost.currency) + " " + text;
 }
 
 std::string number_text(double number, const Catalogue& words) {

@@ -229,6 +229,8 @@ void members(Archive&& archive, Part& part) {
     archive("method", part.energy.method);
     archive("grams", part.co2.grams);
     archive("provider", part.co2.provider);
+    archive("cost", part.cost.amount);
+    archive("currency", part.cost.currency);
     archive("family_runs", part.compared.runs);
     archive("family_kwh", part.compared.median_kwh);
     archive("family_cpu_low", part.compared.cpu_low);

@@ -54,6 +54,7 @@ Report full_report() {
   report.energy = {
       .kwh = 41.3, .idle_kwh = 6.23, .domains = {{"gpu", 33}, {"dram", 0.9}}, .method = "measured"};
   report.co2 = {.grams = 1820, .provider = "rte_total"};
+  report.cost = {.amount = 9.89, .currency = "EUR"};
   report.compared = {.runs = 20,
                      .median_kwh = 42.6,
                      .cpu_low = 0.12,

@@ -46,7 +46,11 @@ Accounting::Accounting(AccountingOptions options,
                        Fleet* fleet,
                        store::Reader& reader,
                        metrics::Registry& registry)
-    : options_(std::move(options)), fleet_(fleet), reader_(&reader), registry_(&registry) {
+    : options_(std::move(options)),
+      currency_(site.currency),
+      fleet_(fleet),
+      reader_(&reader),
+      registry_(&registry) {
   if (!options_.prices.any()) {
     options_.prices = prices_of(site);
   }

@@ -35,6 +35,8 @@ class Accounting {
 
   [[nodiscard]] const AccountingOptions& options() const { return options_; }
   [[nodiscard]] bool priced() const { return options_.prices.any(); }
+  /// Of the prices; empty if the site names none.
+  [[nodiscard]] const std::string& currency() const { return currency_; }
   /// For one answer.
   [[nodiscard]] Costs costs() const;
 
@@ -51,6 +53,7 @@ class Accounting {
 
  private:
   AccountingOptions options_;
+  std::string currency_;
   Fleet* fleet_;
   store::Reader* reader_;
   metrics::Registry* registry_;

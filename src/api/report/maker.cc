@@ -8,6 +8,7 @@
 
 #include <boost/json.hpp>
 
+#include "api/accounting/accounting.h"
 #include "api/report/facts.h"
 #include "api/report/month.h"
 #include "base/log.h"
@@ -323,6 +324,24 @@ report::Report ReportMaker::finish(const Batch& batch,
   return report;
 }
 
+void ReportMaker::set_cost(const StoredUnit& unit,
+                           Costs& costs,
+                           std::int64_t now_ms,
+                           report::Report& report) const {
+  constexpr double kHour = 3600;
+  const auto hours = [&](const char* name) {
+    const auto found = unit.unit.total_time_seconds.find(name);
+    return found == unit.unit.total_time_seconds.end() ? 0.0 : found->second / kHour;
+  };
+  const std::int64_t ended_ms = unit.unit.ended_at_ts;
+  report.cost.amount =
+      costs.of(unit.unit.cluster_id, unit.unit.started_at_ts, ended_ms > 0 ? ended_ms : now_ms,
+               report.energy.kwh, hours("alloc_cputime"), hours("alloc_gputime"));
+  if (report.cost.amount) {
+    report.cost.currency = accounting_->currency();
+  }
+}
+
 Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
                                           const store::Scope& members,
                                           std::int64_t now_ms) const {
@@ -339,6 +358,10 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   measure_earlier(batch);
   const auto rules = rules_.get();
   MonthShares months(reader_, members);
+  std::optional<Costs> costs;
+  if (accounting_ != nullptr && accounting_->priced()) {
+    costs.emplace(accounting_->costs());
+  }
   for (std::size_t i = 0; i < units.size(); ++i) {
     report::Report report = finish(batch, i, *rules);
     const auto share = months.share_of(units[i].unit, report.energy.kwh);
@@ -346,6 +369,9 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
       return fail(share.error());
     }
     report.compared.project_month_share = *share;
+    if (costs) {
+      set_cost(units[i], *costs, now_ms, report);
+    }
     report::round_report(report);
     const auto& measured = batch.measured[i];
     made.reports.push_back({.report = std::move(report),

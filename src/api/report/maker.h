@@ -17,6 +17,9 @@
 
 namespace ceems::api {
 
+class Accounting;
+class Costs;
+
 /// A unit as the database has it: the fields that a report needs. Times, maps and texts cover its
 /// whole life.
 struct StoredUnit {
@@ -51,11 +54,12 @@ struct MadeReports {
 /// from the counters at the end of the runs. Safe for concurrent use.
 class ReportMaker {
  public:
-  /// All outlive the maker; `measurements` may be null.
+  /// All outlive the maker; `measurements` and `accounting` may be null.
   ReportMaker(store::Reader& reader,
               MeasurementSource* measurements,
-              const advice::RulesInUse& rules)
-      : reader_(reader), measurements_(measurements), rules_(rules) {}
+              const advice::RulesInUse& rules,
+              const Accounting* accounting = nullptr)
+      : reader_(reader), measurements_(measurements), rules_(rules), accounting_(accounting) {}
 
   /// A rounded report of a unit that the caller may see, with everything in it. `members` are those
   /// whose usage of the unit's project the caller may see. If the TSDB does not respond, the report
@@ -81,11 +85,16 @@ class ReportMaker {
   void measure_earlier(Batch& batch) const;
   void set_ends(Batch& batch, std::int64_t now_ms) const;
   void measure(Batch& batch) const;
+  void set_cost(const StoredUnit& unit,
+                Costs& costs,
+                std::int64_t now_ms,
+                report::Report& report) const;
   static report::Report finish(const Batch& batch, std::size_t place, const advice::RuleSet& rules);
 
   store::Reader& reader_;
   MeasurementSource* measurements_;
   const advice::RulesInUse& rules_;
+  const Accounting* accounting_;
 };
 
 }  // namespace ceems::api

@@ -167,6 +167,26 @@ TEST_F(Reports, HoldWhatDatabaseAndTsdbKnow) {
                                                      -store::kMinute, -store::kMinute + 90'000));
 }
 
+TEST_F(Reports, CostWhatTheListSays) {
+  EXPECT_TRUE(report_of(kLast, "ada").at("cost").at("amount").is_null()) << "without a price";
+  EXPECT_THAT(body(std::string(kLast) + "&format=text", "ada"), Not(HasSubstr("Cost")));
+  ApiOptions options;
+  options.measurements = &measurements_;
+  options.site.currency = "EUR";
+  options.site.prices = {.kwh = 0.2468, .core_hour = 0.01};
+  make(std::move(options));
+  // 0.5 kWh and 8 core-hours.
+  const json::object report = report_of(kLast, "ada");
+  EXPECT_EQ(report.at("cost").at("amount").to_number<double>(), 0.2);
+  EXPECT_EQ(report.at("cost").at("currency"), "EUR");
+  const auto list = body("units/list?cluster_id=hpc-a&columns=uuid,cost&q=105", "ada");
+  EXPECT_THAT(list, HasSubstr(R"(["105",0.2034])"));
+  EXPECT_THAT(body(std::string(kLast) + "&format=text", "ada"), HasSubstr("Cost      EUR 0.20\n"));
+  EXPECT_THAT(body(std::string(kLast) + "&format=text&lang=de", "ada"), HasSubstr("EUR 0,20\n"));
+  EXPECT_THAT(body("units/compare?cluster_id=hpc-a&uuid=104&uuid=105&format=text", "ada"),
+              HasSubstr("Cost    EUR 0.20  EUR 0.20  +0 %"));
+}
+
 TEST_F(Reports, SuggestWhatTheNumbersShow) {
   const json::object report = report_of(kLast, "ada");
   const json::array& findings = report.at("findings").as_array();
