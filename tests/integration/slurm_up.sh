@@ -4,7 +4,7 @@
 #   cgroup  SLURM's own plug-ins make the job cgroups
 #   prolog  for kernels that do not allow it: a prolog makes them, and the jobs of the test join them
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
-# installed, it listens on run/rest/socket.
+# installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB.
 set -euo pipefail
 # Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
@@ -91,7 +91,7 @@ MessageTimeout=60
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 MinJobAge=30
-NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=1500 Gres=gpu:a100:2
+NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=${MEMORY_MB:-1500} Gres=gpu:a100:2
 PartitionName=debug Nodes=ALL Default=YES OverSubscribe=FORCE:40 MaxTime=INFINITE State=UP
 X
 for i in 0 1; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
