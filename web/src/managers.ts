@@ -207,6 +207,18 @@ export function outlook(row: BudgetRow): "below" | "may" | "will" | null {
   return row.high <= row.amount ? "below" : row.low <= row.amount ? "may" : "will";
 }
 
+export const kStandingBadges = { ok: "done", warn: "warn", over: "failed", ended: "ended", unknown: "waiting" } as const;
+
+export function standingText(row: BudgetRow): string {
+  return row.standing === "warn" ? t("budget.warn", { share: format.percent(100 * (row.passed ?? 0)) }) : t(`budget.${row.standing}`);
+}
+
+/** The range of the forecast, and on a line of its own what it means. */
+export function forecastText(row: BudgetRow, currency: string): string {
+  const look = outlook(row);
+  return `${t("budget.range", { low: budgetText(row, row.low, currency), high: budgetText(row, row.high, currency) })}${look === null ? "" : `\n${t(`budget.${look}`)}`}`;
+}
+
 /** Where the bar, the forecast and the limit are, in percent of the widest. */
 export function gauge(row: BudgetRow): { used: number; low: number; high: number; limit: number } {
   const widest = Math.max(row.amount, row.used ?? 0, row.high ?? 0);
