@@ -121,6 +121,11 @@ TEST_F(CgroupUnitProbe, ReadsBlkioOfV1) {
   EXPECT_EQ(probe.memory_charged_bytes, 9000U);
   EXPECT_EQ(probe.memory_held_bytes, 1200U);
   EXPECT_EQ(probe.io_bytes, 120);
+  write("cgroup/blkio" + job + "blkio.throttle.io_service_bytes_recursive",
+        "8:0 Read 4100\n8:0 Write 20\n8:0 Total 4120\nTotal 4120\n");
+  const UnitProbe tree{.cgrouphostname = "", .uuid = "7", .io = true};
+  EXPECT_EQ(ask(host::CgroupMode::kLegacy, tree).io_bytes, 4120) << "with the steps of the job";
+  write("cgroup/blkio" + job + "blkio.throttle.io_service_bytes_recursive", "Total 0\n");
   write("cgroup/blkio" + job + "blkio.throttle.io_service_bytes", "Total 0\n");
   EXPECT_EQ(
       ask(host::CgroupMode::kLegacy, {.cgrouphostname = "", .uuid = "7", .io = true}).io_bytes,

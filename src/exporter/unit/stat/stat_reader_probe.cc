@@ -34,10 +34,11 @@ std::optional<double> StatReader::io_bytes(UnitFiles& files, const std::string& 
     }
     return sum;
   }
-  // As read_v1_block_io(): the scheduler's file if it holds values. Without any device nothing is
+  // As read_v1_block_io(): the scheduler's file if it holds values. The processes of a job are in
+  // the cgroups of its steps, so that of the job alone has nothing. Without any device nothing is
   // known, since newer kernels count only for devices that have a limit.
   bool known = false;
-  for (const File file : {File::kCfqBytes, generic() ? File::kTreeBytes : File::kIoBytes}) {
+  for (const File file : {File::kCfqBytes, File::kTreeBytes, File::kIoBytes}) {
     const FileText text = text_of(files, file, path, true);
     if (!text.ok()) {
       continue;
