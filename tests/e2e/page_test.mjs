@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { accessible, becomes, control, focused, names, passUntil, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, names, passUntil, shot, url, visit } from "./stand_in.mjs";
 
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
@@ -78,7 +78,7 @@ test("speaks the language of the browser, or the one that is chosen", async (t) 
   for (const [address, heading] of [["", "Das Rechenzentrum"], ["help/numbers", "Wie die Zahlen entstehen"], ["project/hpc-a/optics", "Projekt optics auf hpc-a"], ["unit/hpc-a/48213", "lattice-qcd"], ["jobs", "Recheneinheiten"]]) {
     await page.goto(`${url}/#/${address}`);
     await page.getByRole("heading", { level: 1, name: heading }).waitFor();
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `${address} does not scroll sideways`);
+    await becomes(() => fits(page), true, `${address} does not scroll sideways`);
     await accessible(page, `${address} in German`);
   }
   await shot(page, "units-german");
@@ -203,9 +203,8 @@ for (const [name, context] of [
 ]) {
   test(`all pages are accessible and fit: ${name}`, async (t) => {
     const page = await visit(t, "/?user=operator#/jobs", { context });
-    const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     await page.getByRole("link", { name: "ocean" }).waitFor();
-    assert.ok(await fits(), "the table page does not scroll sideways");
+    await becomes(() => fits(page), true, "the table page does not scroll sideways");
     await accessible(page, "table of units");
     await shot(page, `units-${name}`);
     const wide = name === "dark" || name === "forced-colors"; // cards have no row of headings
@@ -223,14 +222,14 @@ for (const [name, context] of [
       "cache_misses 52,100 – – –",
       "gpu_temperature_of_the_hottest_sensor – 61.5 41 78",
     ]);
-    assert.ok(await fits(), "the unit page does not scroll sideways");
+    await becomes(() => fits(page), true, "the unit page does not scroll sideways");
     await accessible(page, "unit");
     await shot(page, `unit-${name}`);
     for (const [address, heading] of [["overview", "The site"], ["project/hpc-a/optics", "Project optics on hpc-a"], ["help/numbers", "How the numbers are made"]]) {
       await page.goto(`${url}/#/${address === "overview" ? "" : address}`);
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
       if (!address.startsWith("help")) await page.locator(".stack").waitFor();
-      assert.ok(await fits(), `${address} does not scroll sideways`);
+      await becomes(() => fits(page), true, `${address} does not scroll sideways`);
       await accessible(page, address);
       await shot(page, `${address.split("/")[0]}-${name}`);
     }

@@ -1,18 +1,16 @@
-// The page with the real server: what it asks for is what the server has. Environment: CHROMIUM; CEEMS_BIN_DIR with ceems_api_server.
+// The page with the real server: what it asks for is what the server has. Environment: that of
+// browser.mjs; CEEMS_BIN_DIR, with ceems_api_server.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { chromium } from "playwright-core";
+import { accessible, becomes, focused, launch, open, shot as pictured } from "./browser.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env.CEEMS_E2E_SHOTS;
 const kUnits = 1000;
 
 let browser, server, url;
@@ -23,7 +21,7 @@ before(async () => {
     server.stdout.once("data", (data) => resolve(String(data).trim()));
     server.once("exit", () => reject(new Error("the server did not start")));
   });
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
 });
 
 after(async () => {
@@ -33,9 +31,7 @@ after(async () => {
 
 /** Opens a page as a user; fails the test on script errors, policy violations, requests to elsewhere and answers that are errors. */
 async function visit(t, user, hash, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  const page = await open(browser, { viewport: { width: 1440, height: 900 }, ...options });
   const faults = [];
   page.statuses = [];
   page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
@@ -46,24 +42,14 @@ async function visit(t, user, hash, options = {}) {
     if (response.status() >= 400) faults.push(`${response.status()} from ${response.url()}`);
   });
   t.after(async () => {
-    await context.close();
+    await page.context().close();
     assert.deepEqual(faults, []);
   });
   await page.goto(`${url}/ui/?user=${user}${hash}`);
   return page;
 }
 
-async function accessible(page, what) {
-  await page.evaluate(axeSource);
-  // eslint-disable-next-line no-undef
-  const found = await page.evaluate(() => axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-  assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`), [], what);
-}
-
-async function shot(page, name) {
-  if (shots) await page.screenshot({ path: join(shots, `real-${name}.png`), fullPage: true });
-}
-
+const shot = (page, name) => pictured(page, `real-${name}`);
 const rows = (page) => page.locator("tbody th").allInnerTexts().then((texts) => texts.map((text) => /\d{6}/.exec(text)[0]));
 const settled = (page, first) => page.waitForFunction((id) => document.querySelector("tbody th")?.innerText.includes(id) && !document.querySelector("table.dim"), first);
 
@@ -82,9 +68,9 @@ test("the server sorts, pages, filters and adds up", async (t) => {
   await page.getByRole("button", { name: "Previous" }).click();
   await page.getByText("801 to 900 of 999 units").waitFor();
   await page.waitForFunction(() => !document.querySelector("table.dim"));
-  assert.deepEqual(await rows(page), seen.slice(800, 900));
+  await becomes(() => rows(page), seen.slice(800, 900));
   const expected = Array.from({ length: 999 }, (_, i) => (i / 1000) * (i % 10 ? 1 : 3)).reduce((a, b) => a + b, 0);
-  assert.equal(await page.locator(".sums dd").first().innerText(), `${Math.round(expected)} kWh`);
+  await becomes(() => page.locator(".sums dd").first().innerText(), `${Math.round(expected)} kWh`);
   await accessible(page, "the list");
   await shot(page, "list");
 
@@ -106,7 +92,7 @@ test("the server sorts, pages, filters and adds up", async (t) => {
 test("filters by use, and gives all rows as CSV without formulas", async (t) => {
   const page = await visit(t, "operator", "#/jobs?period=168h&cpu=..4.5&sort=cpu&order=asc");
   await page.getByText("1 to 50 of 50 units").waitFor();
-  assert.equal((await rows(page)).every((id) => Number(id) % 100 < 5), true);
+  await becomes(async () => (await rows(page)).every((id) => Number(id) % 100 < 5), true);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
   assert.equal(lines.length, 51);
@@ -119,11 +105,13 @@ test("finds units by words and by identifier, whatever their age", async (t) => 
   const page = await visit(t, "operator", "#/jobs");
   await page.getByText(/^1 to 100 of/).waitFor();
   await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
   await page.keyboard.type("task_00123 ada");
   await page.keyboard.press("Enter");
   await settled(page, "100123");
-  assert.deepEqual(await rows(page), ["100123"]);
+  await becomes(() => rows(page), ["100123"]);
   await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
   await page.keyboard.type("100007");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "=task_00007" }).waitFor();
@@ -146,7 +134,7 @@ test("each role sees its own: user, lead, support", async (t) => {
   await user.getByText("1 to 100 of 334 units").waitFor();
   const lead = await visit(t, "lea", "#/jobs?period=168h");
   await lead.getByText("1 to 100 of 333 units").waitFor();
-  assert.equal(await lead.getByLabel("Whose").inputValue(), "led");
+  await becomes(() => lead.getByLabel("Whose").inputValue(), "led");
   const support = await visit(t, "sue", "#/jobs?period=168h");
   await support.getByText("1 to 100 of 1,000 units").waitFor();
   assert.ok(!(await support.locator("tbody").innerText()).includes("task_"), "support does not see names");
