@@ -61,6 +61,37 @@ test("the month of a project has its members, its days and a report to print", a
   await page.getByRole("heading", { level: 1, name: /^<b>x<\/b> – / }).waitFor();
 });
 
+test("while a month is loaded, the numbers of another are not shown as its own", async (t) => {
+  const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
+  const numbers = page.locator(".stack, .tiles, table.plain, .brief");
+  const loading = page.getByText("Loading the sums…");
+  /** Does something that asks for other numbers, and looks at the page before their answers come. */
+  async function meanwhile(change) {
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/api/v1/**", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await change();
+    await loading.waitFor();
+    await becomes(() => numbers.count(), 0);
+    answer();
+    await loading.waitFor({ state: "detached" });
+    await page.unroute("**/api/v1/**");
+  }
+  await numbers.first().waitFor();
+  await meanwhile(() => page.getByLabel("View").selectOption("own"));
+  await page.getByRole("heading", { level: 1, name: "Your units" }).waitFor();
+  await numbers.first().waitFor();
+  for (const address of ["site", "project/hpc-a/optics", "bill?month=2026-11"]) {
+    await page.goto(`${url}/#/${address}`);
+    await page.locator(".stack").waitFor();
+    await meanwhile(() => page.getByRole("link", { name: /^← / }).click());
+  }
+  await page.locator(".bill").waitFor();
+});
+
 test("a server without sums by day opens with its units", async (t) => {
   const page = await visit(t, "/?user=operator", { server: { lists: false } });
   await page.getByRole("link", { name: "ocean" }).waitFor();
