@@ -5,13 +5,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, becomes, control, focused, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, shot, url, visit } from "./stand_in.mjs";
 
 const kWide = { viewport: { width: 1720, height: 900 } };
 const kPhone = { viewport: { width: 390, height: 844 }, colorScheme: "dark" };
 const names = (page) => page.locator("tbody th a").allTextContents();
 const hash = (page) => new URL(page.url()).hash;
-const sideways = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
 
 test("rows are selected and compared by keyboard alone", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs?sort=name", { context: kWide });
@@ -36,8 +35,8 @@ test("rows are selected and compared by keyboard alone", async (t) => {
   await page.getByRole("link", { name: "Compare", exact: true }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Compare" }).waitFor();
-  assert.equal(await focused(page), "Compare", "the heading has the focus");
-  assert.match(hash(page), /^#\/compare\?u=hpc-a\/48213\/\d+&u=hpc-a\/48188\/\d+$/);
+  await becomes(() => focused(page), "Compare", "the heading has the focus");
+  await becomes(() => hash(page), /^#\/compare\?u=hpc-a\/48213\/\d+&u=hpc-a\/48188\/\d+$/);
   await page.goBack();
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
 });
@@ -51,7 +50,7 @@ test("not more rows are selected than can be compared", async (t) => {
   await becomes(() => page.locator('tr[aria-selected="true"]').count(), 6);
   await page.getByRole("button", { name: "Select none" }).click();
   await page.locator('tr[aria-selected="true"]').first().waitFor({ state: "detached" });
-  assert.equal(await page.getByRole("link", { name: "Compare", exact: true }).count(), 0);
+  await becomes(() => page.getByRole("link", { name: "Compare", exact: true }).count(), 0);
 });
 
 const kTwo = "#/compare?u=hpc-a/48190&u=hpc-a/48188";
@@ -62,14 +61,14 @@ test("an address compares two units: differences in words, charts over the same 
   await table.waitFor();
   const row = (name) => table.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
   // 4 × 38 % GPU; 48 W × 7260 s × 3 against 22 W × 12000 s.
-  assert.match((await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 290 Wh 73\.3 Wh −217 Wh, −75 %, better$/);
-  assert.match((await row("Elapsed").innerText()).replace(/\s+/g, " "), /^Elapsed 2 h 01 min 3 h 20 min \+1 h 19 min, \+65 %, worse$/);
-  assert.match((await row("CPU use").innerText()).replace(/\s+/g, " "), /^CPU use 98 % 60 % −37\.5 points, worse$/);
-  assert.match((await row("CPUs given").innerText()).replace(/\s+/g, " "), /^CPUs given 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");
+  await becomes(async () => (await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 290 Wh 73\.3 Wh −217 Wh, −75 %, better$/);
+  await becomes(async () => (await row("Elapsed").innerText()).replace(/\s+/g, " "), /^Elapsed 2 h 01 min 3 h 20 min \+1 h 19 min, \+65 %, worse$/);
+  await becomes(async () => (await row("CPU use").innerText()).replace(/\s+/g, " "), /^CPU use 98 % 60 % −37\.5 points, worse$/);
+  await becomes(async () => (await row("CPUs given").innerText()).replace(/\s+/g, " "), /^CPUs given 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");
   await page.locator(".compared svg .line").nth(5).waitFor();
-  assert.deepEqual(await page.locator(".compared").first().locator(".line").evaluateAll((all) => all.map((e) => getComputedStyle(e).strokeDasharray)), ["none", "8px, 4px"]);
-  assert.equal(await page.locator("[style]").count(), 0, "no styles in elements");
-  assert.equal(await page.locator(".runs b").count(), 0, "names are text");
+  await becomes(() => page.locator(".compared").first().locator(".line").evaluateAll((all) => all.map((e) => getComputedStyle(e).strokeDasharray)), ["none", "8px, 4px"]);
+  await becomes(() => page.locator("[style]").count(), 0, "no styles in elements");
+  await becomes(() => page.locator(".runs b").count(), 0, "names are text");
   await accessible(page, "two units compared");
   await shot(page, "compare-light");
 
@@ -79,7 +78,7 @@ test("an address compares two units: differences in words, charts over the same 
   for (let i = 0; i < 3; ++i) await page.keyboard.press("ArrowRight");
   await page.locator('[aria-live="polite"]').getByText(/^6 min 00 s: train-<b>bold<\/b>&co: 4\d(\.\d)? W; mesh: 2\d(\.\d)? W$/).waitFor();
   await page.getByRole("radio", { name: "share of the run" }).check({ force: true });
-  assert.match(hash(page), /&time=share$/);
+  await becomes(() => hash(page), /&time=share$/);
   await page.locator(".compared text").getByText(/^(40|50|60|80|100) %$/).first().waitFor();
   await page.locator(".compared details summary").first().click();
   const readings = page.getByRole("region", { name: "CPU, all readings" }).getByRole("row");
@@ -87,17 +86,17 @@ test("an address compares two units: differences in words, charts over the same 
   await accessible(page, "compared by the share of the run");
 
   await page.getByRole("button", { name: "Compare with this mesh" }).click();
-  assert.match(hash(page), /^#\/compare\?u=hpc-a\/48188&u=hpc-a\/48190&time=share$/);
+  await becomes(() => hash(page), /^#\/compare\?u=hpc-a\/48188&u=hpc-a\/48190&time=share$/);
   await table.getByRole("columnheader").nth(1).getByText("mesh").waitFor();
   await page.getByRole("button", { name: /^Remove train/ }).click();
   await page.getByText("Two to six can be compared.").waitFor();
-  assert.equal(await focused(page), "Compare");
+  await becomes(() => focused(page), "Compare");
 });
 
 test("comparing on a phone, without series, with what is not there, and where the server is older", async (t) => {
   const phone = await visit(t, `/?user=operator${kTwo}&u=hpc-a/48213`, { context: kPhone });
   await phone.locator(".compared svg .line").nth(8).waitFor();
-  assert.equal(await sideways(phone), false);
+  await becomes(() => fits(phone), true);
   await accessible(phone, "comparing on a phone, dark");
   await shot(phone, "compare-phone-dark");
 
@@ -124,7 +123,7 @@ test("the heat map: arrows move, each cell has a label, Enter lists its units", 
   await page.getByRole("link", { name: "Heat map" }).click();
   const map = page.getByRole("grid", { name: "CPU use and Memory use" });
   await map.waitFor();
-  assert.equal(hash(page), "#/jobs?period=all&heat=mem");
+  await becomes(() => hash(page), "#/jobs?period=all&heat=mem");
   await becomes(() => map.getByRole("gridcell").count(), 400);
   await becomes(() => map.locator('[tabindex="0"]').count(), 1, "one stop of the Tab key");
   await accessible(page, "heat map");
@@ -132,16 +131,16 @@ test("the heat map: arrows move, each cell has a label, Enter lists its units", 
   await map.locator('[tabindex="0"]').focus();
   await page.keyboard.press("Home");
   const cell = page.locator("[data-cell]:focus");
-  assert.match(await cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 25 to 30 %: \d+ units, [\d.]+ k?Wh$/);
+  await becomes(() => cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 25 to 30 %: \d+ units, [\d.]+ k?Wh$/);
   const counted = Number(/: (\d+) units/.exec(await cell.getAttribute("aria-label"))[1]);
   await page.keyboard.press("ArrowDown");
-  assert.match(await cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 20 to 25 %: none$/);
+  await becomes(() => cell.getAttribute("aria-label"), /^CPU use 0 to 5 %, Memory use 20 to 25 %: none$/);
   await page.keyboard.press("Enter");
-  assert.equal(hash(page), "#/jobs?period=all&heat=mem", "nothing is in it");
+  await becomes(() => hash(page), "#/jobs?period=all&heat=mem", "nothing is in it");
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Enter");
   await page.getByText(`1 to ${counted} of ${counted} units`).waitFor();
-  assert.equal(hash(page), "#/jobs?period=all&cpu=0..4.99&mem=25..29.99");
+  await becomes(() => hash(page), "#/jobs?period=all&cpu=0..4.99&mem=25..29.99");
   await page.goBack();
   await map.waitFor();
   await page.getByRole("radio", { name: "Energy" }).check({ force: true });
@@ -150,14 +149,14 @@ test("the heat map: arrows move, each cell has a label, Enter lists its units", 
   await rows.nth(10).waitFor();
   await page.getByLabel("CPU use against").selectOption({ label: "GPU use" });
   await page.getByRole("grid", { name: "CPU use and GPU use" }).waitFor();
-  assert.equal(hash(page), "#/jobs?period=all&heat=gpu");
+  await becomes(() => hash(page), "#/jobs?period=all&heat=gpu");
   await accessible(page, "heat map of GPUs");
 });
 
 test("the heat map on a phone, without GPUs, and where the server is older", async (t) => {
   const phone = await visit(t, "/?user=operator#/jobs?heat=mem", { context: kPhone });
   await phone.getByRole("grid").waitFor();
-  assert.equal(await sideways(phone), false);
+  await becomes(() => fits(phone), true);
   await accessible(phone, "heat map on a phone, dark");
   await shot(phone, "heat-phone-dark");
   const none = await visit(t, "/?user=grace#/jobs?heat=gpu");
@@ -170,13 +169,13 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   const page = await visit(t, "/?user=operator#/jobs", { context: kWide });
   await page.getByRole("link", { name: "ocean" }).waitFor();
   const heads = () => page.getByRole("columnheader").allInnerTexts();
-  assert.deepEqual((await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
+  await becomes(async () => (await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
   await page.getByRole("button", { name: "Columns" }).click();
   const dialog = page.getByRole("dialog", { name: "Columns" });
   await dialog.waitFor();
   await accessible(page, "the choice of columns");
   await shot(page, "columns");
-  assert.equal(await dialog.getByRole("checkbox", { name: "Unit" }).isDisabled(), true);
+  await becomes(() => dialog.getByRole("checkbox", { name: "Unit" }).isDisabled(), true);
   await dialog.getByRole("checkbox", { name: "Owner" }).uncheck();
   await dialog.getByRole("button", { name: "Move Energy up" }).focus();
   await page.keyboard.press("Enter");
@@ -187,14 +186,14 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden" });
   const wanted = ["Unit", "State", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Not used", "Emissions"];
-  assert.deepEqual(await heads(), wanted);
+  await becomes(heads, wanted);
   await page.reload();
   await page.getByRole("link", { name: "ocean" }).waitFor();
-  assert.deepEqual(await heads(), wanted);
+  await becomes(heads, wanted);
   await page.getByRole("button", { name: "Columns" }).click();
   await dialog.getByRole("button", { name: "As they were at first" }).click();
   await dialog.getByRole("button", { name: "Done" }).click();
-  assert.deepEqual((await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
+  await becomes(async () => (await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
 });
 
 test("units are filtered by what a rule says of them", async (t) => {
@@ -202,18 +201,17 @@ test("units are filtered by what a rule says of them", async (t) => {
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await page.locator("summary", { hasText: "Advice" }).click();
   const box = page.getByRole("group", { name: "Advice" });
-  assert.deepEqual((await box.locator("label").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).sort(), [
+  await becomes(async () => (await box.locator("label").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).sort(), [
     "<i>site</i> 1", "All used well 1", "Longer time limit than needed 1", "Out of memory 1", "Some GPUs not used 1",
   ]);
   await box.getByRole("checkbox", { name: "Out of memory" }).check();
   await page.getByRole("link", { name: "ocean" }).waitFor({ state: "detached" });
-  assert.deepEqual(await names(page), ["mesh"]);
-  assert.equal(hash(page), "#/jobs?advice=oom");
+  await becomes(() => names(page), ["mesh"]);
+  await becomes(() => hash(page), "#/jobs?advice=oom");
   await page.getByRole("button", { name: "Remove the filter Advice: Out of memory" }).click();
   await page.goto(`${url}/#/jobs?advice=any`);
   await page.getByRole("button", { name: "Remove the filter Advice: Anything to improve" }).waitFor();
-  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
-  assert.deepEqual((await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"]);
+  await becomes(async () => (await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"]);
 });
 
 for (const [managers, language, title, heading, counted, all] of [
@@ -230,7 +228,7 @@ for (const [managers, language, title, heading, counted, all] of [
     await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
     await page.getByRole("link", { name: "ocean" }).waitFor();
     await page.getByRole("columnheader", { name: heading, exact: true }).waitFor();
-    assert.match(await page.locator(".title > .note").innerText(), counted);
+    await becomes(() => page.locator(".title > .note").innerText(), counted);
     await page.getByRole("link", { name: "ocean" }).click();
     await page.getByRole("heading", { level: 1, name: "ocean" }).waitFor();
     await page.getByRole("link", { name: `← ${all}` }).waitFor();
@@ -242,19 +240,19 @@ for (const [managers, language, title, heading, counted, all] of [
 test("charts are printed as lines, not as pictures of the screen", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context: { ...kWide, colorScheme: "dark" } });
   await page.locator("canvas").nth(2).waitFor();
-  assert.equal(await page.locator(".on-paper").first().isVisible(), false);
+  await becomes(() => page.locator(".on-paper").first().isVisible(), false);
   await page.emulateMedia({ media: "print" });
   await page.locator(".on-paper path").nth(2).waitFor();
-  assert.deepEqual(await page.locator("canvas").evaluateAll((all) => all.map((e) => e.getClientRects().length)), [0, 0, 0]);
+  await becomes(() => page.locator("canvas").evaluateAll((all) => all.map((e) => e.getClientRects().length)), [0, 0, 0]);
   const path = await page.locator(".on-paper path").first().getAttribute("d");
   assert.ok(path.split("L").length > 100, path.slice(0, 80));
-  assert.equal(await page.locator(".on-paper path").first().evaluate((e) => getComputedStyle(e).stroke), "rgb(31, 111, 181)", "light colours");
+  await becomes(() => page.locator(".on-paper path").first().evaluate((e) => getComputedStyle(e).stroke), "rgb(31, 111, 181)", "light colours");
   await shot(page, "print-charts");
 });
 
 test("the site's name stands at the top, as text", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs", { server: { name: "Demo <b>1</b>" }, context: kPhone });
   await page.getByRole("banner").getByText("Demo <b>1</b>", { exact: true }).waitFor();
-  assert.equal(await sideways(page), false);
+  await becomes(() => fits(page), true);
   await accessible(page, "the name of the site");
 });

@@ -1,23 +1,22 @@
 // What a newcomer sees of the demo that `make run` starts: launcher_test.py runs this against the real stack.
-// Environment: CEEMS_DEMO_URL, CEEMS_DEMO_PASSWORD; CHROMIUM; CEEMS_E2E_SHOTS, a folder for screenshots.
+// Environment: CEEMS_DEMO_URL, CEEMS_DEMO_PASSWORD; and that of browser.mjs.
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { chromium } from "playwright-core";
+import { becomes, launch, open as newPage, patience, shot as pictured } from "./browser.mjs";
 
-const { CEEMS_DEMO_URL: url, CEEMS_DEMO_PASSWORD: password, CEEMS_E2E_SHOTS: shots } = process.env;
+const { CEEMS_DEMO_URL: url, CEEMS_DEMO_PASSWORD: password } = process.env;
 let browser;
 
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
 });
 after(() => browser?.close());
 
 async function logIn(t, name, secret, context = {}) {
-  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, ...context })).newPage();
-  page.setDefaultTimeout(90_000);
+  const page = await newPage(browser, { viewport: { width: 1440, height: 900 }, ...context });
+  page.setDefaultTimeout(patience(90_000));
   const faults = [];
   page.on("pageerror", (error) => faults.push(error.message));
   t.after(async () => {
@@ -31,7 +30,7 @@ async function logIn(t, name, secret, context = {}) {
   return page;
 }
 
-const shot = async (page, name) => shots && page.screenshot({ path: join(shots, `demo-${name}.png`), fullPage: true });
+const shot = (page, name) => pictured(page, `demo-${name}`);
 const open = async (page, hash) => page.evaluate((to) => (location.hash = to), hash);
 
 test("a wrong password opens nothing", async (t) => {
@@ -53,7 +52,7 @@ test("an administrator finds every kind of page filled", async (t) => {
   await shot(page, "jobs");
   await open(page, "#/jobs?period=720h&cluster=demo&heat=mem");
   await page.getByRole("grid", { name: "CPU use and Memory use" }).waitFor();
-  assert.ok((await page.locator(".heat .count").count()) > 15);
+  await becomes(async () => (await page.locator(".heat .count").count()) > 15, true, "more than 15 cells have units");
   await shot(page, "heat");
 
   await open(page, "#/jobs?q=train-language-model&period=720h&state=COMPLETED&cluster=demo");

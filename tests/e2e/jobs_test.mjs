@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, becomes, control, focused, names, passUntil, settled, shot, url, visit, within } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, names, passUntil, patience, settled, shot, url, visit, within } from "./stand_in.mjs";
 
 /** The names of the first and the last unit in the table. */
 async function ends(page) {
@@ -46,7 +46,7 @@ test("sorts, filters and adds up the table by keyboard alone", async (t) => {
   await page.keyboard.press("ArrowRight");
 
   const energy = page.getByRole("columnheader", { name: "Energy" });
-  assert.equal(await energy.getAttribute("aria-sort"), null);
+  await becomes(() => energy.getAttribute("aria-sort"), null);
   await energy.getByRole("button").focus();
   await page.keyboard.press("Enter");
   await becomes(() => ends(page), ["train-<b>bold</b>&co", "waiting room"]);
@@ -83,7 +83,7 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
   assert.equal(seen.size, 120);
   await becomes(() => page.locator('table [tabindex="0"]').count(), 1);
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.closest("table")), null);
+  await becomes(() => page.evaluate(() => document.activeElement.closest("table")), null);
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("Control+Home");
   await page.keyboard.press("ArrowDown");
@@ -163,6 +163,7 @@ test("finds a unit of any age by its identifier", async (t) => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "archive" }).waitFor();
   await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
   await page.keyboard.type("lin optics");
   await page.keyboard.press("Enter");
   await settled(page, ["mesh", "train-<b>bold</b>&co", "archive"]);
@@ -229,7 +230,7 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
   await becomes(unchanged, before.unchanged + 2, "the server had nothing to send");
   assert.equal(asked(), before.asked + 1);
   await becomes(async () => (await elapsed.innerText()) !== first, true, "the time it has run goes on");
-  assert.equal(await focused(page), "ocean");
+  await becomes(() => focused(page), "ocean");
 
   await page.getByLabel(/Refresh by itself/).uncheck();
   await page.clock.fastForward(120_000);
@@ -251,7 +252,7 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
     await page.waitForTimeout(200);
     assert.equal(asked(), before.asked + 2, "hidden");
     await hide(false);
-    seen = await within(5_000, () => asked() > before.asked + 2);
+    seen = await within(patience(5_000), () => asked() > before.asked + 2);
   }
   assert.equal(asked(), before.asked + 3, "refreshes at once when visible again");
 });
@@ -266,7 +267,7 @@ test("keeps what matters in sight at every width", async (t) => {
       const box = await page.getByRole("columnheader", { name }).boundingBox();
       assert.ok(box.x >= 0 && box.x + box.width <= width, `${name} at ${width}`);
     }
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `no sideways scroll at ${width}`);
+    await becomes(() => fits(page), true, `no sideways scroll at ${width}`);
   }
 });
 
@@ -302,7 +303,7 @@ test("reports errors, keeps its data and recovers", async (t) => {
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await control({ mode: "garbage" });
   await passUntil(page, page.getByText(/could not be refreshed \(the answer is not from a CEEMS API server\)/));
-  assert.equal(await names(page).count(), 8, "the old table is kept");
+  await becomes(() => names(page).count(), 8, "the old table is kept");
   await accessible(page, "error at a refresh");
   await shot(page, "units-stale");
   await control({ mode: "ok" });

@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, becomes, control, focused, names, passUntil, settled, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, names, passUntil, settled, shot, url, visit } from "./stand_in.mjs";
 
 const title = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
-const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
 const rail = (page) => page.getByRole("navigation", { name: "Pages" });
 const text = async (locator) => (await locator.innerText()).replace(/\s+/g, " ").trim();
 const kHostile = "=1+1<img src=x onerror=alert(1)>";
@@ -28,17 +27,17 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   const table = page.getByRole("region", { name: "What the energy was used for" });
   const row = (name) => text(table.getByRole("row", { name }));
   await becomes(() => row(/^Active use/), "Active use 61.2 MWh 52 % EUR 14,697.86 63.4 MWh measured");
-  assert.equal(await row(/^Reserved and idle/), "Reserved and idle 14.5 MWh 12 % EUR 3,475.26 15 MWh measured");
-  assert.equal(await row(/^= Compute nodes/), "= Compute nodes 88.7 MWh 75 % EUR 21,288.38 91.8 MWh measured");
-  assert.match(await row(/^Cooling/), /15\.9 MWh 13 % .* configured$/);
-  assert.match(await row(/^Unexplained/), /4 MWh 3\.4 % .* derived$/);
-  assert.match(await row(/^= Utility meter/), /118 MWh 100 % EUR 28,320\.50 .* measured$/);
+  await becomes(() => row(/^Reserved and idle/), "Reserved and idle 14.5 MWh 12 % EUR 3,475.26 15 MWh measured");
+  await becomes(() => row(/^= Compute nodes/), "= Compute nodes 88.7 MWh 75 % EUR 21,288.38 91.8 MWh measured");
+  await becomes(() => row(/^Cooling/), /15\.9 MWh 13 % .* configured$/);
+  await becomes(() => row(/^Unexplained/), /4 MWh 3\.4 % .* derived$/);
+  await becomes(() => row(/^= Utility meter/), /118 MWh 100 % EUR 28,320\.50 .* measured$/);
   await page.getByText("400 nodes, with readings for 99.8 % of the time. 97 % of the energy of nodes was measured, the rest is from a model.").waitFor();
   await page.getByText("The meter shows 4 MWh more than is known, 3.4 % of it: the row Unexplained.").waitFor();
   await page.getByText("losses of power supplies, which RAPL does not see: about 3.1 MWh").waitFor();
-  assert.equal(await text(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Nov 2026 to 30 Nov 2026 118 MWh EUR 28,320.50 4.12 t CO₂e");
+  await becomes(() => text(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Nov 2026 to 30 Nov 2026 118 MWh EUR 28,320.50 4.12 t CO₂e");
   await page.getByText("The table is of this period: 1 Nov 2026 to 30 Nov 2026.").waitFor();
-  assert.equal(await page.locator(".stack .part").count(), 4 * 30);
+  await becomes(() => page.locator(".stack .part").count(), 4 * 30);
   await accessible(page, "bill");
   await shot(page, "bill-light");
 
@@ -49,15 +48,15 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
 
   await page.getByLabel("Cluster").selectOption("hpc-a");
   await becomes(() => row(/^Active use/), /^Active use 15\.3 MWh/);
-  assert.match(page.url(), /#\/bill\?month=2026-11&cluster=hpc-a$/);
+  await becomes(() => page.url(), /#\/bill\?month=2026-11&cluster=hpc-a$/);
   await page.goBack();
   await becomes(() => row(/^Active use/), /^Active use 61\.2 MWh/);
   await page.getByRole("link", { name: "← October 2026" }).click();
   await title(page, "Energy bill – October 2026");
   await page.emulateMedia({ media: "print" });
-  assert.equal(await page.locator("button:visible, nav:visible, select:visible, .tools a:visible").count(), 0);
+  await becomes(() => page.locator("button:visible, nav:visible, select:visible, .tools a:visible").count(), 0);
   await page.getByText(/^From the API server at/).waitFor();
-  assert.match(await table.innerText(), /Known how[\s\S]*= Utility meter/, "paper has every column");
+  await becomes(() => table.innerText(), /Known how[\s\S]*= Utility meter/, "paper has every column");
   await shot(page, "bill-print");
 });
 
@@ -66,7 +65,7 @@ test("a month without a bill, one without anything, and a server that fails say 
   await page.getByText("No bill of November 2026 was imported").waitFor();
   await page.getByText("ceems_api_server import-bill FILE").waitFor();
   const table = page.getByRole("region", { name: "What the energy was used for" });
-  assert.equal(await text(table.getByRole("row", { name: /^= Utility meter/ })), "= Utility meter – – not known", "no cost without a bill");
+  await becomes(() => text(table.getByRole("row", { name: /^= Utility meter/ })), "= Utility meter – – not known", "no cost without a bill");
   await accessible(page, "bill without a meter");
   await page.goto(`${url}/#/bill?month=2001-01`);
   await page.getByText("Nothing in January 2001. No node was measured, and no bill was imported.").waitFor();
@@ -85,11 +84,11 @@ test("budgets say what was used, what is likely, and how they stand", async (t) 
   await title(page, "Budgets");
   const row = (name) => page.getByRole("row", { name });
   await settled(page, ["optics", "fluids", "waves", kHostile, "optics"]);
-  assert.match(await text(row(/hpc-a.*CO₂e/)), /^fluids hpc-a 50 % passed \d{4} 1 Jan \d{4} to 31 Dec \d{4} 1\.5 t CO₂e 1\.1 t CO₂e 74 % 1\.42 t CO₂e to 1\.58 t CO₂e may pass the budget$/);
-  assert.match(await text(page.locator("tbody tr").nth(0)), /^optics all clusters together over the budget .* 20 MWh 21 MWh 105 % 23\.9 MWh to 25\.1 MWh$/);
-  assert.match(await text(row(/^waves/)), /within the budget .* 40 kWh 40 % 120 kWh to 140 kWh passes the budget$/);
-  assert.match(await text(page.locator("tbody tr").nth(4)), /^optics gpu-b not known: the price of a day is missing .* EUR 9,000\.00 – –$/);
-  assert.equal(await page.locator("main img").count(), 0, "a name is text");
+  await becomes(() => text(row(/hpc-a.*CO₂e/)), /^fluids hpc-a 50 % passed \d{4} 1 Jan \d{4} to 31 Dec \d{4} 1\.5 t CO₂e 1\.1 t CO₂e 74 % 1\.42 t CO₂e to 1\.58 t CO₂e may pass the budget$/);
+  await becomes(() => text(page.locator("tbody tr").nth(0)), /^optics all clusters together over the budget .* 20 MWh 21 MWh 105 % 23\.9 MWh to 25\.1 MWh$/);
+  await becomes(() => text(row(/^waves/)), /within the budget .* 40 kWh 40 % 120 kWh to 140 kWh passes the budget$/);
+  await becomes(() => text(page.locator("tbody tr").nth(4)), /^optics gpu-b not known: the price of a day is missing .* EUR 9,000\.00 – –$/);
+  await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "budgets");
   await shot(page, "budgets-light");
 
@@ -97,7 +96,7 @@ test("budgets say what was used, what is likely, and how they stand", async (t) 
   await settled(page, [kHostile, "fluids", "optics", "optics", "waves"]);
   await page.getByLabel("Filter").fill("optics gpu");
   await settled(page, ["optics"]);
-  assert.match(page.url(), /#\/budgets\?q=optics\+gpu&sort=project&order=asc$/);
+  await becomes(() => page.url(), /#\/budgets\?q=optics\+gpu&sort=project&order=asc$/);
   await page.reload();
   await settled(page, ["optics"]);
   await page.getByLabel("Filter").fill("nothing");
@@ -128,20 +127,20 @@ test("idle reservations are listed with their cost, and so is what was not used"
   const page = await visit(t, "/?user=operator#/idle", { server: { currency: "EUR" }, context: { viewport: { width: 1440, height: 900 } } });
   await title(page, "Idle reservations");
   await settled(page, ["47001", "48214", "46999", "47002"]);
-  assert.match(await text(page.locator("tbody tr").nth(0)), /^47001 gpu-b, gpu lin optics 1 d 6 h since .* 64 CPUs 4 GPUs 612 W 18\.4 kWh EUR 4\.59$/);
-  assert.match(await text(page.locator("tbody tr").nth(2)), /exempt: its partition may idle/);
-  assert.match(await text(page.locator("tbody tr").nth(3)), /16 CPUs – – –$/, "what is not known is no 0");
-  assert.match(await text(page.locator("tr.total")), /^Total 4 units 713 W 20\.5 kWh EUR 5\.11$/);
+  await becomes(() => text(page.locator("tbody tr").nth(0)), /^47001 gpu-b, gpu lin optics 1 d 6 h since .* 64 CPUs 4 GPUs 612 W 18\.4 kWh EUR 4\.59$/);
+  await becomes(() => text(page.locator("tbody tr").nth(2)), /exempt: its partition may idle/);
+  await becomes(() => text(page.locator("tbody tr").nth(3)), /16 CPUs – – –$/, "what is not known is no 0");
+  await becomes(() => text(page.locator("tr.total")), /^Total 4 units 713 W 20\.5 kWh EUR 5\.11$/);
   const shares = page.getByRole("region", { name: "Reserved and not used, last 30 days" });
-  assert.equal(await text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 %");
-  assert.equal(await text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – –`);
-  assert.equal(await page.locator("main img").count(), 0, "a name is text");
+  await becomes(() => text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 %");
+  await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – –`);
+  await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "idle");
   await shot(page, "idle-light");
 
   await page.getByLabel("Rows by").selectOption("user");
   await shares.getByRole("rowheader", { name: "lin" }).waitFor();
-  assert.match(page.url(), /#\/idle\?by=user$/);
+  await becomes(() => page.url(), /#\/idle\?by=user$/);
   await page.getByRole("columnheader", { name: "Idle for" }).getByRole("button").focus();
   await page.keyboard.press("Enter");
   await settled(page, ["46999", "47001", "47002", "48214"]);
@@ -152,7 +151,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   assert.match(lines[1], /^hpc-a,48214,ada,fluids,main,\d{4}-\d\d-\d\dT[\d:.]+Z,10800,8,1,61,0\.183,0\.04575,no$/);
   assert.match(await saved(page, /^CSV ?: Reserved/), /^user,units,energy_kwh,measured_kwh,not_used_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
   await page.emulateMedia({ media: "print" });
-  assert.equal(await page.locator("button:visible:not(thead button), nav:visible, select:visible").count(), 0);
+  await becomes(() => page.locator("button:visible:not(thead button), nav:visible, select:visible").count(), 0);
   await page.emulateMedia({ media: null });
   await names(page).last().focus();
   await page.keyboard.press("Enter");
@@ -197,7 +196,7 @@ test("where the server has nothing of it, nothing is offered, and help says why"
   await control({ insight: "none" });
   await page.goto(`${url}/?x#/idle`);
   await page.getByText("The sums could not be loaded: this server is older than the page and has no such answers.").first().waitFor();
-  assert.deepEqual(await rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Nodes", "Grid", "Help"]);
+  await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Nodes", "Grid", "Help"]);
   await control({ insight: "ok", fleet: "none" });
   await page.goto(`${url}/?y#/idle`);
   await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Budgets", "Help"]);
@@ -226,7 +225,7 @@ for (const [name, context] of [
     for (const [address, there] of [["bill?month=2026-11", ".stack .part"], ["budgets", "table.units tbody tr"], ["idle", ".plain tbody tr"]]) {
       await page.goto(`${url}/#/${address}`);
       await page.locator(there).first().waitFor();
-      assert.ok(await fits(page), `${address} does not scroll sideways`);
+      await becomes(() => fits(page), true, `${address} does not scroll sideways`);
       await accessible(page, `${address}, ${name}`);
       await shot(page, `${address.split("?")[0]}-${name}`);
     }

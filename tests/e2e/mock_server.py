@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stand-in for ceems_api_server: serves a built page and answers its requests with invented units.
 
-    mock_server.py PAGE_FOLDER [--port N] [--proxy-user NAME]
+    mock_server.py PAGE_FOLDER [--port N] [--proxy-user NAME] [--late SEED]
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
@@ -9,7 +9,7 @@ changes the behaviour through POST /control with a JSON object: {"mode": "ok" | 
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
-each user is their name, and the provider knows only lin."""
+each user is their name, and the provider knows only lin. With --late, each answer comes up to 0.3 s later, by chance."""
 
 import argparse
 import gzip
@@ -19,6 +19,7 @@ import json
 import math
 import mimetypes
 import os
+import random
 import sys
 import threading
 import time
@@ -252,7 +253,7 @@ class Mock:
         return bad(404, "not_found", "no such endpoint")
 
 
-def handler(mock):
+def handler(mock, late):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -263,7 +264,12 @@ def handler(mock):
                     return value
             return None
 
+        def pause(self):
+            if self.path != "/control":
+                time.sleep(late())
+
         def send(self, status, kind, data, headers=()):
+            self.pause()
             if "gzip" in self.headers.get("Accept-Encoding", "") and len(data) > 1000:
                 data = gzip.compress(data, 1)
                 encoding = True
@@ -283,12 +289,16 @@ def handler(mock):
         def do_GET(self):
             parts = urllib.parse.urlsplit(self.path)
             query = urllib.parse.parse_qs(parts.query)
+            self.pause()
             if parts.path.startswith("/api/v1/"):
                 if mock.mode == "hang":
                     time.sleep(30)
                 if mock.mode == "garbage" and not parts.path.endswith("whoami"):
                     return self.send(200, "text/html", b"<html>proxy: please log in</html>")
-                status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
+                try:
+                    status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
+                except (KeyError, ValueError) as error:
+                    status, value = 400, {"status": "error", "data": None, "errorType": "bad_data", "error": "%s: %s" % (type(error).__name__, error)}
                 if isinstance(value, tuple):
                     return self.send(status, value[0], value[1].encode())
                 if isinstance(value, str):
@@ -335,15 +345,25 @@ def handler(mock):
     return Handler
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        # A browser drops the connections of a page that it leaves.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--proxy-user")
+    parser.add_argument("--late", metavar="SEED")
     options = parser.parse_args()
     mock = Mock(options.page, options.proxy_user)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", options.port), handler(mock))
-    server.daemon_threads = True
+    chance = random.Random(options.late)
+    server = Server(("127.0.0.1", options.port), handler(mock, lambda: 0.15 * chance.random() if options.late else 0))
     # End with the test that started this server, even if it is killed: its end of the pipe then closes.
     if not sys.stdin.isatty():
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()

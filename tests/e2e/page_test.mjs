@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { accessible, becomes, control, focused, names, passUntil, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, names, passUntil, shot, url, visit } from "./stand_in.mjs";
 
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
@@ -61,6 +61,37 @@ test("the month of a project has its members, its days and a report to print", a
   await page.getByRole("heading", { level: 1, name: /^<b>x<\/b> – / }).waitFor();
 });
 
+test("while a month is loaded, the numbers of another are not shown as its own", async (t) => {
+  const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
+  const numbers = page.locator(".stack, .tiles, table.plain, .brief");
+  const loading = page.getByText("Loading the sums…");
+  /** Does something that asks for other numbers, and looks at the page before their answers come. */
+  async function meanwhile(change) {
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route("**/api/v1/**", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await change();
+    await loading.waitFor();
+    await becomes(() => numbers.count(), 0);
+    answer();
+    await loading.waitFor({ state: "detached" });
+    await page.unroute("**/api/v1/**");
+  }
+  await numbers.first().waitFor();
+  await meanwhile(() => page.getByLabel("View").selectOption("own"));
+  await page.getByRole("heading", { level: 1, name: "Your units" }).waitFor();
+  await numbers.first().waitFor();
+  for (const address of ["site", "project/hpc-a/optics", "bill?month=2026-11"]) {
+    await page.goto(`${url}/#/${address}`);
+    await page.locator(".stack").waitFor();
+    await meanwhile(() => page.getByRole("link", { name: /^← / }).click());
+  }
+  await page.locator(".bill").waitFor();
+});
+
 test("a server without sums by day opens with its units", async (t) => {
   const page = await visit(t, "/?user=operator", { server: { lists: false } });
   await page.getByRole("link", { name: "ocean" }).waitFor();
@@ -78,7 +109,7 @@ test("speaks the language of the browser, or the one that is chosen", async (t) 
   for (const [address, heading] of [["", "Das Rechenzentrum"], ["help/numbers", "Wie die Zahlen entstehen"], ["project/hpc-a/optics", "Projekt optics auf hpc-a"], ["unit/hpc-a/48213", "lattice-qcd"], ["jobs", "Recheneinheiten"]]) {
     await page.goto(`${url}/#/${address}`);
     await page.getByRole("heading", { level: 1, name: heading }).waitFor();
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `${address} does not scroll sideways`);
+    await becomes(() => fits(page), true, `${address} does not scroll sideways`);
     await accessible(page, `${address} in German`);
   }
   await shot(page, "units-german");
@@ -203,9 +234,8 @@ for (const [name, context] of [
 ]) {
   test(`all pages are accessible and fit: ${name}`, async (t) => {
     const page = await visit(t, "/?user=operator#/jobs", { context });
-    const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     await page.getByRole("link", { name: "ocean" }).waitFor();
-    assert.ok(await fits(), "the table page does not scroll sideways");
+    await becomes(() => fits(page), true, "the table page does not scroll sideways");
     await accessible(page, "table of units");
     await shot(page, `units-${name}`);
     const wide = name === "dark" || name === "forced-colors"; // cards have no row of headings
@@ -223,14 +253,14 @@ for (const [name, context] of [
       "cache_misses 52,100 – – –",
       "gpu_temperature_of_the_hottest_sensor – 61.5 41 78",
     ]);
-    assert.ok(await fits(), "the unit page does not scroll sideways");
+    await becomes(() => fits(page), true, "the unit page does not scroll sideways");
     await accessible(page, "unit");
     await shot(page, `unit-${name}`);
     for (const [address, heading] of [["overview", "The site"], ["project/hpc-a/optics", "Project optics on hpc-a"], ["help/numbers", "How the numbers are made"]]) {
       await page.goto(`${url}/#/${address === "overview" ? "" : address}`);
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
       if (!address.startsWith("help")) await page.locator(".stack").waitFor();
-      assert.ok(await fits(), `${address} does not scroll sideways`);
+      await becomes(() => fits(page), true, `${address} does not scroll sideways`);
       await accessible(page, address);
       await shot(page, `${address.split("/")[0]}-${name}`);
     }

@@ -3,16 +3,22 @@
 
     real_server.py [UNITS]
 
-The newest unit is UNITS - 1; unit i used i Wh of CPU energy on 1 + i % 32 CPUs and ended i minutes after the first. The last one runs."""
+The newest unit is UNITS - 1; unit i used i Wh of CPU energy on 1 + i % 32 CPUs and ended i minutes after the first. The last one has run
+for two hours and does nothing. For managers: a kWh costs EUR 0.25; a quarter of the energy of units with GPUs was not used, of others that
+is not known; node n1 used 10 kWh on each day of March 2026, 2 of them reserved and idle, 1 for the system and 1 for nobody, and the meter
+of the site shows 500 kWh for it."""
 
+import json
 import os
+import sqlite3
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
 from api_database import create, insert, local, local_z  # noqa: E402
-from harness import BIN, scratch, skip, start_api_server  # noqa: E402
+from harness import BIN, FakeHttp, scratch, skip, start_api_server, wait_until, write  # noqa: E402
 
 USERS = ("ada", "lin", "grace")
 PROJECTS = ("fluids", "optics", "p%1 <b>&")
@@ -20,8 +26,8 @@ FLAGS = ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"
 
 
 def unit(i, count, now):
-    cpus, wall = 1 + i % 32, 600
     ended = 0 if i == count - 1 else now - (count - i) * 60
+    cpus, wall = 1 + i % 32, 600 if ended else 7200
     started = (ended or now) - wall
     cpu, kwh, gpus = float(i % 100), i / 1000, 2 if i % 10 == 0 else 0
     row = {"resource_manager": "slurm", "cluster_id": "hpc-a", "uuid": str(100000 + i), "name": "=task_%05d" % i if i % 7 == 0 else "task_%05d" % i,
@@ -56,15 +62,81 @@ def days(units):
     return list(rows.values())
 
 
+CONFIG = """
+ceems_api_server:
+  data:
+    path: %(data)s
+    time_zone: UTC
+    update_interval: 1d
+  admin:
+    users: [operator]
+  roles:
+    support: [sue]
+    project_leads:
+      - {cluster: hpc-a, project: optics, users: [lea]}
+  ui:
+    currency: EUR
+    pue: 1.2
+  accounting:
+    other_power: pdu_watts
+clusters:
+  - id: hpc-a
+    manager: slurm
+    updaters: [tsdb]
+    cli:
+      path: %(data)s
+updaters:
+  - id: tsdb
+    updater: tsdb
+    web:
+      url: %(tsdb)s
+"""
+BUDGETS = """
+budgets:
+  - {project: fluids, cluster: hpc-a, amount: 400, period: {from: 2020-01-01, to: 2099-12-31}}
+  - {project: "p%1 <b>&", unit: cost, amount: 50, period: {from: 2020-01-01, to: 2099-12-31}}
+"""
+DAY = 86_400_000
+MARCH = 1_772_323_200_000
+KWH = 10 ** 9  # of the columns for energy
+
+
+def tsdb(idle):
+    """What a TSDB knows that has one unit, which draws 612 W, and the 100 W of other devices."""
+    def answer(path, query, _body):
+        text = query.get("query", [""])[0]
+        result = []
+        if "pdu_watts" in text:
+            result = [{"metric": {}, "values": [[int(float(query["start"][0])), "100"]]}]
+        elif "compute_unit" in text and not path.endswith("_range") and "[2d:5m]" not in text:
+            result = [{"metric": {"uuid": idle}, "value": [time.time(), "1" if "idle_seconds" in text else "612"]}]
+        kind = "matrix" if path.endswith("_range") else "vector"
+        return 200, "application/json", json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}).encode()
+    return answer
+
+
+def measure(path):
+    """Adds what else would be measured to the database of a running server."""
+    database = sqlite3.connect(path, timeout=60)
+    wait_until("the facts of all units", lambda: database.execute("SELECT count(*) FROM ceems_facts_todo").fetchone() == (0,))
+    with database:
+        database.execute("UPDATE ceems_unit_facts SET idle_energy = energy / 4 WHERE queue = 'gpu'")
+        database.executemany("INSERT INTO ceems_node_days VALUES ('hpc-a', ?, 'n1', ?, ?, ?, ?, 0, ?)",
+                             [(MARCH + i * DAY, 10 * KWH, 2 * KWH, KWH, KWH, DAY) for i in range(31)])
+        database.execute("INSERT INTO ceems_nodes VALUES ('hpc-a', 'n1', 'large', 'rapl', 64, 0, 0, ?, ?)", (MARCH, MARCH + 31 * DAY))
+    database.close()
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     if not os.access(os.path.join(BIN, "ceems_api_server"), os.X_OK):
         skip("ceems_api_server is not built in %s" % BIN)
-    with scratch("ceems-page-") as directory:
-        os.makedirs(os.path.join(directory, "data"))
+    with scratch("ceems-page-") as directory, FakeHttp(tsdb(str(100000 + count - 1))) as series:
+        data = os.path.join(directory, "data")
+        os.makedirs(data)
         now = int(time.time())
         units = [unit(i, count, now) for i in range(count)]
-        database = create(os.path.join(directory, "data", "ceems.db"))
+        database = create(os.path.join(data, "ceems.db"))
         with database:
             insert(database, "units", units)
             insert(database, "daily_usage", days(units))
@@ -74,10 +146,14 @@ def main():
                 insert(database, "users", [{"cluster_id": "hpc-a", "resource_manager": "slurm", "name": USERS[i], "projects": [name], "tags": [],
                                             "last_updated_at": local(now)}])
         database.close()
-        config = ("ceems_api_server:\n  data:\n    path: %s\n    time_zone: UTC\n    update_interval: 1d\n  admin:\n    users: [operator]\n"
-                  "  roles:\n    support: [sue]\n    project_leads:\n      - {cluster: hpc-a, project: optics, users: [lea]}\n" % os.path.join(directory, "data"))
-        program, url = start_api_server(directory, config, FLAGS)
+        write(os.path.join(directory, "budgets.yml"), BUDGETS)
+        write(os.path.join(directory, "prices.yml"), "energy:\n  - kwh: 0.25\n")
+        bill = write(os.path.join(directory, "bill.csv"), "period_start,period_end,kwh,cost,currency\n2026-03-01,2026-04-01,500,120.50,EUR\n")
+        program, url = start_api_server(directory, CONFIG % {"data": data, "tsdb": series.url}, FLAGS)
         with program:
+            measure(os.path.join(data, "ceems.db"))
+            subprocess.run([os.path.join(BIN, "ceems_api_server"), "import-bill", "--config.file=" + os.path.join(directory, "api.yml"), bill],
+                           stdout=subprocess.DEVNULL, check=True)
             print(url, flush=True)
             sys.stdin.read()
 

@@ -1,18 +1,16 @@
-// The page with the real server: what it asks for is what the server has. Environment: CHROMIUM; CEEMS_BIN_DIR with ceems_api_server.
+// The page with the real server: what it asks for is what the server has. Environment: that of
+// browser.mjs; CEEMS_BIN_DIR, with ceems_api_server.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { chromium } from "playwright-core";
+import { accessible, becomes, focused, launch, open, shot as pictured } from "./browser.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env.CEEMS_E2E_SHOTS;
 const kUnits = 1000;
 
 let browser, server, url;
@@ -23,7 +21,7 @@ before(async () => {
     server.stdout.once("data", (data) => resolve(String(data).trim()));
     server.once("exit", () => reject(new Error("the server did not start")));
   });
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
 });
 
 after(async () => {
@@ -33,9 +31,7 @@ after(async () => {
 
 /** Opens a page as a user; fails the test on script errors, policy violations, requests to elsewhere and answers that are errors. */
 async function visit(t, user, hash, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  const page = await open(browser, { viewport: { width: 1440, height: 900 }, ...options });
   const faults = [];
   page.statuses = [];
   page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
@@ -46,67 +42,57 @@ async function visit(t, user, hash, options = {}) {
     if (response.status() >= 400) faults.push(`${response.status()} from ${response.url()}`);
   });
   t.after(async () => {
-    await context.close();
+    await page.context().close();
     assert.deepEqual(faults, []);
   });
   await page.goto(`${url}/ui/?user=${user}${hash}`);
   return page;
 }
 
-async function accessible(page, what) {
-  await page.evaluate(axeSource);
-  // eslint-disable-next-line no-undef
-  const found = await page.evaluate(() => axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-  assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`), [], what);
-}
-
-async function shot(page, name) {
-  if (shots) await page.screenshot({ path: join(shots, `real-${name}.png`), fullPage: true });
-}
-
+const shot = (page, name) => pictured(page, `real-${name}`);
 const rows = (page) => page.locator("tbody th").allInnerTexts().then((texts) => texts.map((text) => /\d{6}/.exec(text)[0]));
 const settled = (page, first) => page.waitForFunction((id) => document.querySelector("tbody th")?.innerText.includes(id) && !document.querySelector("table.dim"), first);
 
 test("the server sorts, pages, filters and adds up", async (t) => {
   const page = await visit(t, "operator", "#/jobs?sort=kwh&period=168h&show=ended");
-  await page.getByText("1 to 100 of 999 units").waitFor();
+  await page.getByText("1 to 100 of 999 jobs").waitFor();
   await settled(page, "100990"); // every tenth unit has GPUs, which use twice as much again
   const seen = [...(await rows(page))];
   for (let at = 100; at < 999; at += 100) {
     await page.getByRole("button", { name: "Next" }).click();
-    await page.getByText(`${at + 1} to ${Math.min(at + 100, 999)} of 999 units`).waitFor();
+    await page.getByText(`${at + 1} to ${Math.min(at + 100, 999)} of 999 jobs`).waitFor();
     await page.waitForFunction(() => !document.querySelector("table.dim"));
     seen.push(...(await rows(page)));
   }
   assert.equal(new Set(seen).size, 999, "each unit is on one page");
   await page.getByRole("button", { name: "Previous" }).click();
-  await page.getByText("801 to 900 of 999 units").waitFor();
+  await page.getByText("801 to 900 of 999 jobs").waitFor();
   await page.waitForFunction(() => !document.querySelector("table.dim"));
-  assert.deepEqual(await rows(page), seen.slice(800, 900));
+  await becomes(() => rows(page), seen.slice(800, 900));
   const expected = Array.from({ length: 999 }, (_, i) => (i / 1000) * (i % 10 ? 1 : 3)).reduce((a, b) => a + b, 0);
-  assert.equal(await page.locator(".sums dd").first().innerText(), `${Math.round(expected)} kWh`);
+  await becomes(() => page.locator(".sums dd").first().innerText(), `${Math.round(expected)} kWh`);
   await accessible(page, "the list");
   await shot(page, "list");
 
   await page.locator("summary", { hasText: "State" }).click();
   await page.getByRole("checkbox", { name: /Failed/ }).check();
-  await page.getByText(/1 to \d+ of \d+ units/).waitFor();
+  await page.getByText(/1 to \d+ of \d+ jobs/).waitFor();
   const failed = Array.from({ length: 999 }, (_, i) => i).filter((i) => i % 11 === 0).length;
-  await page.getByText(`1 to ${failed} of ${failed} units`).waitFor();
+  await page.getByText(`1 to ${failed} of ${failed} jobs`).waitFor();
   await page.keyboard.press("Escape");
   await page.locator("summary", { hasText: "Project" }).click();
   await page.getByRole("checkbox", { name: /p%1 <b>&/ }).check();
   const both = Array.from({ length: 999 }, (_, i) => i).filter((i) => i % 11 === 0 && i % 3 === 2).length;
-  await page.getByText(`1 to ${both} of ${both} units`).waitFor();
+  await page.getByText(`1 to ${both} of ${both} jobs`).waitFor();
   await page.getByLabel("Filter").fill("ada"); // the owner of another project
-  await page.getByText("No unit matches.").waitFor();
+  await page.getByText("No job matches.").waitFor();
   await accessible(page, "nothing matches");
 });
 
 test("filters by use, and gives all rows as CSV without formulas", async (t) => {
   const page = await visit(t, "operator", "#/jobs?period=168h&cpu=..4.5&sort=cpu&order=asc");
-  await page.getByText("1 to 50 of 50 units").waitFor();
-  assert.equal((await rows(page)).every((id) => Number(id) % 100 < 5), true);
+  await page.getByText("1 to 50 of 50 jobs").waitFor();
+  await becomes(async () => (await rows(page)).every((id) => Number(id) % 100 < 5), true);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
   assert.equal(lines.length, 51);
@@ -119,11 +105,13 @@ test("finds units by words and by identifier, whatever their age", async (t) => 
   const page = await visit(t, "operator", "#/jobs");
   await page.getByText(/^1 to 100 of/).waitFor();
   await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
   await page.keyboard.type("task_00123 ada");
   await page.keyboard.press("Enter");
   await settled(page, "100123");
-  assert.deepEqual(await rows(page), ["100123"]);
+  await becomes(() => rows(page), ["100123"]);
   await page.keyboard.press("Control+k");
+  await becomes(() => focused(page), "find");
   await page.keyboard.type("100007");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "=task_00007" }).waitFor();
@@ -131,7 +119,7 @@ test("finds units by words and by identifier, whatever their age", async (t) => 
 
 test("asks again without being sent again what has not changed", async (t) => {
   const page = await visit(t, "operator", "#/jobs?period=168h&show=ended");
-  await page.getByText("1 to 100 of 999 units").waitFor();
+  await page.getByText("1 to 100 of 999 jobs").waitFor();
   const address = page.statuses.map(([, from]) => from).find((from) => from.includes("/units/list/admin?"));
   const first = await fetch(address, { headers: { "X-Grafana-User": "operator" } });
   const again = await fetch(address, { headers: { "X-Grafana-User": "operator", "If-None-Match": first.headers.get("ETag") } });
@@ -143,12 +131,12 @@ test("asks again without being sent again what has not changed", async (t) => {
 
 test("each role sees its own: user, lead, support", async (t) => {
   const user = await visit(t, "ada", "#/jobs?period=168h");
-  await user.getByText("1 to 100 of 334 units").waitFor();
+  await user.getByText("1 to 100 of 334 jobs").waitFor();
   const lead = await visit(t, "lea", "#/jobs?period=168h");
-  await lead.getByText("1 to 100 of 333 units").waitFor();
-  assert.equal(await lead.getByLabel("Whose").inputValue(), "led");
+  await lead.getByText("1 to 100 of 333 jobs").waitFor();
+  await becomes(() => lead.getByLabel("Whose").inputValue(), "led");
   const support = await visit(t, "sue", "#/jobs?period=168h");
-  await support.getByText("1 to 100 of 1,000 units").waitFor();
+  await support.getByText("1 to 100 of 1,000 jobs").waitFor();
   assert.ok(!(await support.locator("tbody").innerText()).includes("task_"), "support does not see names");
 });
 
@@ -168,6 +156,81 @@ test("overview and months add up days", async (t) => {
   await accessible(page, "month of a project");
   await shot(page, "project");
   const own = await visit(t, "ada", "#/?period=168h");
-  await own.getByRole("heading", { level: 1, name: "Your units" }).waitFor();
+  await own.getByRole("heading", { level: 1, name: "Your jobs" }).waitFor();
   await own.locator(".stack .part").first().waitFor();
+});
+
+const words = async (locator) => (await locator.innerText()).replace(/\s+/g, " ").trim();
+async function saved(page, name) {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+  return readFileSync(await file.path(), "utf8").trim().split("\r\n");
+}
+
+test("managers read what the real server knows of the bill, budgets and idle reservations", async (t) => {
+  const page = await visit(t, "operator", "#/bill?month=2026-03");
+  await page.getByRole("heading", { level: 1, name: "Energy bill – March 2026" }).waitFor();
+  const table = page.getByRole("region", { name: "What the energy was used for" });
+  // 31 days of 10 kWh of the node, 100 W of other devices for 744 h, and a fifth of both for cooling.
+  await becomes(async () => (await table.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), [
+    "Active use 186 kWh 37 % EUR 44.83 measured",
+    "Reserved and idle 62 kWh 12 % EUR 14.94 measured",
+    "System: kernel and daemons 31 kWh 6.2 % EUR 7.47 measured",
+    "Reserved by nobody 31 kWh 6.2 % EUR 7.47 measured",
+    "= Compute nodes 310 kWh 62 % EUR 74.71 measured",
+    "Storage, network, service nodes 74.4 kWh 15 % EUR 17.93 measured",
+    "Cooling and losses 76.9 kWh 15 % EUR 18.53 configured",
+    "Unexplained 38.7 kWh 7.7 % EUR 9.33 derived",
+    "= Utility meter 500 kWh 100 % EUR 120.50 measured",
+  ]);
+  await page.getByText("losses of power supplies, which RAPL does not see: about 29.5 kWh").waitFor();
+  await becomes(() => words(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Mar 2026 to 31 Mar 2026 500 kWh EUR 120.50 –");
+  await becomes(() => page.locator(".stack .part").count(), 4 * 31);
+  const lines = await saved(page, "CSV");
+  assert.deepEqual([lines.length, lines[0], lines[2]], [10, "part,energy_kwh,share,how,cost", "reserved_idle,62,0.124,measured,14.942"]);
+  await accessible(page, "bill");
+  await shot(page, "bill");
+
+  await page.goto(`${url}/ui/#/budgets`);
+  // The fluids are every third unit; each tenth has GPUs, which use twice as much again.
+  const kwh = (first, to) => Array.from({ length: to }, (_, i) => (i % 3 === first ? (i / 1000) * (i % 10 ? 1 : 3) : 0)).reduce((a, b) => a + b, 0);
+  assert.deepEqual([kwh(0, 1000).toFixed(3), kwh(2, 1000).toFixed(3)], ["200.493", "199.500"]);
+  const rows = page.locator("table.units tbody tr");
+  await becomes(() => words(rows.nth(0)), /^p%1 <b>& all clusters together over the budget .* EUR 50\.00 EUR 59\.85 120 % EUR 59\.85 to EUR 59\.85$/);
+  await becomes(() => words(rows.nth(1)), /^fluids hpc-a 50 % passed .* 400 kWh 200 kWh 50 % 200 kWh to 200 kWh stays within the budget$/);
+  await becomes(() => rows.count(), 2);
+  await accessible(page, "budgets");
+  await shot(page, "budgets");
+
+  await page.goto(`${url}/ui/#/idle`);
+  await becomes(() => words(rows.nth(0)), /^100999 cpu ada fluids 2 h \d\d min since .* 8 CPUs 612 W 1\.[2-9]\d? kWh EUR 0\.[3-5]\d$/);
+  await becomes(() => rows.count(), 1);
+  const shares = page.getByRole("region", { name: "Reserved and not used, last 30 days" });
+  await becomes(async () => (await shares.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), [
+    "fluids 333 199 kWh 12.6 kWh 25 %",
+    "p%1 <b>& 333 200 kWh 12.4 kWh 25 %",
+    "optics 333 199 kWh 12.1 kWh 25 %",
+  ]);
+  await page.getByLabel("Rows by").selectOption("partition");
+  await becomes(() => words(shares.getByRole("row").nth(1)), "gpu 100 149 kWh 37.1 kWh 25 %");
+  await becomes(() => words(shares.getByRole("row").nth(2)), "cpu 899 449 kWh – –", "what was not measured is no 0");
+  await accessible(page, "idle");
+  await shot(page, "idle");
+  await page.getByRole("link", { name: "100999" }).click();
+  await page.getByRole("heading", { level: 1, name: "task_00999" }).waitFor();
+});
+
+test("each role finds its own budgets and idle units, and the bill is for administrators", async (t) => {
+  const links = async (page) => (await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allTextContents()).filter((name) => /Bill|Budgets|Idle/.test(name));
+  const user = await visit(t, "ada", "#/budgets");
+  await becomes(() => user.locator("table.units tbody th a").allTextContents(), ["fluids"]);
+  await becomes(() => links(user), ["Budgets", "Idle reservations"]);
+  await user.goto(`${url}/ui/#/idle`);
+  await becomes(() => user.locator("table.units tbody th a").allTextContents(), ["100999"]);
+  await user.goto(`${url}/ui/#/bill`);
+  await user.getByText("Administrators may see it.").waitFor();
+  const lead = await visit(t, "lea", "#/idle");
+  await lead.getByText("Nothing is idle.").waitFor();
+  await becomes(() => words(lead.getByRole("region", { name: "Reserved and not used, last 30 days" }).getByRole("row").nth(1)), "optics 333 199 kWh 12.1 kWh 25 %");
+  const support = await visit(t, "sue", "#/budgets");
+  await becomes(() => support.locator("table.units tbody th").count(), 2);
 });

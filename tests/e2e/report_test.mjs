@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, becomes, control, focused, passUntil, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, passUntil, shot, url, visit } from "./stand_in.mjs";
 
 const advice = (page) => page.getByRole("region", { name: "How to do better" });
 const items = (page) => advice(page).getByRole("listitem");
@@ -22,28 +22,28 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context: { viewport: { width: 1440, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] } });
   await items(page).nth(2).waitFor();
   await becomes(() => items(page).count(), 3, "three at most");
-  const first = await items(page).first().innerText();
-  assert.match(first, /3 of 4 GPUs never ran a kernel/);
-  assert.match(first, /#SBATCH --gres=gpu:1\s+Copy\s+was --gres=gpu:4/);
-  assert.match(first, /sure · seen in 8 runs · saves about 72\.6 Wh a run · rule gpu-unused$/);
-  assert.match(await items(page).nth(1).innerText(), /likely · rule time-limit$/);
+  const first = () => items(page).first().innerText();
+  await becomes(first, /3 of 4 GPUs never ran a kernel/);
+  await becomes(first, /#SBATCH --gres=gpu:1\s+Copy\s+was --gres=gpu:4/);
+  await becomes(first, /sure · seen in 8 runs · saves about 72\.6 Wh a run · rule gpu-unused$/);
+  await becomes(() => items(page).nth(1).innerText(), /likely · rule time-limit$/);
   const third = items(page).nth(2);
-  assert.match(await third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+maybe · rule <i>site<\/i>$/, "texts are text");
-  assert.equal(await third.locator("img, b, i").count(), 0);
+  await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+maybe · rule <i>site<\/i>$/, "texts are text");
+  await becomes(() => third.locator("img, b, i").count(), 0);
   await advice(page).getByText("31 Wh flowed while the unit was reserved and idle.").waitFor();
-  assert.equal(await page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");
+  await becomes(() => page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");
   await accessible(page, "suggestions");
   await shot(page, "report-light");
 
   await advice(page).getByRole("button", { name: "Copy #SBATCH --gres=gpu:1" }).focus();
   await page.keyboard.press("Enter");
   await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
-  assert.equal(await focused(page), "Copy");
+  await becomes(() => focused(page), "Copy");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Space");
   await said(page).getByText("Copied: #SBATCH --time=03:00:00", { exact: true }).waitFor();
   await accessible(page, "a copied line");
-  assert.equal(await pasted(page), "#SBATCH --time=03:00:00");
+  await becomes(() => pasted(page), "#SBATCH --time=03:00:00");
 });
 
 test("lines are copied without a clipboard interface, and selected where copying is not allowed", async (t) => {
@@ -53,13 +53,13 @@ test("lines are copied without a clipboard interface, and selected where copying
   const button = advice(page).getByRole("button", { name: "Copy #SBATCH --gres=gpu:1" });
   await button.press("Enter");
   await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
-  assert.equal(await focused(page), "Copy", "the focus stays");
-  assert.equal(await page.locator("textarea").count(), 0);
-  assert.equal(await pasted(page), "#SBATCH --gres=gpu:1");
+  await becomes(() => focused(page), "Copy", "the focus stays");
+  await becomes(() => page.locator("textarea").count(), 0);
+  await becomes(() => pasted(page), "#SBATCH --gres=gpu:1");
   await page.evaluate(() => (document.execCommand = () => false));
   await button.press("Enter");
   await said(page).getByText("The browser does not allow copying. The line is selected: press Ctrl+C.").waitFor();
-  assert.equal(await page.evaluate(() => String(getSelection())), "#SBATCH --gres=gpu:1");
+  await becomes(() => page.evaluate(() => String(getSelection())), "#SBATCH --gres=gpu:1");
 });
 
 test("says when there is nothing to say, and when too little was measured", async (t) => {
@@ -75,16 +75,16 @@ test("says when there is nothing to say, and when too little was measured", asyn
     await page.goto(`${url}/#/unit/hpc-a/${uuid}`);
     await page.locator(".facts dd").getByText(uuid, { exact: true }).waitFor();
     await advice(page).getByRole("button", { name: "Text", exact: true }).waitFor();
-    const text = (await advice(page).innerText()).replace(/\n+[✓!i]+\n+/g, "\n\n").replace(/\n{2,}/g, "\n\n");
-    assert.ok(text.includes(words), `${uuid}: ${text}`);
-    assert.doesNotMatch(text, not);
+    const text = async () => (await advice(page).innerText()).replace(/\n+[✓!i]+\n+/g, "\n\n").replace(/\n{2,}/g, "\n\n");
+    await becomes(async () => (await text()).includes(words), true, `${uuid}: ${words}`);
+    assert.doesNotMatch(await text(), not);
     await accessible(page, words);
   }
   assert.match(reports(page).at(-1), /so_far=true/);
   assert.equal(reports(page).filter((address) => address.includes("so_far")).length, 1, "only of what runs");
   await page.goto(`${url}/#/unit/hpc-a/48215`);
   await page.getByRole("heading", { level: 1, name: "waiting room" }).waitFor();
-  assert.equal(await advice(page).count(), 0, "what has not started has no report");
+  await becomes(() => advice(page).count(), 0, "what has not started has no report");
 });
 
 test("the report card opens in a tab, and is saved where a link could not carry the name", async (t) => {
@@ -93,10 +93,10 @@ test("the report card opens in a tab, and is saved where a link could not carry 
   const address = new URL(await link.evaluate((a) => a.href));
   assert.equal(address.pathname, "/api/v1/units/report");
   assert.equal(address.search.replace(/start=\d+/, "start="), "?cluster_id=hpc-a&uuid=48190&start=&lang=en&format=html");
-  assert.equal(await link.getAttribute("rel"), "noopener noreferrer");
+  await becomes(() => link.getAttribute("rel"), "noopener noreferrer");
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.press("Enter")]);
   await tab.getByRole("heading", { name: "Job 48190" }).waitFor();
-  assert.equal(await tab.locator("b").count(), 0);
+  await becomes(() => tab.locator("b").count(), 0);
   await tab.close();
   const claimed = await visit(t, "/?user=lin#/unit/hpc-a/48190");
   for (const [button, name, text] of [
@@ -121,7 +121,7 @@ test("each role asks for what it may see; support sees no lines", async (t) => {
   const support = await visit(t, "/?user=sue#/unit/hpc-a/48190");
   await items(support).nth(2).waitFor();
   assert.match(reports(support)[0], /\/units\/report\/admin\?/);
-  assert.equal(await advice(support).getByRole("button", { name: /^Copy/ }).count(), 0);
+  await becomes(() => advice(support).getByRole("button", { name: /^Copy/ }).count(), 0);
   assert.doesNotMatch(await advice(support).innerText(), /SBATCH|gres/);
 });
 
@@ -136,7 +136,7 @@ test("without reports the part is hidden, and their failure stays in it", async 
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { server: { reports: "error" } });
   await advice(page).getByText("The suggestions could not be loaded (the TSDB is busy).").waitFor();
   await page.locator("canvas").nth(2).waitFor();
-  assert.equal(await page.getByRole("alert").count(), 0);
+  await becomes(() => page.getByRole("alert").count(), 0);
   await accessible(page, "reports fail");
   await control({ reports: "ok" });
   await advice(page).getByRole("button", { name: "Try again" }).press("Enter");
@@ -188,7 +188,7 @@ for (const [language, title, text] of [
     const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context });
     await page.getByRole("region", { name: title }).getByText(text).waitFor();
     assert.match(reports(page)[0], new RegExp(`lang=${language}`));
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "it does not scroll sideways");
+    await becomes(() => fits(page), true, "it does not scroll sideways");
     await accessible(page, language);
     await shot(page, `report-${language}-phone-dark`);
   });
