@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -122,7 +124,12 @@ class AnyDatabase : public ::testing::Test {
   }
 
   void write(const ClusterUpdate& update) {
-    const auto report = db_->writer().write(update);
+    auto report = db_->writer().write(update);
+    // A database that was opened again leads when the server has noticed the end of the connection.
+    for (int i = 0; i < 100 && !report && report.error().code == ErrorCode::kUnavailable; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      report = db_->writer().write(update);
+    }
     ASSERT_TRUE(report) << report.error().message;
   }
   void write(std::int64_t start, std::int64_t end, std::vector<model::Unit> units) {

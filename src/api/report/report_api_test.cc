@@ -202,6 +202,11 @@ TEST_F(Reports, SuggestWhatTheNumbersShow) {
   EXPECT_EQ(findings[1].at("was").at(0), "--mem=32G");
 }
 
+TEST_F(Reports, OfJobsThatAreNotBoundToCpusHaveAdvice) {
+  measurements_.unit.nodes[0].cpus = 64;  // the cgroup has all CPUs of the node, the job 4
+  EXPECT_EQ(report_of(kLast, "ada").at("findings").at(1).at("rule"), "mem-excess");
+}
+
 TEST_F(Reports, AreSilentIfLittleIsMeasured) {
   measurements_.unit.nodes[0].covered_seconds = 0.89 * 7200;
   const json::object report = report_of(kLast, "ada");

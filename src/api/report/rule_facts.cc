@@ -1,5 +1,6 @@
 // The facts by which rules judge a run.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -34,7 +35,11 @@ double threads_per_cpu(const Evidence& evidence) {
     seen += node.cpus.value_or(0);
   }
   const auto allocated = evidence.unit.allocated("cpus");
-  return allocated && *allocated > 0 ? std::max(seen / *allocated, 1.0) : 1.0;
+  const double threads = allocated && *allocated > 0 ? seen / *allocated : 1.0;
+  // A job whose cgroup is not bound to CPUs is seen with all of the node. No core has more threads
+  // than those of POWER.
+  constexpr double kMostThreads = 8;
+  return threads <= kMostThreads && threads == std::floor(threads) ? std::max(threads, 1.0) : 1.0;
 }
 
 /// Facts of the machines: the smallest counts, because a job must fit on any.
