@@ -132,7 +132,8 @@ Result<std::unique_ptr<api::MailService>> make_mails(const api::Config& config,
       .external_url = external_url,
       .data_directory = config.data.path,
       .reports_stored = config.report.rate > 0,
-      .zone = ceems::TimeZone::find(config.data.time_zone).value_or(ceems::TimeZone())};
+      .zone = ceems::TimeZone::find(config.data.time_zone).value_or(ceems::TimeZone()),
+      .roles = config.login.roles};
   std::set<std::string> measured;
   for (const api::SiteCluster& cluster : clusters) {
     if (cluster.manager == "slurm") {
@@ -287,7 +288,7 @@ int serve_database(api::Config config,
   }
   (*loop)->start();
   if (*mails) {
-    (*mails)->start(handler->reports(), handler->digests(), registry);
+    (*mails)->start(handler->reports(), handler->digests(), handler->accounting(), registry);
   }
   std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {

@@ -81,6 +81,24 @@ Result<Identity> identify(store::Reader& reader,
   return identity;
 }
 
+Result<std::vector<std::string>> leads_of(store::Reader& reader,
+                                          const Roles& roles,
+                                          std::string_view cluster_id,
+                                          std::string_view project) {
+  auto names = reader.leads_of(cluster_id, project);
+  if (!names) {
+    return names;
+  }
+  for (const Roles::Leads& entry : roles.project_leads) {
+    if (entry.project == project && (cluster_id.empty() || entry.cluster_id == cluster_id)) {
+      names->insert(names->end(), entry.users.begin(), entry.users.end());
+    }
+  }
+  std::ranges::sort(*names);
+  names->erase(std::ranges::unique(*names).begin(), names->end());
+  return names;
+}
+
 bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project) {
   return is_somebody(identity) &&
          std::ranges::any_of(identity.led, [&](const store::ClusterProject& led) {

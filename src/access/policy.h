@@ -50,6 +50,12 @@ Result<Identity> identify(store::Reader& reader,
                           Role granted = Role::kNobody);
 
 bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project);
+/// Who leads a project on a cluster (empty: on any), by name, each once. Errors: those of the
+/// reader.
+Result<std::vector<std::string>> leads_of(store::Reader& reader,
+                                          const Roles& roles,
+                                          std::string_view cluster_id,
+                                          std::string_view project);
 
 /// Whether the caller may use the endpoints for admins: admins and support may.
 Decision admin_area(const Identity& identity);

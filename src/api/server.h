@@ -72,6 +72,7 @@ class ApiServer {
   void handle(const net::Request& request, net::Response& response);
   /// Makes reports, for mails. Lives as long as the server.
   [[nodiscard]] const ReportMaker& reports() const { return *reports_; }
+  [[nodiscard]] const Accounting& accounting() const { return *accounting_; }
   /// Makes digests of months, for mails. Lives as long as the server.
   [[nodiscard]] const DigestMaker& digests() const { return *digests_; }
   /// Whether the answer depends on the body of a request with this header: that of a form.

@@ -37,13 +37,15 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
   Options options;
   std::string mode(kModes.front());
   std::string monthly(kModes.front());
+  std::string budgets(kModes.front());
   config::Section section(node);
   section
       .only({"mode", "spool", "spool_users", "from", "domain", "smtp", "sendmail", "language",
-             "rate", "max_wait", "digest_quiet", "digest_max", "monthly", "dry_run_days",
+             "rate", "max_wait", "digest_quiet", "digest_max", "monthly", "budgets", "dry_run_days",
              "retention_period"})
       .text("mode", mode)
       .text("monthly", monthly)
+      .text("budgets", budgets)
       .text("spool", options.spool)
       .list("spool_users", options.spool_users)
       .text("from", options.from)
@@ -61,6 +63,8 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
   const auto* const found_monthly = std::ranges::find(kModes, monthly);
   const bool sends = found != kModes.begin();
   const bool sends_monthly = found_monthly != kModes.begin();
+  const auto* const found_budgets = std::ranges::find(kModes, budgets);
+  const bool sends_budgets = found_budgets != kModes.begin();
   const auto hours = std::chrono::hours(1);
   section.refuse(found == kModes.end(), "mode", "expected disabled, dry_run or enabled")
       .refuse(options.spool.empty() || options.spool.front() != '/', "spool",
@@ -88,6 +92,9 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
       .refuse(found_monthly == kModes.end(), "monthly", "expected disabled, dry_run or enabled")
       .refuse(sends_monthly && !sends, "monthly", "needs mode: dry_run or enabled")
       .refuse(sends_monthly && options.domain.empty(), "monthly", "needs domain")
+      .refuse(found_budgets == kModes.end(), "budgets", "expected disabled, dry_run or enabled")
+      .refuse(sends_budgets && !sends, "budgets", "needs mode: dry_run or enabled")
+      .refuse(sends_budgets && options.domain.empty(), "budgets", "needs domain")
       .refuse(sends && options.from.empty(), "mode", "needs from")
       .refuse(sends && options.smtp.url.empty() && options.sendmail.empty(), "mode",
               "needs smtp or sendmail");
@@ -96,6 +103,7 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
   }
   options.mode = static_cast<Mode>(found - kModes.begin());
   options.monthly = static_cast<Mode>(found_monthly - kModes.begin());
+  options.budgets = static_cast<Mode>(found_budgets - kModes.begin());
   return options;
 }
 

@@ -36,6 +36,8 @@ struct Options {
   std::chrono::milliseconds digest_max{std::chrono::hours(1)};
   /// Digests of the month to all who used something, which nobody has asked for.
   Mode monthly = Mode::kDisabled;
+  /// Mails to those who lead a project, when a share of a budget of it has passed.
+  Mode budgets = Mode::kDisabled;
   std::int64_t dry_run_days = 30;  ///< after mails of a kind were first enabled
   std::chrono::milliseconds retention{std::chrono::days(400)};
 };

@@ -71,6 +71,9 @@ TEST(MailConfig, RefusesMistakesWithTheirLine) {
                                       {"max_wait: 25h", "expected 0s to 24h"},
                                       {"digest_max: 1m", "expected digest_quiet to 24h"},
                                       {"dry_run_days: -1", "expected 0 to 365"},
+                                      {good + "budgets: yes", "expected disabled, dry_run or"},
+                                      {"mode: dry_run\nbudgets: enabled", "budgets: needs domain"},
+                                      {"domain: x.org\nbudgets: dry_run", "budgets: needs mode"},
                                       {"retention_period: 1h", "must be a day or more"}}) {
     const auto options = read(text);
     ASSERT_FALSE(options) << text;

@@ -1,6 +1,7 @@
 #include "mail/letter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "advice/catalogue.h"
 #include "base/text/html.h"
 #include "report/plain_text.h"
+#include "report/rounding.h"
 #include "report/sheet.h"
 
 namespace ceems::mail {
@@ -32,6 +34,30 @@ void insert(std::string& page, std::string_view mark, const std::string& html, b
   if (found != std::string::npos) {
     page.insert(found + (after ? mark.size() : 0), html);
   }
+}
+
+/// A whole page of ours; `body` is HTML.
+std::string html_page(std::string_view language, std::string_view title, const std::string& body) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta "
+      "charset=\"utf-8\">\n<title>{}</title>\n"
+      "</head>\n<body>\n{}</body>\n</html>\n",
+      language, escape_html(report::plain_text(std::string(title))), body);
+}
+
+/// An amount of a budget, to three significant digits.
+std::string amount_text(const PassedBudget& budget, double value, const advice::Catalogue& words) {
+  constexpr int kDigits = 3;
+  constexpr double kGramsOfKg = 1000;
+  switch (budget.unit) {
+    case PassedBudget::Unit::kKwh:
+      return report::energy_text(report::significant(value, kDigits), words);
+    case PassedBudget::Unit::kKgCo2:
+      return report::grams_text(report::significant(value * kGramsOfKg, kDigits), words) + " CO2";
+    case PassedBudget::Unit::kCost:
+      break;
+  }
+  return report::money_text({.amount = value, .currency = budget.currency}, words);
 }
 
 class Writer {
@@ -149,12 +175,7 @@ class Writer {
       letter_.html = std::move(page);
     } else {
       letter_.text = before_text_ + after_text_;
-      letter_.html = fmt::format(
-          "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta "
-          "charset=\"utf-8\">\n<title>{}</title>\n"
-          "</head>\n<body>\n{}{}</body>\n</html>\n",
-          words_.language, escape_html(report::plain_text(letter_.subject)), before_html_,
-          after_html_);
+      letter_.html = html_page(words_.language, letter_.subject, before_html_ + after_html_);
     }
     return std::move(letter_);
   }
@@ -216,6 +237,52 @@ Letter month_letter(const std::string& user,
   letter.text = report::to_text(digest, view) + text;
   letter.html = report::to_html(digest, view);
   insert(letter.html, "</main>", html, false);
+  return letter;
+}
+
+Letter budget_letter(const std::string& lead,
+                     const PassedBudget& budget,
+                     const LetterOptions& options) {
+  const advice::Catalogue& words = advice::catalogue(options.language);
+  const auto word = [&words](std::string_view key) { return std::string(words.word(key)); };
+  const auto percent = [&words](double share) {
+    return report::percent_text(report::rounded_share(share), words);
+  };
+  const std::string project = report::plain_text(budget.project);
+  const std::string where =
+      budget.cluster.empty() ? word("mail.budget_together") : report::plain_text(budget.cluster);
+  Letter letter;
+  letter.subject = fmt::format("{} {} ({}), {}: {} {}", word("mail.budget"), project, where,
+                               budget.period, percent(budget.share), word("mail.budget_passed"));
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {word("mail.budget"), amount_text(budget, budget.amount, words)},
+      {word("mail.budget_used"), fmt::format("{} ({})", amount_text(budget, budget.used, words),
+                                             percent(budget.used / budget.amount))},
+      {word("mail.budget_forecast"),
+       fmt::format("{} – {}", amount_text(budget, budget.forecast_low, words),
+                   amount_text(budget, budget.forecast_high, words))}};
+  std::string html = fmt::format("<h1>{}</h1>\n<table>\n", escape_html(letter.subject));
+  letter.text = letter.subject + "\n\n";
+  for (const auto& [label, value] : lines) {
+    letter.text += fmt::format("{}: {}\n", label, value);
+    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(label),
+                        escape_html(value));
+  }
+  html += "</table>\n";
+  for (const std::string& text : {word("mail.budget_stops"), word("mail.budget_why")}) {
+    letter.text += "\n" + text + "\n";
+    html += "<p>" + escape_html(text) + "</p>\n";
+  }
+  const auto url =
+      options.mute_url ? options.mute_url(lead, std::string(kBudgetWarnings)) : std::string();
+  if (!url.empty()) {
+    add_link(word("mail.month_stop"), url, letter.text, html);
+  }
+  if (!options.help_url.empty()) {
+    letter.text += fmt::format("{} {}\n", word("help"), options.help_url);
+    html += fmt::format("<p>{} {}</p>\n", escape_html(word("help")), escape_html(options.help_url));
+  }
+  letter.html = html_page(words.language, letter.subject, html);
   return letter;
 }
 

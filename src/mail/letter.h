@@ -60,4 +60,26 @@ Letter month_letter(const std::string& user,
                     const report::Digest& digest,
                     const LetterOptions& options);
 
+/// A budget of a project, a share of which has passed in its period.
+struct PassedBudget {
+  std::string id = {};  ///< names the budget, the period and the share
+  std::string project = {};
+  std::string cluster = {};  ///< empty: all clusters together
+  std::string period = {};   ///< "2026", "2026-11"
+  double share = 0;          ///< that has passed: 0.8
+  enum class Unit : std::uint8_t { kKwh, kKgCo2, kCost } unit = Unit::kKwh;
+  std::string currency = {};  ///< of a cost
+  double amount = 0, used = 0;
+  double forecast_low = 0, forecast_high = 0;  ///< of what will be used at the end
+  std::vector<std::string> leads = {};         ///< who lead the project
+};
+
+/// What a lead mutes who does not want mails about budgets; no rule of advice has this id.
+inline constexpr std::string_view kBudgetWarnings = "budget-warnings";
+
+/// About a budget, for one who leads the project.
+Letter budget_letter(const std::string& lead,
+                     const PassedBudget& budget,
+                     const LetterOptions& options);
+
 }  // namespace ceems::mail

@@ -116,6 +116,49 @@ TEST(Letter, SumsUpAMonth) {
   EXPECT_THAT(bare.text, Not(HasSubstr("http")));
 }
 
+PassedBudget some_budget() {
+  return {.id = "fluids hpc-a",
+          .project = "fluids",
+          .cluster = "hpc-a",
+          .period = "2026",
+          .share = 0.8,
+          .unit = PassedBudget::Unit::kKgCo2,
+          .amount = 1500,
+          .used = 1234.5,
+          .forecast_low = 1420,
+          .forecast_high = 1580};
+}
+
+TEST(Letter, SaysHowABudgetStands) {
+  PassedBudget budget = some_budget();
+  const Letter letter = budget_letter("lea", budget, some_options());
+  EXPECT_EQ(letter.subject, "Budget fluids (hpc-a), 2026: 80 % passed");
+  EXPECT_THAT(letter.rules, ::testing::IsEmpty());
+  EXPECT_EQ(letter.text,
+            "Budget fluids (hpc-a), 2026: 80 % passed\n\n"
+            "Budget: 1.5 t CO2\nUsed: 1.23 t CO2 (82 %)\n"
+            "At the end, likely: 1.42 t CO2 – 1.58 t CO2\n\n"
+            "A budget stops nothing: jobs of the project go on.\n\n"
+            "You get this mail because you lead this project.\n"
+            "Stop these mails: https://x.org/m?lea+budget-warnings\n"
+            "Questions? help@example.org\n");
+  EXPECT_THAT(letter.html, HasSubstr("<tr><th scope=\"row\">Used</th><td>1.23 t CO2 (82 %)</td>"));
+  EXPECT_THAT(letter.html, HasSubstr("<a href=\"https://x.org/m?lea+budget-warnings\">"));
+  budget.unit = PassedBudget::Unit::kCost;
+  budget.currency = "EUR";
+  budget.cluster.clear();
+  const Letter other = budget_letter("lea", budget, {.language = "de"});
+  EXPECT_EQ(other.subject, "Budget fluids (alle Cluster), 2026: 80 % überschritten");
+  EXPECT_THAT(other.text, HasSubstr("Genutzt: EUR 1234,50 (82 %)\n"));
+  EXPECT_THAT(other.text, Not(HasSubstr("http")));
+  budget.project = budget.cluster = "<script>x</script>\x1b]0;\r\nBcc: eve";
+  const Letter hostile = budget_letter("lea", budget, some_options());
+  EXPECT_THAT(hostile.html, Not(HasSubstr("<script>")));
+  EXPECT_THAT(hostile.text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(hostile.text, Not(HasSubstr("\r")));
+  EXPECT_THAT(hostile.subject, Not(HasSubstr("\n")));
+}
+
 TEST(Letter, EscapesHostileNames) {
   auto report = some_report();
   report.job.name = "<script>alert(1)</script></main>\x1b]0;x\x07\r\nBcc: eve";

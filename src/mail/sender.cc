@@ -34,6 +34,7 @@ constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
 constexpr std::int64_t kMonthToMs = 10 * kDayMs;
 /// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
 constexpr std::size_t kMonthBatch = 50;
+constexpr std::int64_t kBudgetsMs = 3600'000;  // between looks at budgets, which count days
 constexpr std::string_view kAllMails = "*";
 
 std::string hex(std::string_view bytes) {
@@ -115,6 +116,18 @@ bool Sender::months_are_dry() const {
          now_ms() < months_started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
+bool Sender::budgets_are_dry() const {
+  return setup_.options.budgets != Mode::kEnabled ||
+         now_ms() < budgets_started_ms_ + setup_.options.dry_run_days * kDayMs;
+}
+
+bool Sender::is_dry(std::string_view kind) const {
+  if (kind == kMonthMail) {
+    return months_are_dry();
+  }
+  return kind == kBudgetMail ? budgets_are_dry() : kind != kPlainMail && dry();
+}
+
 void Sender::wait(milliseconds time, const std::stop_token& stop) {
   Mutex mutex;
   Condition condition;
@@ -142,6 +155,9 @@ Result<> Sender::work(const std::stop_token& stop) {
     return taken;
   }
   if (auto queued = queue_months(); !queued) {
+    return queued;
+  }
+  if (auto queued = queue_budgets(); !queued) {
     return queued;
   }
   if (auto sent = send_due(stop); !sent) {
@@ -183,6 +199,13 @@ Result<> Sender::open() {
       }
       months_started_ms_ = *months;
     }
+    if (setup_.options.budgets == Mode::kEnabled) {
+      const auto budgets = outbox_->first_started(store::kBudgetsStarted, now_ms());
+      if (!budgets) {
+        return fail(budgets.error());
+      }
+      budgets_started_ms_ = *budgets;
+    }
     started_ms_ = std::max<std::int64_t>(first, 1);
     if (dry()) {
       log::info(
@@ -212,6 +235,8 @@ Result<> Sender::send_due(const std::stop_token& stop) {
         done = send_plain(mail, stop);
       } else if (mail.kind == kMonthMail) {
         done = send_month(mail, stop);
+      } else if (mail.kind == kBudgetMail) {
+        done = send_budget(mail, stop);
       } else if (mail.digest.empty()) {
         done = send_job(mail, stop);
       } else if (digests.insert(mail.digest).second) {
@@ -370,8 +395,7 @@ Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
     return rule == kAllMails || rule == kMonthlyDigest;
   });
   if (unwanted) {
-    counters_->mails.with({"muted"}).add();
-    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+    return drop(mail, true);
   }
   const auto digest = reports_.digest(mail.username, mail.body, options->muted);
   if (!digest) {
@@ -380,7 +404,74 @@ Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
   if (const auto& known = *digest) {
     return deliver({mail}, month_letter(mail.username, *known, *options), kMonthlyDigest, stop);
   }
+  return drop(mail, false);
+}
+
+Result<> Sender::drop(const Mail& mail, bool muted) {
+  if (muted) {
+    counters_->mails.with({"muted"}).add();
+  }
   return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+}
+
+/// Puts a mail for each lead of a project into the outbox when a share of its budget has passed.
+/// Its id names the budget, the period, the share and the lead, so that each is told once.
+Result<> Sender::queue_budgets() {
+  const std::int64_t now = now_ms();
+  if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {
+    return {};
+  }
+  const auto passed = reports_.passed_budgets();
+  if (!passed) {
+    return fail(passed.error());
+  }
+  std::vector<Mail> mails;
+  for (const PassedBudget& budget : *passed) {
+    for (const std::string& lead : budget.leads) {
+      if (is_address(lead + "@" + setup_.options.domain)) {
+        mails.push_back({.id = fmt::format("budget {} {}", budget.id, lead),
+                         .kind = std::string(kBudgetMail),
+                         .username = lead,
+                         .recipient = lead,
+                         .body = budget.id,
+                         .received_ms = now,
+                         .due_ms = now});
+      }
+    }
+  }
+  const auto added = outbox_->add(mails);
+  if (!added) {
+    return fail(added.error());
+  }
+  if (*added > 0) {
+    log::info("queued mails about budgets", {{"mails", *added}});
+  }
+  next_budgets_ms_ = now + kBudgetsMs;
+  return {};
+}
+
+Result<> Sender::send_budget(const Mail& mail, const std::stop_token& stop) {
+  const auto options = letter_options(mail.username);
+  if (!options) {
+    return fail(options.error());
+  }
+  const bool unwanted = std::ranges::any_of(options->muted, [](const std::string& rule) {
+    return rule == kAllMails || rule == kBudgetWarnings;
+  });
+  if (unwanted) {
+    return drop(mail, true);
+  }
+  const auto passed = reports_.passed_budgets();
+  if (!passed) {
+    return fail(passed.error());
+  }
+  // Meanwhile a higher share may have passed, which has a mail of its own, or somebody else leads.
+  const auto budget = std::ranges::find(*passed, mail.body, &PassedBudget::id);
+  if (budget == passed->end() ||
+      std::ranges::find(budget->leads, mail.username) == budget->leads.end()) {
+    return drop(mail, false);
+  }
+  return deliver({mail}, budget_letter(mail.username, *budget, *options), kBudgetWarnings, stop);
 }
 
 void Sender::keep_rate(const std::stop_token& stop) {
@@ -399,7 +490,7 @@ Result<> Sender::deliver(const std::vector<Mail>& mails,
                          const std::stop_token& stop) {
   const std::vector<std::string> ids = ids_of_mails(mails);
   const Mail& first = mails.front();
-  if (first.kind == kMonthMail ? months_are_dry() : first.kind != kPlainMail && dry()) {
+  if (is_dry(first.kind)) {
     counters_->mails.with({"dry"}).add();
     return outbox_->finish(ids, store::MailState::kDry, now_ms());
   }
@@ -502,7 +593,8 @@ Result<> Sender::keep_house() {
   }
   counters_->dry.set(static_cast<double>(*people));
   const bool months = setup_.options.monthly != Mode::kDisabled && months_are_dry();
-  if (dry() || months) {
+  const bool budgets = setup_.options.budgets != Mode::kDisabled && budgets_are_dry();
+  if (dry() || months || budgets) {
     log::info("dry run of mails: would have told people in the last 30 days",
               {{"people", *people}});
   }

@@ -56,6 +56,8 @@ class ReportSource {
   virtual Result<std::optional<report::Digest>> digest(const std::string& user,
                                                        const std::string& month,
                                                        const std::vector<std::string>& without) = 0;
+  /// Budgets of which a share has passed: each once, with the highest of these shares.
+  virtual Result<std::vector<PassedBudget>> passed_budgets() = 0;
 };
 
 struct SenderSetup {
@@ -98,6 +100,10 @@ class Sender {
   Result<> send_digest(const std::string& digest, const std::stop_token& stop);
   Result<> queue_months();
   Result<> send_month(const Mail& mail, const std::stop_token& stop);
+  Result<> queue_budgets();
+  Result<> send_budget(const Mail& mail, const std::stop_token& stop);
+  /// Ends a mail that nobody wants or that nothing is left to say in.
+  Result<> drop(const Mail& mail, bool muted);
   /// `muted_by` is what the user mutes who does not want such mails; "" if they cannot be muted.
   Result<> deliver(const std::vector<Mail>& mails,
                    const Letter& letter,
@@ -114,6 +120,8 @@ class Sender {
   [[nodiscard]] std::int64_t now_ms() const;
   [[nodiscard]] bool dry() const;
   [[nodiscard]] bool months_are_dry() const;
+  [[nodiscard]] bool budgets_are_dry() const;
+  [[nodiscard]] bool is_dry(std::string_view kind) const;
 
   SenderSetup setup_;
   ReportSource& reports_;
@@ -122,9 +130,9 @@ class Sender {
   std::unique_ptr<Counters> counters_;
   std::unique_ptr<store::Outbox> outbox_;
   SpoolIntake intake_;
-  std::int64_t started_ms_ = 0, months_started_ms_ = 0;
+  std::int64_t started_ms_ = 0, months_started_ms_ = 0, budgets_started_ms_ = 0;
   std::string queued_month_;  ///< whose digests are in the outbox
-  std::int64_t next_cleaning_ms_ = 0;
+  std::int64_t next_cleaning_ms_ = 0, next_budgets_ms_ = 0;
   Clock::SteadyTime next_send_ = {};
   std::string last_problem_;
 };

@@ -50,6 +50,12 @@ class FakeReports final : public ReportSource {
                       report::Digest{.user = user, .months = {{.month = name, .kwh = 41.3}}})
                 : std::nullopt;
   }
+  Result<std::vector<PassedBudget>> passed_budgets() override {
+    ++looked_at;
+    return passed;
+  }
+  std::vector<PassedBudget> passed;
+  int looked_at = 0;
   std::optional<KnownReport> known;
   std::vector<std::string> asked;
   EndedMonth month{.name = "2025-12", .ended_ms = kNow};
@@ -368,6 +374,83 @@ TEST_F(SenderTest, HeedsWhatUsersDoNotWant) {
   work();
   ASSERT_EQ(transport_.sent.size(), 2U);
   EXPECT_EQ(field(transport_.sent[1].message, "Subject"), "Slurm Job_id=8 Ended");
+}
+
+/// Half of the budget of fluids, which three people lead, one of them a service account.
+PassedBudget passed_budget(const std::string& share) {
+  return {.id = "fluids 2026 " + share,
+          .project = "fluids",
+          .period = "2026",
+          .share = std::stod(share),
+          .amount = 100,
+          .used = 100 * std::stod(share),
+          .forecast_low = 90,
+          .forecast_high = 95,
+          .leads = {"fluids:svc", "lea", "zoe"}};
+}
+
+TEST_F(SenderTest, SendsNoMailsAboutBudgetsUnlessTheyAreSwitchedOn) {
+  reports_.passed = {passed_budget("0.5")};
+  work();
+  EXPECT_EQ(reports_.looked_at, 0);
+  options_.budgets = Mode::kDryRun;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 0);
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_total{state=\"dry\"} 2\n"));
+}
+
+TEST_F(SenderTest, TellsEachLeadOnceOfEachShareOfABudget) {
+  options_.budgets = Mode::kEnabled;
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 0);
+  reports_.passed = {passed_budget("0.5")};
+  work();
+  EXPECT_EQ(transport_.tries, 0) << "budgets are looked at once an hour";
+  clock_.advance(std::chrono::hours(1));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 2U);
+  EXPECT_THAT(transport_.sent[0].to, ElementsAre("lea@example.org"));
+  EXPECT_THAT(transport_.sent[1].to, ElementsAre("zoe@example.org"));
+  EXPECT_EQ(field(transport_.sent[0].message, "Subject"),
+            "Budget fluids (all clusters), 2026: 50 % passed");
+  EXPECT_EQ(field(transport_.sent[0].message, "List-Unsubscribe"),
+            "<https://x.org/lea/budget-warnings>");
+  // Mails that are done are forgotten after a month, these are not.
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(std::chrono::hours(24 * 32));
+    restart();
+    work();
+  }
+  EXPECT_EQ(transport_.tries, 2);
+  reports_.passed = {passed_budget("0.8")};
+  reports_.passed.front().leads = {"lea", "zoe"};
+  auto outbox = db_->open_outbox();
+  ASSERT_TRUE(outbox);
+  ASSERT_TRUE((*outbox)->mute("zoe", std::string(kBudgetWarnings), store::kUntilWithdrawn));
+  clock_.advance(std::chrono::hours(1));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 3U);
+  EXPECT_THAT(transport_.sent[2].to, ElementsAre("lea@example.org"));
+  EXPECT_THAT(transport_.sent[2].message, HasSubstr("80 % passed"));
+}
+
+TEST_F(SenderTest, SendsNothingOfABudgetThatStandsOtherwiseMeanwhile) {
+  options_.budgets = Mode::kEnabled;
+  transport_.hands_over = false;
+  transport_.outcome = net::MailOutcome::kTemporary;
+  reports_.passed = {passed_budget("0.5")};
+  restart();
+  work();
+  EXPECT_EQ(transport_.tries, 2);
+  transport_.hands_over = true;
+  transport_.outcome = net::MailOutcome::kSent;
+  reports_.passed.front().leads = {"zoe"};  // lea does not lead any more
+  clock_.advance(std::chrono::minutes(2));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 1U);
+  EXPECT_THAT(transport_.sent[0].to, ElementsAre("zoe@example.org"));
 }
 
 TEST_F(SenderTest, SendsNoDigestsOfMonthsUnlessTheyAreSwitchedOn) {

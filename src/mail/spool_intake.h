@@ -17,9 +17,10 @@
 namespace ceems::mail {
 
 // Kinds of mails in the outbox.
-inline constexpr std::string_view kJobMail = "job";      ///< with the report of a job
-inline constexpr std::string_view kPlainMail = "plain";  ///< as slurmctld wrote it
-inline constexpr std::string_view kMonthMail = "month";  ///< with the digest of a month
+inline constexpr std::string_view kJobMail = "job";        ///< with the report of a job
+inline constexpr std::string_view kPlainMail = "plain";    ///< as slurmctld wrote it
+inline constexpr std::string_view kMonthMail = "month";    ///< with the digest of a month
+inline constexpr std::string_view kBudgetMail = "budget";  ///< of a budget that is running out
 
 /// The cluster of a mail among those that SLURM manages; "" if it is not known.
 std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters);

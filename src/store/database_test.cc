@@ -352,6 +352,10 @@ TEST_P(DatabaseTest, LeadsAreThoseOfTheLastFetchThatSaidAnything) {
   EXPECT_EQ(led("lea"), (Texts{"a/fluids", "a/optics", "b/fluids"}));
   EXPECT_EQ(led("zoe"), Texts{"a/fluids"});
   EXPECT_EQ(led("o'neil"), Texts{"b/d'or"});
+  EXPECT_EQ(db_->reader().leads_of("a", "fluids").value(), (Texts{"lea", "zoe"}));
+  EXPECT_EQ(db_->reader().leads_of("", "fluids").value(), (Texts{"lea", "zoe"})) << "each once";
+  EXPECT_EQ(db_->reader().leads_of("b", "d'or").value(), Texts{"o'neil"});
+  EXPECT_EQ(db_->reader().leads_of("a", "d'or").value(), Texts{});
   for (const char* nobody : {"Lea", "lea ", "nul", "eve", ""}) {
     EXPECT_EQ(led(nobody), Texts{}) << nobody;
   }

@@ -18,7 +18,7 @@ namespace ceems::store {
 /// A mail that is to be sent, or a part of a digest.
 struct OutgoingMail {
   std::string id = {};        ///< unique for ever, so that a mail is taken once
-  std::string kind = {};      ///< "job", "plain" or "month"
+  std::string kind = {};      ///< "job", "plain", "month" or "budget"
   std::string username = {};  ///< whose job it is about; may be empty
   std::string recipient = {};
   std::string digest = {};  ///< those with the same text go into one mail; empty: a mail of its own
@@ -42,6 +42,7 @@ std::string_view to_string(MailState state);
 /// Of kinds of mails, for Outbox::first_started().
 inline constexpr std::string_view kReportsStarted = "started";
 inline constexpr std::string_view kDigestsStarted = "started_digests";
+inline constexpr std::string_view kBudgetsStarted = "started_budgets";
 
 /// A time that does not come: the year 9999.
 inline constexpr std::int64_t kUntilWithdrawn = 253'402'300'799'000;
@@ -76,7 +77,7 @@ class Outbox {
   virtual Result<std::int64_t> dry_people(std::int64_t since_ms) = 0;
 
   /// When mails of a kind were first switched on: now, if they were not before. `what` is
-  /// kReportsStarted or kDigestsStarted.
+  /// kReportsStarted, kDigestsStarted or kBudgetsStarted.
   virtual Result<std::int64_t> first_started(std::string_view what, std::int64_t now_ms) = 0;
   /// Notes that the user was told about these rules.
   virtual Result<> note_told(const std::string& username,
@@ -91,7 +92,8 @@ class Outbox {
                         std::int64_t until_ms) = 0;
 
   /// Deletes mails that were done before the first time, contacts before the second one, and those
-  /// of users that no cluster knows any more.
+  /// of users that no cluster knows any more. Mails about budgets are kept like contacts, because
+  /// nobody is told twice of a budget that lasts a year.
   virtual Result<> purge(std::int64_t mails_ms, std::int64_t contacts_ms) = 0;
 };
 

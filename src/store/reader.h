@@ -156,6 +156,9 @@ class Reader {
   virtual Result<bool> is_admin(std::string_view user) = 0;
   /// The projects that the user leads according to the resource managers, by cluster and name.
   virtual Result<std::vector<ClusterProject>> led_projects(std::string_view user) = 0;
+  /// Who leads a project on a cluster (empty: on any) according to the resource managers, by name.
+  virtual Result<std::vector<std::string>> leads_of(std::string_view cluster_id,
+                                                    std::string_view project) = 0;
 
   /// Units without the flag `ignore`, in the order of the query.
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;

@@ -35,7 +35,7 @@ constexpr std::array<WishName, 3> kWishes{
      {"again", "Send them again", "sent again."}}};
 
 /// What the form of the page, or a mail program, asks for. A program that unsubscribes says no
-/// more: nobody has asked for digests of months, so they do not come again.
+/// more: nobody has asked for digests of months or mails about budgets, so they do not come again.
 Wish wish_in(std::string_view body, std::string_view rule) {
   for (const auto& [name, value] : net::parse_query(body)) {
     const auto found = std::ranges::find(kWishes, value, &WishName::value);
@@ -43,7 +43,8 @@ Wish wish_in(std::string_view body, std::string_view rule) {
       return static_cast<Wish>(found - kWishes.begin());
     }
   }
-  return rule == mail::kMonthlyDigest ? Wish::kUntilWithdrawn : Wish::kForDays;
+  return rule == mail::kMonthlyDigest || rule == mail::kBudgetWarnings ? Wish::kUntilWithdrawn
+                                                                       : Wish::kForDays;
 }
 
 std::string form_html() {
@@ -151,9 +152,10 @@ void MutePage::answer(const net::Request& request, net::Response& response) {
     return;
   }
   const std::string& rule = fields[1];
-  const std::string what = rule == "*"                    ? "All mails with reports"
-                           : rule == mail::kMonthlyDigest ? "Mails about the month"
-                                                          : "The suggestion '" + rule + "'";
+  const std::string what = rule == "*"                     ? "All mails with reports"
+                           : rule == mail::kMonthlyDigest  ? "Mails about the month"
+                           : rule == mail::kBudgetWarnings ? "Mails about budgets"
+                                                           : "The suggestion '" + rule + "'";
   if (request.method != "POST") {
     constexpr int kNotAllowed = 405;
     const bool read = request.method == "GET" || request.method == "HEAD";

@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "access/digests.h"
 #include "access/policy.h"
 #include "api/report/final_report.h"
@@ -33,6 +35,33 @@ report::Number kwh_of(const StoredUnit& unit) {
   const auto cpus = unit.metric(model::Metric::kTotalCpuEnergyUsageKwh, "total");
   const auto gpus = unit.metric(model::Metric::kTotalGpuEnergyUsageKwh, "total");
   return cpus || gpus ? report::Number(cpus.value_or(0) + gpus.value_or(0)) : std::nullopt;
+}
+
+/// The highest share of a budget that has passed; nothing if none has.
+std::optional<double> passed_share(const UsedBudget& one) {
+  const BudgetState& state = one.state;
+  if (!state.complete || one.budget->amount <= 0) {
+    return std::nullopt;
+  }
+  std::optional<double> passed;
+  for (const double share : one.budget->warn) {
+    if (state.used >= share * one.budget->amount) {
+      passed = share;
+    }
+  }
+  return passed;
+}
+
+mail::PassedBudget::Unit unit_of(BudgetUnit unit) {
+  switch (unit) {
+    case BudgetUnit::kKwh:
+      return mail::PassedBudget::Unit::kKwh;
+    case BudgetUnit::kKgCo2:
+      return mail::PassedBudget::Unit::kKgCo2;
+    case BudgetUnit::kCost:
+      break;
+  }
+  return mail::PassedBudget::Unit::kCost;
 }
 
 }  // namespace
@@ -154,6 +183,52 @@ Result<std::optional<report::Digest>> MailReports::digest(const std::string& use
     return std::nullopt;
   }
   return std::optional(std::move(*digest));
+}
+
+Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
+  std::vector<mail::PassedBudget> passed;
+  if (setup_.accounting == nullptr) {
+    return passed;
+  }
+  const std::int64_t now = now_ms();
+  std::vector<const ProjectBudget*> budgets;
+  for (const ProjectBudget& budget : setup_.accounting->options().budgets) {
+    const BudgetPeriod period = period_of(budget, setup_.zone, now);
+    if (period.from_ms <= now && now < period.to_ms) {
+      budgets.push_back(&budget);
+    }
+  }
+  const auto used =
+      setup_.accounting->used(budgets, access::all_rows_for_reports(), setup_.zone, now);
+  if (!used) {
+    return fail(used.error());
+  }
+  for (const UsedBudget& one : *used) {
+    const ProjectBudget& budget = *one.budget;
+    const auto share = passed_share(one);
+    if (!share) {
+      continue;
+    }
+    auto leads = access::leads_of(reader_, setup_.roles, budget.cluster, budget.project);
+    if (!leads) {
+      return fail(std::move(leads).error());
+    }
+    passed.push_back(
+        {.id = fmt::format("{} {} {} {} {} {}", budget.project, budget.cluster,
+                           name_of(budget.unit), budget.amount, one.period.name, *share),
+         .project = budget.project,
+         .cluster = budget.cluster,
+         .period = one.period.name,
+         .share = *share,
+         .unit = unit_of(budget.unit),
+         .currency = setup_.accounting->currency(),
+         .amount = budget.amount,
+         .used = one.state.used,
+         .forecast_low = one.state.forecast_low,
+         .forecast_high = one.state.forecast_high,
+         .leads = std::move(*leads)});
+  }
+  return passed;
 }
 
 }  // namespace ceems::api

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "access/policy.h"
+#include "api/accounting/accounting.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "base/clock.h"
@@ -23,7 +25,9 @@ class MailReports final : public mail::ReportSource {
     bool stored = true;  ///< a finisher stores final reports; otherwise those made here are final
     /// Whether a cluster has a TSDB, whose samples may come late. Without a finisher only.
     std::function<bool(const std::string&)> measured = {};
-    TimeZone zone = {};  ///< of months
+    TimeZone zone = {};                      ///< of months
+    const Accounting* accounting = nullptr;  ///< budgets; null: none
+    access::Roles roles = {};                ///< with project leads of the configuration
   };
   /// All outlive the object.
   MailReports(store::Reader& reader,
@@ -50,6 +54,7 @@ class MailReports final : public mail::ReportSource {
   Result<std::optional<report::Digest>> digest(const std::string& user,
                                                const std::string& month,
                                                const std::vector<std::string>& without) override;
+  Result<std::vector<mail::PassedBudget>> passed_budgets() override;
 
  private:
   [[nodiscard]] std::int64_t now_ms() const;

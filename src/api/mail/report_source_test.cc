@@ -166,5 +166,57 @@ TEST_F(MailSource, AddsUpTheEnergyOfTasks) {
   EXPECT_EQ(sums.kwh, 224.5);
 }
 
+TEST_F(MailSource, KnowsWhichBudgetsHavePassedAShare) {
+  EXPECT_TRUE(source(false).passed_budgets()->empty()) << "without budgets";
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  model::Unit unit = job("200", "bob", "fluids");
+  unit.started_at_ts = kNow;
+  unit.ended_at_ts = kNow + kHour / 2;
+  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 6}});
+  update.units.push_back(unit);
+  update.leads = {{"fluids", {"lea", "zoe"}}, {"optics", {"eve"}}};
+  write(update);
+  clock_.advance(std::chrono::hours(12));
+  ApiOptions options;
+  options.site.currency = "EUR";
+  options.site.prices = {.kwh = 0.5};
+  options.accounting.budgets = {
+      {.cluster = "hpc-a", .project = "fluids", .amount = 10, .warn = {0.5, 0.6, 0.8}},
+      {.project = "fluids", .unit = BudgetUnit::kCost, .amount = 3},
+      {.cluster = "hpc-a", .project = "optics", .amount = 1000},
+      {.cluster = "hpc-b", .project = "fluids", .amount = 1},
+      {.cluster = "hpc-a",
+       .project = "fluids",
+       .amount = 1,
+       .period = ProjectBudget::Period::kFixed,
+       .from_ms = kNow - 48 * kHour,
+       .to_ms = kNow}};
+  make(std::move(options));
+  MailReports reports(
+      db_->reader(), server_->reports(), server_->digests(),
+      MailReports::Setup{
+          .accounting = &server_->accounting(),
+          .roles = {.project_leads =
+                        {{.cluster_id = "hpc-a", .project = "fluids", .users = {"ada", "lea"}},
+                         {.cluster_id = "hpc-b", .project = "fluids", .users = {"bob"}}}}},
+      clock_);
+  const auto passed = reports.passed_budgets();
+  ASSERT_TRUE(passed) << passed.error().message;
+  ASSERT_EQ(passed->size(), 2U) << "neither one that has hardly begun nor one that has ended";
+  const mail::PassedBudget& kwh = passed->at(0);
+  EXPECT_EQ(kwh.id, "fluids hpc-a kwh 10 2026 0.6") << "the highest share that has passed";
+  EXPECT_EQ(kwh.share, 0.6);
+  EXPECT_EQ(kwh.used, 6);
+  EXPECT_THAT(kwh.leads, ElementsAre("ada", "lea", "zoe"));
+  const mail::PassedBudget& cost = passed->at(1);
+  EXPECT_EQ(cost.unit, mail::PassedBudget::Unit::kCost);
+  EXPECT_EQ(cost.used, 3);
+  EXPECT_EQ(cost.share, 1);
+  EXPECT_EQ(cost.currency, "EUR");
+  EXPECT_THAT(cost.leads, ElementsAre("ada", "bob", "lea", "zoe")) << "of all clusters";
+}
+
 }  // namespace
 }  // namespace ceems::api

@@ -33,12 +33,15 @@ Result<std::unique_ptr<MailService>> MailService::create(MailSetup setup,
 
 void MailService::start(const ReportMaker& maker,
                         const DigestMaker& digests,
+                        const Accounting& accounting,
                         metrics::Registry& registry) {
-  reports_ = std::make_unique<MailReports>(
-      database_.reader(), maker, digests,
-      MailReports::Setup{
-          .stored = setup_.reports_stored, .measured = setup_.measured, .zone = setup_.zone},
-      clock_);
+  reports_ = std::make_unique<MailReports>(database_.reader(), maker, digests,
+                                           MailReports::Setup{.stored = setup_.reports_stored,
+                                                              .measured = setup_.measured,
+                                                              .zone = setup_.zone,
+                                                              .accounting = &accounting,
+                                                              .roles = setup_.roles},
+                                           clock_);
   transport_ = mail::make_transport(setup_.options);
   mail::SenderSetup setup{.options = setup_.options,
                           .clusters = setup_.clusters,

@@ -27,6 +27,7 @@ struct MailSetup {
   std::string data_directory = {};  ///< holds ceems-mail.key, which signs links
   bool reports_stored = true;       ///< by a finisher
   TimeZone zone = {};               ///< of months
+  access::Roles roles = {};         ///< with project leads of the configuration
   std::function<bool(const std::string& cluster_id)> measured = {};
 };
 
@@ -43,7 +44,10 @@ class MailService {
 
   [[nodiscard]] MutePage& mute_page() { return *page_; }
   /// Starts to send when the database is ready. All outlive the service.
-  void start(const ReportMaker& maker, const DigestMaker& digests, metrics::Registry& registry);
+  void start(const ReportMaker& maker,
+             const DigestMaker& digests,
+             const Accounting& accounting,
+             metrics::Registry& registry);
   /// Ends the thread and closes the outboxes. Idempotent.
   void stop();
 

@@ -86,6 +86,34 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   }
 }
 
+Result<std::vector<std::string>> SqlReader::leads_of(std::string_view cluster_id,
+                                                     std::string_view project) {
+  Sql query = query_of("SELECT DISTINCT name FROM ceems_project_leads WHERE project = ");
+  query.value(project);
+  if (!cluster_id.empty()) {
+    query.add(" AND cluster_id = ").value(cluster_id);
+  }
+  query.add(" ORDER BY name");
+  const auto rows = open(query, kShortLimit);
+  if (!rows && lacks_table(rows.error(), "ceems_project_leads")) {
+    return std::vector<std::string>{};  // an old database, not yet upgraded
+  }
+  if (!rows) {
+    return fail(rows.error());
+  }
+  std::vector<std::string> names;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return names;
+    }
+    names.emplace_back((*rows)->text(0));
+  }
+}
+
 Result<std::map<std::string, std::int64_t>> SqlReader::watermarks() {
   const auto rows =
       open(query_of("SELECT cluster_id, window_end_ms FROM ceems_watermarks"), kShortLimit);

@@ -20,6 +20,8 @@ class SqlReader : public Reader {
   Result<> ping() override;
   Result<bool> is_admin(std::string_view user) override;
   Result<std::vector<ClusterProject>> led_projects(std::string_view user) override;
+  Result<std::vector<std::string>> leads_of(std::string_view cluster_id,
+                                            std::string_view project) override;
   Result<std::map<std::string, std::int64_t>> watermarks() override;
   Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
   Result<std::size_t> count_member_units(const Scope& members,

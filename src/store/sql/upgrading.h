@@ -55,6 +55,10 @@ class UpgradingReader final : public Reader {
   Result<std::vector<ClusterProject>> led_projects(std::string_view user) override {
     return reader_->led_projects(user);
   }
+  Result<std::vector<std::string>> leads_of(std::string_view cluster_id,
+                                            std::string_view project) override {
+    return reader_->leads_of(cluster_id, project);
+  }
   Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
   Result<std::size_t> count_member_units(const Scope& members,
                                          const std::vector<std::string>& clusters,

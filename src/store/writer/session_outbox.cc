@@ -256,7 +256,8 @@ Result<> SessionOutbox::mute(const std::string& username,
 
 Result<> SessionOutbox::purge(std::int64_t mails_ms, std::int64_t contacts_ms) {
   Sql mails = sql("DELETE FROM ceems_outbox WHERE state NOT IN ('queued', 'handed')");
-  mails.add(" AND done_ms < ").value(mails_ms);
+  mails.add(" AND (done_ms < ").value(contacts_ms);
+  mails.add(" OR (kind <> 'budget' AND done_ms < ").value(mails_ms).add("))");
   Sql contacts = sql("DELETE FROM ceems_contacts WHERE username <> '' AND ((told_ms < ");
   contacts.value(contacts_ms).add(" AND muted_until_ms < ").value(contacts_ms);
   contacts.add(
