@@ -32,6 +32,7 @@ RULES = """
 rules:
   - {id: time-limit, limits: {least_seconds: 240}}
   - {id: idle, limits: {least_seconds: 120}}
+  - {id: cpu-serial, limits: {least: 0.6}}     # on a machine that has other work
 """
 
 
@@ -91,6 +92,7 @@ def compare(directory, slurm, exporter_url, api_url, much_mb):
     for name, (rule, _, _, line) in wasteful.items():
         report, found = first[name], {finding["rule"]: finding for finding in first[name]["findings"]}
         text = cacct_report(directory, slurm.jobs[name])
+        assert report["job"]["waited_s"] is not None and 0 <= report["job"]["waited_s"] < 60, report["job"]
         print("  %-7s %s: %s" % (name, slurm.jobs[name], " | ".join(text.split("Worth a look")[-1].split("\n")[1:4])))
         assert rule in found, (name, report)
         if line is None:
@@ -103,7 +105,7 @@ def compare(directory, slurm, exporter_url, api_url, much_mb):
     use = {name: report["use"] for name, report in first.items()}
     assert 200 << 20 <= use["memory"]["mem_peak_node_bytes"] < GIB / 1.2, use["memory"]
     assert use["memory"]["mem_alloc_node_bytes"] == much_mb << 20, use["memory"]
-    assert abs(use["cores"]["cpu"] - 0.5) < 0.06, use["cores"]
+    assert 0.3 <= use["cores"]["cpu"] <= 0.51, use["cores"]
     assert use["asleep"]["cpu"] < 0.02, use["asleep"]
     values = next(finding["values"] for finding in first["asleep"]["findings"] if finding["rule"] == "idle")
     assert abs(values["idle"] - SECONDS) < 30 and values["share"] > 0.9, values

@@ -258,7 +258,7 @@ report::Report report_of(const Evidence& evidence) {
     report.job.elapsed = elapsed_of(evidence.run);
   }
   if (const auto eligible = unit.allocated("eligible"); eligible && *eligible > 0) {
-    const double waited = static_cast<double>(unit.unit.started_at_ts) / 1000 - *eligible;
+    const double waited = (static_cast<double>(unit.unit.started_at_ts) - *eligible) / 1000;  // ms
     report.job.waited = waited >= 0 ? Number(waited) : std::nullopt;
   }
   if (evidence.measured != nullptr) {

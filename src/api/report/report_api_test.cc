@@ -50,8 +50,10 @@ model::Unit wide_job(const std::string& uuid, std::int64_t end_ms) {
   unit.started_at = "start " + uuid;
   unit.ended_at_ts = end_ms;
   unit.ended_at = "end " + uuid;
-  unit.allocation =
-      R"({"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4})";
+  unit.allocation = fmt::format(
+      R"({{"cpus":4,"gpus":0,"nodes":1,"mem":34359738368,"time_limit":86400,"req_cpus":4,)"
+      R"("eligible":{}}})",
+      unit.started_at_ts - 90'000);
   unit.tags = R"({"partition":"cpu","qos":"normal"})";
   unit.total_time_seconds = {{"walltime", 7200}, {"alloc_cputime", 28800}};
   unit.metric(model::Metric::kAvgCpuUsage) = {{"global", 95.5}};
@@ -149,6 +151,7 @@ TEST_F(Reports, HoldWhatDatabaseAndTsdbKnow) {
   EXPECT_EQ(report.at("job").at("partition"), "cpu");
   EXPECT_EQ(report.at("job").at("elapsed_s").to_number<double>(), 7200);
   EXPECT_EQ(report.at("job").at("limit_s").to_number<double>(), 86400);
+  EXPECT_EQ(report.at("job").at("waited_s").to_number<double>(), 90);
   EXPECT_EQ(report.at("use").at("cpu").to_number<double>(), 0.96);
   EXPECT_EQ(report.at("use").at("mem_peak_node_bytes").to_number<double>(), 2 * kGiB);
   EXPECT_EQ(report.at("use").at("mem_alloc_node_bytes").to_number<double>(), 32 * kGiB);
