@@ -404,6 +404,6 @@ int run(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   // Each thread would otherwise get an arena of its own, which keeps what the largest sum needed.
-  ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_ARENA_MAX, 2);  // NOLINT(concurrency-mt-unsafe): there is no other thread yet
   return os::daemon_main("ceems_api_server", argc, argv, run);
 }

@@ -58,6 +58,7 @@ std::size_t field_named(std::string_view name) {
 const std::vector<std::size_t>& stored_fields() {
   static const std::vector<std::size_t> kFields = [] {
     std::vector<std::size_t> fields;
+    fields.reserve(kTexts.size() + kTimes.size());
     for (const std::string_view name : kTexts) {
       fields.push_back(field_named(name));
     }
@@ -183,8 +184,8 @@ Result<> ReportMaker::find_families(Batch& batch) const {
 void ReportMaker::measure_earlier(Batch& batch) const {
   std::map<store::ReportKey, RunMeasurements> known;
   for (std::size_t i = 0; i < batch.units.size(); ++i) {
-    if (batch.measured[i]) {
-      known.emplace(key_of(batch.units[i].unit), numbers_of(*batch.measured[i]));
+    if (const auto& measured = batch.measured[i]) {
+      known.emplace(key_of(batch.units[i].unit), numbers_of(*measured));
     }
   }
   std::map<std::string_view, const store::FamilyRun*> wanted;  // by id, which a query needs once
