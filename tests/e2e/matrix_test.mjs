@@ -1,9 +1,10 @@
-// Every page in every theme, width and size of text: axe finds nothing, and nothing scrolls sideways. And every page with texts that are
-// marked and 40 % longer: what is not marked was left in the code, and what does not fit is cut. Takes long, so it runs only by name.
+// Every page and report card in every theme, width and size of text: axe finds nothing, and nothing scrolls sideways. And every page with
+// texts that are marked and 40 % longer: what is not marked was left in the code, and what does not fit is cut. Takes long, so it runs only
+// by name.
 // CEEMS_E2E_ONLY: a part of the names of the combinations to look at, for example "dark 390".
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -34,6 +35,10 @@ const kPages = [
   ["numbers", "#/help/numbers", ".prose"],
   ["unknown", "#/unknown", "h1"],
 ];
+const here = dirname(fileURLToPath(import.meta.url));
+// Report cards as the server makes them.
+const cards = join(here, "../golden/report");
+const kCards = readdirSync(cards).filter((name) => name.endsWith(".html"));
 const kThemes = { light: { colorScheme: "light" }, dark: { colorScheme: "dark" }, forced: { forcedColors: "active" } };
 const kWidths = [1440, 1024, 720, 390, 320];
 const only = process.env.CEEMS_E2E_ONLY ?? "";
@@ -44,6 +49,12 @@ async function open(page, hash, wanted) {
   await page.waitForFunction((to) => location.hash === to, hash);
   await page.locator(wanted).first().waitFor();
   await page.waitForLoadState("networkidle");
+}
+
+/** As in the settings of the browser, so that the widths in em of style sheets follow. */
+async function setTextSize(page, percent) {
+  const browser = await page.context().newCDPSession(page);
+  await browser.send("Page.setFontSizes", { fontSizes: { standard: (16 * percent) / 100, fixed: (13 * percent) / 100 } });
 }
 
 /** What is wider than the window, outside of regions that scroll by themselves. */
@@ -63,9 +74,7 @@ for (const [theme, look] of Object.entries(kThemes)) {
       const name = `${theme} ${width} ${size} %`;
       test(name, { skip: !name.includes(only) }, async (t) => {
         const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60 }, context: { ...look, viewport: { width, height: 900 } } });
-        // As in the settings of the browser, so that the widths in em of style sheets follow.
-        const browser = await page.context().newCDPSession(page);
-        await browser.send("Page.setFontSizes", { fontSizes: { standard: (16 * size) / 100, fixed: (13 * size) / 100 } });
+        await setTextSize(page, size);
         const faults = [];
         for (const [what, hash, wanted] of kPages) {
           await open(page, hash, wanted);
@@ -77,9 +86,29 @@ for (const [theme, look] of Object.entries(kThemes)) {
       });
     }
   }
+  const name = `report cards ${theme}`;
+  test(name, { skip: !name.includes(only) }, async (t) => {
+    const page = await visit(t, "/?user=operator#/help/numbers", { context: look });
+    await page.route(`${url}/card/*`, (route) => route.fulfill({ contentType: "text/html; charset=utf-8", path: join(cards, route.request().url().split("/").at(-1)) }));
+    const faults = [];
+    for (const card of kCards) {
+      await page.goto(`${url}/card/${card}`);
+      for (const size of [100, 200]) {
+        await setTextSize(page, size);
+        for (const width of kWidths) {
+          await page.setViewportSize({ width, height: 900 });
+          const what = `${card} at ${width} px, ${size} %`;
+          await accessible(page, what).catch((error) => faults.push(`${what}: ${error.message}`));
+          for (const found of await wide(page)) faults.push(`${what} is too wide: ${found}`);
+          await shot(page, `matrix-${theme}-${width}-${size}-card-${card.split(".")[0]}`);
+        }
+      }
+    }
+    assert.deepEqual(faults, []);
+  });
 }
 
-const texts = join(dirname(fileURLToPath(import.meta.url)), "../../web/src/locales");
+const texts = join(here, "../../web/src/locales");
 const marked = (text) => `[!! ${text} ${"·".repeat(Math.ceil(0.4 * text.length))} !!]`;
 const pseudo = (file) =>
   Object.fromEntries(

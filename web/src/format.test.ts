@@ -58,6 +58,9 @@ test("durations show their two largest parts", () => {
   assert.equal(format.duration(7260), "2 h 01 min");
   assert.equal(format.duration(3 * 86400 + 3600), "3 d 1 h");
   assert.equal(format.duration(-1), "–");
+  format.setLocale("fr-FR");
+  assert.equal(format.duration(3 * 86400 + 3600), "3 j 1 h");
+  format.setLocale("en-GB");
 });
 
 test("moments leave out today's date and this year", () => {

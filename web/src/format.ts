@@ -110,7 +110,7 @@ const kMinute = 60;
 const kHour = 3600;
 const kDay = 86400;
 
-/** The two largest parts of a duration: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h. */
+/** The two largest parts of a duration: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h (in French: 4 j 3 h). */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return kNone;
   if (seconds < 10 && !Number.isInteger(seconds)) {
@@ -121,7 +121,7 @@ export function duration(seconds: number): string {
   if (whole < kMinute) return `${whole} s`;
   if (whole < kHour) return `${Math.floor(whole / kMinute)} min ${two(whole % kMinute)} s`;
   if (whole < kDay) return `${Math.floor(whole / kHour)} h ${two(Math.floor((whole % kHour) / kMinute))} min`;
-  return `${number3(Math.floor(whole / kDay))} d ${Math.floor((whole % kDay) / kHour)} h`;
+  return `${number3(Math.floor(whole / kDay))} ${name.startsWith("fr") ? "j" : "d"} ${Math.floor((whole % kDay) / kHour)} h`;
 }
 
 /** CPU time and similar products of seconds and CPUs. */

@@ -213,10 +213,10 @@ export function standingText(row: BudgetRow): string {
   return row.standing === "warn" ? t("budget.warn", { share: format.percent(100 * (row.passed ?? 0)) }) : t(`budget.${row.standing}`);
 }
 
-/** The range of the forecast, and on a line of its own what it means. */
+/** The range of the forecast, which names what it counts once, and on a line of its own what it means. */
 export function forecastText(row: BudgetRow, currency: string): string {
   const look = outlook(row);
-  return `${t("budget.range", { low: budgetText(row, row.low, currency), high: budgetText(row, row.high, currency) })}${look === null ? "" : `\n${t(`budget.${look}`)}`}`;
+  return `${t("budget.range", { low: budgetText(row, row.low, currency).replace(/\sCO₂e$/, ""), high: budgetText(row, row.high, currency) })}${look === null ? "" : `\n${t(`budget.${look}`)}`}`;
 }
 
 /** Where the bar, the forecast and the limit are, in percent of the widest. */
