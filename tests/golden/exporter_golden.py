@@ -59,6 +59,8 @@ REDFISH = ["--collector.redfish", "--collector.redfish.config.file={root}/etc/re
            "--collector.redfish.config.file.expand-env-vars"]
 WATTS = ("ceems_ipmi_dcmi_current_watts",)
 FLAG = ("ceems_compute_unit_gpu_index_flag",)
+# Parts of GPUs are known from a second command.
+PARTS = tuple(r'(?=ceems_compute_unit_gpu_index_flag\{.*,uuid="c0ffee5%d-)ceems_compute_unit_gpu_index_flag' % number for number in (1, 2, 3, 4))
 
 CASES = {
     "empty": Case("empty", ["--collector.hwmon"]),
@@ -111,7 +113,7 @@ CASES = {
     "openpbs-v1": Case("openpbs-v1", [V1, *OPENPBS], commands=True, wait_for=FLAG),
     "openpbs-v2": Case("openpbs-v2", [V2, *OPENPBS]),
     "libvirt-v1": Case("libvirt-v1", [V1, *LIBVIRT], commands=True, wait_for=FLAG),
-    "libvirt-v2": Case("libvirt-v2", [V2, *LIBVIRT], commands=True, wait_for=FLAG),
+    "libvirt-v2": Case("libvirt-v2", [V2, *LIBVIRT], commands=True, wait_for=PARTS),
     "k8s-cgroupfs": Case("k8s-cgroupfs", [V1, ONLY, "--collector.k8s", "--collector.k8s.psi-metrics"]),
     "k8s-systemd": Case("k8s-systemd", [V2, ONLY, "--collector.k8s", "--collector.k8s.psi-metrics",
                                         "--collector.k8s.kubeconfig.file={kubeconfig}",
