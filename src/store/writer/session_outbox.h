@@ -41,7 +41,7 @@ class SessionOutbox final : public Outbox {
  private:
   [[nodiscard]] Sql sql(std::string_view text) const { return {session_->dialect(), text}; }
   Result<> run(const Sql& sql) { return session_->run(sql, {}); }
-  Result<> run_alone(const Sql& sql);
+  Result<> run_alone(const Sql& statement);
   Result<std::vector<OutgoingMail>> read(const Sql& condition);
   Result<std::int64_t> number(const Sql& query);
 
