@@ -247,7 +247,7 @@ int serve_database(api::Config config,
   if (!loop) {
     return os::give_up(loop.error());
   }
-  auto sign_in = api::login::SignIn::create(std::move(config.login),
+  auto sign_in = api::login::SignIn::create(config.login,
                                             {.user_headers = api_options.user_headers,
                                              .route_prefix = api_options.route_prefix,
                                              .external_url = api_options.external_url,

@@ -161,7 +161,7 @@ class Writer {
           link(fmt::format("{} ({}):", word("mail.mute"), letter_.rules[i]), url);
         }
       }
-      if (const auto url = options_.mute_url(job_.user, "*"); !url.empty()) {
+      if (const auto url = options_.mute_url(job_.user, std::string(kAllMails)); !url.empty()) {
         link(word("mail.stop"), url);
       }
     }

@@ -52,6 +52,8 @@ Letter array_letter(const JobNames& job,
                     const report::Report* last,
                     const LetterOptions& options);
 
+/// What the user mutes who does not want any mails with reports.
+inline constexpr std::string_view kAllMails = "*";
 /// What the user mutes who does not want digests of months; no rule of advice has this id.
 inline constexpr std::string_view kMonthlyDigest = "monthly-digest";
 

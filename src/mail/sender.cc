@@ -28,14 +28,6 @@ constexpr std::int64_t kMaxTries = 12;
 constexpr std::int64_t kFirstRetryMs = 60'000;
 constexpr std::int64_t kLastRetryMs = 3600'000;
 constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
-/// When digests of a month are made: its last windows and reports have come, and not long after,
-/// for nobody wants them late.
-constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
-constexpr std::int64_t kMonthToMs = 10 * kDayMs;
-/// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
-constexpr std::size_t kMonthBatch = 50;
-constexpr std::int64_t kBudgetsMs = 3600'000;  // between looks at budgets, which count days
-constexpr std::string_view kAllMails = "*";
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -148,6 +140,7 @@ void Sender::run(const std::stop_token& stop) {
 }
 
 Result<> Sender::work(const std::stop_token& stop) {
+  passed_.reset();
   if (auto opened = open(); !opened) {
     return opened;
   }
@@ -342,136 +335,11 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
                  stop);
 }
 
-/// Puts the digests of the last month into the outbox, once: their ids name the month and the user,
-/// so that a restart adds none again.
-Result<> Sender::queue_months() {
-  if (setup_.options.monthly == Mode::kDisabled) {
-    return {};
-  }
-  const EndedMonth month = reports_.last_month();
-  const std::int64_t now = now_ms();
-  if (month.name == queued_month_ || now < month.ended_ms + kMonthFromMs ||
-      now > month.ended_ms + kMonthToMs) {
-    return {};
-  }
-  const auto users = reports_.users_of(month.name);
-  if (!users) {
-    return fail(users.error());
-  }
-  std::vector<Mail> mails;
-  mails.reserve(users->size());
-  const double pause_ms = 2 * 1000 * static_cast<double>(kMonthBatch) / setup_.options.rate;
-  for (const std::string& user : *users) {
-    const std::size_t batch = mails.size() / kMonthBatch;
-    // Service accounts and the like have no mailbox.
-    if (is_address(user + "@" + setup_.options.domain)) {
-      mails.push_back(
-          {.id = fmt::format("month {} {}", month.name, user),
-           .kind = std::string(kMonthMail),
-           .username = user,
-           .recipient = user,
-           .body = month.name,
-           .received_ms = now,
-           .due_ms = now + static_cast<std::int64_t>(static_cast<double>(batch) * pause_ms)});
-    }
-  }
-  const auto added = outbox_->add(mails);
-  if (!added) {
-    return fail(added.error());
-  }
-  queued_month_ = month.name;
-  if (*added > 0) {
-    log::info("queued the digests of a month", {{"month", month.name}, {"mails", *added}});
-  }
-  return {};
-}
-
-Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
-  const auto options = letter_options(mail.username);
-  if (!options) {
-    return fail(options.error());
-  }
-  const bool unwanted = std::ranges::any_of(options->muted, [](const std::string& rule) {
-    return rule == kAllMails || rule == kMonthlyDigest;
-  });
-  if (unwanted) {
-    return drop(mail, true);
-  }
-  const auto digest = reports_.digest(mail.username, mail.body, options->muted);
-  if (!digest) {
-    return fail(digest.error());
-  }
-  if (const auto& known = *digest) {
-    return deliver({mail}, month_letter(mail.username, *known, *options), kMonthlyDigest, stop);
-  }
-  return drop(mail, false);
-}
-
 Result<> Sender::drop(const Mail& mail, bool muted) {
   if (muted) {
     counters_->mails.with({"muted"}).add();
   }
   return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
-}
-
-/// Puts a mail for each lead of a project into the outbox when a share of its budget has passed.
-/// Its id names the budget, the period, the share and the lead, so that each is told once.
-Result<> Sender::queue_budgets() {
-  const std::int64_t now = now_ms();
-  if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {
-    return {};
-  }
-  const auto passed = reports_.passed_budgets();
-  if (!passed) {
-    return fail(passed.error());
-  }
-  std::vector<Mail> mails;
-  for (const PassedBudget& budget : *passed) {
-    for (const std::string& lead : budget.leads) {
-      if (is_address(lead + "@" + setup_.options.domain)) {
-        mails.push_back({.id = fmt::format("budget {} {}", budget.id, lead),
-                         .kind = std::string(kBudgetMail),
-                         .username = lead,
-                         .recipient = lead,
-                         .body = budget.id,
-                         .received_ms = now,
-                         .due_ms = now});
-      }
-    }
-  }
-  const auto added = outbox_->add(mails);
-  if (!added) {
-    return fail(added.error());
-  }
-  if (*added > 0) {
-    log::info("queued mails about budgets", {{"mails", *added}});
-  }
-  next_budgets_ms_ = now + kBudgetsMs;
-  return {};
-}
-
-Result<> Sender::send_budget(const Mail& mail, const std::stop_token& stop) {
-  const auto options = letter_options(mail.username);
-  if (!options) {
-    return fail(options.error());
-  }
-  const bool unwanted = std::ranges::any_of(options->muted, [](const std::string& rule) {
-    return rule == kAllMails || rule == kBudgetWarnings;
-  });
-  if (unwanted) {
-    return drop(mail, true);
-  }
-  const auto passed = reports_.passed_budgets();
-  if (!passed) {
-    return fail(passed.error());
-  }
-  // Meanwhile a higher share may have passed, which has a mail of its own, or somebody else leads.
-  const auto budget = std::ranges::find(*passed, mail.body, &PassedBudget::id);
-  if (budget == passed->end() ||
-      std::ranges::find(budget->leads, mail.username) == budget->leads.end()) {
-    return drop(mail, false);
-  }
-  return deliver({mail}, budget_letter(mail.username, *budget, *options), kBudgetWarnings, stop);
 }
 
 void Sender::keep_rate(const std::stop_token& stop) {

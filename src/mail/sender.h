@@ -101,6 +101,8 @@ class Sender {
   Result<> queue_months();
   Result<> send_month(const Mail& mail, const std::stop_token& stop);
   Result<> queue_budgets();
+  /// Fills `passed_`.
+  Result<> look_at_budgets();
   Result<> send_budget(const Mail& mail, const std::stop_token& stop);
   /// Ends a mail that nobody wants or that nothing is left to say in.
   Result<> drop(const Mail& mail, bool muted);
@@ -132,6 +134,8 @@ class Sender {
   SpoolIntake intake_;
   std::int64_t started_ms_ = 0, months_started_ms_ = 0, budgets_started_ms_ = 0;
   std::string queued_month_;  ///< whose digests are in the outbox
+  /// The budgets, if this round has asked for them.
+  std::optional<std::vector<PassedBudget>> passed_;
   std::int64_t next_cleaning_ms_ = 0, next_budgets_ms_ = 0;
   Clock::SteadyTime next_send_ = {};
   std::string last_problem_;

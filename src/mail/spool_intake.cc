@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "mail/address.h"
+#include "mail/letter.h"
 
 namespace ceems::mail {
 namespace {
@@ -124,7 +125,7 @@ Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& ou
     if (!muted) {
       return fail(muted.error());
     }
-    reports = std::ranges::find(*muted, "*") == muted->end();
+    reports = std::ranges::find(*muted, kAllMails) == muted->end();
   }
   if (!reports) {
     return std::vector<Mail>{std::move(plain)};

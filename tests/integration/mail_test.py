@@ -93,7 +93,7 @@ def unit(uuid, owner="ada"):
 
 
 class Site:
-    def __init__(self, directory, mail="mode: enabled, dry_run_days: 0", jobs=("7",)):
+    def __init__(self, directory, mail="mode: enabled, dry_run_days: 0", jobs=("7",), more="", usage=()):
         self.directory, self.spool, self.server = directory, directory + "/spool", MailServer()
         os.makedirs(self.spool)
         for name in ("sacct", "sacctmgr"):
@@ -104,15 +104,17 @@ class Site:
         database = api_database.create(os.path.join(directory, "ceems.db"))
         with database:
             api_database.insert(database, "units", [unit(job) for job in jobs])
+            api_database.insert(database, "daily_usage", list(usage))
         database.close()
         self.config = """
 ceems_api_server:
   data: {path: %s, time_zone: UTC, update_interval: 1h, retention_period: 400d}
   mail: {%s, spool: %s, from: ceems@example.org, domain: example.org, smtp: {url: '%s', starttls: false}, max_wait: 2s, digest_quiet: 3s,
          digest_max: 60s, rate: 100}
+%s
 clusters:
   - {id: hpc-a, manager: slurm, cli: {path: %s}}
-""" % (directory, mail, self.spool, self.server.url, directory)
+""" % (directory, mail, self.spool, self.server.url, more, directory)
         self.api = None
         self.start()
 
@@ -194,6 +196,34 @@ def dry_runs(directory):
         assert site.metric('ceems_mail_total{state="dry"} 1\n'), get(site.url + "/metrics").text
 
 
+def budgets(directory):
+    """Those who lead a project are told once, also after a restart, that a share of its budget has passed."""
+    today = time.strftime("%Y-%m-%dT00:00:00", time.gmtime())
+    usage = {"cluster_id": "hpc-a", "resource_manager": "slurm", "num_units": 1, "project": "fluids", "username": "ada", "groupname": "g",
+             "num_updates": 1, "last_updated_at": today, "total_cpu_energy_usage_kwh": {"total": 42}}
+    path = directory + "/budgets.yml"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("budgets:\n  - {project: fluids, cluster: hpc-a, unit: kwh, amount: 50, period: year}\n"
+                "  - {project: fluids, unit: kwh, amount: 1000, period: year}\n")
+    roles = "  accounting: {budgets: %s}\n  roles: {project_leads: [{cluster: hpc-a, project: fluids, users: [lea, 'fluids:svc']}]}" % path
+    with Site(directory, mail="mode: enabled, dry_run_days: 0, budgets: enabled", more=roles, usage=[usage]) as site:
+        wait_until("the mail about the budget comes", lambda: site.server.mails)
+        to, message = site.server.mails[0]
+        assert to == ["lea@example.org"], to
+        assert message["Subject"] == "Budget fluids (hpc-a), %s: 80 %% passed" % today[:4], message["Subject"]
+        text = message.get_body(("plain",)).get_content()
+        assert "Budget: 50 kWh\nUsed: 42 kWh (84 %)\n" in text, text
+        wait_until("nothing is left", site.settled)
+        site.api.stop()
+        site.start()
+        site.mail("7")  # when its report has come, a second mail about the budget would have, too
+        wait_until("the report comes", lambda: len(site.server.mails) > 1)
+        wait_until("nothing is left", site.settled)
+        assert [subject[:6] for subject in site.server.subjects()] == ["Budget", "hpc-a "], site.server.subjects()
+        stop = re.search(r"https://ceems\.example\.org(/mail/mute\?token=\S+)", message["List-Unsubscribe"].rstrip(">")).group(1)
+        assert "Mails about budgets" in get(site.url + stop).text
+
+
 def kills(directory):
     """kill -9 before, and after, the mail server has the mail: it comes once."""
     for command in ("RCPT", "."):
@@ -216,4 +246,4 @@ def kills(directory):
 
 
 if __name__ == "__main__":
-    run_tests([reports, arrays, dry_runs, kills], "ceems-mail-")
+    run_tests([reports, arrays, dry_runs, budgets, kills], "ceems-mail-")

@@ -68,7 +68,8 @@ def run(directory, slurm, much_mb):
         with prometheus:
             write(directory + "/rules.d/site.yml", RULES)
             # One cluster only: what a TSDB has of several is told apart by a label, which is another test's.
-            config = configuration(directory, slurm, prometheus_url).split("\n  - id: rest")[0].replace("\n  admin:", "\n  report: {rules: %s/rules.d}\n  admin:" % directory)
+            config = configuration(directory, slurm, prometheus_url).split("\n  - id: rest")[0]
+            config = config.replace("\n  admin:", "\n  report: {rules: %s/rules.d}\n  admin:" % directory)
             api, api_url = start_api_server(directory, config, ["--security.run-as-user=root"])
             with api:
                 write(directory + "/ceems/config.yml", "ceems_api_server:\n  cluster_id: test\n  web: {url: '%s'}\n" % api_url)

@@ -202,8 +202,9 @@ BudgetState state_of(const ProjectBudget& budget,
   state.forecast_high = state.used + (state.burn + deviation) * left;
   state.state = "ok";
   for (const double share : budget.warn) {
-    if (share < 1 && state.used >= share * budget.amount) {
-      state.state = fmt::format("warn_{}", share);
+    if (state.used >= share * budget.amount) {
+      state.passed = share;
+      state.state = share < 1 ? fmt::format("warn_{}", share) : state.state;
     }
   }
   if (state.used >= budget.amount) {

@@ -51,8 +51,9 @@ struct BudgetState {
   double used = 0;
   double burn = 0;  ///< a day: the median of the last 28 days
   double forecast_low = 0, forecast_high = 0;
-  std::string state = {};  ///< "ok", "warn_0.8", "over"; "ended" after a fixed period
-  bool complete = true;    ///< false: the amount of a day is not known
+  std::optional<double> passed = {};  ///< the highest of the budget's `warn` that was reached
+  std::string state = {};             ///< "ok", "warn_0.8", "over"; "ended" after a fixed period
+  bool complete = true;               ///< false: the amount of a day is not known
 };
 /// `days` are those from the beginning of the period, or from 28 days ago if that is earlier, to
 /// now; those without usage may be left out.

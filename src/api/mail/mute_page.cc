@@ -152,7 +152,7 @@ void MutePage::answer(const net::Request& request, net::Response& response) {
     return;
   }
   const std::string& rule = fields[1];
-  const std::string what = rule == "*"                     ? "All mails with reports"
+  const std::string what = rule == mail::kAllMails         ? "All mails with reports"
                            : rule == mail::kMonthlyDigest  ? "Mails about the month"
                            : rule == mail::kBudgetWarnings ? "Mails about budgets"
                                                            : "The suggestion '" + rule + "'";

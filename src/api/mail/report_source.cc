@@ -37,21 +37,6 @@ report::Number kwh_of(const StoredUnit& unit) {
   return cpus || gpus ? report::Number(cpus.value_or(0) + gpus.value_or(0)) : std::nullopt;
 }
 
-/// The highest share of a budget that has passed; nothing if none has.
-std::optional<double> passed_share(const UsedBudget& one) {
-  const BudgetState& state = one.state;
-  if (!state.complete || one.budget->amount <= 0) {
-    return std::nullopt;
-  }
-  std::optional<double> passed;
-  for (const double share : one.budget->warn) {
-    if (state.used >= share * one.budget->amount) {
-      passed = share;
-    }
-  }
-  return passed;
-}
-
 mail::PassedBudget::Unit unit_of(BudgetUnit unit) {
   switch (unit) {
     case BudgetUnit::kKwh:
@@ -205,8 +190,8 @@ Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
   }
   for (const UsedBudget& one : *used) {
     const ProjectBudget& budget = *one.budget;
-    const auto share = passed_share(one);
-    if (!share) {
+    const auto& share = one.state.passed;
+    if (!one.state.complete || !share) {
       continue;
     }
     auto leads = access::leads_of(reader_, setup_.roles, budget.cluster, budget.project);

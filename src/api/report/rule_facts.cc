@@ -36,10 +36,10 @@ double threads_per_cpu(const Evidence& evidence) {
   }
   const auto allocated = evidence.unit.allocated("cpus");
   const double threads = allocated && *allocated > 0 ? seen / *allocated : 1.0;
-  // A job whose cgroup is not bound to CPUs is seen with all of the node. No core has more threads
-  // than those of POWER.
-  constexpr double kMostThreads = 8;
-  return threads <= kMostThreads && threads == std::floor(threads) ? std::max(threads, 1.0) : 1.0;
+  // Otherwise it is a job that may run on all CPUs of the node, because its cgroup has no cpuset.
+  constexpr double kMaxThreads = 8;  // a core of POWER
+  const bool whole = threads == std::floor(threads);
+  return whole && threads <= kMaxThreads ? std::max(threads, 1.0) : 1.0;
 }
 
 /// Facts of the machines: the smallest counts, because a job must fit on any.
