@@ -47,6 +47,7 @@ class ResourceManager {
   virtual ~ResourceManager() = default;
   /// Called before fetch_units(), for managers that know accounts by ids. `stored` has the names of
   /// the database; nothing if the new_names() of the last window were written since.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): managers that need it keep it
   virtual void restore_names(std::optional<model::AccountNames> /*stored*/) {}
   /// The names that were given to ids since they were stored. Called after the fetches of a window.
   [[nodiscard]] virtual model::AccountNames new_names() const { return {}; }
