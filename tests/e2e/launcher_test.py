@@ -205,7 +205,14 @@ def as_account(directory, name):
 def demo_is_complete(directory, base, now):
     """Jobs of all states, people and projects, their months and advice; and nobody sees them without the password or the token."""
     def ask(path, name="demo-admin"):
-        return get(base + "/api/v1/" + path, as_account(directory, name)).json["data"]
+        for wait in (1, 10, 10, None):  # a server that is busy says so, and wants to be asked later
+            answer = get(base + "/api/v1/" + path, as_account(directory, name))
+            if wait is None or "Retry-After" not in answer.headers:
+                break
+            print("%s: %d %s" % (path, answer.status, answer.text.strip()))
+            time.sleep(wait)
+        assert answer.status == 200 and answer.json["data"] is not None, (path, answer.status, answer.text)
+        return answer.json["data"]
     month = "from=%d&to=%d" % (now - 30 * invented.DAY, now)
     wait_until("the history of the demo", lambda: ask("units/summary/admin?cluster_id=demo&" + "from=%d&to=%d" % (now - 6 * invented.HOUR, now))["count"], 900)
     facets = ask("units/summary/admin?cluster_id=demo&facets=state,project,user,partition&" + month)["facets"]
