@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { accessible, shot, url, visit } from "./stand_in.mjs";
+import { accessible, shot, shots, url, visit } from "./stand_in.mjs";
 
 const kPages = [
   ["overview", "#/", ".stack .part"],
@@ -51,10 +51,14 @@ async function open(page, hash, wanted) {
   await page.waitForLoadState("networkidle");
 }
 
-/** As in the settings of the browser, so that the widths in em of style sheets follow. */
+/** As in the settings of the browser, so that the widths in em of style sheets follow, which they do not always before the page is loaded
+ * again. */
 async function setTextSize(page, percent) {
+  const pixels = (16 * percent) / 100;
   const browser = await page.context().newCDPSession(page);
-  await browser.send("Page.setFontSizes", { fontSizes: { standard: (16 * percent) / 100, fixed: (13 * percent) / 100 } });
+  await browser.send("Page.setFontSizes", { fontSizes: { standard: pixels, fixed: (13 * percent) / 100 } });
+  await page.reload();
+  await page.waitForFunction((size) => window.matchMedia(`(max-width: ${innerWidth / size + 0.1}em) and (min-width: ${innerWidth / size - 0.1}em)`).matches, pixels);
 }
 
 /** What is wider than the window, outside of regions that scroll by themselves. */
@@ -81,6 +85,7 @@ for (const [theme, look] of Object.entries(kThemes)) {
           await accessible(page, what).catch((error) => faults.push(`${what}: ${error.message}`));
           for (const found of await wide(page)) faults.push(`${what} is too wide: ${found}`);
           await shot(page, `matrix-${theme}-${width}-${size}-${what.replace(" ", "-")}`);
+          if (shots) await setTextSize(page, size); // a picture of the whole page resets it
         }
         assert.deepEqual(faults, []);
       });

@@ -2,7 +2,9 @@
 
 export const kNone = "–";
 
+// To make one takes longer than to format a hundred values.
 const numbers = new Map<string, Intl.NumberFormat>();
+const dates = new Map<string, Intl.DateTimeFormat>();
 let name = "en-GB";
 
 /** The locale of numbers and dates. */
@@ -13,6 +15,7 @@ export function locale(): string {
 export function setLocale(to: string): void {
   name = to;
   numbers.clear();
+  dates.clear();
 }
 
 function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
@@ -23,6 +26,18 @@ function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
     numbers.set(key, found);
   }
   return found;
+}
+
+/** A moment as Intl.DateTimeFormat writes it, in the browser's zone unless the options name one. */
+export function date(ms: number, options: Intl.DateTimeFormatOptions): string {
+  if (!Number.isFinite(ms)) return kNone;
+  const key = JSON.stringify(options);
+  let found = dates.get(key);
+  if (!found) {
+    found = new Intl.DateTimeFormat(name, options);
+    dates.set(key, found);
+  }
+  return found.format(ms);
 }
 
 /** Three significant digits, never in exponent form: 0.0123, 1.23, 12.3, 123, 1,230. */
@@ -134,16 +149,16 @@ const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", 
 /** A time in the browser's zone, without the date if it is today and without the year if it is this year. */
 export function moment(ms: number, now: number, timeZone?: string): string {
   const zone = timeZone ? { timeZone } : {};
-  const year = (t: number) => new Date(t).toLocaleDateString(name, { year: "numeric", ...zone });
-  const day = (t: number) => new Date(t).toLocaleDateString(name, { day: "numeric", month: "short", ...zone });
-  const time = new Date(ms).toLocaleTimeString(name, { ...kTime, ...zone });
+  const year = (t: number) => date(t, { year: "numeric", ...zone });
+  const day = (t: number) => date(t, { day: "numeric", month: "short", ...zone });
+  const time = date(ms, { ...kTime, ...zone });
   if (year(ms) !== year(now)) return `${day(ms)} ${year(ms)}, ${time.slice(0, 5)}`;
   return day(ms) === day(now) ? time : `${day(ms)}, ${time.slice(0, 5)}`;
 }
 
 /** The full time with the name of the zone. */
 export function momentInFull(ms: number): string {
-  return new Date(ms).toLocaleString(name, { dateStyle: "full", timeStyle: "long" });
+  return date(ms, { dateStyle: "full", timeStyle: "long" });
 }
 
 /** 1,204 */

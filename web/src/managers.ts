@@ -37,9 +37,9 @@ async function ask<T>(api: Api, path: string, query: Query, signal: AbortSignal,
 export function dayText(ms: number, timeZone: string | undefined): string {
   const look = { day: "numeric", month: "short", year: "numeric" } as const;
   try {
-    return new Date(ms).toLocaleDateString(format.locale(), { ...look, ...(timeZone ? { timeZone } : {}) });
+    return format.date(ms, { ...look, ...(timeZone ? { timeZone } : {}) });
   } catch {
-    return new Date(ms).toLocaleDateString(format.locale(), look);
+    return format.date(ms, look);
   }
 }
 
