@@ -2,9 +2,10 @@
 """Measures what ceems_api_server needs to answer: time and memory, with many units in its database (SQLite).
 
     cmake --preset bench && cmake --build build/bench --target ceems_api_server database
-    bench/api.py --bin build/bench/bin [--units 200000] [--data DIRECTORY] [--write bench/RESULTS.md]
+    bench/api.py --bin build/bench/bin [--units 200000] [--written N] [--data DIRECTORY] [--write bench/RESULTS.md]
 
-The database holds the units of 1,000 users in a year (bench/database.cc) and is made anew unless the directory already has one. The
+The database holds the units of 1,000 users in a year (bench/database.cc) and is made anew unless the directory already has one. With
+--written, only that many are written, and then repeated under other IDs; --section names the part of the page that is written. The
 server starts and makes one empty update round. Then each endpoint is asked by turns, 1,000 requests in all, each time with another
 user, range or unit, so that few answers come from a cache. The last table is the memory of the process: RssAnon is what it has
 allocated, RSS also counts the code and libraries that the kernel has mapped for it."""
@@ -23,6 +24,7 @@ import time
 import urllib.parse
 
 from cpu_time import process_cpu_seconds
+from repeated_units import repeat_units
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 import harness  # noqa: E402
@@ -34,8 +36,8 @@ DAY = 86400
 WARM_UP = 50
 
 
-def targets(number, units):
-    """(name, target, user) of all endpoints, in a cycle."""
+def targets(number, units, only):
+    """(name, target, user) of all endpoints whose names begin with `only`, in a cycle."""
     chance = random.Random(number)
     user = "user%d" % chance.randrange(USERS)
     begin = BEGIN + chance.randrange(330) * DAY
@@ -51,6 +53,12 @@ def targets(number, units):
         ("units, newest 100 of a user's year", path("units", dict(year, sort="ended_at", order="desc", limit=100)), user),
         ("units, first 100 of a user's year", path("units", dict(year, limit=100)), user),
         ("units/admin, newest 100 of all", path("units/admin", dict(year, sort="ended_at", order="desc", limit=100)), "root"),
+        ("units/list, newest 100 of a user's year", path("units/list", dict(year, sort="ended", limit=100)), user),
+        ("units/list, 50 of a user's year with most energy", path("units/list", dict(year, sort="kwh", limit=50)), user),
+        ("units/list/admin, newest 100 of all", path("units/list/admin", dict(year, sort="ended", limit=100)), "root"),
+        ("units/list/admin, 50 of a week with most energy", path("units/list/admin", dict(week, sort="kwh", limit=50)), "root"),
+        ("units/summary, a user's year with facets", path("units/summary", dict(year, facets="state,project", heat="cpu,mem")), user),
+        ("usage/series, a user's year by project", path("usage/series", dict(year, by="project")), user),
         ("units/verify, 3 ids", path("units/verify", {"uuid": ids}), user),
         ("usage/current, a user's week", path("usage/current", week), user),
         ("usage/global", path("usage/global", {}), user),
@@ -61,7 +69,8 @@ def targets(number, units):
         ("projects", path("projects", {}), user),
         ("users/admin", path("users/admin", {}), "root"),
     ]
-    return cycle[number % len(cycle)]
+    chosen = [one for one in cycle if one[0].startswith(only)]
+    return chosen[number % len(chosen)]
 
 
 def memory(pid):
@@ -83,7 +92,7 @@ def settled(pid):
     return memory(pid)
 
 
-def measure(bin_dir, directory, units):
+def measure(bin_dir, directory, units, only):
     harness.BIN = bin_dir
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as work:
         config = ("ceems_api_server:\n  data:\n    path: %s\n    time_zone: UTC\n    update_interval: 1d\n  admin:\n    users: [root]\n"
@@ -97,14 +106,15 @@ def measure(bin_dir, directory, units):
             states.append(("after the start, which took %.1f s, and one empty round" % started, settled(program.pid)))
             connection = http.client.HTTPConnection(url[len("http://"):], timeout=120)
             for number in range(-WARM_UP, REQUESTS):
-                name, target, user = targets(number, units)
+                name, target, user = targets(number, units, only)
                 before, started = process_cpu_seconds(program.pid), time.monotonic()
                 status, size = ask(connection, target, user)
                 took, used = time.monotonic() - started, process_cpu_seconds(program.pid) - before
-                # A user may not see the three units.
-                assert status == 200 or (status == 403 and name.startswith("units/verify")), (status, target, user)
+                # A user may not see the three units; a list or its sums may take no longer than 2 s.
+                assert status == 200 or (status == 403 and name.startswith("units/verify")) or (status == 503 and name.startswith(("units/list", "units/sum"))), (
+                    status, target, user)
                 if number >= 0:
-                    rows.setdefault(name, []).append((took * 1e3, used * 1e3, size))
+                    rows.setdefault(name, []).append((took * 1e3, used * 1e3, size, status == 503))
             states.append(("with the last of %d requests" % REQUESTS, memory(program.pid)))
             states.append(("12 s after it", settled(program.pid)))
         return rows, states
@@ -118,6 +128,8 @@ def table(rows, states, units):
         def at(column, share, found=found):
             values = sorted(one[column] for one in found)
             return values[int(share * (len(values) - 1))]
+        refused = sum(one[3] for one in found)
+        name += " (%d of %d took more than 2 s: 503)" % (refused, len(found)) if refused else ""
         lines.append("| %s | %.1f | %.1f | %.1f | %d |" % (name, at(0, 0.5), at(0, 0.99), at(1, 0.5), at(2, 0.5)))
     lines += ["", "| memory, MB | RssAnon | RSS | peak RSS |", "|---|---|---|---|"]
     for name, state in states:
@@ -129,23 +141,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--units", type=int, default=200_000)
+    parser.add_argument("--written", type=int, help="units to write, which are then repeated (default: all)")
     parser.add_argument("--data", help="directory of the database; temporary by default")
     parser.add_argument("--write")
+    parser.add_argument("--section", default="api")
+    parser.add_argument("--only", default="", help="how names of endpoints begin; repeated units are in no sums, so \"units\" with --written")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as temporary:
         directory = options.data or temporary
         os.makedirs(directory, exist_ok=True)
         if not os.path.exists(os.path.join(directory, "ceems.db")):
-            subprocess.run([os.path.join(options.bin, "database"), "sqlite:" + directory, str(options.units), str(USERS)], check=True,
-                           stdout=sys.stderr)
-        text = table(*measure(options.bin, directory, options.units), options.units)
+            written = min(options.written or options.units, options.units)
+            subprocess.run([os.path.join(options.bin, "database"), "sqlite:" + directory, str(written), str(USERS)], check=True, stdout=sys.stderr)
+            if written < options.units:
+                repeat_units(os.path.join(directory, "ceems.db"), options.units)
+        text = table(*measure(options.bin, directory, options.units, options.only), options.units)
     print(text)
     if options.write:
         with open(options.write, encoding="utf-8") as page:
-            before, _, rest = page.read().partition("<!-- begin api -->")
-        _, _, after = rest.partition("<!-- end api -->")
+            before, _, rest = page.read().partition("<!-- begin %s -->" % options.section)
+        _, _, after = rest.partition("<!-- end %s -->" % options.section)
         with open(options.write, "w", encoding="utf-8") as page:
-            page.write(before + "<!-- begin api -->\n\n" + text + "\n\n<!-- end api -->" + after)
+            page.write("%s<!-- begin %s -->\n\n%s\n\n<!-- end %s -->%s" % (before, options.section, text, options.section, after))
     return 0
 
 

@@ -9,19 +9,18 @@ The database has the units of a year (bench/database.cc), of which the first --w
 takes about 5 kB for each unit. Needs PostgreSQL and psql."""
 
 import argparse
-import contextlib
 import datetime
 import json
 import os
 import platform
 import re
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 
 from database import Server
+from repeated_units import repeat_units
 
 
 def lines(*command):
@@ -53,29 +52,6 @@ def run(tool, arguments, kill_after=None):
     if program.returncode != 0 or not report["equal"]:
         raise SystemExit("the copy is not equal: %s" % report)
     return seconds, most, report
-
-
-def repeat_units(path, wanted):
-    """Adds copies of the units under other IDs until there are `wanted`."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-500000", "locking_mode=EXCLUSIVE"):
-            db.execute("PRAGMA " + setting)
-        dropped = db.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = 'units' AND type IN ('index', 'trigger') "
-                             "AND sql IS NOT NULL").fetchall()
-        for kind, name, _ in dropped:
-            db.execute("DROP %s %s" % (kind, name))
-        names = [row[1] for row in db.execute("PRAGMA table_info(units)")]
-        values = ", ".join({"id": "NULL", "uuid": "uuid || '-' || ?1"}.get(name, name) for name in names)
-        (last,), (count,) = (db.execute("SELECT %s FROM units" % what).fetchone() for what in ("max(id)", "count(*)"))
-        db.execute("DELETE FROM ceems_unit_spans")  # the sums are of the first units only
-        db.execute("DELETE FROM ceems_unit_sums")
-        db.execute("BEGIN")
-        for copy in range(1, -(-wanted // count)):
-            db.execute("INSERT INTO units (%s) SELECT %s FROM units WHERE id <= ?2 LIMIT ?3" % (", ".join(names), values),
-                       (copy, last, wanted - copy * count))
-        db.execute("COMMIT")
-        for _, _, sql in dropped:
-            db.execute(sql)
 
 
 def measure(tool, source, target, kill_after):
