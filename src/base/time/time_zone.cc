@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 #include <date/date.h>
 #include <date/tz.h>
@@ -62,6 +64,11 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
     // found now and not in a request handler.
     static_cast<void>(result.zone_->get_info(date::sys_seconds()));
   } catch (const std::exception&) {
+    if (std::error_code error;
+        name == "Local" && !std::filesystem::exists("/etc/localtime", error)) {
+      result.zone_ = nullptr;  // as localtime(3) does, for example in a container
+      return result;
+    }
     return fail(ErrorCode::kInvalidArgument, "unknown time zone {}", printable(name));
   }
   return result;

@@ -19,7 +19,8 @@ class TimeZone {
  public:
   TimeZone() = default;  ///< UTC
 
-  /// "" and "UTC" are UTC, "Local" is the zone of the machine, anything else must be an IANA name.
+  /// "" and "UTC" are UTC, "Local" is the zone of the machine (UTC if it has no /etc/localtime),
+  /// anything else must be an IANA name.
   /// The error is kInvalidArgument "unknown time zone x".
   static Result<TimeZone> find(std::string_view name);
 
