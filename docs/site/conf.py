@@ -10,6 +10,7 @@ copyright = "the CEEMS in C++ authors, Apache-2.0"  # noqa: A001: Sphinx calls i
 version = release = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 root_doc = "docs/index"
 include_patterns = ["docs/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/RESULTS.md"]
+exclude_patterns = ["build", "**/node_modules"]  # what is built may be large, and would be searched
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]

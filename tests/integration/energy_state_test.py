@@ -97,8 +97,8 @@ def test(directory):
 
         # Without a usable file it assumes the part of the power under load that the table has for CPUs of this family, and says so. On a
         # loaded machine, the counters that the thread above writes are late by times, which looks like other power, so this is tried again.
-        write(directory + "/broken.json", '{"version":1,"machine":')
         for attempts_left in (2, 1, 0):
+            write(directory + "/broken.json", '{"version":1,"machine":')  # anew, because the exporter has replaced it
             exporter, url = start_exporter(directory, flags + ["--collector.energy.state-file=%s/broken.json" % directory])
             with exporter:
                 time.sleep(1.5 * WINDOW)
