@@ -66,8 +66,7 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
   } catch (const std::exception&) {
     if (std::error_code error;
         name == "Local" && !std::filesystem::exists("/etc/localtime", error)) {
-      result.zone_ = nullptr;  // as localtime(3) does, for example in a container
-      return result;
+      return TimeZone();  // UTC, as for localtime(3), for example in a container
     }
     return fail(ErrorCode::kInvalidArgument, "unknown time zone {}", printable(name));
   }
