@@ -25,6 +25,7 @@ import urllib.parse
 
 from cpu_time import process_cpu_seconds
 from repeated_units import repeat_units
+from section import write_section
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 import harness  # noqa: E402
@@ -158,11 +159,7 @@ def main():
         text = table(*measure(options.bin, directory, options.units, options.only), options.units)
     print(text)
     if options.write:
-        with open(options.write, encoding="utf-8") as page:
-            before, _, rest = page.read().partition("<!-- begin %s -->" % options.section)
-        _, _, after = rest.partition("<!-- end %s -->" % options.section)
-        with open(options.write, "w", encoding="utf-8") as page:
-            page.write("%s<!-- begin %s -->\n\n%s\n\n<!-- end %s -->%s" % (before, options.section, text, options.section, after))
+        write_section(options.write, options.section, text)
     return 0
 
 

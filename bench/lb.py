@@ -25,6 +25,7 @@ import tempfile
 import urllib.parse
 
 from cpu_time import process_cpu_seconds
+from section import write_section
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 import lb_test  # noqa: E402
@@ -215,10 +216,7 @@ def main():
     text = table(measure(options.bin, options.seconds, options.rounds), options.bin)
     print(text)
     if options.write:
-        with open(options.write, encoding="utf-8") as page:
-            before, _, rest = page.read().partition("<!-- begin lb -->")
-        _, _, after = rest.partition("<!-- end lb -->")
-        write(options.write, before + "<!-- begin lb -->\n\n" + text + "\n\n<!-- end lb -->" + after)
+        write_section(options.write, "lb", text)
     return 0
 
 

@@ -1,9 +1,8 @@
-// What the list of jobs costs in the browser. Usage: page.mjs URL ADDRESS. Prints JSON, of a page that was opened before: CPU time of
-// the page's own thread until the first rows are there and nothing is asked for any more, memory that is in use, and nodes.
+// What the list of jobs costs in the browser. Usage: page.mjs URL ADDRESS TIMES. Prints JSON, the middle of several times after a first one: CPU
+// time of the page's own thread until the first rows are there and nothing is asked for any more, memory that is in use, and nodes.
 import { launch, open } from "../tests/e2e/browser.mjs";
 
-const [url, address] = process.argv.slice(2);
-const kTimes = 5;
+const [url, address, times] = process.argv.slice(2);
 const browser = await launch();
 const page = await open(browser, { viewport: { width: 1440, height: 900 } });
 const devtools = await page.context().newCDPSession(page);
@@ -28,13 +27,12 @@ async function load() {
   await devtools.send("HeapProfiler.collectGarbage");
   const rest = await metrics();
   const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-  if (process.env.DETAIL) console.error(Object.fromEntries(Object.keys(after).filter((n) => n.endsWith("Duration")).map((n) => [n, Math.round((after[n] - before[n]) * 1e3)])));
   return { cpu: (after.TaskDuration - before.TaskDuration) * 1e3, shown, heap: rest.JSHeapUsedSize / 1e6, nodes, bytes };
 }
 
 await load();
 const all = [];
-for (let i = 0; i < kTimes; ++i) all.push(await load());
-const middle = (name) => all.map((one) => one[name]).sort((a, b) => a - b)[(kTimes - 1) / 2];
+for (let i = 0; i < Number(times); ++i) all.push(await load());
+const middle = (name) => all.map((one) => one[name]).sort((a, b) => a - b)[Math.floor(all.length / 2)];
 console.log(JSON.stringify(Object.fromEntries(Object.keys(all[0]).map((name) => [name, middle(name)]))));
 await browser.close();

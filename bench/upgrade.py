@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from section import write_section
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 import harness  # noqa: E402
 
@@ -126,11 +128,7 @@ def main():
     text += "\n".join("| %s | %s |" % row for row in rows)
     print(text)
     if options.write:
-        with open(options.write, encoding="utf-8") as page:
-            before, _, rest = page.read().partition("<!-- begin upgrade -->")
-        _, _, after = rest.partition("<!-- end upgrade -->")
-        with open(options.write, "w", encoding="utf-8") as page:
-            page.write(before + "<!-- begin upgrade -->\n\n" + text + "\n\n<!-- end upgrade -->" + after)
+        write_section(options.write, "upgrade", text)
 
 
 if __name__ == "__main__":

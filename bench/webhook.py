@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 from cpu_time import process_cpu_seconds
+from section import write_section
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 from harness import Program, free_port, get, wait_until  # noqa: E402
@@ -113,11 +114,7 @@ def main():
     text = table(measure(options), load)
     print(text)
     if options.write:
-        with open(options.write, encoding="utf-8") as page:
-            before, _, rest = page.read().partition("<!-- begin webhook -->")
-        _, _, after = rest.partition("<!-- end webhook -->")
-        with open(options.write, "w", encoding="utf-8") as out:
-            out.write(before + "<!-- begin webhook -->\n\n" + text + "\n\n<!-- end webhook -->" + after)
+        write_section(options.write, "webhook", text)
     return 0
 
 

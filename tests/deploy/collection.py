@@ -84,7 +84,8 @@ def check_roles() -> str:
 
         def play(*arguments: str, **variables) -> str:
             root.write("/vars.json", json.dumps({**VARIABLES, **variables}))
-            done = root.try_run(f"cd /tmp && ansible-playbook -i localhost, -e @/vars.json {' '.join(arguments)} /site.yml", timeout=600, HOME="/root", LC_ALL="C.UTF-8", SYSTEMD_OFFLINE="1")  # nothing can be started here
+            done = root.try_run(f"cd /tmp && ansible-playbook -i localhost, -e @/vars.json {' '.join(arguments)} /site.yml", timeout=600, HOME="/root", LC_ALL="C.UTF-8",
+                                SYSTEMD_OFFLINE="1")  # nothing can be started here
             text = done.stdout + done.stderr
             return text if done.returncode == 0 else "FAILED\n" + text
 

@@ -3,7 +3,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 
 from common import BUILD, Missing, ROOT, run, same
@@ -38,7 +37,7 @@ def check_easybuild() -> str:
         as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
         run(*as_nobody, "/usr/bin/python3", "-m", "easybuild.main", "--modules-tool=Lmod", "--disable-rpath", f"--prefix={work}/prefix", f"--sourcepath={work}",
             f"--tmpdir={work}/prefix/tmp", work / EASYCONFIG.name, cwd=work / "prefix", env=environment, timeout=300)
-        told = run(*as_nobody, "bash", "-c", 'eval "$("$LMOD_CMD" bash use "$1")"; eval "$("$LMOD_CMD" bash load ceems)"; command -v cacct; cacct --version; ceems_tool --version; man -w cacct 2>/dev/null || :',
+        told = run(*as_nobody, "bash", "-c", 'eval "$("$LMOD_CMD" bash use "$1")"; eval "$("$LMOD_CMD" bash load ceems)"; command -v cacct; cacct --version; ceems_tool --version',
                    "bash", f"{work}/prefix/modules/all", env=environment)
         assert told.startswith(f"{work}/prefix/software/ceems/{VERSION}/bin/cacct\ncacct, version ") and "\nceems_tool, version " in told, told
         same(sorted(path.name for path in (work / f"prefix/software/ceems/{VERSION}/share/man/man8").iterdir()), ["cacct.8.gz", "ceems_tool.8.gz"], "man pages")
@@ -55,9 +54,10 @@ def check_spack() -> str:
         raise Missing("spack is not installed, and is in no registry of packages; the recipe has the right version")
     with tempfile.TemporaryDirectory(prefix="ceems-spack-") as directory:
         shutil.copy(tarball(), directory)
-        subprocess.run([spack, "repo", "add", ROOT / "packaging/spack"], check=False, capture_output=True)
-        run(spack, "install", "--no-checksum", "--fresh", f"ceems@{VERSION}", cwd=directory)
-        place = run(spack, "location", "-i", f"ceems@{VERSION}").strip()
+        environment = {**os.environ, "SPACK_USER_CONFIG_PATH": directory, "SPACK_USER_CACHE_PATH": directory}
+        run(spack, "repo", "add", ROOT / "packaging/spack", env=environment)
+        run(spack, "install", "--no-checksum", "--fresh", f"ceems@{VERSION}", cwd=directory, env=environment)
+        place = run(spack, "location", "-i", f"ceems@{VERSION}", env=environment).strip()
         assert f"cacct, version {VERSION}" in run(f"{place}/bin/cacct", "--version")
     return f"ceems@{VERSION} is installed"
 
