@@ -81,7 +81,19 @@ def invents_a_consistent_cluster(directory):
     assert [(value, at) for _, value, at in sampled(lambda at: [("x", 2 * at)], 7, 31, 10)] == [(14, 7), (20, 10), (40, 20), (60, 30), (62, 31)]
     cluster = DemoCluster(directory, 5)
     assert cluster.origin == cluster.until < time.time() - 34 * invented.DAY
+    history_is_in_order(cluster)
     lists_jobs_as_slurm_does(cluster)
+
+
+def history_is_in_order(cluster):
+    """promtool refuses a sample that is older than one before it; here with a job that has just ended."""
+    for number in (0, 4):
+        ended = max(job.end for job in cluster.jobs[number] if job.end < time.time())
+        last = {}
+        for series, _, at in cluster._missed(ended + invented.HOUR):
+            assert last.get(series, 0) < at, (series, last[series], at)
+            last[series] = at
+        assert len(last) > 1000, len(last)
 
 
 def lists_jobs_as_slurm_does(cluster):

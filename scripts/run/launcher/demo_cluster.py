@@ -104,6 +104,7 @@ class DemoCluster:
     def _missed(self, now):
         """(series, value, time), each series in order of time. Charts need points that are as close as the page asks for them; for sums, a
         point every few minutes does. A run is covered where a scrape was at every interval."""
+        since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
         for number, jobs in enumerate(self.jobs):
             for job in jobs:
                 begin, end = max(job.start, self.until - 3 * HOUR), min(job.end, now)
@@ -116,10 +117,10 @@ class DemoCluster:
                 yield from sampled(job.totals, begin, end, HOUR)
                 yield from sampled(lambda at, job=job: [job.present()], begin, end, self.interval if life < 1500 * self.interval + MINUTE else 4 * MINUTE)
                 for series, value in invented.facts(job.node):
-                    if job.end <= now:
+                    if job.end < since:
                         yield series, value, job.end
             yield from sampled(lambda at, number=number, jobs=jobs: invented.node_series(number, jobs, self.origin, at),
-                               max(self.until, now - 2 * HOUR) if self.until > self.origin else now - 2 * HOUR, now, 2 * MINUTE)
+                               since, now, 2 * MINUTE)
 
     def page(self):
         now = time.time()
