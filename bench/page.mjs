@@ -1,5 +1,6 @@
 // What the list of jobs costs in the browser. Usage: page.mjs URL ADDRESS TIMES. Prints JSON, the middle of several times after a first one: CPU
-// time of the page's own thread until the first rows are there and nothing is asked for any more, memory that is in use, and nodes.
+// time of the page's own thread until the rows are there and nothing is asked for any more, the same for a page without a list, memory that is in
+// use, and elements.
 import { launch, open } from "../tests/e2e/browser.mjs";
 
 const [url, address, times] = process.argv.slice(2);
@@ -11,28 +12,31 @@ await devtools.send("Network.enable");
 
 const metrics = async () => Object.fromEntries((await devtools.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
 
-async function load() {
+/** Opens a page anew. Nothing looks at it meanwhile, which would cost its thread time. */
+async function load(to) {
   let bytes = 0;
   const count = ({ encodedDataLength }) => (bytes += encodedDataLength);
   await page.goto("about:blank");
   const before = await metrics();
   devtools.on("Network.loadingFinished", count);
-  const begin = performance.now();
-  await page.goto(`${url}/ui/?user=root${address}`);
-  await page.locator("tbody tr").nth(99).waitFor({ state: "attached" });
-  const shown = performance.now() - begin;
-  await page.waitForLoadState("networkidle");
+  await page.goto(`${url}/ui/?user=root${to}`, { waitUntil: "networkidle" });
   devtools.off("Network.loadingFinished", count);
-  const after = await metrics();
-  await devtools.send("HeapProfiler.collectGarbage");
-  const rest = await metrics();
-  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-  return { cpu: (after.TaskDuration - before.TaskDuration) * 1e3, shown, heap: rest.JSHeapUsedSize / 1e6, nodes, bytes };
+  return { cpu: ((await metrics()).TaskDuration - before.TaskDuration) * 1e3, bytes };
 }
 
-await load();
+async function list() {
+  const { cpu, bytes } = await load(address);
+  await devtools.send("HeapProfiler.collectGarbage");
+  const rest = await metrics();
+  const rows = await page.locator("tbody tr").count();
+  if (rows !== 100) throw new Error(`${rows} rows were shown`);
+  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+  return { cpu, bytes, heap: rest.JSHeapUsedSize / 1e6, nodes, empty: (await load("#/help/numbers")).cpu };
+}
+
+await list();
 const all = [];
-for (let i = 0; i < Number(times); ++i) all.push(await load());
+for (let i = 0; i < Number(times); ++i) all.push(await list());
 const middle = (name) => all.map((one) => one[name]).sort((a, b) => a - b)[Math.floor(all.length / 2)];
 console.log(JSON.stringify(Object.fromEntries(Object.keys(all[0]).map((name) => [name, middle(name)]))));
 await browser.close();

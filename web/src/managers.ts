@@ -2,6 +2,7 @@
 
 import { monthText, type Month } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
+import { element } from "./cells";
 import * as format from "./format";
 import { addTexts, currentLanguage, t } from "./i18n";
 import en from "./locales/managers.en.json";
@@ -224,6 +225,14 @@ export function gauge(row: BudgetRow): { used: number; low: number; high: number
   const widest = Math.max(row.amount, row.used ?? 0, row.high ?? 0);
   const at = (value: number | null) => (100 * Math.max(0, value ?? 0)) / widest;
   return { used: at(row.used), low: at(row.low), high: at(row.high), limit: at(row.amount) };
+}
+
+/** What was used, the range of the forecast, and a line at the budget; the text beside it says the same. */
+export function gaugeBar(row: BudgetRow): HTMLElement {
+  const bar = element("span", { class: "gauge", "aria-hidden": "true" }, element("span", {}), element("span", {}), element("span", {}));
+  const at = gauge(row);
+  for (const [name, value] of Object.entries({ used: at.used, low: at.low, range: at.high - at.low, limit: at.limit })) bar.style.setProperty(`--${name}`, `${value}%`);
+  return bar;
 }
 
 // Idle reservations

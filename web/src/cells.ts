@@ -1,0 +1,96 @@
+// The cells of tables with up to a hundred rows. They are made here, because what Svelte keeps for each of a thousand cells takes more time and
+// memory than the cells.
+
+import { kNone, moment, momentInFull } from "./format";
+import type { Column } from "./table";
+import type { StateKind } from "./units";
+
+export type Content = string | Node | readonly (string | Node)[];
+
+/** An element whose texts are texts, whatever is in them. */
+export function element(name: string, attributes: Readonly<Record<string, string>>, ...content: readonly (string | Node)[]): HTMLElement {
+  const made = document.createElement(name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]!);
+  made.append(...content);
+  return made;
+}
+
+/** A line below the value. */
+export const note = (text: string): HTMLElement => element("span", { class: "note" }, text);
+
+/** No value, and why. */
+export const none = (why: string): HTMLElement => element("span", { class: "none", role: "img", "aria-label": why }, kNone);
+
+/** The table makes it its stop of the Tab key. */
+export const link = (href: string, text: string): HTMLElement => element("a", { href, tabindex: "-1" }, text);
+
+/** As StateBadge.svelte. */
+export const badge = (kind: StateKind | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);
+
+/** As Moment.svelte. */
+export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString(), title: momentInFull(ms) }, moment(ms, now));
+
+export interface Body<R> {
+  rows: readonly R[];
+  columns: readonly Column<string>[];
+  at: number; // rows before these in the whole list
+  cell: (row: R, column: Column<string>) => Content;
+  share: (row: R, column: Column<string>) => number | null; // percent: the cell has a bar
+}
+
+/** Makes the rows those of `body`. A row that was there stays, and of its cells those whose content is the same, so that focus, selection and
+ * screen readers stay where they are. */
+export function fill<R extends { key: string }>(into: HTMLTableSectionElement, body: Body<R>): void {
+  const focused = into.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;
+  const place = focused?.closest<HTMLTableCellElement>("th, td") ?? null;
+  const old = new Map([...into.rows].map((tr) => [tr.dataset.key, tr]));
+  const rows = body.rows.map((row, i) => {
+    const made = makeRow(row, body.at + i, body);
+    const kept = old.get(row.key);
+    if (!kept || kept.cells.length !== made.cells.length) return made;
+    update(kept, made);
+    return kept;
+  });
+  if (rows.length !== into.rows.length || rows.some((tr, i) => into.rows[i] !== tr)) into.replaceChildren(...rows);
+  if (focused && document.activeElement !== focused && place?.isConnected) (focused.isConnected ? focused : (place.querySelector<HTMLElement>("a") ?? place)).focus({ preventScroll: true });
+}
+
+function makeRow<R extends { key: string }>(row: R, index: number, { columns, cell, share }: Body<R>): HTMLTableRowElement {
+  const tr = document.createElement("tr");
+  tr.setAttribute("role", "row");
+  tr.dataset.key = row.key;
+  tr.setAttribute("aria-rowindex", String(index + 3)); // after the heading and the sums
+  columns.forEach((column, i) => {
+    const first = i === 0;
+    const content = cell(row, column);
+    const td = document.createElement(first ? "th" : "td");
+    td.setAttribute("role", first ? "rowheader" : "gridcell");
+    if (first) td.setAttribute("scope", "row");
+    else td.setAttribute("data-label", column.label);
+    td.setAttribute("aria-colindex", String(i + 1));
+    const part = first ? null : share(row, column);
+    td.className = `p${first ? 1 : column.priority}${!first && column.numeric ? " numeric" : ""}${part === null ? "" : " meter"}`;
+    if (part !== null) td.style.setProperty("--part", `${Math.max(0, Math.min(100, part))}%`);
+    if (typeof content === "string") td.textContent = content;
+    else td.append(...(content instanceof Node ? [content] : content));
+    if (!first || !td.querySelector("a")) td.tabIndex = -1;
+    tr.append(td);
+  });
+  return tr;
+}
+
+function update(kept: HTMLTableRowElement, made: HTMLTableRowElement): void {
+  kept.setAttribute("aria-rowindex", made.getAttribute("aria-rowindex")!);
+  [...made.cells].forEach((to, i) => {
+    const cell = kept.cells[i]!;
+    if (cell.isEqualNode(to)) return;
+    cell.className = to.className;
+    cell.style.cssText = to.style.cssText;
+    for (const name of ["data-label", "tabindex"]) {
+      const value = to.getAttribute(name);
+      if (value === null) cell.removeAttribute(name);
+      else cell.setAttribute(name, value);
+    }
+    if (cell.innerHTML !== to.innerHTML) cell.replaceChildren(...to.childNodes);
+  });
+}
