@@ -308,8 +308,8 @@ class Machine:
 
     address = "10.0.2.2"  # of the host
 
-    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None, port=None):
-        """`share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p.
+    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options="", share=None, port=None, memory=1024):
+        """`memory`: MiB. `share`: a directory of the host that the machine can mount read-only, as "host" with the file system 9p.
         `port`: of the host, by which port 9010 of the machine can be reached; default: any that is free."""
         self.accelerator = accelerator(kernel)
         self.port = port or free_port()
@@ -321,7 +321,7 @@ class Machine:
         files = ["-virtfs", "local,path=%s,mount_tag=host,security_model=none,readonly=on,multidevs=remap" % share] if share else []
         drive = ["-drive", "if=virtio,format=raw,file=" + disk] if disk else []
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", *ACCELERATORS[self.accelerator], "-m", "1024", "-smp", "2", "-display", "none", "-nodefaults",
+            ["qemu-system-x86_64", *ACCELERATORS[self.accelerator], "-m", str(memory), "-smp", "2", "-display", "none", "-nodefaults",
              "-no-reboot", "-serial", "stdio",
              "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
              "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,

@@ -31,13 +31,13 @@ exec switch_root /new /sbin/init
 """
 
 
-def _made_once():
-    tree = os.path.join(CACHE, "root", "bookworm")
+def _made_once(name, more):
+    tree = os.path.join(CACHE, "root", name)
     if not os.path.exists(os.path.join(tree, "complete")):
         shutil.rmtree(tree, ignore_errors=True)
         os.makedirs(os.path.dirname(tree), exist_ok=True)
         print("vm: installing Debian with systemd into the cache", flush=True)
-        done = subprocess.run([find("debootstrap"), "--variant=minbase", "--include=" + PACKAGES, "bookworm", tree],
+        done = subprocess.run([find("debootstrap"), "--variant=minbase", "--include=" + ",".join((PACKAGES, *more)), "bookworm", tree],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
         if done.returncode != 0:
             skip("cannot install Debian with debootstrap: %s" % done.stdout[-300:])
@@ -49,10 +49,11 @@ def _made_once():
     return tree
 
 
-def copy(directory):
-    """A copy of its files in `directory`, to which a test adds its own: they have the methods of Initramfs."""
+def copy(directory, name="bookworm", more=()):
+    """A copy of its files in `directory`, to which a test adds its own: they have the methods of Initramfs. `more`: packages, which are kept
+    installed under `name`."""
     root = directory + "/root"
-    output("cp", "-a", _made_once(), root)
+    output("cp", "-a", _made_once(name, more), root)
     os.unlink(root + "/complete")
     tree = Initramfs.__new__(Initramfs)  # without the files of an initramfs
     tree.directory = root
