@@ -12,11 +12,18 @@
 namespace ceems::advice {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Form>, 5> kForms{{{"percent", Form::kPercent},
-                                                                   {"bytes", Form::kBytes},
-                                                                   {"duration", Form::kDuration},
-                                                                   {"G", Form::kGigabytes},
-                                                                   {"clock", Form::kClock}}};
+constexpr std::array<std::pair<std::string_view, Form>, 12> kForms{{{"percent", Form::kPercent},
+                                                                    {"bytes", Form::kBytes},
+                                                                    {"duration", Form::kDuration},
+                                                                    {"G", Form::kGigabytes},
+                                                                    {"GB", Form::kLsfBytes},
+                                                                    {"gb", Form::kPbsBytes},
+                                                                    {"Gi", Form::kK8sBytes},
+                                                                    {"M", Form::kMebi},
+                                                                    {"m", Form::kMilli},
+                                                                    {"clock", Form::kClock},
+                                                                    {"hm", Form::kHours},
+                                                                    {"hms", Form::kSeconds}}};
 
 // Beyond this, numbers come from damaged data; it keeps conversions to integers defined.
 constexpr double kLargest = 1e15;
@@ -71,6 +78,29 @@ std::string duration_text(double seconds) {
   return two(total / kDay, "d", total % kDay / kHour, "h");
 }
 
+/// Whole gibibytes, otherwise mebibytes, rounded up.
+std::string size_text(double bytes, std::string_view gibi, std::string_view mebi) {
+  const std::int64_t count = std::llround(std::ceil(bytes / kMebi));
+  return count % 1024 == 0 ? fmt::format("{}{}", count / 1024, gibi)
+                           : fmt::format("{}{}", count, mebi);
+}
+
+/// Hours and minutes, and the seconds too if there is room for them.
+std::string hours_text(double seconds, bool with_seconds) {
+  constexpr std::int64_t kHour = 3600;
+  std::int64_t total = std::llround(std::ceil(std::max(seconds, 0.0)));
+  if (with_seconds) {
+    return fmt::format("{:02}:{:02}:{:02}", total / kHour, total % kHour / 60, total % 60);
+  }
+  total += 59;
+  return fmt::format("{}:{:02}", total / kHour, total % kHour / 60);
+}
+
+std::string milli_text(double number) {
+  const std::int64_t milli = std::llround(std::ceil(number * 1000 - 1e-6));
+  return milli % 1000 == 0 ? fmt::format("{}", milli / 1000) : fmt::format("{}m", milli);
+}
+
 /// The end of the placeholder that begins at `open`; npos if there is none.
 std::size_t close_of(std::string_view text, std::size_t open) {
   const std::size_t close = text.find_first_of("{}", open + 1);
@@ -119,12 +149,24 @@ std::string format_number(double number, Form form, char comma) {
       return with_comma(bytes_text(number), comma);
     case Form::kDuration:
       return duration_text(number);
-    case Form::kGigabytes: {
-      const std::int64_t mebi = std::llround(std::ceil(number / kMebi));
-      return mebi % 1024 == 0 ? fmt::format("{}G", mebi / 1024) : fmt::format("{}M", mebi);
-    }
+    case Form::kGigabytes:
+      return size_text(number, "G", "M");
+    case Form::kLsfBytes:
+      return size_text(number, "GB", "MB");
+    case Form::kPbsBytes:
+      return size_text(number, "gb", "mb");
+    case Form::kK8sBytes:
+      return size_text(number, "Gi", "Mi");
+    case Form::kMebi:
+      return fmt::format("{}", std::llround(std::ceil(number / kMebi)));
+    case Form::kMilli:
+      return milli_text(number);
     case Form::kClock:
       return elapsed_text(std::llround(number));
+    case Form::kHours:
+      return hours_text(number, false);
+    case Form::kSeconds:
+      return hours_text(number, true);
   }
   return {};
 }
@@ -139,10 +181,12 @@ Result<std::vector<Placeholder>> placeholders(std::string_view text) {
     }
     auto found = parse_placeholder(text.substr(at + 1, close - at - 1));
     if (!found) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "malformed placeholder '{}', expected {{name}}, {{name|one|other}}, or "
-                  "{{name:form}} with the form percent, bytes, duration, G or clock",
-                  printable(text.substr(at, close - at + 1), 60));
+      return fail(
+          ErrorCode::kInvalidArgument,
+          "malformed placeholder '{}', expected {{name}}, {{name|one|other}}, or "
+          "{{name:form}} with a form of percent, bytes, duration, G, GB, gb, Gi, M, m, clock, "
+          "hm, hms",
+          printable(text.substr(at, close - at + 1), 60));
     }
     all.push_back(std::move(*found));
     at = close + 1;

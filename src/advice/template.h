@@ -18,11 +18,18 @@ enum class Form : std::uint8_t {
   kBytes,      ///< {peak:bytes}: "7.9 GB", in powers of 1024
   kDuration,   ///< {p95:duration}: "18 h 42 min"
   kGigabytes,  ///< {want:G}: "10G" or "512M", as SLURM reads it
+  kLsfBytes,   ///< {want:GB}: "10GB" or "512MB", as LSF reads it
+  kPbsBytes,   ///< {want:gb}: "10gb" or "512mb", as OpenPBS reads it
+  kK8sBytes,   ///< {want:Gi}: "10Gi" or "512Mi", as Kubernetes reads it
+  kMebi,       ///< {want:M}: "10240", for a manager that reads numbers without unit as MiB
+  kMilli,      ///< {cpus:m}: "1500m" or "2", as Kubernetes reads CPUs; rounded up
   kClock,      ///< {want:clock}: "1-06:00:00", as SLURM reads it
+  kHours,      ///< {want:hm}: "30:00", hours and minutes, as LSF reads it; rounded up
+  kSeconds,    ///< {want:hms}: "30:00:00", as OpenPBS reads it
 };
 
 /// A number in that form. `comma` is the decimal separator, for instance of German; it has no
-/// effect on kGigabytes and kClock.
+/// effect on the forms that a manager reads.
 std::string format_number(double number, Form form, char comma = '.');
 
 /// One placeholder of a template.

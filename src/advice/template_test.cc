@@ -30,11 +30,40 @@ TEST(Template, WritesNumbersAsPeopleReadThem) {
   EXPECT_EQ(format_number(8100, Form::kClock), "02:15:00");
   // Whatever a damaged database holds.
   for (const double odd : {1e300, -1e300, std::nan(""), -1.0}) {
-    for (const Form form : {Form::kPlain, Form::kPercent, Form::kBytes, Form::kDuration,
-                            Form::kGigabytes, Form::kClock}) {
+    for (const Form form :
+         {Form::kPlain, Form::kPercent, Form::kBytes, Form::kDuration, Form::kGigabytes,
+          Form::kLsfBytes, Form::kPbsBytes, Form::kK8sBytes, Form::kMebi, Form::kMilli,
+          Form::kClock, Form::kHours, Form::kSeconds}) {
       EXPECT_LE(format_number(odd, form).size(), 40U);
     }
   }
+}
+
+TEST(Template, WritesNumbersAsManagersReadThem) {
+  EXPECT_EQ(format_number(10 * kGiB, Form::kLsfBytes), "10GB");
+  EXPECT_EQ(format_number(0.5 * kGiB, Form::kLsfBytes), "512MB");
+  EXPECT_EQ(format_number(10 * kGiB, Form::kPbsBytes), "10gb");
+  EXPECT_EQ(format_number(1.5 * kGiB + 1, Form::kPbsBytes), "1537mb");  // never less
+  EXPECT_EQ(format_number(10 * kGiB, Form::kK8sBytes), "10Gi");
+  EXPECT_EQ(format_number(0.25 * kGiB, Form::kK8sBytes), "256Mi");
+  EXPECT_EQ(format_number(10 * kGiB, Form::kMebi), "10240");
+  EXPECT_EQ(format_number(0.5, Form::kMilli), "500m");
+  EXPECT_EQ(format_number(2, Form::kMilli), "2");
+  EXPECT_EQ(format_number(3.7, Form::kMilli, ','), "3700m");
+  EXPECT_EQ(format_number(0.0001, Form::kMilli), "1m");
+  EXPECT_EQ(format_number(108000, Form::kHours), "30:00");
+  EXPECT_EQ(format_number(8101, Form::kHours), "2:16");
+  EXPECT_EQ(format_number(8100, Form::kSeconds), "02:15:00");
+  EXPECT_EQ(format_number(864001, Form::kSeconds), "240:00:01");
+  const Facts facts = [] {
+    Facts values;
+    values.set("want", 10 * kGiB);
+    values.set("limit", 7200);
+    return values;
+  }();
+  EXPECT_EQ(fill("{want:G} {want:GB} {want:gb} {want:Gi} {limit:clock} {limit:hm} {limit:hms}",
+                 facts, ','),
+            "10G 10GB 10gb 10Gi 02:00:00 2:00 02:00:00");
 }
 
 TEST(Template, IsFilledOrNotAtAll) {
