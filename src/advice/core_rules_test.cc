@@ -264,16 +264,32 @@ TEST(NoFalseAlarm, WhenACoreHasTwoThreads) {
 
 // ---- What a suggestion says.
 
-/// The suggested lines of the rule, and what they were.
-std::vector<std::string> lines_of(const std::string& rule, const Facts& facts) {
-  for (const Finding& finding : judge(core_rules(), {.facts = facts})) {
+/// The lines that the rule suggests to users of a manager, and what they were.
+std::vector<Line> lines_for(const std::string& manager,
+                            const std::string& rule,
+                            const Facts& facts) {
+  for (const Finding& finding :
+       judge(core_rules(), {.facts = facts, .manager = manager, .earlier = {}})) {
     if (finding.rule == rule) {
-      std::vector<std::string> lines = finding.sbatch;
-      lines.insert(lines.end(), finding.was.begin(), finding.was.end());
-      return lines;
+      return finding.lines;
     }
   }
-  return {"not said"};
+  return {{.type = "not said"}};
+}
+
+/// Those of SLURM, without what precedes them, then what they were.
+std::vector<std::string> lines_of(const std::string& rule, const Facts& facts) {
+  constexpr std::string_view kPrefix = "#SBATCH ";
+  std::vector<std::string> texts;
+  const auto lines = lines_for("slurm", rule, facts);
+  for (const Line& line : lines) {
+    EXPECT_THAT(line.type, StartsWith(kPrefix));
+    texts.push_back(line.type.substr(kPrefix.size()));
+  }
+  for (const Line& line : lines) {
+    texts.push_back(line.was);
+  }
+  return texts;
 }
 
 /// What the rule says in all languages.

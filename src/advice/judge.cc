@@ -86,14 +86,22 @@ std::size_t runs_with(const Rule& rule, const Case& run) {
   return runs;
 }
 
-void fill_lines(const std::vector<std::string>& templates,
-                const Names& names,
-                std::vector<std::string>& lines) {
-  for (const std::string& text : templates) {
-    if (auto line = fill(text, names)) {
-      lines.push_back(std::move(*line));
+/// The lines for users of the manager, without those in which a value is not known.
+std::vector<Line> lines_of(const Rule& rule, std::string_view manager, const Names& names) {
+  std::vector<Line> lines;
+  const auto* const dialect = std::ranges::find(kDialects, manager, &Dialect::manager);
+  if (dialect == kDialects.end()) {
+    return lines;
+  }
+  const LineTemplates& templates = rule.lines.at(dialect - kDialects.begin());
+  for (std::size_t i = 0; i < templates.type.size(); ++i) {
+    if (const auto type = fill(templates.type[i], names)) {
+      auto was = i < templates.was.size() ? fill(templates.was[i], names) : std::nullopt;
+      lines.push_back({.type = std::string(dialect->prefix) + *type,
+                       .was = std::move(was).value_or(std::string())});
     }
   }
+  return lines;
 }
 
 Finding finding_of(const Rule& rule, const Case& run) {
@@ -128,10 +136,7 @@ Finding finding_of(const Rule& rule, const Case& run) {
       finding.text.emplace(language, std::move(*filled));
     }
   }
-  fill_lines(rule.sbatch, names, finding.sbatch);
-  if (!finding.sbatch.empty()) {
-    fill_lines(rule.was, names, finding.was);
-  }
+  finding.lines = lines_of(rule, run.manager, names);
   if (rule.saves_kwh) {
     const Value saved = rule.saves_kwh->evaluate(names);
     if (const double* kwh = std::get_if<double>(&saved); kwh != nullptr && *kwh > 0) {

@@ -24,9 +24,19 @@ std::string_view to_string(Confidence confidence);
 /// A run to judge.
 struct Case {
   Facts facts = {};
+  std::string manager =
+      {};  ///< decides whose lines are suggested; none for one without (dialect.h)
   /// Facts of earlier runs of the family, newest first. What `when` says of them decides how sure
   /// a finding is; facts of the family itself are among `facts`.
   std::vector<Facts> earlier = {};
+};
+
+/// A line of a job script: as it should be, and what stood there before.
+struct Line {
+  std::string type = {};  ///< complete: "#SBATCH --mem=10G"
+  std::string was = {};   ///< "--mem=128G"; empty: not known
+
+  bool operator==(const Line&) const = default;
 };
 
 /// What a rule has to say about a run.
@@ -39,7 +49,7 @@ struct Finding {
   /// The values of `let` that are known. Texts may also name facts.
   std::map<std::string, double, std::less<>> values = {};
   std::map<std::string, std::string, std::less<>> text = {};  ///< by language
-  std::vector<std::string> sbatch = {}, was = {};
+  std::vector<Line> lines = {};
   std::optional<double> saves_kwh = {};
 };
 

@@ -83,6 +83,17 @@ bool is_word(std::string_view text, std::string_view more) {
   });
 }
 
+/// The keys of a rule.
+std::vector<std::string_view> known_keys() {
+  std::vector<std::string_view> keys{
+      "id",    "enabled",   "basis",    "needs", "limits",     "let", "when", "unless",
+      "clear", "important", "severity", "alone", "instead_of", "say", "text", "saves_kwh"};
+  for (const Dialect& dialect : kDialects) {
+    keys.insert(keys.end(), {dialect.key, dialect.was_key});
+  }
+  return keys;
+}
+
 /// Reads one rule over what is known of it.
 class RuleReader {
  public:
@@ -90,16 +101,16 @@ class RuleReader {
 
   Result<Rule> read() {
     config::Section section(node_);
-    section.only({"id", "enabled", "basis", "needs", "limits", "let", "when", "unless", "clear",
-                  "important", "severity", "alone", "instead_of", "say", "text", "sbatch", "was",
-                  "saves_kwh"});
+    section.only(known_keys());
     section.boolean("enabled", rule_.enabled)
         .list("needs", rule_.needs)
         .boolean("alone", rule_.alone)
         .list("instead_of", rule_.instead_of)
-        .text("say", rule_.say)
-        .list("sbatch", rule_.sbatch)
-        .list("was", rule_.was);
+        .text("say", rule_.say);
+    for (std::size_t i = 0; i < kDialects.size(); ++i) {
+      section.list(kDialects[i].key, rule_.lines[i].type)
+          .list(kDialects[i].was_key, rule_.lines[i].was);
+    }
     choose(section, "basis", {"measured", "accounting", "node-lost"}, rule_.basis);
     choose(section, "severity", {"good", "info", "suggest", "important"}, rule_.severity);
     if (section.ok()) {
@@ -297,10 +308,18 @@ class RuleReader {
         }
       }
     }
-    for (const auto& [key, lines] : {std::pair("sbatch", &rule_.sbatch), {"was", &rule_.was}}) {
-      for (const std::string& line : *lines) {
-        if (auto valid = check_template(key, line); !valid) {
-          return valid;
+    for (std::size_t i = 0; i < kDialects.size(); ++i) {
+      for (const auto& [key, lines] : {std::pair(kDialects[i].key, &rule_.lines[i].type),
+                                       {kDialects[i].was_key, &rule_.lines[i].was}}) {
+        // A file that replaces `let` need not know the lines of each manager: those that name what
+        // is gone are left out, as with any unknown value.
+        if (i > 0 && !node_[key].present()) {
+          continue;
+        }
+        for (const std::string& line : *lines) {
+          if (auto valid = check_template(key, line); !valid) {
+            return valid;
+          }
         }
       }
     }

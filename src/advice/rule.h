@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "advice/dialect.h"
 #include "advice/expression.h"
 #include "base/result.h"
 
@@ -33,6 +35,12 @@ inline constexpr double kShortestRun = 300;
 /// A name, for texts and command lines of a finding, and the expression behind it.
 using Named = std::pair<std::string, Expression>;
 
+/// Lines to type for one manager: templates, of which one with an unknown value is left out. What
+/// stood there before has the same place in `was`, which may be shorter.
+struct LineTemplates {
+  std::vector<std::string> type = {}, was = {};
+};
+
 /// One rule, as its YAML says (docs/report.md). Expressions see facts, `limit.NAME`, and the names
 /// of `let`, each of which sees those before it.
 struct Rule {
@@ -51,8 +59,7 @@ struct Rule {
   std::vector<std::string> instead_of = {};  ///< rules that are not said beside it
   std::string say = {};                      ///< key of the message catalogue; default: the id
   std::map<std::string, std::string, std::less<>> texts = {};  ///< a site's own, by language
-  std::vector<std::string> sbatch = {};  ///< templates; one with an unknown value is left out
-  std::vector<std::string> was = {};
+  std::array<LineTemplates, kDialects.size()> lines = {};      ///< in the order of kDialects
   std::optional<Expression> saves_kwh = {};
 };
 

@@ -182,7 +182,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       report.findings = {{.rule = "mem-excess",
                           .confidence = advice::Confidence::kSure,
                           .text = {{"en", "Ask for less."}},
-                          .sbatch = {"--mem=secret"}}};
+                          .lines = {{.type = "#SBATCH --mem=secret"}}}};
       store::ReportRow& row = rows.emplace_back();
       row.key = {.cluster_id = cluster, .uuid = report.uuid, .started_at_ts = kNow - kHour};
       row.ended_at_ts = kNow - kHour / 2;

@@ -201,12 +201,7 @@ class Writer {
         saves.set("saves", energy_text(*one.finding.saves_kwh, words_));
         suggestion.saves = filled("saves", saves);
       }
-      for (const std::string& line : one.finding.sbatch) {
-        suggestion.sbatch.push_back("#SBATCH " + line);
-      }
-      for (const std::string& line : one.finding.was) {
-        suggestion.was.push_back(fmt::format("{} {}", word("was"), line));
-      }
+      suggestion.lines = lines_in(one.finding, words_);
       sheet_.suggestions.push_back(std::move(suggestion));
     }
   }

@@ -121,10 +121,10 @@ std::string advice_html(const Sheet& sheet) {
         html += fmt::format(" <span class=\"remark\">({})</span>", escape_html(*remark));
       }
     }
-    for (std::size_t i = 0; i < suggestion.sbatch.size(); ++i) {
-      html += fmt::format("<pre><code>{}</code></pre>", escape_html(suggestion.sbatch[i]));
-      if (i < suggestion.was.size()) {
-        html += fmt::format("<p class=\"remark\">{}</p>", escape_html(suggestion.was[i]));
+    for (const advice::Line& line : suggestion.lines) {
+      html += fmt::format("<pre><code>{}</code></pre>", escape_html(line.type));
+      if (!line.was.empty()) {
+        html += fmt::format("<p class=\"remark\">{}</p>", escape_html(line.was));
       }
     }
     html += "</li>\n";

@@ -40,13 +40,38 @@ inline void add_texts(JsonWriter& json,
   json.end_array();
 }
 
+/// The options of sbatch among the lines, and what they were: members that say the same as `lines`,
+/// for programs that know them only.
+inline void add_options(JsonWriter& json, const std::vector<advice::Line>& lines) {
+  constexpr std::string_view kSbatch = "#SBATCH ";
+  std::vector<std::string> sbatch;
+  std::vector<std::string> was;
+  for (const advice::Line& line : lines) {
+    if (line.type.starts_with(kSbatch)) {
+      sbatch.push_back(line.type.substr(kSbatch.size()));
+      was.push_back(line.was);
+    }
+  }
+  while (!was.empty() && was.back().empty()) {
+    was.pop_back();
+  }
+  add_texts(json, "sbatch", sbatch);
+  add_texts(json, "was", was);
+}
+
 /// What a finding says, the lines to type, and what they save.
 inline void add_advice(JsonWriter& json,
                        const advice::Finding& finding,
                        std::string_view language) {
   json.member("text", text_in(finding, language));
-  add_texts(json, "sbatch", finding.sbatch);
-  add_texts(json, "was", finding.was);
+  json.key("lines").begin_array();
+  for (const advice::Line& line : finding.lines) {
+    json.begin_object().member("type", line.type);
+    add_text(json, "was", line.was);
+    json.end_object();
+  }
+  json.end_array();
+  add_options(json, finding.lines);
   json.key("saves").begin_object();
   if (finding.saves_kwh) {
     json.member("kwh", *finding.saves_kwh);

@@ -93,9 +93,8 @@ std::string markdown_form(const Sheet& sheet) {
     }
     text += fmt::format("{}. {}{}\n\n", i + 1, escape_markdown(suggestion.text),
                         remark.empty() ? "" : " *(" + escape_markdown(remark) + ")*");
-    for (std::size_t k = 0; k < suggestion.sbatch.size(); ++k) {
-      text += fmt::format("       {}{}\n\n", suggestion.sbatch[k],
-                          k < suggestion.was.size() ? "   # " + suggestion.was[k] : "");
+    for (const advice::Line& line : suggestion.lines) {
+      text += fmt::format("       {}{}\n\n", line.type, line.was.empty() ? "" : "   # " + line.was);
     }
   }
   if (!sheet.more.empty()) {

@@ -79,8 +79,7 @@ void withhold_written(Report& report) {
   report.job.name.clear();
   report.job.qos.clear();
   for (advice::Finding& finding : report.findings) {
-    finding.sbatch.clear();
-    finding.was.clear();
+    finding.lines.clear();
   }
 }
 

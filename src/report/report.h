@@ -32,7 +32,7 @@ struct NodeUse {
 /// The job as it was asked for and ran. Texts are untrusted.
 struct Job {
   std::string name = {}, user = {}, project = {}, partition = {}, qos = {}, state = {};
-  std::string manager = {};  ///< "slurm"
+  std::string manager = {};  ///< "slurm", "lsf", "openpbs", "k8s", "openstack" or "local"
   Number nodes = {}, cpus = {}, gpus = {};
   Number elapsed = {}, limit = {}, waited = {};
   std::string array = {};  ///< "4711_3"; empty: not a task of an array

@@ -89,13 +89,12 @@ Report gpu_report() {
        .values = {{"unused", 2}, {"of", 8}},
        .text = {{"en", "2 of 8 GPUs never ran a kernel. Asking for fewer starts sooner."},
                 {"de", "2 von 8 GPUs führten nie einen Kernel aus."}},
-       .sbatch = {"--gres=gpu:3"},
-       .was = {"--gres=gpu:4"},
+       .lines = {{.type = "#SBATCH --gres=gpu:3", .was = "--gres=gpu:4"}},
        .saves_kwh = 2.5789},
       {.rule = "time-limit",
        .confidence = advice::Confidence::kLikely,
        .text = {{"en", "Time: runs like this one end within 19 h, 4 d reserved."}},
-       .sbatch = {"--time=1-00:00:00"}},
+       .lines = {{.type = "#SBATCH --time=1-00:00:00"}}},
   };
   round_report(report);
   return report;
@@ -253,14 +252,45 @@ TEST(Report, EscapesWhatUsersWrite) {
   EXPECT_TRUE(append_json_object(parsed, to_json(report, {})));
 }
 
+TEST(Report, ShowsTheLinesOfEachManager) {
+  Report report = gpu_report();
+  report.job.manager = "openpbs";
+  report.findings[0].lines = {{.type = "#PBS -l select=2:ncpus=32:mem=128gb:ngpus=3:mpiprocs=32",
+                               .was = "-l select=2:ncpus=32:mem=128gb:ngpus=4:mpiprocs=32"}};
+  report.findings[1].lines = {{.type = "#BSUB -W 24:00", .was = "-W 96:00"},
+                              {.type = "resources.limits.memory: 10Gi"}};
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text,
+              HasSubstr("\n       #PBS -l select=2:ncpus=32:mem=128gb:ngpus=3:mpiprocs=32\n"
+                        "         (was -l select=2:ncpus=32:mem=128gb:ngpus=4:mpiprocs=32)\n"));
+  EXPECT_THAT(text, HasSubstr("\n       #BSUB -W 24:00                (was -W 96:00)\n"
+                              "       resources.limits.memory: 10Gi\n"));
+  EXPECT_THAT(to_markdown(report, {}), HasSubstr("       #BSUB -W 24:00   # was -W 96:00\n"));
+  EXPECT_THAT(to_html(report, {}),
+              HasSubstr("<pre><code>#BSUB -W 24:00</code></pre><p class=\"remark\">was -W 96:00</p>"
+                        "<pre><code>resources.limits.memory: 10Gi</code></pre>"));
+  // The options of sbatch are SLURM's only.
+  EXPECT_THAT(to_json(report, {}),
+              HasSubstr(R"("lines":[{"type":"#BSUB -W 24:00","was":"-W 96:00"},)"
+                        R"({"type":"resources.limits.memory: 10Gi","was":null}],)"
+                        R"("sbatch":[],"was":[])"));
+  // A line is one line, whatever a damaged database holds.
+  report.findings[0].lines = {{.type = "#PBS -l x=1\n#PBS\x1b[2J <b>", .was = "\u202Ea\nb"}};
+  for (const std::string& form :
+       {to_text(report, {}), to_markdown(report, {}), to_html(report, {})}) {
+    EXPECT_THAT(form, HasSubstr("#PBS -l x=1\uFFFD#PBS\uFFFD[2J "));
+    EXPECT_THAT(form, HasSubstr("\uFFFDa\uFFFDb"));
+  }
+  EXPECT_THAT(to_html(report, {}), HasSubstr("[2J &lt;b&gt;</code>"));
+}
+
 TEST(Report, WithholdsWhatPeopleWrote) {
   Report report = gpu_report();
   report.job.name = "secret name";
   report.job.partition = "site-part";
   report.job.array = "4711_5";
   report.job.qos = "secret qos";
-  report.findings[0].sbatch = {"--secret"};
-  report.findings[0].was = {"--secret"};
+  report.findings[0].lines = {{.type = "#SBATCH --secret", .was = "--secret"}};
   withhold_written(report);
   for (const std::string& text : {to_text(report, {}), to_json(report, {}), to_html(report, {})}) {
     EXPECT_THAT(text, Not(HasSubstr("secret")));

@@ -344,12 +344,7 @@ class Writer {
         values.set("saves", energy_text(*finding.saves_kwh, words_));
         suggestion.saves = filled(words_.word("saves"), values, words_);
       }
-      for (const std::string& line : finding.sbatch) {
-        suggestion.sbatch.push_back("#SBATCH " + line);
-      }
-      for (const std::string& line : finding.was) {
-        suggestion.was.push_back(fmt::format("{} {}", word("was"), line));
-      }
+      suggestion.lines = lines_in(finding, words_);
       sheet_.suggestions.push_back(std::move(suggestion));
     }
     if (report_.findings.empty() && sheet_.partly.empty()) {
@@ -408,6 +403,17 @@ std::string money_text(const Cost& cost, const Catalogue& words) {
 
 std::string number_text(double number, const Catalogue& words) {
   return digits_of(number, words);
+}
+
+std::vector<advice::Line> lines_in(const advice::Finding& finding, const Catalogue& words) {
+  std::vector<advice::Line> lines = finding.lines;
+  for (advice::Line& line : lines) {
+    line.type = plain_text(line.type);
+    if (!line.was.empty()) {
+      line.was = fmt::format("{} {}", words.word("was"), plain_text(line.was));
+    }
+  }
+  return lines;
 }
 
 const std::string& text_in(const advice::Finding& finding, std::string_view language) {

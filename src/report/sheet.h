@@ -21,8 +21,7 @@ struct Line {
 };
 struct Suggestion {
   std::string text = {}, confidence = {}, saves = {};
-  std::vector<std::string> sbatch = {};  ///< complete "#SBATCH ..." lines
-  std::vector<std::string> was = {};     ///< as many, or none
+  std::vector<advice::Line> lines = {};  ///< to type; `was` with the word for it in front, or empty
 };
 
 /// A report, or a digest of a month, in words: what the text, Markdown and HTML forms lay out. All
@@ -62,6 +61,9 @@ std::string money_text(const Cost& cost, const advice::Catalogue& words);
 std::string bytes_text(double bytes, const advice::Catalogue& words);
 /// Without a unit, to three significant digits or whole.
 std::string number_text(double number, const advice::Catalogue& words);
+
+/// The lines of a finding for a sheet.
+std::vector<advice::Line> lines_in(const advice::Finding& finding, const advice::Catalogue& words);
 
 /// The text of a finding in a language, otherwise in English.
 const std::string& text_in(const advice::Finding& finding, std::string_view language);

@@ -63,6 +63,7 @@ class Writing {
     }
     json_.end_array();
   }
+  void lines(const std::vector<advice::Line>& lines) { (*this)("lines", lines); }
   template <typename Part>
   void operator()(std::string_view name, const std::vector<Part>& parts) {
     json_.key(name).begin_array();
@@ -137,6 +138,18 @@ class Reading {
       }
     });
   }
+  /// Reports that were stored before other managers had lines have the options of sbatch only.
+  void lines(std::vector<advice::Line>& lines) const {
+    (*this)("lines", lines);
+    std::vector<std::string> options;
+    std::vector<std::string> was;
+    (*this)("sbatch", options);
+    (*this)("was", was);
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      lines.push_back(
+          {.type = "#SBATCH " + options[i], .was = i < was.size() ? was[i] : std::string()});
+    }
+  }
   template <typename Part>
   void operator()(std::string_view name, std::vector<Part>& parts) const {
     for_each(name, [&parts](const json::value& value) {
@@ -180,6 +193,9 @@ void members(Archive&& archive, Part& part) {
     archive("mem_peak", part.mem_peak);
     archive("mem_alloc", part.mem_alloc);
     archive("gpus", part.gpus);
+  } else if constexpr (std::is_same_v<Kind, advice::Line>) {
+    archive("type", part.type);
+    archive("was", part.was);
   } else if constexpr (std::is_same_v<Kind, advice::Finding>) {
     archive("rule", part.rule);
     archive("severity", part.severity);
@@ -188,8 +204,7 @@ void members(Archive&& archive, Part& part) {
     archive("say", part.say);
     archive("values", part.values);
     archive("text", part.text);
-    archive("sbatch", part.sbatch);
-    archive("was", part.was);
+    archive.lines(part.lines);
     archive("saves_kwh", part.saves_kwh);
   } else {
     static_assert(std::is_same_v<Kind, Report>);

@@ -1,11 +1,16 @@
 #include "report/stored.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "crypto/base64.h"
 
 namespace ceems::report {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// A report in which every member has a value of its own.
 Report full_report() {
@@ -63,16 +68,16 @@ Report full_report() {
                      .gpu_low = 0.5,
                      .gpu_high = 0.54,
                      .project_month_share = 0.014};
-  report.findings = {{.rule = "gpu-unused",
-                      .severity = advice::Severity::kImportant,
-                      .confidence = advice::Confidence::kSure,
-                      .runs = 8,
-                      .say = "gpu-unused",
-                      .values = {{"unused", 2}, {"of", 8}},
-                      .text = {{"en", "2 of 8 GPUs never ran a kernel."}, {"de", "2 von 8."}},
-                      .sbatch = {"--gres=gpu:3"},
-                      .was = {"--gres=gpu:4"},
-                      .saves_kwh = 2.6}};
+  report.findings = {
+      {.rule = "gpu-unused",
+       .severity = advice::Severity::kImportant,
+       .confidence = advice::Confidence::kSure,
+       .runs = 8,
+       .say = "gpu-unused",
+       .values = {{"unused", 2}, {"of", 8}},
+       .text = {{"en", "2 of 8 GPUs never ran a kernel."}, {"de", "2 von 8."}},
+       .lines = {{.type = "#SBATCH --gres=gpu:3", .was = "--gres=gpu:4"}, {.type = "#BSUB -n 4"}},
+       .saves_kwh = 2.6}};
   return report;
 }
 
@@ -95,6 +100,30 @@ TEST(StoredReport, HasTheSameDigitsInEveryForm) {
   EXPECT_EQ(to_js1(*read), to_js1(report));
   // Also in another program.
   EXPECT_EQ(to_stored(*read), to_stored(report));
+}
+
+/// Two findings as reports kept them while SLURM was the only manager with lines: the options
+/// "--gres=gpu:3" (was "--gres=gpu:4") and "--mem=3G" of the first, none of the second.
+constexpr std::string_view kEarlierForm =
+    "KLUv/SD+ZQUAsoslIUCJtg12G4d0AsPqIYLp/lctPkDPsrUC0ggco74ZyzDsXE960kJbkdUSdZCBK6Ms"
+    "fNIRrBKO6YuD4qEPhI4/ZDeLgpUtCJ2RdyRNHfDxOQCjyxTh1K1ixzSie1xAsLjENSAX8PzqnXxT0HZM"
+    "5HmbHa8o9zbqZnlemWZ3GHledim7GscbDAKI7uMVShrH88oyYNq4meROBgBTFIAN2f/RtcMUOlFUy6Sd"
+    "Yw==";
+
+TEST(StoredReport, IsReadInItsEarlierForm) {
+  const auto read = from_stored(kEarlierForm);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->findings.size(), 2U);
+  EXPECT_THAT(read->findings[0].lines,
+              ElementsAre(advice::Line{.type = "#SBATCH --gres=gpu:3", .was = "--gres=gpu:4"},
+                          advice::Line{.type = "#SBATCH --mem=3G", .was = ""}));
+  EXPECT_THAT(read->findings[1].lines, IsEmpty());
+  const std::string json = to_json(*read, {});
+  EXPECT_THAT(json, HasSubstr(R"("sbatch":["--gres=gpu:3","--mem=3G"],"was":["--gres=gpu:4"])"));
+  // Written again, it has the new form, and says the same.
+  const auto again = from_stored(to_stored(*read));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(to_json(*again, {}), json);
 }
 
 TEST(StoredReport, OfNothingIsEmpty) {

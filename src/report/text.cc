@@ -205,12 +205,16 @@ void add_advice(Page& page, const Sheet& sheet) {
       text += " (" + remark + ")";
     }
     page.paragraph(fmt::format("  {}. ", i + 1), text, kHang);
-    for (std::size_t k = 0; k < suggestion.sbatch.size(); ++k) {
-      std::string line = spaces(kHang + 2) + suggestion.sbatch[k];
-      if (k < suggestion.was.size()) {
-        line = padded(line, kHang + 2 + 28) + "  (" + suggestion.was[k] + ")";
+    for (const advice::Line& one : suggestion.lines) {
+      const std::string line = spaces(kHang + 2) + one.type;
+      const std::string was = one.was.empty() ? "" : "  (" + one.was + ")";
+      const std::string both = padded(line, kHang + 2 + 28) + was;
+      if (columns_of(both) <= page.width()) {
+        page.line(both);
+      } else {  // a line to type is never broken
+        page.line(line);
+        page.line(spaces(kHang + 2) + was);
       }
-      page.line(line);
     }
   }
   if (!sheet.more.empty()) {
@@ -234,10 +238,9 @@ void make_ascii(Suggestion& suggestion) {
   for (std::string* text : {&suggestion.text, &suggestion.confidence, &suggestion.saves}) {
     make_ascii(*text);
   }
-  for (auto* list : {&suggestion.sbatch, &suggestion.was}) {
-    for (std::string& text : *list) {
-      make_ascii(text);
-    }
+  for (advice::Line& line : suggestion.lines) {
+    make_ascii(line.type);
+    make_ascii(line.was);
   }
 }
 void make_ascii(Sheet& sheet) {

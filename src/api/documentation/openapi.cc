@@ -135,7 +135,8 @@ constexpr std::string_view kDigestExample =
     R"("improvement":{"name":"relax-#","runs":20,"before":0.31,"now":0.11,"saved_kwh":4.2},)"
     R"("band":null,"suggestions":[{"rule":"mem-excess","severity":"suggest","confidence":"sure",)"
     R"("units":14,"cluster_id":"hpc-a","uuid":"4711","text":"Memory: 7.9 GB a node at most.",)"
-    R"("sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{"kwh":2.6}}]})";
+    R"("lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],"sbatch":["--mem=10G"],)"
+    R"("was":["--mem=128G"],"saves":{"kwh":2.6}}]})";
 constexpr std::string_view kUsageSeriesExample =
     R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
     R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})";
@@ -156,7 +157,8 @@ constexpr std::string_view kReportExample =
     R"("family_mem_median":0.06,"family_gpu_low":null,"family_gpu_high":null,)"
     R"("project_month_share":0.014},"findings":[{"rule":"mem-excess","severity":"suggest",)"
     R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GB a node )"
-    R"(at most, 128 GB reserved.","sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})";
+    R"(at most, 128 GB reserved.","lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],)"
+    R"("sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})";
 
 constexpr std::string_view kIdleExample =
     R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"

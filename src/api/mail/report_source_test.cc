@@ -50,7 +50,7 @@ class MailSource : public ServerTest {
                         .confidence = advice::Confidence::kSure,
                         .runs = 6,
                         .text = {{"en", "Memory: 7.9 GB a node at most."}},
-                        .sbatch = {"--mem=10G"},
+                        .lines = {{.type = "#SBATCH --mem=10G"}},
                         .saves_kwh = 2.6}};
     std::vector<store::FindingRow> findings;
     if (finding) {

@@ -251,8 +251,7 @@ void DigestMaker::add_suggestions(const DigestQuestion& question, Digest& digest
         continue;
       }
       if (!question.rows.written) {
-        finding.sbatch.clear();
-        finding.was.clear();
+        finding.lines.clear();
       }
       digest.suggestions.push_back({.finding = std::move(finding),
                                     .cluster_id = rule.newest.key.cluster_id,

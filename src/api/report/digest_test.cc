@@ -116,8 +116,7 @@ class Digests : public store::EveryDatabase {
                         .confidence = confidence,
                         .runs = 6,
                         .text = {{"en", "Ask for less " + rule + "."}},
-                        .sbatch = {"--" + rule + "=1"},
-                        .was = {"--" + rule + "=2"},
+                        .lines = {{.type = "#SBATCH --" + rule + "=1", .was = "--" + rule + "=2"}},
                         .saves_kwh = 0.25}};
     const auto stored = db_->writer().store_reports(
         {{.key = {.cluster_id = "hpc", .uuid = uuid, .started_at_ts = report.started_ms},
@@ -228,6 +227,7 @@ TEST_P(Digests, RepeatWhatReportsSuggest) {
   EXPECT_EQ(suggestions[0],
             json::parse(R"({"rule":"mem","severity":"suggest","confidence":"sure","units":2,)"
                         R"("cluster_id":"hpc","uuid":"d1","text":"Ask for less mem.",)"
+                        R"("lines":[{"type":"#SBATCH --mem=1","was":"--mem=2"}],)"
                         R"("sbatch":["--mem=1"],"was":["--mem=2"],"saves":{"kwh":0.25}})"));
   EXPECT_EQ(suggestions[1].at("rule"), "time");
 }
@@ -244,6 +244,7 @@ TEST_P(Digests, ShowAProjectToThoseWhoLeadIt) {
   EXPECT_EQ(digest(query, "root"), led);
   json::object support = digest(query, "sue");
   EXPECT_TRUE(support.at("suggestions").at(0).at("sbatch").as_array().empty());
+  EXPECT_TRUE(support.at("suggestions").at(0).at("lines").as_array().empty());
   EXPECT_TRUE(support.at("improvement").is_null() ||
               support.at("improvement").at("name").is_null());
   EXPECT_EQ(support.at("months"), led.at("months"));

@@ -309,18 +309,13 @@ report::Report ReportMaker::finish(const Batch& batch,
                           .earlier = family.runs,
                           .out_of_memory = family.out_of_memory};
   report::Report report = report_of(evidence);
-  advice::Case judged{.facts = facts_of(evidence, report)};
+  advice::Case judged{
+      .facts = facts_of(evidence, report), .manager = unit.unit.resource_manager, .earlier = {}};
   for (std::size_t i = 0; i < family.runs.size() && i < kMaxEarlier; ++i) {
     judged.earlier.push_back(earlier_facts(judged.facts, family.runs[i]));
   }
   if (report.state != report::State::kSoFar) {
     report.findings = advice::judge(rules, judged);
-    if (unit.unit.resource_manager != "slurm") {  // the lines are options of sbatch
-      for (advice::Finding& finding : report.findings) {
-        finding.sbatch.clear();
-        finding.was.clear();
-      }
-    }
   }
   return report;
 }

@@ -414,7 +414,7 @@ report::Report stored_report(store::Writer& writer) {
                       .confidence = advice::Confidence::kSure,
                       .runs = 6,
                       .text = {{"en", "Memory: less."}, {"de", "Speicher: weniger."}},
-                      .sbatch = {"--mem=3G"}}};
+                      .lines = {{.type = "#SBATCH --mem=3G"}}}};
   const store::ReportRow row{
       .key = {.cluster_id = "hpc-a", .uuid = "105", .started_at_ts = report.started_ms},
       .ended_at_ts = ended_ms,
