@@ -357,6 +357,124 @@ TEST(Suggestions, NameTheNumbers) {
               ElementsAre("--time=05:00:00", "--time=03:00:00"));
 }
 
+/// A run of OpenPBS whose chunks are known.
+Facts pbs_run(Facts facts, const std::string& gpus) {
+  facts.set("pbs.mem", ":mem=128gb");
+  facts.set("pbs.gpus", gpus);
+  facts.set("pbs.more", ":mpiprocs=16");
+  return facts;
+}
+
+TEST(Lines, OfLsf) {
+  const auto lsf = [](const std::string& rule, const Facts& facts) {
+    return lines_for("lsf", rule, facts);
+  };
+  const Facts small = first_run(changed(cpu_run(), {{"mem.peak_node_max", 7.9 * kGiB}}));
+  EXPECT_THAT(lsf("mem-excess", small),
+              ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=10GB/host]")",
+                               .was = R"(-R "rusage[mem=128GB/host]")"},
+                          Line{.type = "#BSUB -M 10GB", .was = "-M 128GB"}));
+  // On several nodes, -M might be meant for all of them together.
+  EXPECT_THAT(lsf("oom", of_state(changed(cpu_run(), {{"alloc.nodes", 2}}), "OUT_OF_MEMORY")),
+              ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=200GB/host]")",
+                               .was = R"(-R "rusage[mem=128GB/host]")"}));
+  EXPECT_THAT(lsf("mem-tight", changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}})),
+              ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=160GB/host]")",
+                               .was = R"(-R "rusage[mem=128GB/host]")"},
+                          Line{.type = "#BSUB -M 160GB", .was = "-M 128GB"}));
+  EXPECT_THAT(lsf("time-limit", changed(cpu_run(), {{"limit", 345600}})),
+              ElementsAre(Line{.type = "#BSUB -W 3:00", .was = "-W 96:00"}));
+  EXPECT_THAT(lsf("timeout", of_state(cpu_run(), "TIMEOUT")),
+              ElementsAre(Line{.type = "#BSUB -W 5:00", .was = "-W 3:00"}));
+  EXPECT_THAT(
+      lsf("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}})),
+      ElementsAre(Line{.type = R"(#BSUB -gpu "num=3/host")", .was = R"(-gpu "num=4/host")"}));
+  EXPECT_THAT(lsf("cpu-serial", changed(cpu_run(), {{"cpu.used", 1}, {"cpu.used_max", 1}})),
+              ElementsAre(Line{.type = "#BSUB -n 1", .was = "-n 16"}));
+  const Facts nodes = changed(cpu_run(), {{"alloc.nodes", 3}, {"alloc.cpus", 48}});
+  EXPECT_THAT(
+      lsf("cpu-unused-node", changed(nodes, {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", 2}})),
+      ElementsAre(Line{.type = "#BSUB -n 32", .was = "-n 48"}));
+  EXPECT_THAT(lsf("nodes-many", changed(nodes, {{"cpu.busy_nodes", 3}})),
+              ElementsAre(Line{.type = R"(#BSUB -R "span[ptile=48]")"}));
+}
+
+TEST(Lines, OfOpenPbs) {
+  const auto pbs = [](const std::string& rule, const Facts& facts, const std::string& gpus = {}) {
+    return lines_for("openpbs", rule, pbs_run(facts, gpus));
+  };
+  const Facts two = changed(cpu_run(), {{"alloc.nodes", 2}, {"alloc.cpus", 32}});
+  const Facts small = first_run(changed(two, {{"mem.peak_node_max", 7.9 * kGiB}}));
+  const Line memory{.type = "#PBS -l select=2:ncpus=16:mem=10gb:mpiprocs=16",
+                    .was = "-l select=2:ncpus=16:mem=128gb:mpiprocs=16"};
+  EXPECT_THAT(pbs("mem-excess", small), ElementsAre(memory));
+  EXPECT_THAT(pbs("oom", of_state(cpu_run(), "OUT_OF_MEMORY"), ":ngpus=4"),
+              ElementsAre(Line{.type = "#PBS -l select=1:ncpus=16:mem=200gb:ngpus=4:mpiprocs=16",
+                               .was = "-l select=1:ncpus=16:mem=128gb:ngpus=4:mpiprocs=16"}));
+  EXPECT_THAT(pbs("mem-tight", changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}})),
+              ElementsAre(Line{.type = "#PBS -l select=1:ncpus=16:mem=160gb:mpiprocs=16",
+                               .was = "-l select=1:ncpus=16:mem=128gb:mpiprocs=16"}));
+  EXPECT_THAT(
+      pbs("time-limit", changed(cpu_run(), {{"limit", 345600}})),
+      ElementsAre(Line{.type = "#PBS -l walltime=03:00:00", .was = "-l walltime=96:00:00"}));
+  EXPECT_THAT(
+      pbs("timeout", of_state(cpu_run(), "TIMEOUT")),
+      ElementsAre(Line{.type = "#PBS -l walltime=05:00:00", .was = "-l walltime=03:00:00"}));
+  EXPECT_THAT(pbs("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}}),
+                  ":ngpus=4"),
+              ElementsAre(Line{.type = "#PBS -l select=1:ncpus=16:mem=128gb:ngpus=3:mpiprocs=16",
+                               .was = "-l select=1:ncpus=16:mem=128gb:ngpus=4:mpiprocs=16"}));
+  EXPECT_THAT(pbs("cpu-serial", changed(cpu_run(), {{"cpu.used", 1}, {"cpu.used_max", 1}})),
+              ElementsAre(Line{.type = "#PBS -l select=1:ncpus=1:mem=128gb",
+                               .was = "-l select=1:ncpus=16:mem=128gb:mpiprocs=16"}));
+  EXPECT_THAT(
+      pbs("cpu-unused-node", changed(two, {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", 1}})),
+      ElementsAre(Line{.type = "#PBS -l select=1:ncpus=16:mem=128gb:mpiprocs=16",
+                       .was = "-l select=2:ncpus=16:mem=128gb:mpiprocs=16"}));
+  // How ranks would be spread over fewer nodes is not known.
+  EXPECT_THAT(pbs("nodes-many", changed(two, {{"mem.peak_sum", 10 * kGiB}})), IsEmpty());
+  // Without the chunks of the job, a line would take something from it.
+  EXPECT_THAT(lines_for("openpbs", "mem-excess", small), IsEmpty());
+}
+
+TEST(Lines, OfKubernetes) {
+  const auto pod = [](const std::string& rule, const Facts& facts) {
+    return lines_for("k8s", rule, facts);
+  };
+  const Facts small = first_run(changed(cpu_run(), {{"mem.peak_node_max", 7.9 * kGiB}}));
+  const Line limit{.type = "resources.limits.memory: 10Gi",
+                   .was = "resources.limits.memory: 128Gi"};
+  EXPECT_THAT(pod("mem-excess", small), ElementsAre(limit));
+  EXPECT_THAT(pod("mem-excess", changed(small, {{"req.mem", 64 * kGiB}})),
+              ElementsAre(limit, Line{.type = "resources.requests.memory: 10Gi",
+                                      .was = "resources.requests.memory: 64Gi"}));
+  // Never more than was asked for.
+  EXPECT_THAT(pod("mem-excess", changed(small, {{"req.mem", 2 * kGiB}})), ElementsAre(limit));
+  EXPECT_THAT(pod("mem-tight", changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}})),
+              ElementsAre(Line{.type = "resources.limits.memory: 160Gi",
+                               .was = "resources.limits.memory: 128Gi"}));
+  const Facts low = first_run(changed(cpu_run(), {{"cpu.eff", 0.2}, {"cpu.used_max", 3.01}}));
+  EXPECT_THAT(pod("cpu-low", changed(low, {{"req.cpus", 16}})),
+              ElementsAre(Line{.type = "resources.requests.cpu: 3700m",
+                               .was = "resources.requests.cpu: 16"}));
+  EXPECT_THAT(pod("cpu-low", changed(low, {{"req.cpus", 3.7}})), IsEmpty());
+  EXPECT_THAT(lines_for("slurm", "cpu-low", low), IsEmpty());
+  EXPECT_THAT(
+      pod("cpu-serial", changed(cpu_run(), {{"cpu.used", 1}, {"cpu.used_max", 1}})),
+      ElementsAre(Line{.type = "resources.requests.cpu: 1", .was = "resources.requests.cpu: 16"}));
+  // The name of the resource of GPUs is the site's, and a pod has no time limit that we know.
+  EXPECT_THAT(
+      pod("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}})),
+      IsEmpty());
+}
+
+TEST(Lines, OfOtherManagersDoNotExist) {
+  const Facts small = first_run(changed(cpu_run(), {{"mem.peak_node_max", 7.9 * kGiB}}));
+  for (const char* manager : {"", "openstack", "local", "SLURM"}) {
+    EXPECT_THAT(lines_for(manager, "mem-excess", small), IsEmpty()) << manager;
+  }
+}
+
 /// From `first` up to below `end`, each `factor` times the one before.
 std::vector<double> rising(double first, double end, double factor) {
   std::vector<double> all;

@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 45> kFacts{
+constexpr std::array<std::string_view, 49> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -61,8 +61,12 @@ constexpr std::array<std::string_view, 45> kFacts{
     "node.cpus",
     "node.mem",
     "node.mem_per_cpu",
+    "pbs.gpus",
+    "pbs.mem",
+    "pbs.more",
     "qos",
     "req.cpus",
+    "req.mem",
     "runtime",
     "state",
 };

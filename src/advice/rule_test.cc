@@ -112,6 +112,58 @@ TEST(Rules, OfASiteMayBeNew) {
   EXPECT_FALSE(findings[0].text.contains("de"));
 }
 
+TEST(Rules, HaveLinesForEachManager) {
+  const auto rules =
+      add_rules(core_rules(),
+                "rules:\n"
+                "- id: mem-tight\n"
+                "  when: 'true'\n"
+                "  clear: 'true'\n"
+                "  sbatch: ['--a={want:G}', '--b={limit}', '--c={req.mem:G}', '--d']\n"
+                "  was: ['--a=0', '--b=0', '--c=0']\n"
+                "  requests: ['cpu: {alloc.cpus:m}', 'memory: {want:Gi}']\n"
+                "  requests_was: ['cpu: {req.mem}', 'memory: {reserved:Gi}']\n",
+                "site.yml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  const auto lines = [&](const std::string& manager) {
+    for (const Finding& finding :
+         judge(*rules, {.facts = cpu_run(), .manager = manager, .earlier = {}})) {
+      if (finding.rule == "mem-tight") {
+        return finding.lines;
+      }
+    }
+    return std::vector<Line>{{.type = "not said"}};
+  };
+  // What was before stays beside its line if one in front of it has an unknown value.
+  EXPECT_THAT(lines("slurm"), ElementsAre(Line{.type = "#SBATCH --a=160G", .was = "--a=0"},
+                                          Line{.type = "#SBATCH --b=10800", .was = "--b=0"},
+                                          Line{.type = "#SBATCH --d", .was = ""}));
+  EXPECT_THAT(lines("k8s"), ElementsAre(Line{.type = "cpu: 16", .was = ""},
+                                        Line{.type = "memory: 160Gi", .was = "memory: 128Gi"}));
+  // What the file does not name stays as it was.
+  EXPECT_THAT(lines("lsf"), ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=160GB/host]")",
+                                             .was = R"(-R "rusage[mem=128GB/host]")"},
+                                        Line{.type = "#BSUB -M 160GB", .was = "-M 128GB"}));
+  EXPECT_THAT(lines("local"), IsEmpty());
+}
+
+TEST(Rules, WithNamesOfTheirOwnKeepTheLinesThatTheyKnow) {
+  const auto rules = add_rules(core_rules(),
+                               "rules:\n"
+                               "- id: oom\n"
+                               "  let: {reserved: mem.alloc_node, want: 2 * mem.alloc_node}\n",
+                               "site.yml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  Facts facts = cpu_run();
+  facts.set("state", "OUT_OF_MEMORY");
+  const auto findings = judge(*rules, {.facts = facts, .manager = "lsf", .earlier = {}});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_THAT(findings[0].lines, ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=256GB/host]")",
+                                                  .was = R"(-R "rusage[mem=128GB/host]")"}));
+  EXPECT_THAT(error_of("rules:\n- {id: oom, let: {reserved: mem.alloc_node, more: '1'}}"),
+              HasSubstr("rules[0]: unknown name 'want'"));
+}
+
 TEST(Rules, AreReadFromADirectoryInTheOrderOfTheNames) {
   const testing::TempDir directory;
   const std::string path = directory.path() / "rules.d";
