@@ -13,8 +13,9 @@ GOOD = {"en": "The job used 99 % of what it reserved. There is nothing to change
 
 
 def finding(rule, severity, confidence, runs, text, sbatch=(), was=(), kwh=None):
-    return {"rule": rule, "severity": severity, "confidence": confidence, "runs": runs, "values": {}, "text": text, "sbatch": list(sbatch),
-            "was": list(was), "saves": {} if kwh is None else {"kwh": kwh}}
+    lines = [{"type": "#SBATCH " + line, "was": was[i] if i < len(was) else None} for i, line in enumerate(sbatch)]
+    return {"rule": rule, "severity": severity, "confidence": confidence, "runs": runs, "values": {}, "text": text, "lines": lines,
+            "sbatch": list(sbatch), "was": list(was), "saves": {} if kwh is None else {"kwh": kwh}}
 
 
 def findings(unit, lang, written):
@@ -32,7 +33,7 @@ def findings(unit, lang, written):
     elif used >= 90 and unit["total_time_seconds"]["walltime"] >= 300:
         found = [finding("good", "good", "likely", 1, GOOD[lang])]
     for each in found if not written else []:
-        each["sbatch"], each["was"] = [], []
+        each["lines"], each["sbatch"], each["was"] = [], [], []
     return found
 
 

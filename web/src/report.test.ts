@@ -11,8 +11,7 @@ const kFinding = {
   runs: 8,
   values: { unused: 2 },
   text: "2 of 8 GPUs never ran a kernel.",
-  sbatch: ["--gres=gpu:3"],
-  was: ["--gres=gpu:4"],
+  lines: [{ type: "#SBATCH --gres=gpu:3", was: "--gres=gpu:4" }],
   saves: { kwh: 2.6 },
 };
 const report = (findings: unknown, more: Record<string, unknown> = {}) => [
@@ -48,7 +47,7 @@ test("a report gives what the page shows of it", () => {
 test("what is no report is none, and what is odd in one does no harm", () => {
   for (const data of [null, undefined, [], {}, "x", 7, [null], [{}], [{ state: "final" }], [[]], [{ state: 1, findings: [] }]]) assert.equal(readReport(data), null, JSON.stringify(data));
   const odd = readReport(
-    report([null, 1, {}, { text: 7 }, { text: " \n " }, { text: "t", severity: "__proto__", confidence: 3, runs: -5, sbatch: "--x", was: null, saves: { kwh: "9" } }], {
+    report([null, 1, {}, { text: 7 }, { text: " \n " }, { text: "t", severity: "__proto__", confidence: 3, runs: -5, lines: "--x", saves: { kwh: "9" } }], {
       coverage: "much",
       job: null,
       energy: [],
@@ -64,12 +63,14 @@ test("what is no report is none, and what is odd in one does no harm", () => {
   });
 });
 
-test("a line to type is one option line, as it is seen", () => {
-  const lines = (sbatch: unknown[], was: unknown[] = []) => readReport(report([{ ...kFinding, sbatch, was }]))!.suggestions[0]!.lines;
-  assert.deepEqual(lines(["--mem=3G\nrm -rf ~"]), [{ type: "#SBATCH --mem=3G rm -rf ~", was: null }], "no second line");
-  assert.deepEqual(lines(["--mem=\u202e3G\u200b\u0007"]), [{ type: "#SBATCH --mem=3G", was: null }]);
-  assert.deepEqual(lines(["", "rm -rf ~", 7, `--x=${"y".repeat(300)}`]), [], "options only, and whole ones");
-  assert.deepEqual(lines(["--a=1", "--b=2"], [7, "--b=3"]).map((line) => line.was), [null, "--b=3"]);
+test("a line to type is one line, as it is seen", () => {
+  const lines = (...lines: unknown[]) => readReport(report([{ ...kFinding, lines }]))!.suggestions[0]!.lines;
+  assert.deepEqual(lines({ type: "#SBATCH --mem=3G\nrm -rf ~" }), [{ type: "#SBATCH --mem=3G rm -rf ~", was: null }], "no second line");
+  assert.deepEqual(lines({ type: "#PBS -l\u202e x=3\u200b\u0007" }), [{ type: "#PBS -l x=3", was: null }]);
+  assert.deepEqual(lines(null, 7, "#SBATCH -x", {}, { type: "" }, { type: 7 }, { type: `--x=${"y".repeat(300)}` }), [], "whole ones only");
+  const others = [{ type: '#BSUB -R "rusage[mem=10GB/host]"', was: null }, { type: "resources.limits.memory: 10Gi", was: "resources.limits.memory: 16Gi" }];
+  assert.deepEqual(lines(...others), others, "of any manager");
+  assert.deepEqual(lines({ type: "--a=1", was: 7 }, { type: "--b=2", was: "--b=3" }).map((line) => line.was), [null, "--b=3"]);
 });
 
 test("text is cut and has no characters that hide", () => {

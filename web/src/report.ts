@@ -11,7 +11,7 @@ export interface Suggestion {
   confidence: Confidence;
   runs: number; // of the last eight, in which it was true
   text: string; // in the language that was asked for
-  lines: { type: string; was: string | null }[]; // as in a job script
+  lines: { type: string; was: string | null }[]; // as users of the manager write them
   saves: number | null; // kWh
 }
 
@@ -43,26 +43,24 @@ function object(value: unknown): Record<string, unknown> {
 
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-function lineOf(option: unknown): string {
-  if (typeof option !== "string") return "";
-  const text = plain(option, kMaxLine);
+function lineOf(line: unknown): string {
+  const text = typeof line === "string" ? plain(line, kMaxLine) : "";
   // A line that was cut would be another one.
-  return text.startsWith("-") && !text.endsWith("…") ? text : "";
+  return text.endsWith("…") ? "" : text;
 }
 
 function suggestionOf(value: unknown): Suggestion | null {
-  const { rule, severity, confidence, runs, text, sbatch, was, saves } = object(value);
+  const { rule, severity, confidence, runs, text, lines, saves } = object(value);
   if (typeof text !== "string" || plain(text, kMaxText) === "") return null;
-  const before = Array.isArray(was) ? was : [];
   return {
     rule: typeof rule === "string" ? plain(rule, 40) : "",
     severity: severity === "important" || severity === "info" || severity === "good" ? severity : "suggest",
     confidence: confidence === "sure" || confidence === "likely" ? confidence : "maybe",
     runs: Math.max(1, Math.floor(number(runs) ?? 1)),
     text: plain(text, kMaxText),
-    lines: (Array.isArray(sbatch) ? sbatch : []).flatMap((option, i) => {
-      const type = lineOf(option);
-      return type === "" ? [] : [{ type: `#SBATCH ${type}`, was: lineOf(before[i]) || null }];
+    lines: (Array.isArray(lines) ? lines : []).flatMap((line) => {
+      const type = lineOf(object(line).type);
+      return type ? [{ type, was: lineOf(object(line).was) || null }] : [];
     }),
     saves: number(object(saves).kwh),
   };
