@@ -114,8 +114,11 @@ bool is_extended(std::string_view resource) {
   return resource.find('/') != std::string_view::npos;
 }
 
-void add_limits(const json::object* container, std::map<std::string, double, std::less<>>& limits) {
-  const json::object* members = object_of(object_of(container, "resources"), "limits");
+/// `kind`: "limits" or "requests".
+void add_limits(const json::object* container,
+                std::string_view kind,
+                std::map<std::string, double, std::less<>>& limits) {
+  const json::object* members = object_of(object_of(container, "resources"), kind);
   if (members == nullptr) {
     return;
   }
@@ -134,15 +137,16 @@ void add_limits(const json::object* container, std::map<std::string, double, std
   }
 }
 
-std::map<std::string, double, std::less<>> limits_of(const json::object* spec) {
+std::map<std::string, double, std::less<>> limits_of(const json::object* spec,
+                                                     std::string_view kind) {
   std::map<std::string, double, std::less<>> limits;
   if (const json::array* containers = array_of(spec, "containers"); containers != nullptr) {
     for (const json::value& container : *containers) {
-      add_limits(container.if_object(), limits);
+      add_limits(container.if_object(), kind, limits);
     }
   }
   std::map<std::string, double, std::less<>> of_pod;
-  add_limits(spec, of_pod);
+  add_limits(spec, kind, of_pod);
   for (const auto& [name, quantity] : of_pod) {
     if (!is_extended(name) || !limits.contains(name)) {
       limits[name] = quantity;
@@ -205,7 +209,8 @@ std::optional<Pod> read_pod(const json::object* object) {
   pod.phase = text_of(status, "phase");
   pod.qos = text_of(status, "qosClass");
   read_ready(status, pod);
-  pod.limits = limits_of(object_of(object, "spec"));
+  pod.limits = limits_of(object_of(object, "spec"), "limits");
+  pod.requests = limits_of(object_of(object, "spec"), "requests");
   return pod;
 }
 

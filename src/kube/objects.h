@@ -40,6 +40,7 @@ struct Pod {
   /// its containers. Extended resources (GPUs) are the sums over the containers wherever one has a
   /// limit. Init containers do not count.
   std::map<std::string, double, std::less<>> limits = {};
+  std::map<std::string, double, std::less<>> requests = {};  ///< in the same way
 
   [[nodiscard]] bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
 };

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 
@@ -24,7 +25,8 @@ constexpr const char* kPod = R"({
   "spec": {"initContainers": [{"resources": {"limits": {"cpu": "64"}}}],
     "containers": [
       {"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": 2}}},
-      {"name": "b", "resources": {"limits": {"cpu": 1, "memory": "512Mi", "nvidia.com/gpu": "1"}}},
+      {"name": "b", "resources": {"limits": {"cpu": 1, "memory": "512Mi", "nvidia.com/gpu": "1"},
+                                  "requests": {"cpu": "250m", "memory": "256Mi"}}},
       {"name": "c"}]},
   "status": {"phase": "Failed", "qosClass": "Burstable", "startTime": "2026-03-01T10:00:05Z",
     "conditions": [{"type": "PodScheduled", "status": "True"},
@@ -61,6 +63,7 @@ TEST(KubePod, IsReadFromItsObject) {
   EXPECT_DOUBLE_EQ(pod.limits.at("cpu"), 1.5);
   EXPECT_DOUBLE_EQ(pod.limits.at("memory"), 1.5 * 1024 * 1024 * 1024);
   EXPECT_DOUBLE_EQ(pod.limits.at("nvidia.com/gpu"), 3);
+  EXPECT_THAT(pod.requests, ElementsAre(Pair("cpu", 0.25), Pair("memory", 256.0 * (1 << 20))));
 }
 
 TEST(KubePod, LimitsOfThePodOverrideThoseOfItsContainers) {
@@ -70,6 +73,7 @@ TEST(KubePod, LimitsOfThePodOverrideThoseOfItsContainers) {
   ASSERT_TRUE(page);
   EXPECT_THAT(page->pods[0].limits,
               ElementsAre(Pair("a.b/gpu", 1), Pair("cpu", 0.1), Pair("memory", 1024)));
+  EXPECT_THAT(page->pods[0].requests, IsEmpty());
 }
 
 TEST(KubePod, HasNotFinishedWhileAContainerRuns) {

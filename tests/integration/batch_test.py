@@ -118,7 +118,8 @@ def check_api(url, directory):
         wait_until("the average of %s" % others, lambda: averages(BOB, others) == [other_memory], timeout=90)
         unit = units(ADA, mine, cluster)[0]
         assert unit["uuid"] == mine and unit["resource_manager"] == cluster and unit["project"] == "of-ada", unit
-        assert unit["allocation"] == {"cpus": 2, "gpus": 0, "mem": 2 << 30, "nodes": 1}, unit["allocation"]
+        requested = {"req_mem": 2 << 30, "time_limit": 3600} if cluster == "lsf" else {}
+        assert unit["allocation"] == {"cpus": 2, "gpus": 0, "mem": 2 << 30, "nodes": 1} | requested, unit["allocation"]
         assert not units(ADA, others, cluster) and not units(BOB, mine, cluster)
 
         def verify(user, uuid, cluster=cluster):

@@ -25,7 +25,7 @@ def bjobs(jobs, now):
                             "ALLOC_SLOT": ":".join([job["host"]] * job["slots"]), "NALLOC_SLOT": str(job["slots"]),
                             "SUBMIT_TIME": stamp(job["start"] - 1, False), "START_TIME": stamp(job["start"], False), "FINISH_TIME": "",
                             "RUN_TIME": "1 second(s)", "EFFECTIVE_RESREQ": "", "GPU_NUM": "", "GPU_ALLOC": "", "MEM": "1 Gbytes",
-                            "MEMLIMIT": "2 G", "MEM_EFFICIENCY": "", "EXEC_CWD": "/home/" + job["user"]})
+                            "MEMLIMIT": "2 G", "MEM_EFFICIENCY": "", "RUNTIMELIMIT": "60.0", "EXEC_CWD": "/home/" + job["user"]})
     if not records:
         sys.stderr.write("No unfinished job found\n")
         sys.exit(255)

@@ -91,7 +91,8 @@ def manager(cluster):
             expect("its CPU time", one["time"]["alloc_cputime"], 1.5)
             one = unit(directory, uid["running"])
             expect("a running pod", (one["username"], one["state"], one["started_at_ts"]), ("ann", "Running/Ready", start * 1000))
-            expect("its allocation", json.loads(one["allocation"]), {"vcpus": 0.5, "mem": 67108864})
+            expect("its allocation", json.loads(one["allocation"]),
+                   {"vcpus": 0.5, "mem": 67108864, "req_cpus": 0.5, "req_mem": 67108864})  # requests are the limits unless given
             one = unit(directory, uid["waiting"])
             expect("a pod that waits", (one["state"].split("/")[0], one["started_at"], one["time"]["walltime"]), ("Pending", "N/A", 0))
             expect("members", members(url, space), ["ann", "bob", "dora", "file-user"])

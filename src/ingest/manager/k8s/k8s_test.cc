@@ -178,6 +178,13 @@ TEST(K8sUnit, SumsEachGpuResource) {
   EXPECT_EQ(unit.total_time_seconds.at("alloc_gputime"), 5 * 900);
 }
 
+TEST(K8sUnit, HasWhatWasRequestedBesideItsLimits) {
+  auto made = pod("u", kNoon);
+  made.requests = {{"cpu", 0.5}, {"memory", 1024}, {"nvidia.com/gpu", 1}};
+  EXPECT_EQ(unit_of(stored(made)).allocation,
+            R"({"vcpus":2,"mem":3145728,"nvidia.com/gpu":1,"req_cpus":0.5,"req_mem":1024})");
+}
+
 TEST(PodOwner, TakesAnnotationsInTheirOrder) {
   K8sUnitOptions options;
   options.username_annotations = {"first", "second"};

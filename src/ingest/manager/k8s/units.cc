@@ -1,7 +1,9 @@
 #include "ingest/manager/k8s/units.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/json.h"
 #include "base/time/time_text.h"
@@ -27,9 +29,14 @@ std::string_view first_annotation(const kube::Pod& pod, const std::vector<std::s
   return {};
 }
 
+using Quantities = std::map<std::string, double, std::less<>>;
+
+double quantity_of(const Quantities& quantities, std::string_view resource) {
+  const auto found = quantities.find(resource);
+  return found == quantities.end() ? 0 : found->second;
+}
 double limit_of(const kube::Pod& pod, std::string_view resource) {
-  const auto found = pod.limits.find(resource);
-  return found == pod.limits.end() ? 0 : found->second;
+  return quantity_of(pod.limits, resource);
 }
 
 void add_map(JsonWriter& json, std::string_view key, const kube::TextMap& map) {
@@ -121,6 +128,11 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
     if (const double count = limit_of(pod, resource); count > 0) {
       allocation.member(clean_text(resource), count);
       gpus += count;
+    }
+  }
+  for (const auto& [key, resource] : {std::pair("req_cpus", "cpu"), {"req_mem", "memory"}}) {
+    if (const double count = quantity_of(pod.requests, resource); count > 0) {
+      allocation.member(key, count);
     }
   }
   allocation.end_object();

@@ -67,26 +67,48 @@ std::int64_t count_gpus(std::string_view text) {
   return static_cast<std::int64_t>(gpus.size());
 }
 
-/// Memory for each host, if there is a limit or a reservation; else what was used, divided by the
-/// efficiency with which LSF says it was used; else 0.
-double memory_of(const BatchJob& job,
-                 std::string_view limit,
-                 std::string_view requirement,
-                 std::string_view used,
-                 std::string_view efficiency) {
+/// Sets the memory of all hosts: the limit or the reservation, which were asked for; else what was
+/// used, divided by the efficiency with which LSF says it was used; else 0.
+void set_memory(BatchJob& job,
+                std::string_view limit,
+                std::string_view requirement,
+                std::string_view used,
+                std::string_view efficiency) {
   const auto hosts = std::max<std::int64_t>(job.nodes, 1);
-  if (const auto bytes = parse_size(limit, kKibi); bytes && *bytes > 0) {
-    return *bytes * static_cast<double>(hosts);
-  }
-  if (const double bytes = reserved_memory(requirement, hosts, job.cpus); bytes > 0) {
-    return bytes;
+  const auto each = parse_size(limit, kKibi);
+  job.requested_memory_bytes = each && *each > 0 ? *each * static_cast<double>(hosts)
+                                                 : reserved_memory(requirement, hosts, job.cpus);
+  job.memory_bytes = job.requested_memory_bytes;
+  if (job.memory_bytes > 0) {
+    return;
   }
   const double bytes = parse_size(used, kMebi).value_or(0);
   if (efficiency.ends_with('%')) {
     efficiency.remove_suffix(1);
   }
   const double percent = parse_double(trim(efficiency)).value_or(0);
-  return percent > 0 && percent <= 100 ? bytes * 100 / percent : bytes;
+  job.memory_bytes = percent > 0 && percent <= 100 ? bytes * 100 / percent : bytes;
+}
+
+/// Seconds of a RUNTIMELIMIT: minutes ("60.0", "3.0/hostA"), or "HH:MM:SS" where LSF is told to
+/// print times so. 0 for none and for anything else.
+std::int64_t run_limit(std::string_view text) {
+  constexpr double kMaxSeconds = 100.0 * 366 * 24 * 3600;
+  text = trim(text.substr(0, text.find('/')));
+  double seconds = 0;
+  if (text.find(':') == std::string_view::npos) {
+    seconds = parse_double(text).value_or(0) * 60;
+  } else {
+    for (int parts = 0; parts < 3; ++parts) {
+      const auto part = parse_int<std::int64_t>(take_until(text, ':'));
+      if (!part || *part < 0) {
+        return 0;
+      }
+      seconds = 60 * seconds + static_cast<double>(*part);
+    }
+    seconds = text.empty() ? seconds : 0;
+  }
+  return seconds > 0 && seconds <= kMaxSeconds ? static_cast<std::int64_t>(seconds) : 0;
 }
 
 bool holds(std::string_view status) {
@@ -361,8 +383,9 @@ Result<std::optional<RunningJob>> parse_running(std::string_view json_text, cons
       parse_int<std::int64_t>(text_of(*record, "GPU_NUM")).value_or(count_gpus(gpus)), 0,
       kMaxBatchCount);
   const std::string requirement = text_of(*record, "EFFECTIVE_RESREQ");
-  job.memory_bytes = memory_of(job, text_of(*record, "MEMLIMIT"), requirement,
-                               text_of(*record, "MEM"), text_of(*record, "MEM_EFFICIENCY"));
+  set_memory(job, text_of(*record, "MEMLIMIT"), requirement, text_of(*record, "MEM"),
+             text_of(*record, "MEM_EFFICIENCY"));
+  job.time_limit_seconds = run_limit(text_of(*record, "RUNTIMELIMIT"));
   job.tags = {{"exit_status", ""},
               {"queue", text_of(*record, "QUEUE")},
               {"res_req", std::string(trim(requirement))},
@@ -428,7 +451,7 @@ Result<std::optional<FinishedJob>> parse_finished(const std::vector<std::string>
   }
   job.running_state = "RUN";
   job.gpus = gpus ? gpus->count() : 0;
-  job.memory_bytes = memory_of(job, "", requirement, used == "-" ? "" : used, efficiency);
+  set_memory(job, "", requirement, used == "-" ? "" : used, efficiency);
   job.tags.emplace_back("res_req", requirement);
   job.tags.emplace_back("workdir", directory);
   return finished;

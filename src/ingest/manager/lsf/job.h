@@ -19,7 +19,7 @@ namespace ceems::ingest::lsf {
 inline constexpr std::string_view kBjobsFields =
     "jobid jobindex user user_group queue job_name proj_name stat alloc_slot nalloc_slot "
     "submit_time start_time finish_time run_time effective_resreq gpu_num gpu_alloc mem memlimit "
-    "mem_efficiency exec_cwd";
+    "mem_efficiency runtimelimit exec_cwd";
 
 /// How times are read: in this zone, and those without a year as the last before about `now_ms`.
 struct Times {

@@ -21,7 +21,7 @@ constexpr std::string_view kRunning = R"json({
   "FINISH_TIME":"Mar 31 22:27:01 2026 L", "RUN_TIME":"34 second(s)",
   "EFFECTIVE_RESREQ":"select[type == local] order[r15s:pg] rusage[mem=2048.00] ", "GPU_NUM":"",
   "GPU_ALLOC":"n1.x:0,1,0,1;n2.x:0", "MEM":"9 Mbytes", "MEMLIMIT":"", "MEM_EFFICIENCY":"0.00%",
-  "EXEC_CWD":"\/home\/ada"})json";
+  "RUNTIMELIMIT":"1680.0", "EXEC_CWD":"\/home\/ada"})json";
 
 BatchJob running(std::string_view json, bool holds = true) {
   const auto found = parse_running(json, kTimes);
@@ -53,6 +53,8 @@ TEST(LsfRunning, HasAllFields) {
   EXPECT_EQ(job.nodes, 2);
   EXPECT_EQ(job.gpus, 3);  // each once
   EXPECT_EQ(job.memory_bytes, 2 * 2 * kGibi);
+  EXPECT_EQ(job.requested_memory_bytes, 2 * 2 * kGibi);
+  EXPECT_EQ(job.time_limit_seconds, 28 * 3600);
   EXPECT_THAT(job.hosts, ElementsAre("n1.x", "n2.x"));
   EXPECT_THAT(job.tags,
               UnorderedElementsAre(
@@ -72,10 +74,34 @@ TEST(LsfRunning, HoldsResourcesOnceItHasStarted) {
 TEST(LsfRunning, HasTheMemoryThatWasAskedForOrElseWhatItUses) {
   EXPECT_EQ(running(with("MEMLIMIT", "4 G")).memory_bytes, 2 * 4 * kGibi);
   EXPECT_EQ(running(with("MEMLIMIT", "1048576")).memory_bytes, 2 * kGibi);  // KB
+  EXPECT_EQ(running(with("MEMLIMIT", "4 G")).requested_memory_bytes, 2 * 4 * kGibi);
   std::string text = with("EFFECTIVE_RESREQ", "select[type == local]");
   EXPECT_EQ(running(text).memory_bytes, 9.0 * 1024 * 1024);  // an efficiency of 0 says nothing
+  EXPECT_EQ(running(text).requested_memory_bytes, 0);
   text.replace(text.find("0.00%"), 5, "25.0%");
   EXPECT_EQ(running(text).memory_bytes, 36.0 * 1024 * 1024);
+}
+
+TEST(LsfRunning, HasItsTimeLimit) {
+  for (const auto& [text, seconds] :
+       std::vector<std::pair<const char*, std::int64_t>>{{"60.0", 3600},
+                                                         {"3.0/hostA", 180},
+                                                         {"90", 5400},
+                                                         {"00:10:00", 600},
+                                                         {"48:30:05", 174605},
+                                                         {"", 0},
+                                                         {"-", 0},
+                                                         {"-1", 0},
+                                                         {"0.0", 0},
+                                                         {"x:1:2", 0},
+                                                         {"1:2", 0},
+                                                         {"1:2:3:4", 0},
+                                                         {"-1:00:00", 0},
+                                                         {"nan", 0},
+                                                         {"1e300", 0},
+                                                         {"9223372036854775807:00:00", 0}}) {
+    EXPECT_EQ(running(with("RUNTIMELIMIT", text)).time_limit_seconds, seconds) << text;
+  }
 }
 
 TEST(LsfRunning, RefusesWhatIsNoJob) {
@@ -155,6 +181,8 @@ TEST(LsfFinished, HasAllFields) {
   EXPECT_EQ(job.nodes, 2);
   EXPECT_EQ(job.gpus, 3);
   EXPECT_EQ(job.memory_bytes, 2 * kGibi);
+  EXPECT_EQ(job.requested_memory_bytes, 2 * kGibi);
+  EXPECT_EQ(job.time_limit_seconds, 0);  // bacct does not print it
   EXPECT_THAT(job.hosts, ElementsAre("n1", "n2"));
   EXPECT_THAT(job.tags,
               UnorderedElementsAre(Pair("queue", "normal"), Pair("exit_status", "exit"),
@@ -181,6 +209,7 @@ TEST(LsfFinished, IsAlsoReadInOlderForms) {
   EXPECT_EQ(found.job.end_ms - found.job.start_ms, 590'000);
   EXPECT_EQ(TimeZone().local(found.job.start_ms), "2026-03-30T12:00:10");
   EXPECT_EQ(found.job.memory_bytes, 10.0 * 1024 * 1024);  // used, divided by the efficiency
+  EXPECT_EQ(found.job.requested_memory_bytes, 0);
 }
 
 TEST(LsfFinished, IsLeftOutIfItNeverRan) {

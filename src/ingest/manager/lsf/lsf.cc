@@ -157,6 +157,9 @@ class LsfSource final : public BatchSource {
     job.name = seen.name;
     job.group = seen.group.empty() ? job.group : seen.group;
     job.memory_bytes = seen.memory_bytes > 0 ? seen.memory_bytes : job.memory_bytes;
+    job.requested_memory_bytes =
+        seen.requested_memory_bytes > 0 ? seen.requested_memory_bytes : job.requested_memory_bytes;
+    job.time_limit_seconds = seen.time_limit_seconds;
     const auto queue =
         std::ranges::find(seen.tags, "queue", &std::pair<std::string, std::string>::first);
     if (queue != seen.tags.end() && !found.clear) {

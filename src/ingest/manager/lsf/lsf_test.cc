@@ -48,7 +48,7 @@ class FakeLsf {
                              R"("ALLOC_SLOT":"n1:n1","NALLOC_SLOT":"2","SUBMIT_TIME":"{}",)"
                              R"("START_TIME":"{}","GPU_NUM":"","GPU_ALLOC":"","MEM":"1 Gbytes",)"
                              R"("MEMLIMIT":"2 G","MEM_EFFICIENCY":"","EFFECTIVE_RESREQ":"",)"
-                             R"("EXEC_CWD":"/x"}})",
+                             R"("RUNTIMELIMIT":"120.0","EXEC_CWD":"/x"}})",
                              number, index, job.user, job.name, job.project, runs ? "RUN" : "DONE",
                              ctime_text(command, job.start - 1000, false),
                              ctime_text(command, job.start, false));
@@ -116,7 +116,9 @@ TEST_F(Lsf, AsksForRunningJobsAndThenForThoseThatEnded) {
   EXPECT_EQ(unit.groupname, "physics");
   EXPECT_EQ(unit.started_at, "2026-04-01T01:00:00+0200");  // 23:00 UTC
   EXPECT_EQ(unit.state, "RUN");
-  EXPECT_EQ(unit.allocation, R"({"cpus":2,"gpus":0,"mem":2147483648,"nodes":1})");
+  EXPECT_EQ(unit.allocation,
+            R"({"cpus":2,"gpus":0,"mem":2147483648,"nodes":1,"req_mem":2147483648,)"
+            R"("time_limit":7200})");
   const auto calls = runner_.calls();
   ASSERT_THAT(calls, SizeIs(2));
   EXPECT_EQ(calls[0].path, directory_.path() / "bjobs");
@@ -152,6 +154,7 @@ TEST_F(Lsf, RemembersWhatOnlyBjobsPrints) {
   EXPECT_EQ(units[0].ended_at_ts, kStart + kHour);
   EXPECT_EQ(units[0].groupname, "physics");
   EXPECT_THAT(units[0].allocation, HasSubstr(R"("mem":2147483648)"));  // the limit
+  EXPECT_THAT(units[0].allocation, HasSubstr(R"("req_mem":2147483648,"time_limit":7200)"));
 }
 
 TEST_F(Lsf, NeverBelievesANameThatLooksLikeFields) {
