@@ -85,8 +85,8 @@ struct FamilyRun {
   RunNumbers numbers = {};
 };
 
-/// Runs of the same user, project, partition, normalized name and size that completed or ran out of
-/// memory, newest first, without the run itself.
+/// Runs of the same user, project, partition, normalized name and size that completed, in the word
+/// of any manager, or ran out of memory, newest first, without the run itself.
 struct FamilyQuery {
   ReportKey run = {};
   TimeRange ended = {};

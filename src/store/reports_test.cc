@@ -243,6 +243,30 @@ TEST_P(Reports, HoldTheNumbersOfTheFamily) {
   EXPECT_THAT(db_->reader().family_runs(query).value(), IsEmpty());
 }
 
+TEST_P(Reports, OfAFamilyAreOfRunsThatCompletedAsTheirManagerSaysIt) {
+  std::vector<model::Unit> units;
+  const std::vector<std::string> states{"COMPLETED", "DONE", "FINISHED",       "Succeeded",
+                                        "EXIT",      "RUN",  "CANCELLED by 7", "Failed"};
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const auto minute = static_cast<std::int64_t>(i + 1) * kMinute;
+    model::Unit unit = job(std::to_string(i), kNow + kHour, kNow + kHour + minute);
+    unit.name = "run";
+    unit.state = states[i];
+    units.push_back(std::move(unit));
+  }
+  write(kNow + kHour, kNow + 2 * kHour, units);
+  const auto runs = db_->reader().family_runs(
+      {.run = {.cluster_id = "hpc", .uuid = "7", .started_at_ts = kNow + kHour},
+       .ended = {.from_ms = kNow, .to_ms = kNow + 2 * kHour},
+       .limit = 10});
+  ASSERT_TRUE(runs) << runs.error().message;
+  std::vector<std::string> found;
+  for (const FamilyRun& run : *runs) {
+    found.push_back(run.state);
+  }
+  EXPECT_THAT(found, ElementsAre("SUCCEEDED", "FINISHED", "DONE", "COMPLETED"));
+}
+
 TEST_P(Reports, HaveFindings) {
   ASSERT_TRUE(db_->writer().store_reports({report("1", true), report("3", false)}));
   const auto found = [this](const FindingQuery& query) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "api/report/evidence_numbers.h"
+#include "api/report/requests.h"
 #include "base/log.h"
 #include "report/family.h"
 
@@ -95,14 +96,8 @@ void fit_parts(report::Energy& energy) {
 }
 
 Number memory_per_node(const Evidence& evidence) {
-  const auto memory = evidence.unit.allocated("mem");
   const auto nodes = evidence.unit.allocated("nodes");
-  if (!memory || *memory <= 0) {
-    return std::nullopt;
-  }
-  constexpr double kMiB = 1024.0 * 1024;  // OpenStack's unit of a flavor's memory
-  const double unit = evidence.unit.unit.resource_manager == "openstack" ? kMiB : 1;
-  return *memory * unit / std::max(nodes.value_or(1), 1.0);
+  return scaled(memory_of(evidence.unit), 1 / std::max(nodes.value_or(1), 1.0));
 }
 
 void add_nodes(const Evidence& evidence, report::Report& report) {
@@ -245,8 +240,8 @@ report::Report report_of(const Evidence& evidence) {
                 .state = unit.unit.state,
                 .manager = unit.unit.resource_manager,
                 .nodes = unit.allocated("nodes"),
-                .cpus = total_of(unit.allocated("cpus"), unit.allocated("vcpus")),
-                .gpus = unit.allocated("gpus"),
+                .cpus = cpus_of(unit),
+                .gpus = gpus_of(unit),
                 .elapsed = {},
                 .limit = unit.allocated("time_limit"),
                 .waited = {}};

@@ -6,6 +6,7 @@
 
 #include "api/report/evidence_numbers.h"
 #include "api/report/facts.h"
+#include "api/report/requests.h"
 #include "report/family.h"
 
 namespace ceems::api {
@@ -60,7 +61,7 @@ void add_machines(const Evidence& evidence, advice::Facts& facts) {
   facts.set("node.cpus", *cpus);
   facts.set("node.mem", *memory);
   facts.set("node.mem_per_cpu", *memory / *cpus);
-  const auto allocated = evidence.unit.allocated("cpus");
+  const auto allocated = cpus_of(evidence.unit);
   if (allocated) {
     const double nodes = std::max(evidence.unit.allocated("nodes").value_or(1), 1.0);
     facts.set("alloc.exclusive", *allocated >= *cpus * nodes);
@@ -169,7 +170,7 @@ void add_gpu_facts(const report::Report& report, advice::Facts& facts) {
 advice::Facts facts_of(const Evidence& evidence, const report::Report& report) {
   advice::Facts facts;
   const StoredUnit& unit = evidence.unit;
-  facts.set("state", report.job.state);
+  facts.set("state", std::string(common_state(unit, elapsed_of(evidence.run))));
   if (!report.job.qos.empty()) {
     facts.set("qos", report.job.qos);
   }
@@ -177,15 +178,16 @@ advice::Facts facts_of(const Evidence& evidence, const report::Report& report) {
   set(facts, "coverage", report.coverage);
   set(facts, "runtime", report.job.elapsed);
   set(facts, "limit", report.job.limit);
-  set(facts, "alloc.nodes", report.job.nodes);
+  set(facts, "alloc.nodes", unit.unit.resource_manager == "k8s" ? Number(1) : report.job.nodes);
   set(facts, "alloc.cpus", report.job.cpus);
-  set(facts, "req.cpus", unit.allocated("req_cpus"));
+  add_requests(unit, facts);
   set(facts, "alloc.gpus", report.job.gpus);
-  set(facts, "mem.alloc_node", report.use.mem_alloc_node);
+  const Number reserved = memory_is_reserved(unit) ? report.use.mem_alloc_node : std::nullopt;
+  set(facts, "mem.alloc_node", reserved);
   if (report.job.cpus && *report.job.cpus > 0) {
     const double nodes = std::max(report.job.nodes.value_or(1), 1.0);
     facts.set("alloc.cpus_per_node", *report.job.cpus / nodes);
-    set(facts, "alloc.mem_per_cpu", scaled(report.use.mem_alloc_node, nodes / *report.job.cpus));
+    set(facts, "alloc.mem_per_cpu", scaled(reserved, nodes / *report.job.cpus));
   }
   set(facts, "cpu.eff", report.use.cpu);
   set(facts, "gpu.busy", report.use.gpu_busy);
@@ -246,7 +248,8 @@ advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun
     facts.clear(name);
   }
   const double elapsed = elapsed_of(earlier);
-  facts.set("state", earlier.state);
+  // The store holds runs that completed, by the word of their manager, or ran out of memory.
+  facts.set("state", earlier.state == "OUT_OF_MEMORY" ? "OUT_OF_MEMORY" : "COMPLETED");
   facts.set("runtime", elapsed);
   set(facts, "limit", earlier.time_limit);
   set(facts, "req.cpus", earlier.req_cpus);

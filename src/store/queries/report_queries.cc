@@ -78,7 +78,8 @@ Sql family_statement(Dialect dialect, const FamilyQuery& query, const Family& fa
   sql.and_filter_in("f.project", {family.project}).and_filter_in("f.queue", {family.queue});
   sql.add(
       " AND f.ignore = 0 AND f.started_at_ts > 0"
-      " AND f.state IN ('COMPLETED', 'OUT_OF_MEMORY') AND NOT (f.uuid = ");
+      " AND f.state IN ('COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED', 'OUT_OF_MEMORY')"
+      " AND NOT (f.uuid = ");
   sql.value(query.run.uuid).add(" AND f.started_at_ts = ").value(query.run.started_at_ts);
   sql.add(") ORDER BY f.ended_at_ts DESC LIMIT ");
   return sql.value(static_cast<std::int64_t>(query.limit));
