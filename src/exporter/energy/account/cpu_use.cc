@@ -9,6 +9,10 @@ namespace {
 
 constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's interface (proc_stat(5))
 
+/// Threads that are busy for less than this part of the time are rather busy with chores of the
+/// operating system, each at a time of its own; others with a job, all at once.
+constexpr double kChores = 0.05;
+
 /// By how much the CPUs' use may differ from that of all. Copies of /proc often have lines of CPUs
 /// that do not move.
 constexpr double kMaxDeviation = 0.1;
@@ -21,11 +25,6 @@ constexpr double kMaxSureRate = 0.03;
 /// Counters that are less late than this, in seconds, are in time: they are rounded.
 constexpr double kMinSlip = 0.03;
 
-/// Busy cores of a core that has `threads` busy threads on average.
-double cores_of(double threads, double second_thread) {
-  return threads <= 1 ? threads : 1 + second_thread * (threads - 1);
-}
-
 }  // namespace
 
 CpuUseMeter::CpuUseMeter(host::CpuTopology topology, double second_thread)
@@ -36,8 +35,7 @@ CpuUseMeter::CpuUseMeter(host::CpuTopology topology, double second_thread)
 void CpuUseMeter::set_topology(host::CpuTopology topology) {
   topology_ = std::move(topology);
   sockets_.assign(std::max<std::size_t>(topology_.packages.size(), 1), SocketUse{});
-  core_busy_.resize(topology_.cores);
-  core_threads_.resize(topology_.cores);
+  cores_.resize(topology_.cores);
 }
 
 bool CpuUseMeter::knows(std::span<const host::BusyCpu> cpus) const {
@@ -102,8 +100,7 @@ void CpuUseMeter::Rate::add(double counted_seconds, double passed_seconds) {
 void CpuUseMeter::take_cpus(std::span<const host::BusyCpu> cpus, double seconds) {
   ++round_;
   std::ranges::fill(sockets_, SocketUse{});
-  std::ranges::fill(core_busy_, 0.0);
-  std::ranges::fill(core_threads_, 0.0);
+  std::ranges::fill(cores_, Core{});
   std::ranges::fill(cpus_, CpuUse{});
   for (const host::BusyCpu& cpu : cpus) {
     const auto index = static_cast<std::size_t>(cpu.cpu);
@@ -125,10 +122,22 @@ void CpuUseMeter::take_cpus(std::span<const host::BusyCpu> cpus, double seconds)
     use.socket = std::max(place.socket, 0);
     use.busy = std::min(1.0, ticks / kTicksPerSecond / seconds);
     if (place.core >= 0) {
-      core_busy_[static_cast<std::size_t>(place.core)] += use.busy;
-      core_threads_[static_cast<std::size_t>(place.core)] += 1;
+      Core& core = cores_[static_cast<std::size_t>(place.core)];
+      core.busy += use.busy;
+      core.most = std::max(core.most, use.busy);
+      core.threads += 1;
     }
   }
+}
+
+/// Busy cores of one core.
+double CpuUseMeter::cores_of(const Core& core) const {
+  const double others = core.busy - core.most;
+  const double each = core.threads > 1 ? others / (core.threads - 1) : 0;
+  const double at_once = each / (each + kChores);
+  // The part of `others` in which the busiest thread rests.
+  const double alone = (1 - core.most) * (1 - at_once);
+  return core.most + others * (alone + second_thread_ * (1 - alone));
 }
 
 void CpuUseMeter::add_up() {
@@ -141,11 +150,9 @@ void CpuUseMeter::add_up() {
     double full = 1;
     use.cores = use.busy;
     if (place.core >= 0) {
-      // Of the other threads of the core, `others` are busy on average.
-      const double others = core_busy_[static_cast<std::size_t>(place.core)] - use.busy;
-      const double threads = core_threads_[static_cast<std::size_t>(place.core)];
-      use.cores = use.busy * cores_of(1 + others, second_thread_) / (1 + others);
-      full = cores_of(threads, second_thread_) / threads;
+      const Core& core = cores_[static_cast<std::size_t>(place.core)];
+      use.cores = core.busy > 0 ? use.busy / core.busy * cores_of(core) : 0;
+      full = (1 + second_thread_ * (core.threads - 1)) / core.threads;
     }
     SocketUse& socket = sockets_[static_cast<std::size_t>(use.socket)];
     socket.cpus += 1;

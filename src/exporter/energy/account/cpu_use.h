@@ -32,7 +32,9 @@ struct SocketUse {
 /// A core with one busy thread counts as one busy core. Each further busy thread adds
 /// `second_thread`, because it shares what the first one has already woken up. The sum is divided
 /// among the busy threads by their CPU time. How long two threads of a core were busy at the same
-/// time is not known; they are taken to be independent. Where no siblings are known, cores are
+/// time is not known. It is taken to be as long as can be, because threads that are busy for a good
+/// part of an interval are mostly those of a job that started, ended or paused in it, all at once;
+/// those that are hardly busy are taken to be independent. Where no siblings are known, cores are
 /// CPUs.
 ///
 /// Where the counters of all CPU time, idle or not, move with the clock, they tell whether they
@@ -77,8 +79,15 @@ class CpuUseMeter {
     std::uint64_t ticks = 0;
     std::uint64_t round = 0;  ///< number of the advance() that had it last; 0: none
   };
+  /// The CPUs of one core.
+  struct Core {
+    double busy = 0;     ///< of all together
+    double most = 0;     ///< of the busiest
+    double threads = 0;  ///< how many there are
+  };
   [[nodiscard]] host::CpuPlace place_of(int cpu) const;
   void take_cpus(std::span<const host::BusyCpu> cpus, double seconds);
+  [[nodiscard]] double cores_of(const Core& core) const;
   void add_up();
   [[nodiscard]] double find_slip(std::uint64_t all_ticks, std::size_t cpus, double seconds);
 
@@ -87,8 +96,7 @@ class CpuUseMeter {
   std::vector<Counter> counters_;  // by CPU number
   std::vector<CpuUse> cpus_;
   std::vector<SocketUse> sockets_;
-  std::vector<double> core_busy_;     // by core
-  std::vector<double> core_threads_;  // by core
+  std::vector<Core> cores_;  // by core
   std::optional<Clock::SteadyTime> last_;
   std::uint64_t ticks_ = 0;
   std::uint64_t round_ = 0;

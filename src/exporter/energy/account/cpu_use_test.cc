@@ -64,9 +64,26 @@ TEST_F(CpuUseTest, CountsTheSecondThreadOfACoreForLess) {
 TEST_F(CpuUseTest, DividesACoreByTheTimesOfItsThreads) {
   advance({0, 0, 0, 0, 0, 0, 0, 0});
   advance({100, 0, 0, 0, 20, 0, 0, 0});
-  // For 1 s thread 0 shares its core with 0.2 threads on average, and thread 4 with one.
+  // The second thread adds a quarter for 0.2 s.
+  EXPECT_DOUBLE_EQ(meter_.sockets()[0].cores, 1.05);
   EXPECT_DOUBLE_EQ(meter_.cpus()[0].cores, 1.05 / 1.2);
-  EXPECT_DOUBLE_EQ(meter_.cpus()[4].cores, 0.2 * 1.25 / 2);
+  EXPECT_DOUBLE_EQ(meter_.cpus()[4].cores, 1.05 * 0.2 / 1.2);
+}
+
+TEST_F(CpuUseTest, TakesThreadsOfAPartOfAnIntervalToBeBusyAtTheSameTime) {
+  advance({0, 0, 0, 0, 0, 0, 0, 0});
+  advance({40, 40, 0, 0, 40, 40, 0, 0});  // a job on two cores started 0.4 s ago
+  EXPECT_NEAR(meter_.sockets()[0].cores, 0.4 * 2 * 1.25, 0.05);
+  EXPECT_DOUBLE_EQ(meter_.cpus()[5].cores, meter_.sockets()[0].cores / 4);
+  EXPECT_DOUBLE_EQ(meter_.cpus()[3].cores, 0);
+}
+
+TEST_F(CpuUseTest, TakesChoresToBeDoneOneAfterTheOther) {
+  advance({0, 0, 0, 0, 0, 0, 0, 0});
+  advance({1, 0, 0, 0, 1, 0, 0, 0});
+  EXPECT_NEAR(meter_.sockets()[0].cores, 0.02, 0.002);
+  advance({30, 0, 0, 0, 1, 0, 0, 0});
+  EXPECT_NEAR(meter_.sockets()[0].cores, 0.307, 0.001);
 }
 
 TEST_F(CpuUseTest, IsUnknownWhereTheCounterFell) {
