@@ -221,7 +221,7 @@ void Account::fill_books(Domain domain, const Sample& sample) {
   const bool sockets = by_socket(domain);
   const std::size_t count = sockets ? claims_.sockets() : 1;
   if (books.size() != count) {
-    books.assign(count, Book(domain, options_.assumed));
+    books.assign(count, Book(domain, options_.assumed, claims_.sockets() / count));
     restore_books(domain);
   }
   for (Book& book : books) {

@@ -132,7 +132,7 @@ class Account {
 
   /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
   struct Book {
-    Book(Domain domain, const AssumedIdle& assumed);
+    Book(Domain domain, const AssumedIdle& assumed, std::size_t sockets);
     /// That of `watts`, but not above what was seen, or the first guess.
     [[nodiscard]] std::optional<PowerEstimate> idle_estimate() const;
     IdlePower idle;

@@ -26,11 +26,12 @@ std::string_view to_string(IdleBasis basis) {
   return "";
 }
 
-Account::Book::Book(Domain domain, const AssumedIdle& assumed)
+Account::Book::Book(Domain domain, const AssumedIdle& assumed, std::size_t sockets)
     : idle(domain == Domain::kDram ? IdlePower(assumed.memory)
                                    : IdlePower::of_cpus(assumed.packages)),
-      watts(domain == Domain::kDram ? UnitWatts::memory(assumed.memory)
-                                    : UnitWatts::packages(assumed.packages)) {}
+      watts(domain == Domain::kDram
+                ? UnitWatts::memory(assumed.memory)
+                : UnitWatts::packages(assumed.packages, static_cast<double>(sockets))) {}
 
 std::optional<PowerEstimate> Account::Book::idle_estimate() const {
   auto estimate = watts.idle();

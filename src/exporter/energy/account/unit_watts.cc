@@ -20,15 +20,24 @@ constexpr double kIdleDrift = 0.0002;
 /// and the average itself.
 constexpr double kUnitDrift = 0.005;
 constexpr double kAverageDrift = 0.0015;
-/// Standard deviation of power that nothing explains: as a fraction of active power, and in watts.
+/// Standard deviation of power that nothing explains, as is assumed in the beginning: as a fraction
+/// of active power, and in watts.
 constexpr double kNoise = 0.015;
 constexpr double kNoiseWatts = 0.5;
+/// Between which multiples of it the variance is learned, how many of it one window shows at most,
+/// and by what part of that the estimate moves with each window.
+constexpr double kMinNoise = 0.05;
+constexpr double kMaxNoise = 10;
+constexpr double kMaxNoiseSeen = 16;
+constexpr double kNoiseStep = 0.01;
 /// How far apart counters of energy and CPU time may be read, in seconds, which matters where power
 /// changes.
 constexpr double kUnevenSeconds = 0.03;
 /// A deviation of more standard deviations than this counts as so many.
 constexpr double kMaxSurprise = 4;
 constexpr double kMaxTurbo = 0.6;
+/// More of the idle power is not assumed to be what the first core wakes.
+constexpr double kMaxWake = 0.2;
 /// The least idle power in watts, and the least watts of a core, as a fraction of idle power by all
 /// cores.
 constexpr double kMinIdleWatts = 0.1;
@@ -188,11 +197,12 @@ void UnitWatts::begin(double watts, double cores) {
     deviation = std::hypot(restored_.idle->deviation, kRestoredDeviation * idle);
   }
   const double core = assumed * slope / cores_max_;
-  mean_ = {idle, core, assumed_.wake * idle, assumed_.turbo, core};
+  const double wake = std::min(assumed_.wake_watts, kMaxWake * idle);
+  mean_ = {idle, core, wake, assumed_.turbo, core};
   covariance_.assign(kFixed * kFixed, 0);
   covariance(kIdle, kIdle) = squared(deviation);
   covariance(kAverage, kAverage) = squared(kAverageDeviation * core);
-  covariance(kWake, kWake) = squared(assumed_.wake_deviation * idle);
+  covariance(kWake, kWake) = squared(wake);
   covariance(kTurbo, kTurbo) = squared(assumed_.turbo_deviation);
   covariance(kSystem, kAverage) = covariance(kAverage, kSystem) = covariance(kAverage, kAverage);
   covariance(kSystem, kSystem) = covariance(kAverage, kAverage) + squared(assumed_.spread * core);
@@ -270,11 +280,11 @@ void UnitWatts::drift() {
   }
 }
 
-void UnitWatts::correct(double watts, double cores) {
-  const std::size_t count = mean_.size();
+/// How the power of the window depends on each part of the state. Returns what is expected.
+double UnitWatts::expect(double cores) {
   const double resting = 1 - std::min(1.0, cores / cores_max_);
   const double turbo = 1 + mean_[kTurbo] * resting;
-  slope_.assign(count, 0);
+  slope_.assign(mean_.size(), 0);
   slope_[kIdle] = 1;
   slope_[kWake] = std::min(1.0, cores);
   slope_[kSystem] = turbo * system_core_seconds_ / window_.seconds();
@@ -284,12 +294,17 @@ void UnitWatts::correct(double watts, double cores) {
     }
   }
   double active = 0;
-  for (std::size_t i = kSystem; i < count; ++i) {
+  for (std::size_t i = kSystem; i < mean_.size(); ++i) {
     active += mean_[i] * slope_[i];
   }
-  const double expected = mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
   // The only part of the state that power is not linear in.
   slope_[kTurbo] = std::max(active, 0.0) / turbo * resting;
+  return mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
+}
+
+void UnitWatts::correct(double watts, double cores) {
+  const double expected = expect(cores);
+  const std::size_t count = mean_.size();
   gain_.assign(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
     if (slope_[i] != 0) {
@@ -298,15 +313,16 @@ void UnitWatts::correct(double watts, double cores) {
       }
     }
   }
+  double uncertain = 0;  // variance of what is expected
+  for (std::size_t i = 0; i < count; ++i) {
+    uncertain += gain_[i] * slope_[i];
+  }
+  uncertain = std::max(uncertain, 0.0);  // whatever rounding does
   // Power that changed within the window is only as well known as the times of reading.
   const double change = std::abs(watts - last_watts_.value_or(watts)) / window_.seconds();
-  const double noise = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts) +
-                       squared(kUnevenSeconds * change);
-  double variance = noise;
-  for (std::size_t i = 0; i < count; ++i) {
-    variance += gain_[i] * slope_[i];
-  }
-  variance = std::max(variance, noise);  // whatever rounding does
+  const double uneven = squared(kUnevenSeconds * change);
+  const double usual = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts);
+  const double variance = uncertain + noise_ * usual + uneven;
   const double most = kMaxSurprise * std::sqrt(variance);
   const double surprise = std::clamp(watts - expected, -most, most);
   for (std::size_t i = 0; i < count; ++i) {
@@ -315,7 +331,17 @@ void UnitWatts::correct(double watts, double cores) {
       covariance(i, j) -= gain_[i] * gain_[j] / variance;
     }
   }
-  mean_[kTurbo] = std::clamp(mean_[kTurbo], 0.0, kMaxTurbo);
+  for (std::size_t i = kAverage; i < count; ++i) {
+    mean_[i] = std::max(mean_[i], 0.0);  // nothing draws less
+  }
+  mean_[kTurbo] = std::min(mean_[kTurbo], kMaxTurbo);
+  learn_noise((squared(surprise) - uncertain) / std::max(usual, uneven));
+}
+
+/// `seen`: the square of what the last window did not explain, as a multiple of the usual noise.
+void UnitWatts::learn_noise(double seen) {
+  noise_ += (std::clamp(seen, 0.0, kMaxNoiseSeen) - noise_) * kNoiseStep;
+  noise_ = std::clamp(noise_, kMinNoise, kMaxNoise);
 }
 
 }  // namespace ceems::exporter::energy

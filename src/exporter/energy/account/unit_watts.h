@@ -27,6 +27,11 @@ namespace ceems::exporter::energy {
 /// The system counts as one unit, together with all units beyond the first kMaxUnits. The estimate
 /// of idle power comes with its standard deviation, which stays large while nothing changes.
 ///
+/// How much of the power nothing explains differs between nodes: programs may be unsteady, counters
+/// late. The filter learns it from its own errors (R. K. Mehra, "On the identification of variances
+/// and adaptive Kalman filtering", IEEE Transactions on Automatic Control 15, 1970), so that on a
+/// steady node a few watts show what a small unit draws.
+///
 /// Power and use are averaged over windows of at least kWindow seconds (window.h). Each window
 /// takes time in proportion to the square of the number of units, each observe() in proportion to
 /// their number. Allocates only when units come or go. Not thread-safe.
@@ -38,6 +43,8 @@ class UnitWatts {
   /// What is learned of a unit lies between these, as fractions of the average.
   static constexpr double kMinWatts = 0.2;
   static constexpr double kMaxWatts = 4;
+  /// What the first busy core of a socket is assumed to wake.
+  static constexpr double kWakeWatts = 6.5;
 
   struct Use {
     std::uint64_t key = 0;  ///< of the unit; never 0 and never reused
@@ -69,21 +76,21 @@ class UnitWatts {
     /// By how much a busy core draws more while the others rest.
     double turbo = 0;
     double turbo_deviation = 0;
-    /// What the first busy core wakes, as a fraction of idle power.
-    double wake = 0;
-    double wake_deviation = 0;
+    /// Watts that the first busy core wakes. It may be off by as much.
+    double wake_watts = 0;
     /// Deviation of a unit's watts from the average, as a fraction of it.
     double spread = 0.4;
   };
-  /// Clocks fall as more cores work, and the first core wakes what all share. Published results of
-  /// SPECpower show 4 to 114 % of idle power for the latter (data/power-models/cpus.csv), with idle
-  /// states that servers in use rarely reach, so less is assumed.
-  static Assumptions packages(double full_load_idle) {
+  /// Clocks fall as more cores work, and the first core wakes what all share. In the levels of
+  /// data/power-models/cpus.csv the latter is 3 to 44 W a socket (at zero load on the line through
+  /// 10 and 20 %, less idle), which hardly depends on the idle power (correlation 0.1 over 15
+  /// servers). These have idle states that servers in use rarely reach, so less is assumed: 8 % of
+  /// the 65 and 100 W that packages in use were seen to draw (docs/energy.md).
+  static Assumptions packages(double full_load_idle, double sockets = 1) {
     return {.full_load_idle = full_load_idle,
             .turbo = 0.15,
             .turbo_deviation = 0.25,
-            .wake = 0.08,
-            .wake_deviation = 0.1,
+            .wake_watts = kWakeWatts * sockets,
             .spread = 0.4};
   }
   /// Most units hardly use memory's bandwidth, and a few use most of it.
@@ -139,7 +146,9 @@ class UnitWatts {
   void begin(double watts, double cores);
   void adopt_units();
   void drift();
+  [[nodiscard]] double expect(double cores);
   void correct(double watts, double cores);
+  void learn_noise(double seen);
   [[nodiscard]] double& covariance(std::size_t row, std::size_t column) {
     return covariance_[row * mean_.size() + column];
   }
@@ -162,6 +171,7 @@ class UnitWatts {
   double core_seconds_ = 0;
   double system_core_seconds_ = 0;    // of a full one
   std::optional<double> last_watts_;  // of the one before
+  double noise_ = 1;                  // variance of power that nothing explains, / the usual one
 
   // Of one window.
   std::vector<double> slope_;  // of power by each part of the state
