@@ -68,7 +68,7 @@ Hardware random_hardware(std::mt19937_64& random) {
   hardware.threads = one_of(random, {1, 2});
   const auto cores = static_cast<double>(hardware.cores);
   hardware.package_idle = uniform(random, 0.8, 1.4) * (15 + cores);
-  hardware.package_awake = uniform(random, 3, 12);
+  hardware.package_awake = uniform(random, kLeastAwake, kMostAwake);
   hardware.turbo = uniform(random, 0.1, 0.35);
   hardware.sibling = uniform(random, 0.1, 0.35);
   hardware.dram_idle = uniform(random, 8, 18);
@@ -187,6 +187,7 @@ Node::Node(const Hardware& hardware, std::vector<Job> jobs)
       busy_of_ended_(hardware.sockets * hardware.cores * hardware.threads),
       package_joules_(hardware.sockets),
       dram_joules_(hardware.sockets) {
+  power_.busy_cores.resize(hardware.sockets);
   power_.package.resize(hardware.sockets);
   power_.dram.resize(hardware.sockets);
   idle_wall_ = wall_watts(std::vector<SocketLoad>(hardware.sockets));
@@ -277,6 +278,7 @@ void Node::advance(double step) {
     memory_used_ += job.memory_bytes;
   }
   for (std::size_t socket = 0; socket < hardware_.sockets; ++socket) {
+    power_.busy_cores[socket] = loads[socket].busy_cores;
     power_.package[socket] = package_watts(loads[socket]);
     power_.dram[socket] = hardware_.dram_idle + loads[socket].dram_watts;
     package_joules_[socket] += power_.package[socket] * step;

@@ -50,6 +50,9 @@ struct Hardware {
   double fans = 0.05;           ///< watts more per watt of packages and memory above idle
   double supply = 0.93;         ///< efficiency of the power supply
 };
+/// Between which random nodes have their package_awake.
+inline constexpr double kLeastAwake = 3;
+inline constexpr double kMostAwake = 12;
 /// A node of a random size. The same generator gives the same nodes.
 Hardware random_hardware(std::mt19937_64& random);
 
@@ -92,7 +95,8 @@ std::vector<Job> random_jobs(const Hardware& hardware,
 
 /// Power now, in watts.
 struct Power {
-  std::vector<double> package;  ///< by socket
+  std::vector<double> busy_cores;  ///< by socket
+  std::vector<double> package;
   std::vector<double> dram;
   double wall = 0;
 };

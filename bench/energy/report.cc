@@ -116,6 +116,10 @@ void print(std::string_view name,
   for (const Result& result : results) {
     fmt::print(" {:.1f} ({:+.1f}) |", mean_size(result.idle_last), largest(result.idle_last));
   }
+  fmt::print("\n| the same if all that can be seen were known |");
+  for (const Result& result : results) {
+    fmt::print(" {:.1f} ({:+.1f}) |", mean_size(result.idle_unseen), largest(result.idle_unseen));
+  }
   fmt::print("\n| largest error above the reference's |");
   for (std::size_t i = 0; i < meters.size(); ++i) {
     const Verdict verdict = judge(meters[i], results[i]);

@@ -40,6 +40,9 @@ struct Result {
   std::array<Errors, kRuleCount> long_jobs;
   std::vector<double> idle_first;  ///< after 30 minutes in which use varied, by node, in percent
   std::vector<double> idle_last;   ///< of the same nodes at the end
+  /// What would remain of idle_last if only what the first busy core wakes were unknown where no
+  /// meter can show it.
+  std::vector<double> idle_unseen;
 
   void add(Rule rule, JobClass what, double charged, double due);
 };
