@@ -258,12 +258,13 @@ void UnitWatts::adopt_units() {
     }
   }
   for (std::size_t i = kFixed; i < count; ++i) {
-    if (from[i] == kNone && before[i]) {
-      mean[i] = before[i]->watts;
+    const std::optional<PowerEstimate>& known = before[i];
+    if (from[i] == kNone && known) {
+      mean[i] = known->watts;
       for (std::size_t j = 0; j < count; ++j) {
         matrix[i * count + j] = matrix[j * count + i] = 0;
       }
-      matrix[i * count + i] = squared(std::hypot(before[i]->deviation, kRestoredCore * mean[i]));
+      matrix[i * count + i] = squared(std::hypot(known->deviation, kRestoredCore * mean[i]));
     }
   }
   mean_ = std::move(mean);
