@@ -7,14 +7,17 @@
 #include <string>
 #include <utility>
 
-#include <asm/amd_hsmp.h>
 #include <fmt/format.h>
+
+#include "exporter/hsmp/messages.h"
 
 namespace ceems::exporter::hsmp {
 namespace {
 
 constexpr std::uint16_t kMaxSockets = 16;
 constexpr double kMilli = 1e-3;
+
+#if defined(__x86_64__)
 static_assert(std::tuple_size_v<Words> == HSMP_MAX_MSG_LEN);
 
 class DevicePort final : public Port {
@@ -43,9 +46,11 @@ class DevicePort final : public Port {
  private:
   UniqueFd fd_;
 };
+#endif
 
 }  // namespace
 
+#if defined(__x86_64__)
 Result<std::unique_ptr<Port>> open_hsmp(const char* path, const OpenDevice& open) {
   auto fd = open(path);
   if (!fd) {
@@ -56,6 +61,11 @@ Result<std::unique_ptr<Port>> open_hsmp(const char* path, const OpenDevice& open
   }
   return std::make_unique<DevicePort>(*std::move(fd));
 }
+#else
+Result<std::unique_ptr<Port>> open_hsmp(const char* /*path*/, const OpenDevice& /*open*/) {
+  return fail(ErrorCode::kNotFound, "HSMP needs an AMD processor (x86-64)");
+}
+#endif
 
 Result<> Reader::open() {
   if (port_) {
