@@ -29,7 +29,8 @@ function(ceems_link_archive target file)
 endfunction()
 
 function(ceems_find_archive name result)
-  find_library(CEEMS_ARCHIVE_${name} NAMES lib${name}.a PATHS ${portable_lib} NO_DEFAULT_PATH) # Debian has a libcurl.a with more in it
+  # First here: Debian has a libcurl.a with more in it.
+  find_library(CEEMS_ARCHIVE_${name} NAMES lib${name}.a PATHS ${portable_lib} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
   find_library(CEEMS_ARCHIVE_${name} NAMES lib${name}.a REQUIRED)
   set(${result} ${CEEMS_ARCHIVE_${name}} PARENT_SCOPE)
 endfunction()

@@ -21,7 +21,13 @@
 char __libc_single_threaded __attribute__((visibility("hidden"))) = 0;
 
 // ---- 2.33: before, these were inline functions around those with an underscore
-enum { kStatVersion = 1 };  // _STAT_VER of x86-64
+#if defined(__x86_64__)
+enum { kStatVersion = 1 };  // _STAT_VER
+#elif defined(__aarch64__)
+enum { kStatVersion = 0 };
+#else
+#error "which _STAT_VER has this machine?"
+#endif
 int __xstat(int version, const char* path, struct stat* out);
 int __lxstat(int version, const char* path, struct stat* out);
 int __fxstat(int version, int fd, struct stat* out);
