@@ -31,14 +31,14 @@ LIBRARIES = {
 BUNDLED = ("svelte", "uplot")  # in the web page; the rest of package-lock.json is for building it
 
 
-def find(root: pathlib.Path, portable: pathlib.Path) -> list[dict]:
+def find(root: pathlib.Path, portable: pathlib.Path, sysroot: pathlib.Path) -> list[dict]:
     found = []
     sources = {}
     for path in (portable / "sources").glob("*.dsc"):
         text = path.read_text(errors="replace")
         sources[re.search(r"^Source: (.*)$", text, re.M)[1]] = re.search(r"^Version: (.*)$", text, re.M)[1]
     for name, (package, licence) in LIBRARIES.items():
-        version = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", package], check=True, capture_output=True, text=True).stdout
+        version = subprocess.run(["dpkg-query", f"--admindir={sysroot}/var/lib/dpkg", "-W", "-f", "${source:Version}", package], check=True, capture_output=True, text=True).stdout
         found.append({"name": name, "version": sources.get(name, version), "licence": licence, "kind": "deb", "package": package})
     lock = json.loads((root / "web/package-lock.json").read_text())
     for name in BUNDLED:
@@ -54,7 +54,7 @@ def purl(part: dict) -> str | None:
     return f"pkg:npm/{part['name']}@{part['version']}" if part["kind"] == "npm" else None
 
 
-def copyright_text(parts: list[dict] | None) -> str:
+def copyright_text(parts: list[dict] | None, sysroot: pathlib.Path) -> str:
     text = ("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: CEEMS in C++\n\nFiles: *\n"
             "Copyright: 2026 the authors of CEEMS in C++\nLicense: Apache-2.0\n On Debian systems, the text is in /usr/share/common-licenses/Apache-2.0.\n")
     if parts is None:
@@ -64,7 +64,7 @@ def copyright_text(parts: list[dict] | None) -> str:
     for part in parts:
         if part["kind"] != "deb":
             continue
-        licence = pathlib.Path(f"/usr/share/doc/{part['package']}/copyright").read_text(errors="replace")
+        licence = (sysroot / "usr/share/doc" / part["package"] / "copyright").read_text(errors="replace")
         text += f"\nComment: {part['name']}\n" + "".join(f" {line}\n" if line.strip() else " .\n" for line in licence.rstrip().splitlines())
     return text
 
