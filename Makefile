@@ -22,13 +22,10 @@ build: ## build the programs into build/bin
 	@scripts/setup run
 	@scripts/build release
 
-packages: ## make .deb, .rpm and a tarball in build/packages/out (see docs/packages.md)
-	@scripts/setup packages
-	@packaging/portable/build build/portable
-	@[ ! -e build/package/build.ninja ] || cmake --preset package >/dev/null # for the commit that --version names
-	@scripts/build package
-	@packaging/build --out build/packages/out
-	@ls -sh build/packages/out
+packages: ## make .deb, .rpm and a tarball in build/packages/out; ARCH=arm64 for arm64 (see docs/packages.md)
+	@scripts/package-programs $(or $(ARCH),amd64)
+	@packaging/build --arch $(or $(ARCH),amd64)
+	@ls -sh build/packages/out$(if $(filter arm64,$(ARCH)),-arm64)
 
 format: ## format all sources with clang-format 19
 	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
