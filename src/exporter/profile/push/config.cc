@@ -121,7 +121,7 @@ std::optional<std::string> base_url(std::string_view text) {
   }
   const std::size_t scheme = url.starts_with("http://") ? 7 : (url.starts_with("https://") ? 8 : 0);
   const bool clean = std::ranges::all_of(
-      url, [](char c) { return c > ' ' && c != '\x7f' && c != '?' && c != '#' && c != '\\'; });
+      url, [](char c) { return c > ' ' && c < '\x7f' && c != '?' && c != '#' && c != '\\'; });
   if (scheme == 0 || !clean || !is_authority(url.substr(scheme, url.find('/', scheme) - scheme))) {
     return std::nullopt;
   }
