@@ -1,9 +1,10 @@
 #include "net/server/health.h"
 
-#include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+// After the one above, which headers of older kernels do not include.
+#include <linux/vm_sockets.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
