@@ -60,14 +60,17 @@ def installed(root: roots.Copy, debs: list[pathlib.Path], programs: list[str]) -
         text = root.run(f"{program} --version")
         assert f"{program}, version" in text and "linux/arm64" in text, text
         assert root.run(f"zcat /usr/share/man/man8/{program}.8.gz").startswith(".TH"), f"{program}: manual page"
-    # Password hashes by the host's libcrypt, libpq that says itself what is wrong, certificates by the OpenSSL inside.
+    # The hash of the password is made by the host's libcrypt.
     made = root.run("ceems_tool config create-web-config --basic-auth --output-dir=/tmp/made")
     assert "basic_auth_users" in made + root.text("/tmp/made/web-config.yml"), made
     root.run("ceems_tool check web-config /tmp/made/web-config.yml")
-    root.run("mkdir -p /etc/ceems && openssl rand -hex 32 >/etc/ceems/service-token 2>/dev/null || printf %064d 1 >/etc/ceems/service-token")
+    root.write("/etc/ceems/service-token", "5" * 64 + "\n")
     root.run("ceems_tool check config /usr/share/ceems/examples/api-server-config.yml")
     doctor = root.try_run("ceems_exporter doctor --profiling.ebpf").stdout
     assert "the profiler needs x86-64" in doctor, doctor[-1500:]
+    root.write("/tmp/postgres.yml", "ceems_api_server:\n  data: {database_url: 'postgresql://ceems@127.0.0.1:1/ceems'}\nclusters: []\nupdaters: []\n")
+    refused = root.try_run("timeout 20 ceems_api_server --config.file=/tmp/postgres.yml --web.listen-address=127.0.0.1:19021 2>&1").stdout
+    assert "127.0.0.1" in refused and "Connection refused" in refused, f"libpq of the host: {refused[-800:]}"
     database = root.run(SERVER)
     assert database == "SQLite format 3", f"the database begins with {database!r}"
     return f"{len(programs)} programs run, {pages(root)} pages of the exporter equal those of x86-64, the API server answers"
