@@ -27,7 +27,7 @@ export const link = (href: string, text: string): HTMLElement => element("a", { 
 /** As StateBadge.svelte. */
 export const badge = (kind: StateKind | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);
 
-/** As Moment.svelte. */
+/** A time, in full for the pointer. */
 export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString(), title: momentInFull(ms) }, moment(ms, now));
 
 export interface Body<R> {
