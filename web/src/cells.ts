@@ -30,17 +30,23 @@ export const badge = (kind: StateKind | "idle" | "warn", text: string): HTMLElem
 /** A time, in full for the pointer. */
 export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString(), title: momentInFull(ms) }, moment(ms, now));
 
-export interface Body<R> {
+export interface Body<R, K extends string> {
   rows: readonly R[];
-  columns: readonly Column<string>[];
+  columns: readonly Column<K>[];
   at: number; // rows before these in the whole list
-  cell: (row: R, column: Column<string>) => Content;
-  share: (row: R, column: Column<string>) => number | null; // percent: the cell has a bar
+  cell: (row: R, column: Column<K>) => Content;
+  share?: (row: R, column: Column<K>) => number | null; // percent: the cell has a bar
+}
+
+/** Takes the stop of the Tab key from the rows. What has the focus keeps it. */
+export function releaseStop(rows: HTMLTableSectionElement): void {
+  for (const stop of rows.querySelectorAll<HTMLElement>('[tabindex="0"]')) stop.tabIndex = -1;
 }
 
 /** Makes the rows those of `body`. A row that was there stays, and of its cells those whose content is the same, so that focus, selection and
- * screen readers stay where they are. */
-export function fill<R extends { key: string }>(into: HTMLTableSectionElement, body: Body<R>): void {
+ * screen readers stay where they are. No row has the stop of the Tab key then. */
+export function fill<R extends { key: string }, K extends string>(into: HTMLTableSectionElement, body: Body<R, K>): void {
+  releaseStop(into);
   const focused = into.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;
   const place = focused?.closest<HTMLTableCellElement>("th, td") ?? null;
   const old = new Map([...into.rows].map((tr) => [tr.dataset.key, tr]));
@@ -57,7 +63,7 @@ export function fill<R extends { key: string }>(into: HTMLTableSectionElement, b
 }
 
 /** What all rows have, to be copied, which takes less time than to make it. */
-function emptyRow(columns: readonly Column<string>[]): HTMLTableRowElement {
+function emptyRow<K extends string>(columns: readonly Column<K>[]): HTMLTableRowElement {
   const tr = document.createElement("tr");
   tr.setAttribute("role", "row");
   columns.forEach((column, i) => {
@@ -71,7 +77,7 @@ function emptyRow(columns: readonly Column<string>[]): HTMLTableRowElement {
   return tr;
 }
 
-function makeRow<R extends { key: string }>(row: R, index: number, empty: HTMLTableRowElement, { columns, cell, share }: Body<R>): HTMLTableRowElement {
+function makeRow<R extends { key: string }, K extends string>(row: R, index: number, empty: HTMLTableRowElement, { columns, cell, share }: Body<R, K>): HTMLTableRowElement {
   const tr = empty.cloneNode(true) as HTMLTableRowElement;
   tr.dataset.key = row.key;
   tr.setAttribute("aria-rowindex", String(index + 3)); // after the heading and the sums
@@ -80,7 +86,7 @@ function makeRow<R extends { key: string }>(row: R, index: number, empty: HTMLTa
     const content = cell(row, column);
     if (typeof content === "string") td.textContent = content;
     else td.append(...(content instanceof Node ? [content] : content));
-    const part = i === 0 ? null : share(row, column);
+    const part = i === 0 ? null : (share?.(row, column) ?? null);
     if (part !== null) {
       td.className += " meter";
       td.style.setProperty("--part", `${Math.max(0, Math.min(100, part))}%`);
