@@ -44,8 +44,10 @@ function together(id: string, { getModuleInfo }: { getModuleInfo: (id: string) =
     getModuleInfo(one)?.importedIds.forEach(add);
   };
   add(fileURLToPath(new URL("src/main.ts", import.meta.url)));
-  return first.has(id) ? "first" : undefined;
+  if (first.has(id)) return "first";
+  return kLists.test(id) ? "lists" : undefined;
 }
+const kLists = /\/src\/(DataTable\.svelte|cells\.ts|download\.ts)$/; // every page with a long list has all of them
 const first = new Set<string>();
 
 export default defineConfig({

@@ -274,6 +274,51 @@ test("keeps what matters in sight at every width", async (t) => {
   }
 });
 
+test("rows outside the window cost nothing, and move nothing when they come into sight", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?sort=name", { server: { many: 240 }, context: { viewport: { width: 1280, height: 900 } } });
+  await becomes(() => names(page).count(), 100);
+  const last = page.locator("tbody tr").last();
+  const skipped = () => last.evaluate((tr) => tr.firstElementChild.checkVisibility({ contentVisibilityAuto: true }) === false);
+  await becomes(skipped, true, "not laid out yet");
+  await names(page).last().focus();
+  await becomes(skipped, false, "the focus reaches it");
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.reload();
+  await becomes(() => names(page).count(), 100);
+  await becomes(skipped, true);
+  const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+  const before = await height();
+  await last.scrollIntoViewIfNeeded();
+  await becomes(skipped, false);
+  assert.ok(Math.abs((await height()) - before) < 100, `${before} px high, then ${await height()}`);
+  const time = page.locator("tbody time").first();
+  await becomes(() => time.getAttribute("title"), null);
+  await time.hover();
+  await becomes(() => time.getAttribute("title"), /\d{4} at \d\d:\d\d:\d\d/);
+});
+
+test("sums that come late leave the rows alone", async (t) => {
+  const page = await visit(t, "/?user=operator#/help/numbers");
+  let answer;
+  const held = new Promise((go) => (answer = go));
+  await page.route(/units\/summary/, async (route) => {
+    const answer = await (await route.fetch()).json();
+    await held;
+    await route.fulfill({ json: { ...answer, data: { ...answer.data, idle_kwh: null } } });
+  });
+  await page.goto(`${url}/#/jobs?sort=started`);
+  await becomes(() => names(page).count(), 8);
+  await page.evaluate(() => {
+    window.changes = 0;
+    new MutationObserver((all) => (window.changes += all.length)).observe(document.querySelector("tbody"), { childList: true, attributes: true, characterData: true, subtree: true });
+  });
+  const columns = await page.getByRole("columnheader").count();
+  answer();
+  await becomes(() => page.locator(".total").innerText(), /8 units/);
+  await becomes(() => page.getByRole("columnheader").count(), columns, "no column more: nothing says what went unused");
+  assert.equal(await page.evaluate(() => window.changes), 0);
+});
+
 test("prints every column in light colours and without controls", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs?q=a&cpu=5..", { server: { many: 240 }, context: { colorScheme: "dark" } });
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();

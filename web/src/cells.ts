@@ -1,7 +1,7 @@
 // The cells of tables with up to a hundred rows. They are made here, because what Svelte keeps for each of a thousand cells takes more time and
 // memory than the cells.
 
-import { kNone, moment, momentInFull } from "./format";
+import { kNone, moment } from "./format";
 import type { Column } from "./table";
 import type { StateKind } from "./units";
 
@@ -27,8 +27,8 @@ export const link = (href: string, text: string): HTMLElement => element("a", { 
 /** As StateBadge.svelte. */
 export const badge = (kind: StateKind | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);
 
-/** A time, in full for the pointer. */
-export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString(), title: momentInFull(ms) }, moment(ms, now));
+/** A time. The table shows it in full below the pointer. */
+export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString() }, moment(ms, now));
 
 export interface Body<R, K extends string> {
   rows: readonly R[];

@@ -3,7 +3,7 @@
 export const kNone = "–";
 
 // To make one takes longer than to format a hundred values.
-const numbers = new Map<string, Intl.NumberFormat>();
+const numbers = new Map<Intl.NumberFormatOptions, Intl.NumberFormat>();
 const dates = new Map<string, Intl.DateTimeFormat>();
 let name = "en-GB";
 
@@ -18,12 +18,18 @@ export function setLocale(to: string): void {
   dates.clear();
 }
 
+const kPlain: Intl.NumberFormatOptions = {};
+const kWhole: Intl.NumberFormatOptions = { maximumFractionDigits: 0 };
+const kOneDecimal: Intl.NumberFormatOptions = { maximumFractionDigits: 1 };
+const kTwoDigits: Intl.NumberFormatOptions = { maximumSignificantDigits: 2 };
+const kThreeDigits: Intl.NumberFormatOptions = { maximumSignificantDigits: 3 };
+
+/** `options`: one of the above, which are told apart by what they are and not by what they hold. */
 function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const key = JSON.stringify(options);
-  let found = numbers.get(key);
+  let found = numbers.get(options);
   if (!found) {
     found = new Intl.NumberFormat(name, options);
-    numbers.set(key, found);
+    numbers.set(options, found);
   }
   return found;
 }
@@ -44,8 +50,8 @@ export function date(ms: number, options: Intl.DateTimeFormatOptions): string {
 export function number3(value: number): string {
   if (!Number.isFinite(value)) return kNone;
   const size = Math.abs(value);
-  if (size >= 1000) return formatter({ maximumFractionDigits: 0 }).format(value);
-  return formatter({ maximumSignificantDigits: 3 }).format(value);
+  if (size >= 1000) return formatter(kWhole).format(value);
+  return formatter(kThreeDigits).format(value);
 }
 
 /** The first step whose size the value reaches, otherwise the last. Steps go from large to small. */
@@ -118,8 +124,10 @@ export function bytes(count: number): string {
 export function percent(value: number): string {
   if (!Number.isFinite(value)) return kNone;
   if (value > 0 && value < 0.1) return "< 0.1 %";
-  return `${formatter({ maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} %`;
+  return `${formatter(value < 10 ? kOneDecimal : kWhole).format(value)} %`;
 }
+
+const two = (n: number) => String(n).padStart(2, "0");
 
 const kMinute = 60;
 const kHour = 3600;
@@ -129,10 +137,9 @@ const kDay = 86400;
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return kNone;
   if (seconds < 10 && !Number.isInteger(seconds)) {
-    return `${formatter({ maximumSignificantDigits: 2 }).format(seconds)} s`;
+    return `${formatter(kTwoDigits).format(seconds)} s`;
   }
   const whole = Math.round(seconds);
-  const two = (n: number) => String(n).padStart(2, "0");
   if (whole < kMinute) return `${whole} s`;
   if (whole < kHour) return `${Math.floor(whole / kMinute)} min ${two(whole % kMinute)} s`;
   if (whole < kDay) return `${Math.floor(whole / kHour)} h ${two(Math.floor((whole % kHour) / kMinute))} min`;
@@ -144,16 +151,15 @@ export function cpuTime(seconds: number): string {
   return `${duration(seconds)} CPU`;
 }
 
-const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
-
 /** A time in the browser's zone, without the date if it is today and without the year if it is this year. */
-export function moment(ms: number, now: number, timeZone?: string): string {
-  const zone = timeZone ? { timeZone } : {};
-  const year = (t: number) => date(t, { year: "numeric", ...zone });
-  const day = (t: number) => date(t, { day: "numeric", month: "short", ...zone });
-  const time = date(ms, { ...kTime, ...zone });
-  if (year(ms) !== year(now)) return `${day(ms)} ${year(ms)}, ${time.slice(0, 5)}`;
-  return day(ms) === day(now) ? time : `${day(ms)}, ${time.slice(0, 5)}`;
+export function moment(ms: number, now: number): string {
+  if (!Number.isFinite(ms)) return kNone;
+  const at = new Date(ms);
+  const today = new Date(now);
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  if (at.toDateString() === today.toDateString()) return `${time}:${two(at.getSeconds())}`;
+  const year = at.getFullYear();
+  return `${date(ms, { day: "numeric", month: "short" })}${year === today.getFullYear() ? "" : ` ${year}`}, ${time}`;
 }
 
 /** The full time with the name of the zone. */
@@ -163,10 +169,10 @@ export function momentInFull(ms: number): string {
 
 /** 1,204 */
 export function whole(n: number): string {
-  return formatter({ maximumFractionDigits: 0 }).format(n);
+  return formatter(kWhole).format(n);
 }
 
 /** "1 unit", "1,204 units". */
 export function count(n: number, one: string, many = `${one}s`): string {
-  return `${formatter({}).format(n)} ${n === 1 ? one : many}`;
+  return `${formatter(kPlain).format(n)} ${n === 1 ? one : many}`;
 }

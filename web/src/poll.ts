@@ -11,8 +11,8 @@ const kLongestPauseMs = 60_000;
 // A server with very many units responds slowly, and polling must not keep it busy all the time.
 const kPausePerWork = 10;
 
-/** `task` returns false if it failed. The signal fires on stop() and when now() interrupts a run. */
-export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, everyMs: number): Poll {
+/** `task` returns false if it failed. The signal fires on stop() and when now() interrupts a run. `first`: it runs at once, not after a pause. */
+export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, everyMs: number, first = true): Poll {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let running: AbortController | null = null;
   let active = true;
@@ -51,7 +51,8 @@ export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, every
   }
 
   document.addEventListener("visibilitychange", visible);
-  void run();
+  if (first) void run();
+  else wait();
   return {
     now() {
       pause = everyMs;
