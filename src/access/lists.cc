@@ -32,4 +32,10 @@ void list_own(const Identity& identity, Part part, store::FactFilter& filter) {
   filter.names = {.everybody = true};
 }
 
+void list_projects(const Identity& identity, Part part, store::FactFilter& filter) {
+  filter.owners = {.everybody = true};
+  filter.members = own_projects(identity, part);
+  filter.names = {};
+}
+
 }  // namespace ceems::access

@@ -20,4 +20,8 @@ void list_everybodys(const Identity& identity,
 /// projects, or a part of them. Sets `owners` and `names` of the filter.
 void list_own(const Identity& identity, Part part, store::FactFilter& filter);
 
+/// The rows of everybody in the projects that the caller is a member of or leads, or in a part of
+/// them: for sums, as those of own_projects(). Shows no names.
+void list_projects(const Identity& identity, Part part, store::FactFilter& filter);
+
 }  // namespace ceems::access

@@ -13,6 +13,7 @@
 
 #include "api/series.h"
 #include "api/series_tsdb.h"
+#include "api/usage_hours.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -114,6 +115,10 @@ class Fleet {
                         std::int64_t to_ms,
                         std::chrono::milliseconds step);
 
+  /// The energy of units, or of the whole cluster, by hour. That of a whole cluster is kept for a
+  /// minute.
+  Result<std::shared_ptr<const EnergyByUnit>> energy_by_hour(const EnergyRequest& request);
+
   /// The names of node_series().
   static std::span<const std::string_view> node_series_names();
 
@@ -129,6 +134,10 @@ class Fleet {
   struct KeptPoints {
     Clock::SteadyTime until;
     Points points;
+  };
+  struct KeptEnergy {
+    Clock::SteadyTime until;
+    std::shared_ptr<const EnergyByUnit> energy;
   };
   using ByHost = std::map<std::string, Node>;
 
@@ -146,6 +155,7 @@ class Fleet {
   std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
+  std::map<std::string, KeptEnergy> energy_ CEEMS_GUARDED_BY(mutex_);  ///< of clusters, likewise
 };
 
 }  // namespace ceems::api

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -125,6 +126,40 @@ Result<std::vector<IdleUnit>> Fleet::idle_units(const std::string& cluster_id) {
     idle_[cluster_id] = {.until = now + kKeep, .units = *units};
   }
   return units;
+}
+
+Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRequest& request) {
+  const ClusterTsdb* tsdb = find(request.cluster_id);
+  if (tsdb == nullptr) {
+    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
+                printable(request.cluster_id, 40));
+  }
+  const bool keep = request.whole_cluster && !request.hours.empty();
+  const std::string key =
+      keep ? fmt::format("{}\n{}\n{}\n{}", request.cluster_id, request.hours.front(),
+                         request.hours.size(), request.gpus)
+           : "";
+  const auto now = clock_->steady_now();
+  if (keep) {
+    const MutexLock lock(mutex_);
+    const auto found = energy_.find(key);
+    if (found != energy_.end() && now < found->second.until) {
+      return found->second.energy;
+    }
+  }
+  auto read = read_energy(*tsdb, request, *clock_);
+  if (!read) {
+    return fail(std::move(read).error());
+  }
+  auto energy = std::make_shared<const EnergyByUnit>(std::move(*read));
+  if (keep) {
+    const MutexLock lock(mutex_);
+    if (energy_.size() >= kMaxKept) {
+      energy_.clear();
+    }
+    energy_[key] = {.until = now + kKeep, .energy = energy};
+  }
+  return energy;
 }
 
 Result<Points> Fleet::values(const std::string& cluster_id,

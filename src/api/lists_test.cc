@@ -227,7 +227,7 @@ TEST_F(Lists, OfUsageAreByDayAndMonth) {
             R"("cost":[[null],[null]]},"totals":{"kwh":[0,0],"cost":[null,null]}}})");
   const json::value components = data("usage/series/admin?by=component&cluster_id=c&" + period);
   EXPECT_EQ(json::serialize(components.at("totals")), R"({"kwh":[10,0]})");
-  for (const char* wrong : {"step=hour", "by=node", "top=0", "field=foo", "from=5&to=4",
+  for (const char* wrong : {"step=week", "by=node", "top=0", "field=foo", "from=5&to=4",
                             "from=0&to=1767225600", "by=component&field=units"}) {
     EXPECT_THAT(error(std::string("usage/series/admin?") + wrong), HasSubstr("query parameter '"));
   }

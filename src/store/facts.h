@@ -110,6 +110,8 @@ struct FactRange {
 /// Which units. Empty lists do not restrict.
 struct FactFilter {
   Scope owners = {};
+  /// Also a condition: the scope has a member of the unit's project, or leads it.
+  std::optional<Scope> members = {};
   NameRule names = {};
   std::vector<std::string> clusters = {}, projects = {}, users = {}, uuids = {}, partitions = {};
   std::vector<std::string> states = {};  ///< as stored: one word in upper case

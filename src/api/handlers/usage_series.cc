@@ -1,4 +1,6 @@
-// Usage over days and months.
+// Usage over days, months and hours.
+#include "api/handlers/usage_series.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include "api/answer/numbers.h"
 #include "api/handlers/handlers.h"
 #include "api/request/list_params.h"
+#include "api/usage_hours.h"
 #include "base/json.h"
 
 namespace ceems::api {
@@ -23,49 +26,52 @@ constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
 constexpr std::int64_t kMaxDays = 2000;
 constexpr std::int64_t kDefaultDays = 30;
+constexpr std::int64_t kMaxDaysOfHours = 14;
+constexpr std::int64_t kDefaultHours = 24;
 constexpr double kHour = 3600;
 
-enum class Field : std::uint8_t { kKwh, kGrams, kCost, kCoreHours, kGpuHours, kIdleKwh, kUnits };
-constexpr std::array<std::string_view, 7> kFields{"kwh",       "grams",    "cost", "core_hours",
-                                                  "gpu_hours", "idle_kwh", "units"};
+using Field = UsageField;
+using By = UsageGroups;
+using Step = UsageStep;
+using Sums = UsageSums;
 
-enum class By : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
+constexpr std::array<std::string_view, kUsageFields> kFields{
+    "kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "units"};
 constexpr std::array<std::string_view, 5> kBy{"none", "project", "user", "cluster", "component"};
-
-struct Request {
-  std::int64_t from_ms = 0, to_ms = 0;  ///< both included
-  bool monthly = false;
-  By by = By::kNone;
-  std::size_t top = 5;
-  std::vector<Field> fields;
-  bool previous = false;
-};
+constexpr std::array<std::string_view, 3> kSteps{"hour", "day", "month"};
 
 std::unexpected<Error> wrong(std::string_view message) {
   return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
 }
 
-Result<Request> read_request(const Params& params, std::int64_t now_ms) {
-  Request request;
+Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
+  UsageRequest request;
   const auto from = parse_seconds("from", params.from);
   const auto to = parse_seconds("to", params.to);
   if (!from || !to) {
     return fail((from ? to : from).error());
   }
+  if (const std::string_view step = params.text(Param::kStep); !step.empty()) {
+    const auto found = std::ranges::find(kSteps, step);
+    if (found == kSteps.end()) {
+      return wrong("'step': expected 'hour', 'day' or 'month'");
+    }
+    request.step = static_cast<Step>(found - kSteps.begin());
+  }
+  const bool hourly = request.step == Step::kHour;
   request.to_ms = to->value_or(now_ms / kSecond) * kSecond;
   const std::optional<std::int64_t>& since = *from;
-  request.from_ms = since ? *since * kSecond : request.to_ms - (kDefaultDays - 1) * kDayMs;
+  request.from_ms = since ? *since * kSecond
+                          : request.to_ms - (hourly ? (kDefaultHours - 1) * kUsageHourMs
+                                                    : (kDefaultDays - 1) * kDayMs);
   if (request.from_ms > request.to_ms || request.from_ms < 0) {
     return wrong("'from': expected a time before 'to'");
   }
-  if (request.to_ms - request.from_ms > kMaxDays * kDayMs) {
-    return wrong(fmt::format("'from': expected at most {} days", kMaxDays));
+  const std::int64_t most = hourly ? kMaxDaysOfHours : kMaxDays;
+  if (request.to_ms - request.from_ms > most * kDayMs) {
+    return wrong(
+        fmt::format("'from': expected at most {} days{}", most, hourly ? " of hours" : ""));
   }
-  const std::string_view step = params.text(Param::kStep);
-  if (!step.empty() && step != "day" && step != "month") {
-    return wrong("'step': expected 'day' or 'month'");
-  }
-  request.monthly = step == "month";
   if (const std::string_view by = params.text(Param::kBy); !by.empty()) {
     const auto found = std::ranges::find(kBy, by);
     if (found == kBy.end()) {
@@ -89,6 +95,9 @@ Result<Request> read_request(const Params& params, std::int64_t now_ms) {
       })) {
     return wrong("'field': only kwh and grams are known by component");
   }
+  if (hourly && (request.wants(Field::kGrams) || request.wants(Field::kIdleKwh))) {
+    return wrong("'field': grams and idle_kwh are known by day and month, not by hour");
+  }
   const auto top = parse_number("top", params.text(Param::kTop), 1, 50, 5);
   if (!top) {
     return fail(top.error());
@@ -99,18 +108,18 @@ Result<Request> read_request(const Params& params, std::int64_t now_ms) {
 }
 
 /// The beginnings of the days or months that overlap the period.
-std::vector<std::int64_t> times_of(const Request& request, const TimeZone& zone) {
+std::vector<std::int64_t> times_of(const UsageRequest& request, const TimeZone& zone) {
   constexpr std::int64_t kNoonMs = kDayMs / 2;
   std::vector<std::int64_t> times;
   std::int64_t day = zone.day_start(request.from_ms);
   while (day <= request.to_ms) {
     const bool first_of_month = zone.day(day).substr(8, 2) == "01";
-    if (!request.monthly || first_of_month || times.empty()) {
+    if (request.step != Step::kMonth || first_of_month || times.empty()) {
       times.push_back(day);
     }
     day = zone.day_start(day + kDayMs + kNoonMs);  // a day has 23 to 25 hours
   }
-  if (request.monthly && !times.empty()) {
+  if (request.step == Step::kMonth && !times.empty()) {
     // The first month begins before the period.
     std::int64_t start = times.front();
     while (zone.day(start).substr(8, 2) != "01") {
@@ -130,40 +139,11 @@ std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zon
   return day;
 }
 
-using Values = std::array<std::optional<double>, kFields.size()>;
-
 void add(std::optional<double>& sum, std::optional<double> value) {
   if (value) {
     sum = sum.value_or(0) + *value;
   }
 }
-
-/// Sums by group and time.
-struct Sums {
-  std::vector<std::int64_t> times;
-  std::map<std::string, std::vector<Values>> groups;
-
-  void add_to(const std::string& group,
-              std::size_t time,
-              Field field,
-              std::optional<double> value) {
-    auto [found, fresh] = groups.try_emplace(group);
-    if (fresh) {
-      found->second.resize(times.size());
-    }
-    add(found->second.at(time).at(static_cast<std::size_t>(field)), value);
-  }
-
-  [[nodiscard]] std::optional<double> total(const std::string& group, Field field) const {
-    std::optional<double> sum;
-    if (const auto found = groups.find(group); found != groups.end()) {
-      for (const Values& values : found->second) {
-        add(sum, values.at(static_cast<std::size_t>(field)));
-      }
-    }
-    return sum;
-  }
-};
 
 store::UsageBy stored_by(By by) {
   switch (by) {
@@ -178,15 +158,16 @@ store::UsageBy stored_by(By by) {
   }
 }
 
-Result<Sums> read_sums(const Services& services, const Call& call, const Request& request) {
-  Sums sums{.times = times_of(request, services.zone), .groups = {}};
+Result<Sums> read_sums(const Services& services, const Call& call, const UsageRequest& request) {
+  const TimeZone& zone = services.zone;
+  if (request.step == Step::kHour) {
+    return read_usage_hours(services, call, request,
+                            hours_of(request.from_ms, request.to_ms, zone));
+  }
+  Sums sums{.times = times_of(request, zone), .groups = {}};
   if (sums.times.empty()) {
     return sums;
   }
-  const auto wants = [&request](Field field) {
-    return std::ranges::find(request.fields, field) != request.fields.end();
-  };
-  const TimeZone& zone = services.zone;
   const store::TimeRange period{sums.times.front(),
                                 zone.day_start(zone.day_start(request.to_ms) + kDayMs * 3 / 2) - 1};
   store::UsageSeriesQuery query{
@@ -199,7 +180,7 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
       .days = period,
       .ended = period,
       .by = stored_by(request.by),
-      .idle = wants(Field::kIdleKwh)};
+      .idle = request.wants(Field::kIdleKwh)};
   QueryTimer timer(*services.metrics, Query::kCurrentUsage);
   const auto days = timer.run([&] { return services.reader->usage_by_day(query); });
   if (!days) {
@@ -220,7 +201,7 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
       sums.add_to("gpu", time, Field::kGrams, day.gpu_grams);
       continue;
     }
-    const std::string& group = request.by == By::kNone ? "(all)" : day.group;
+    const std::string group = request.by == By::kNone ? std::string(kAllUsage) : day.group;
     if (day.idle_kwh) {
       sums.add_to(group, time, Field::kIdleKwh, day.idle_kwh);
       continue;
@@ -229,7 +210,7 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
     const double core_hours = day.cpu_seconds / kHour;
     const double gpu_hours = day.gpu_seconds / kHour;
     std::optional<double> cost;
-    if (wants(Field::kCost)) {
+    if (request.wants(Field::kCost)) {
       const std::int64_t end = zone.day_start(day.day_ms + kDayMs * 3 / 2);
       cost = costs.of(day.cluster, day.day_ms, std::min(end, now_ms), kwh, core_hours, gpu_hours);
     }
@@ -246,7 +227,7 @@ Result<Sums> read_sums(const Services& services, const Call& call, const Request
 constexpr std::string_view kOthers = "(others)";
 
 /// The groups that are shown one by one, the largest first.
-std::vector<std::string> largest_groups(const Sums& sums, const Request& request) {
+std::vector<std::string> largest_groups(const Sums& sums, const UsageRequest& request) {
   std::vector<std::pair<double, std::string>> groups;
   groups.reserve(sums.groups.size());
   for (const auto& [name, values] : sums.groups) {
@@ -284,7 +265,7 @@ std::vector<std::vector<std::optional<double>>> rows_of(const Sums& sums,
 
 void append_sums(JsonWriter& json,
                  const Sums& sums,
-                 const Request& request,
+                 const UsageRequest& request,
                  const std::vector<std::string>& shown,
                  bool others,
                  bool priced) {
@@ -299,8 +280,10 @@ void append_sums(JsonWriter& json,
   json.key("values").begin_object();
   for (const Field field : request.fields) {
     const std::string_view name = kFields.at(static_cast<std::size_t>(field));
-    // A day without a row is a day without use, except where nothing was measured.
-    const bool unknown = field == Field::kIdleKwh || (field == Field::kCost && !priced);
+    // A day without a row is a day without use, except where nothing was measured. An hour has a
+    // value wherever it is known.
+    const bool unknown = request.step == Step::kHour || field == Field::kIdleKwh ||
+                         (field == Field::kCost && !priced);
     const std::optional<double> missing = unknown ? std::nullopt : std::optional(0.0);
     json.key(name).begin_array();
     total_json.key(name).begin_array();
@@ -322,7 +305,78 @@ void append_sums(JsonWriter& json,
   json.raw_member("totals", totals);
 }
 
+/// The same number of days, months or hours before.
+Result<Sums> read_before(const Services& services,
+                         const Call& call,
+                         const UsageRequest& request,
+                         const Sums& sums) {
+  UsageRequest earlier = request;
+  earlier.to_ms = sums.times.front() - 1;
+  earlier.from_ms = sums.times.front();
+  if (request.step == Step::kHour) {
+    std::vector<std::int64_t> hours = sums.times;
+    for (std::int64_t& hour : hours) {
+      hour -= static_cast<std::int64_t>(sums.times.size()) * kUsageHourMs;
+    }
+    return read_usage_hours(services, call, earlier, std::move(hours));
+  }
+  for (std::size_t i = 0; i < sums.times.size(); ++i) {
+    earlier.from_ms = time_before(earlier.from_ms, request.step == Step::kMonth, services.zone);
+  }
+  earlier.from_ms = std::max<std::int64_t>(earlier.from_ms, 0);
+  return read_sums(services, call, earlier);
+}
+
+/// Clusters that are left out of hours.
+void append_missing(JsonWriter& json, const Sums& sums) {
+  json.key("missing").begin_array();
+  for (const Sums::Missing& one : sums.missing) {
+    json.begin_object().member("cluster_id", one.cluster).member("reason", one.reason).end_object();
+  }
+  json.end_array();
+  if (sums.partial) {
+    json.member("partial", true);
+  }
+}
+
+void answer_wrong(Call& call, const Error& error) {
+  if (error.code == ErrorCode::kInvalidArgument) {
+    answer_bad_request(call, error);
+  } else {
+    answer_failure(*call.response, error);
+  }
+}
+
 }  // namespace
+
+bool UsageRequest::wants(UsageField field) const {
+  return std::ranges::find(fields, field) != fields.end();
+}
+
+std::optional<double>& UsageSums::at(const std::string& group, std::size_t time, UsageField field) {
+  auto [found, fresh] = groups.try_emplace(group);
+  if (fresh) {
+    found->second.resize(times.size());
+  }
+  return found->second.at(time).at(static_cast<std::size_t>(field));
+}
+
+void UsageSums::add_to(const std::string& group,
+                       std::size_t time,
+                       UsageField field,
+                       std::optional<double> value) {
+  add(at(group, time, field), value);
+}
+
+std::optional<double> UsageSums::total(const std::string& group, UsageField field) const {
+  std::optional<double> sum;
+  if (const auto found = groups.find(group); found != groups.end()) {
+    for (const Values& values : found->second) {
+      add(sum, values.at(static_cast<std::size_t>(field)));
+    }
+  }
+  return sum;
+}
 
 void get_usage_series(const Services& services, Call& call) {
   const auto request = read_request(call.params, services.now_ms());
@@ -332,21 +386,14 @@ void get_usage_series(const Services& services, Call& call) {
   }
   const auto sums = read_sums(services, call, *request);
   if (!sums) {
-    answer_failure(*call.response, sums.error());
+    answer_wrong(call, sums.error());
     return;
   }
   std::optional<Sums> before;
   if (request->previous && !sums->times.empty()) {
-    Request earlier = *request;
-    earlier.to_ms = sums->times.front() - 1;
-    earlier.from_ms = sums->times.front();
-    for (std::size_t i = 0; i < sums->times.size(); ++i) {
-      earlier.from_ms = time_before(earlier.from_ms, request->monthly, services.zone);
-    }
-    earlier.from_ms = std::max<std::int64_t>(earlier.from_ms, 0);
-    auto read = read_sums(services, call, earlier);
+    auto read = read_before(services, call, *request, *sums);
     if (!read) {
-      answer_failure(*call.response, read.error());
+      answer_wrong(call, read.error());
       return;
     }
     before = std::move(*read);
@@ -357,9 +404,10 @@ void get_usage_series(const Services& services, Call& call) {
                          return std::ranges::find(shown, group.first) == shown.end();
                        }));
   const bool priced = services.accounting->priced();
+  const bool hourly = request->step == Step::kHour;
   std::string data;
   JsonWriter json(data);
-  json.begin_object().member("step", request->monthly ? "month" : "day");
+  json.begin_object().member("step", kSteps.at(static_cast<std::size_t>(request->step)));
   json.key("groups").begin_array();
   for (const std::string& name : shown) {
     json.value(name);
@@ -369,9 +417,15 @@ void get_usage_series(const Services& services, Call& call) {
   }
   json.end_array();
   append_sums(json, *sums, *request, shown, others, priced);
+  if (hourly) {
+    append_missing(json, *sums);
+  }
   if (before) {
     json.key("previous").begin_object();
     append_sums(json, *before, *request, shown, others, priced);
+    if (hourly) {
+      append_missing(json, *before);
+    }
     json.end_object();
   }
   json.end_object();

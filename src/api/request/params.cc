@@ -151,7 +151,7 @@ constexpr std::array kParams = {
               "Count units by two of `cpu`, `mem`, `gpu`, `gpu_mem`.", "cpu,mem"},
     ParamInfo{Param::kBins, "bins", ParamType::kText, "Bins of `heat` in each direction: 2 to 50.",
               "20"},
-    ParamInfo{Param::kStep, "step", ParamType::kText, "`day` (default) or `month`.", "day"},
+    ParamInfo{Param::kStep, "step", ParamType::kText, "`hour`, `day` (default) or `month`.", "day"},
     ParamInfo{
         Param::kBy, "by", ParamType::kText,
         "`none` (default), `project`, `user`, `cluster` or `component`; of idle units `project`, "
