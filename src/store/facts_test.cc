@@ -466,6 +466,32 @@ TEST_P(UnitFacts, AreCountedUpToALimit) {
   EXPECT_FALSE(db_->reader().has_more_units(filter, 0).value());
 }
 
+TEST_P(UnitFacts, CanBeThoseOfTheProjectsOfAMember) {
+  std::vector<model::Unit> units;
+  for (const auto& [uuid, user, project] : {std::tuple("1", "ada", "fluids"),
+                                            {"2", "bob", "fluids"},
+                                            {"3", "eve", "optics"},
+                                            {"4", "ada", "optics"}}) {
+    units.push_back(job(uuid, kNow - kHour, kNow - kMinute));
+    units.back().username = user;
+    units.back().project = project;
+  }
+  ClusterUpdate window = update(kNow - kHour, kNow, std::move(units));
+  window.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada", "bob"}},
+                                                {.name = "optics", .users = {"eve"}}};
+  write(window);
+  FactListQuery query{.filter = everybodys(), .columns = {Fact::kUuid}, .sort = Fact::kUuid};
+  query.descending = false;
+  const auto seen = [&](Scope members) {
+    query.filter.members = std::move(members);
+    return column(db_->reader().unit_facts(query), 0);
+  };
+  EXPECT_EQ(seen({.names = {"ada"}}), (Texts{"1", "2"}));
+  EXPECT_EQ(seen({.names = {"eve"}}), (Texts{"3", "4"}));
+  EXPECT_EQ(seen({.led_projects = {{"hpc", "optics"}}}), (Texts{"3", "4"}));
+  EXPECT_EQ(seen({}), Texts{});
+}
+
 TEST_P(UnitFacts, GiveUnusedEnergyToTheDaysOfUsage) {
   std::vector<model::Unit> units;
   for (const char* user : {"ada", "bob"}) {

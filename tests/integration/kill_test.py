@@ -72,6 +72,23 @@ def caught_up(url, path, jobs):
     return check
 
 
+def check_hours(url, begin, now):
+    """Energy by hour, which is from the TSDB, adds up to that by day, which is from the database."""
+    def totals(step, by):
+        path = "/api/v1/usage/series/admin?step=%s&by=%s&top=50&from=%d&to=%d" % (step, by, begin, now)
+        data = get(url + path, {"X-Grafana-User": "operator"}).json["data"]
+        assert not data.get("missing"), data
+        return dict(zip(data["groups"], data["totals"]["kwh"])), len(data["times"])
+    days, hours = totals("day", "user")[0], totals("hour", "user")
+    assert hours[1] in (2, 3) and days.keys() == hours[0].keys() and len(days) > 1, (days, hours)
+    for user, kwh in days.items():
+        assert abs(kwh - hours[0][user]) <= 1e-4 * kwh, (user, days, hours)
+    # The beginnings of counters are estimated where no list of units is read.
+    (whole,) = totals("hour", "none")[0].values()
+    assert abs(whole - sum(days.values())) <= 0.1 * whole, (whole, days)
+    print("%.4f kWh by day, %.4f by hour of units, %.4f of the cluster" % (sum(days.values()), sum(hours[0].values()), whole))
+
+
 def main():
     need_programs("prometheus", "promtool")
     seed = int(os.environ.get("CEEMS_SEED", str(random.SystemRandom().randrange(1 << 30))))
@@ -104,6 +121,7 @@ def compare(directory, url, jobs, begin, rng):
     api, api_url = start_api_server(directory, config(directory, whole, begin, url), user, name="whole")
     with api:
         wait_until("the undisturbed run caught up", caught_up(api_url, whole + "/ceems.db", jobs), 300, 0.25)
+        check_hours(api_url, begin, int(time.time()))
     duration = time.monotonic() - started
     print("undisturbed: %.1f s" % duration)
     expected = rows(whole + "/ceems.db")
