@@ -12,7 +12,6 @@ namespace {
 namespace json = boost::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using Texts = std::vector<std::string>;
 
 class Lists : public ServerTest {

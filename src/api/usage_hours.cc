@@ -15,7 +15,6 @@ namespace ceems::api {
 namespace {
 
 constexpr double kJoulesOfKwh = 3.6e6;
-constexpr std::chrono::seconds kTimeLimit{30};
 constexpr std::size_t kUnitsPerQuery = 100;
 /// VictoriaMetrics moves the times of queries with 50 or more steps to multiples of the step, which
 /// hours are not in all time zones.
@@ -72,11 +71,13 @@ void add_answer(const tsdb::QueryAnswer& answer,
     auto& row = energy[std::string(series.labels.get("uuid"))];
     row.resize(hours.size());
     for (const tsdb::Sample& sample : series.samples) {
-      const auto hour = std::ranges::find(hours, sample.time_ms - kUsageHourMs);
-      if (hour == hours.end() || !std::isfinite(sample.value) || sample.value < 0) {
+      const std::int64_t after = sample.time_ms - kUsageHourMs - hours.front();
+      const std::int64_t hour = after / kUsageHourMs;
+      if (after < 0 || after % kUsageHourMs != 0 || std::cmp_greater_equal(hour, hours.size()) ||
+          !std::isfinite(sample.value) || sample.value < 0) {
         continue;
       }
-      HourEnergy& one = row.at(static_cast<std::size_t>(hour - hours.begin()));
+      HourEnergy& one = row[static_cast<std::size_t>(hour)];
       if (auto* const place = place_of(one, series.labels.get("kind"))) {
         *place = sample.value / kJoulesOfKwh;
       }
@@ -195,7 +196,6 @@ std::string energy_query(const std::string& ids, const std::string& cluster_matc
 Result<EnergyByUnit> read_energy(const ClusterTsdb& tsdb,
                                  const EnergyRequest& request,
                                  const Clock& clock) {
-  const auto until = clock.steady_now() + kTimeLimit;
   const std::string cluster =
       tsdb.cluster_label.empty()
           ? ""
@@ -203,9 +203,8 @@ Result<EnergyByUnit> read_energy(const ClusterTsdb& tsdb,
   const std::vector<std::int64_t>& hours = request.hours;
   EnergyByUnit energy;
   const auto ask = [&](const std::string& ids, std::int64_t first, std::int64_t last) -> Result<> {
-    if (clock.steady_now() >= until) {
-      return fail(ErrorCode::kTimeout, "the energy of units by hour takes longer than {} s",
-                  kTimeLimit.count());
+    if (clock.steady_now() >= request.until) {
+      return fail(ErrorCode::kTimeout, "no time is left to read the energy of units by hour");
     }
     const auto answer =
         tsdb.client->query_range(energy_query(ids, cluster, request.gpus), first + kUsageHourMs,

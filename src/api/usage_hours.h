@@ -59,13 +59,14 @@ struct EnergyRequest {
   bool whole_cluster = false;
   /// Otherwise: these units, each in the hours of its life.
   std::vector<HourUnit> units = {};
+  Clock::SteadyTime until = Clock::SteadyTime::max();  ///< no query begins later
 };
 
 /// Samples may come this much later than a unit started, or ended.
 inline constexpr std::int64_t kHourSlackMs = 5LL * 60 * 1000;
 
-/// Reads it by range queries with a step of an hour, each of one day and at most 100 units. All of
-/// them may take 30 s. Errors: those of the client, and kTimeout.
+/// Reads it by range queries with a step of an hour, each of one day and at most 100 units. Errors:
+/// those of the client, and kTimeout.
 Result<EnergyByUnit> read_energy(const ClusterTsdb& tsdb,
                                  const EnergyRequest& request,
                                  const Clock& clock);

@@ -2,6 +2,7 @@
 #include "api/usage_hours.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -25,6 +26,8 @@ constexpr std::size_t kMaxMeasuredUnits = 2000;
 constexpr std::size_t kMaxReservedUnits = 100'000;
 constexpr std::size_t kIdsPerQuery = 200;
 constexpr double kMilli = 1000;
+/// For all queries of the period. The page waits for them.
+constexpr std::chrono::seconds kTimeLimit{30};
 
 /// What is read for the request.
 struct Plan {
@@ -355,6 +358,7 @@ Result<> add_energy_of_units(const Services& services,
                              const UsageRequest& request,
                              const std::vector<std::int64_t>& hours,
                              const std::vector<HourUnit>& units,
+                             Clock::SteadyTime until,
                              Adder& adder,
                              std::vector<UsageSums::Missing>& missing) {
   std::map<std::string, std::vector<HourUnit>> clusters;
@@ -369,7 +373,8 @@ Result<> add_energy_of_units(const Services& services,
     const auto energy = ask(services, {.cluster_id = cluster,
                                        .hours = hours,
                                        .gpus = request.by == UsageGroups::kComponent,
-                                       .units = own});
+                                       .units = own,
+                                       .until = until});
     if (!energy) {
       missing.push_back({cluster, reason_of(energy.error())});
       continue;
@@ -387,6 +392,7 @@ void add_energy_of_clusters(const Services& services,
                             const Call& call,
                             const UsageRequest& request,
                             const std::vector<std::int64_t>& hours,
+                            Clock::SteadyTime until,
                             Adder& adder,
                             std::vector<UsageSums::Missing>& missing) {
   const auto wanted = split_lists(call.params.clusters);
@@ -397,7 +403,8 @@ void add_energy_of_clusters(const Services& services,
     const auto energy = ask(services, {.cluster_id = cluster.id,
                                        .hours = hours,
                                        .gpus = request.by == UsageGroups::kComponent,
-                                       .whole_cluster = true});
+                                       .whole_cluster = true,
+                                       .until = until});
     if (!energy) {
       missing.push_back({cluster.id, reason_of(energy.error())});
       continue;
@@ -427,6 +434,7 @@ Result<UsageSums> read_usage_hours(const Services& services,
     return UsageSums{};
   }
   const Plan plan = plan_of(services, call, request);
+  const auto until = services.clock->steady_now() + kTimeLimit;
   Adder adder(services, request, hours);
   std::vector<UsageSums::Missing> missing;
   bool partial = false;
@@ -442,14 +450,14 @@ Result<UsageSums> read_usage_hours(const Services& services,
       adder.add_unit(unit);
     }
     if (measured) {
-      if (auto done = add_energy_of_units(services, request, hours, *units, adder, missing);
+      if (auto done = add_energy_of_units(services, request, hours, *units, until, adder, missing);
           !done) {
         return fail(std::move(done).error());
       }
     }
   }
   if (plan.whole_clusters) {
-    add_energy_of_clusters(services, call, request, hours, adder, missing);
+    add_energy_of_clusters(services, call, request, hours, until, adder, missing);
   }
   UsageSums sums = adder.take(plan.whole_clusters);
   sums.missing = std::move(missing);
