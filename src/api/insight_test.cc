@@ -283,6 +283,29 @@ TEST_F(Insight, KnowsWhatUnitsCostAtTheirTime) {
   EXPECT_TRUE(data("site").at(0).at("priced").as_bool());
 }
 
+TEST_F(Insight, KnowsWhatDaysCostByASeriesOfPrices) {
+  constexpr int kDays = 6;
+  for (int day = 0; day < kDays; ++day) {
+    store::ClusterUpdate update;
+    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+    update.window = {kNow + day * kDay, kNow + (day + 1) * kDay};
+    model::Unit unit = job(std::to_string(300 + day), "bob", "fluids");
+    unit.started_at_ts = update.window.start_ms;
+    unit.ended_at_ts = update.window.start_ms + kHour / 2;
+    store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 10}});
+    update.units.push_back(unit);
+    write(update);
+  }
+  clock_.advance(std::chrono::hours(24 * kDays));
+  range_ = "";
+  accounting_.prices.rules = {{.otherwise = 0.2, .query = "price", .series_cluster = "hpc-a"}};
+  restart();
+  EXPECT_EQ(text_of(data("usage/series/admin?from=1767225600&to=1767743999&field=cost"
+                         "&cluster_id=hpc-a&user=bob")
+                        .at("values")),
+            R"({"cost":[[2,2,2,2,2,2]]})");
+}
+
 TEST_F(Insight, ComparesNodesWithTheBill) {
   write_days();
   ASSERT_TRUE(store::import_bills({.directory = dir_.path().string(), .url = url_},

@@ -245,7 +245,7 @@ class Adder {
     for (const auto& [cluster, groups] : clusters_) {
       if (request_.wants(UsageField::kCost) && !hours_.empty()) {
         // Of the whole period, so that a series of prices is read once.
-        (void)costs.price(cluster, hours_.front(), hour_end(hours_.size() - 1));
+        static_cast<void>(costs.price(cluster, hours_.front(), hour_end(hours_.size() - 1)));
       }
       for (const auto& [name, group] : groups) {
         auto& ran = alive[name];
@@ -429,7 +429,7 @@ void add_energy_of_clusters(const Services& services,
 Result<UsageSums> read_usage_hours(const Services& services,
                                    const Call& call,
                                    const UsageRequest& request,
-                                   std::vector<std::int64_t> hours) {
+                                   const std::vector<std::int64_t>& hours) {
   if (hours.empty()) {
     return UsageSums{};
   }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -188,6 +189,7 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
   }
   Costs costs = services.accounting->costs();
   const std::int64_t now_ms = services.now_ms();
+  std::set<std::string> priced;
   for (const store::UsageOfDay& day : *days) {
     const auto after = std::ranges::upper_bound(sums.times, day.day_ms);
     if (after == sums.times.begin()) {
@@ -211,6 +213,11 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
     const double gpu_hours = day.gpu_seconds / kHour;
     std::optional<double> cost;
     if (request.wants(Field::kCost)) {
+      if (priced.insert(day.cluster).second) {
+        // Of the whole period, because a series of prices is read a few times only.
+        static_cast<void>(
+            costs.price(day.cluster, period.from_ms, std::min(period.to_ms + 1, now_ms)));
+      }
       const std::int64_t end = zone.day_start(day.day_ms + kDayMs * 3 / 2);
       cost = costs.of(day.cluster, day.day_ms, std::min(end, now_ms), kwh, core_hours, gpu_hours);
     }
@@ -318,7 +325,7 @@ Result<Sums> read_before(const Services& services,
     for (std::int64_t& hour : hours) {
       hour -= static_cast<std::int64_t>(sums.times.size()) * kUsageHourMs;
     }
-    return read_usage_hours(services, call, earlier, std::move(hours));
+    return read_usage_hours(services, call, earlier, hours);
   }
   for (std::size_t i = 0; i < sums.times.size(); ++i) {
     earlier.from_ms = time_before(earlier.from_ms, request.step == Step::kMonth, services.zone);

@@ -71,6 +71,6 @@ struct UsageSums {
 Result<UsageSums> read_usage_hours(const Services& services,
                                    const Call& call,
                                    const UsageRequest& request,
-                                   std::vector<std::int64_t> hours);
+                                   const std::vector<std::int64_t>& hours);
 
 }  // namespace ceems::api
