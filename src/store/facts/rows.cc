@@ -201,6 +201,18 @@ constexpr std::array<std::string_view, 13> kSourceTexts{
     "state",         "allocation",  "tags",  "resource_manager", "started_at_ts",
     "created_at_ts", "ended_at_ts", "ignore"};
 
+/// The word for the state. Of jobs that LSF and OpenPBS ended because they used too much memory, it
+/// is that of SLURM: their own word is the same for every failure, and the reason is in the tags
+/// (TERM_MEMLIMIT of bhist(1); JOB_EXEC_KILL_MEM and ..._VMEM of OpenPBS's job.h).
+std::string state_of(const model::Unit& unit, const Members& tags) {
+  const std::string status = tags.text("exit_status");
+  const bool too_much_memory =
+      unit.resource_manager == "lsf"
+          ? tags.text("exit_reason") == "TERM_MEMLIMIT"
+          : unit.resource_manager == "openpbs" && (status == "-26" || status == "-27");
+  return too_much_memory && unit.ended_at_ts > 0 ? "OUT_OF_MEMORY" : state_word(unit.state);
+}
+
 }  // namespace
 
 std::string state_word(std::string_view state) {
@@ -245,7 +257,7 @@ WriterCall put_facts(const FactSource& source) {
                  shortened(normal_name(unit.name), kMaxNormalName),
                  unit.username,
                  unit.project,
-                 state_word(unit.state),
+                 state_of(unit, tags),
                  shortened(queue, kMaxText),
                  array_of(allocation),
                  unit.created_at_ts,

@@ -57,6 +57,26 @@ TEST_F(Facts, ComeFromTheMapsOfTheUnit) {
   EXPECT_EQ(number(kGrams), 120'500'000);
 }
 
+TEST_F(Facts, SayWhichJobsUsedTooMuchMemory) {
+  unit_.ended_at_ts = 1;
+  const auto state = [this](const char* manager, const char* word, const char* tags) {
+    unit_.resource_manager = manager;
+    unit_.state = word;
+    unit_.tags = tags;
+    return text(kState);
+  };
+  constexpr const char* kOverLimit = R"({"exit_reason":"TERM_MEMLIMIT","exit_status":"exit"})";
+  EXPECT_EQ(state("lsf", "EXIT", kOverLimit), "OUT_OF_MEMORY");
+  EXPECT_EQ(state("lsf", "EXIT", R"({"exit_reason":"TERM_RUNLIMIT"})"), "EXIT");
+  EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-27"})"), "OUT_OF_MEMORY");
+  EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-26"})"), "OUT_OF_MEMORY");
+  EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-29"})"), "FAILED");
+  EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"265"})"), "FAILED");
+  EXPECT_EQ(state("slurm", "FAILED", kOverLimit), "FAILED");
+  unit_.ended_at_ts = 0;  // it was queued again
+  EXPECT_EQ(state("lsf", "RUN", kOverLimit), "RUN");
+}
+
 TEST_F(Facts, AreUnknownWhereNothingWasMeasured) {
   for (const std::size_t column : {kCpuUse, kGpuUse, kEnergy, kCpuEnergy, kGpuEnergy, kGrams, kPeak,
                                    kIdle, kNodes, kLimit, kCpus, kMemory, kGpus}) {
