@@ -11,7 +11,6 @@ namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using tsdb::FakeTransport;

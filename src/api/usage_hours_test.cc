@@ -156,9 +156,9 @@ class UsageHours : public ServerTest {
     auto transport =
         std::make_unique<FakeTransport>([this](const auto& request) { return answer_(request); });
     transport_ = transport.get();
-    tsdbs_["hpc-a"] = {
-        .client = std::make_unique<tsdb::Client>("http://t", std::move(transport), clock_),
-        .cluster_label = "ceems_id"};
+    auto client = std::make_unique<tsdb::Client>("http://t", std::move(transport), clock_);
+    tsdbs_["hpc-a"].client = std::move(client);
+    tsdbs_["hpc-a"].cluster_label = "ceems_id";
     make(options());
   }
   ApiOptions options() {
