@@ -127,7 +127,11 @@ std::optional<double> Account::other_idle_watts() const {
   }
   if (!whole) {
     // Fans and the power supply follow the known domains, not the use of the CPUs.
-    const auto wall = known(Domain::kPackage) ? lag_.watts_at(known_watts) : std::nullopt;
+    if (!known(Domain::kPackage)) {
+      const auto estimate = wall_estimate();
+      return estimate ? std::optional(estimate->watts) : std::nullopt;
+    }
+    const auto wall = lag_.watts_at(known_watts);
     return wall ? std::optional(std::max(0.0, *wall - known_watts)) : learned.watts();
   }
   return std::max(0.0, *whole - known_watts);
@@ -138,6 +142,9 @@ std::optional<double> Account::idle_watts(Domain domain) const {
     const bool given = options_.idle_watts.at(index(domain)).has_value();
     const bool modelled = !measured_ && !given;
     if (!modelled && !given && known(Domain::kPackage) && lag_.watts_at(0)) {
+      return known_idle_watts() + other_idle_watts().value_or(0);
+    }
+    if (!modelled && !given && !known(Domain::kPackage) && wall_watts_.idle()) {
       return known_idle_watts() + other_idle_watts().value_or(0);
     }
     return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
@@ -257,7 +264,7 @@ void Account::split_books(Domain domain, const Interval& interval) {
       if (!over) {
         uses_.push_back({.key = entries[i]->serial,
                          .cores = claims[i].use,
-                         .before = book.before_of(*entries[i])});
+                         .before = before_of(book.before, *entries[i])});
       }
     }
     const double utilisation = whole ? claims_.utilisation() : claims_.utilisation(socket);
@@ -379,19 +386,13 @@ void Account::split_other(const Interval& interval) {
   source.other_joules.add(other);
   if (!interval.known_source) {
     // Only the node's energy is known. It is split as the energy of the packages would be.
-    const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
-    charge(Domain::kOther, split_, split(other, idle, claims_.cores(), claims_.cpus(), split_));
-    split(std::min(idle, other), idle, 0, claims_.cpus(), split_);
-    note_idle(Domain::kOther);
+    split_wall(other, idle_watts(Domain::kNode).value_or(0) * interval.seconds);
     return;
   }
   const double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
   if (!known(Domain::kPackage)) {
     // It contains the energy of the packages.
-    charge(Domain::kOther, split_,
-           split(other, idle_joules, claims_.cores(), claims_.cpus(), split_));
-    split(idle_joules, idle_joules, 0, claims_.cpus(), split_);
-    note_idle(Domain::kOther);
+    split_wall(other, idle_joules);
     return;
   }
   // What fans and the power supply take more when the known domains work goes where their active
@@ -403,6 +404,103 @@ void Account::split_other(const Interval& interval) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
   }
+}
+
+/// Splits energy of which that of the packages is a part.
+void Account::split_wall(double joules, double idle_joules) {
+  book_claims_.assign(claims_.cpus().begin(), claims_.cpus().end());
+  wall_watts_.divide(claims_.cores(), wall_uses_);
+  for (std::size_t i = 0, use = 0; i < book_claims_.size(); ++i) {
+    if (use < wall_uses_.size() && wall_uses_[use].key == units_.entries()[i]->serial) {
+      book_claims_[i].use = wall_watts_.watts()[use++];
+    }
+  }
+  charge(Domain::kOther, split_,
+         split(joules, idle_joules, wall_watts_.total_watts(), book_claims_, split_));
+  split(std::min(idle_joules, joules), idle_joules, 0, book_claims_, split_);
+  note_idle(Domain::kOther);
+}
+
+/// Notes what units use, because the wall meter will show later what they draw.
+void Account::follow_use(const Interval& interval) {
+  const auto entries = units_.entries();
+  if (!wall_begun_) {
+    wall_begun_ = true;
+    begin_wall();
+  }
+  if (history_.time() > kBefore) {
+    wall_before_.clear();
+  }
+  wall_uses_.clear();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const double cores = claims_.cpus()[i].use;
+    const bool over = entries[i]->ended && cores <= 0;
+    if (!over) {
+      wall_uses_.push_back({.key = entries[i]->serial,
+                            .cores = cores,
+                            .beside_resting = 0,
+                            .before = before_of(wall_before_, *entries[i])});
+    }
+  }
+  UseHistory::Means means{.cores = claims_.cores()};
+  for (std::size_t socket = 0; socket < claims_.sockets(); ++socket) {
+    const double cores = claims_.cores(socket);
+    const double max = claims_.cores_max(socket);
+    const double resting = max > 0 ? 1 - std::min(1.0, cores / max) : 0;
+    means.awake += std::min(1.0, cores) / static_cast<double>(claims_.sockets());
+    means.beside_resting += cores * resting;
+    for (std::size_t i = 0, use = 0; i < entries.size() && use < wall_uses_.size(); ++i) {
+      if (wall_uses_[use].key == entries[i]->serial) {
+        wall_uses_[use++].beside_resting += claims_.cpus(socket)[i].use * resting;
+      }
+    }
+  }
+  history_.advance(interval.seconds, means, wall_uses_);
+  wall_watts_.divide(claims_.cores(), wall_uses_);
+}
+
+/// `watts`: without those of the known domains.
+void Account::learn_units_from_wall(const AlignedReading& reading, double watts) {
+  constexpr double kOverlap = 0.5;
+  const double end = history_.time() - reading.age;
+  const double least =
+      reading.repeated ? std::max(reading.window, reading.period) : kOverlap * reading.window;
+  if (learned_until_ && end - *learned_until_ < least) {
+    return;  // most of it was seen before
+  }
+  if (const auto lag = lag_.lag()) {
+    // What was learned from values of another time is worse than nothing, unless they fitted.
+    if (learned_lag_ && lag->shared(*learned_lag_) < kOverlap && wall_watts_.noise() >= 1) {
+      learned_until_.reset();
+    }
+    learned_lag_ = lag;
+  }
+  const auto means = history_.look_back(reading.age, reading.window);
+  if (!means || std::isnan(claims_.utilisation())) {
+    return;
+  }
+  if (!learned_until_) {
+    begin_wall();
+  }
+  wall_watts_.learn({.joules = watts * reading.window,
+                     .seconds = reading.window,
+                     .cores_max = claims_.cores_max(),
+                     .cores = means->cores,
+                     .awake = means->awake,
+                     .beside_resting = means->beside_resting},
+                    history_.uses(), learned_until_ ? end - *learned_until_ : reading.window);
+  learned_until_ = end;
+}
+
+/// Idle power of the node without the known domains, where no meter shows the packages.
+std::optional<PowerEstimate> Account::wall_estimate() const {
+  const IdlePower& line = idle_.at(index(wall_domain()));
+  auto estimate = wall_watts_.idle();
+  if (!estimate) {
+    return line.estimate();
+  }
+  estimate->watts = std::min(estimate->watts, line.lowest().value_or(estimate->watts));
+  return estimate;
 }
 
 /// Learns the idle power of the node and of the rest of it from what a wall meter shows.
@@ -419,13 +517,21 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     lag_fresh_.reset();
     restore_lag();
   }
+  const bool alone = !known(Domain::kPackage);
   lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds,
-               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)));
+               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)),
+               alone && wall_watts_.idle() ? wall_watts_.total_watts() * interval.seconds : 0);
   if (!reading.watts) {  // a counter of energy has no lag
     const double wall = interval.joules.at(index(Domain::kNode));
     node.observe(wall, interval.seconds, interval.utilisation);
     if (interval.known_source) {
       other.observe(wall - interval.known_joules, interval.seconds, interval.utilisation);
+    }
+    counted_.watts += wall - interval.known_joules;  // joules until the window is full
+    counted_.window += interval.seconds;
+    if (alone && counted_.window >= IdlePower::kWindow) {
+      learn_units_from_wall(counted_, counted_.watts / counted_.window);
+      counted_ = {};
     }
     return;
   }
@@ -447,6 +553,9 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
                            ? std::min(1.0, aligned->busy_cores / claims_.cores_max())
                            : std::numeric_limits<double>::quiet_NaN();
     node.observe(aligned->watts * aligned->seconds, aligned->seconds, use);
+    if (alone) {
+      learn_units_from_wall(*aligned, aligned->watts - aligned->known_watts);
+    }
     if (interval.known_source) {
       other.observe((aligned->watts - aligned->known_watts) * aligned->seconds, aligned->seconds,
                     use);
@@ -505,6 +614,9 @@ void Account::advance(const Sample& sample) {
   }
   take_devices(sample, interval);
   interval.wall = wall_source(sample);
+  if (interval.wall && !known(Domain::kPackage)) {
+    follow_use(interval);
+  }
   if (interval.wall) {
     const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
     double& wall = interval.joules.at(index(Domain::kNode));

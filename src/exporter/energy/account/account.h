@@ -19,6 +19,7 @@
 #include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/account/unit_watts.h"
+#include "exporter/energy/account/use_history.h"
 #include "exporter/energy/account/window.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
@@ -141,8 +142,9 @@ class Account {
     /// What was stored of units, by unit_name(). Forgotten after kBefore seconds.
     std::unordered_map<std::string, PowerEstimate> before;
     double seconds = 0;
-    [[nodiscard]] const PowerEstimate* before_of(const UnitEntry& unit) const;
   };
+  using Before = std::unordered_map<std::string, PowerEstimate>;
+  static const PowerEstimate* before_of(const Before& before, const UnitEntry& unit);
   static std::string unit_name(const UnitEntry& unit);
 
   static double total(const Parts& parts, Domain domain);
@@ -150,7 +152,7 @@ class Account {
   [[nodiscard]] Learned::Idle place_of_book(Domain domain, std::size_t book) const;
   void restore_books(Domain domain);
   void restore_lag();
-  [[nodiscard]] std::vector<Learned::UnitCore> learned_units(const Book& book) const;
+  [[nodiscard]] std::vector<Learned::UnitCore> learned_units(const UnitWatts& watts) const;
   void fill_books(Domain domain, const Sample& sample);
   void split_books(Domain domain, const Interval& interval);
   void split_gpus(const Interval& interval);
@@ -158,6 +160,12 @@ class Account {
   [[nodiscard]] std::optional<double> learned_watts(Domain domain) const;
   [[nodiscard]] PowerEstimate learned_estimate(Domain domain) const;
   void learn_from_wall(const Interval& interval, const Sample& sample);
+  [[nodiscard]] Domain wall_domain() const;
+  void begin_wall();
+  void follow_use(const Interval& interval);
+  void learn_units_from_wall(const AlignedReading& reading, double watts);
+  [[nodiscard]] std::optional<PowerEstimate> wall_estimate() const;
+  void split_wall(double joules, double idle_joules);
   void split_and_charge(Domain domain,
                         double joules,
                         double idle_joules,
@@ -194,6 +202,14 @@ class Account {
   Parts ended_;
   OtherBalance other_;
   MeterLag lag_;
+  // What units draw where no meter shows the packages.
+  UnitWatts wall_watts_{UnitWatts::wall(IdlePower::kFullLoadIdle)};
+  bool wall_begun_ = false;
+  std::unordered_map<std::string, PowerEstimate> wall_before_;  // see Book::before
+  UseHistory history_;
+  AlignedReading counted_;                      // of a wall meter that counts energy
+  std::optional<double> learned_until_;         // by the clock of history_
+  std::optional<MeterLag::Lag> learned_lag_;    // with which
   std::optional<std::size_t> lag_source_;       // whose lag it is
   std::optional<Clock::SteadyTime> lag_fresh_;  // of the last value that was given to it
   double late_ = 0;                             // Timing::late of the last sample with a wall meter
@@ -207,6 +223,7 @@ class Account {
   std::vector<Claim> device_claims_;
   std::vector<Claim> book_claims_;
   std::vector<UnitWatts::Use> uses_;
+  std::vector<UnitWatts::Use> wall_uses_;
   std::vector<double> split_;
   // Active energy of the known domains.
   std::vector<double> active_units_;

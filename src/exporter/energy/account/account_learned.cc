@@ -85,6 +85,10 @@ IdleBasis Account::idle_basis(Domain domain) const {
   if (domain == Domain::kNode && !measured_) {
     return IdleBasis::kModelled;
   }
+  if (learned_until_ && domain == wall_domain()) {
+    return wall_estimate().value_or(PowerEstimate{}).learned() ? IdleBasis::kLearned
+                                                               : IdleBasis::kAssumed;
+  }
   const bool of_wall = domain == Domain::kNode || domain == Domain::kOther;
   if (!of_wall || !known(Domain::kPackage) || !lag_.watts_at(0)) {
     return learned_estimate(domain).learned() ? IdleBasis::kLearned : IdleBasis::kAssumed;
@@ -127,7 +131,7 @@ std::string Account::unit_name(const UnitEntry& unit) {
   return unit.manager + "/" + unit.cgrouphostname + "/" + unit.uuid;
 }
 
-const PowerEstimate* Account::Book::before_of(const UnitEntry& unit) const {
+const PowerEstimate* Account::before_of(const Before& before, const UnitEntry& unit) {
   if (before.empty()) {
     return nullptr;
   }
@@ -161,10 +165,10 @@ void Account::restore_lag() {
   }
 }
 
-std::vector<Learned::UnitCore> Account::learned_units(const Book& book) const {
+std::vector<Learned::UnitCore> Account::learned_units(const UnitWatts& watts) const {
   std::vector<Learned::UnitCore> units;
   for (const auto& entry : units_.entries()) {
-    const auto core = book.watts.of_unit(entry->serial);
+    const auto core = watts.of_unit(entry->serial);
     if (core && core->plausible() && !entry->ended) {
       units.push_back({.unit = unit_name(*entry), .core = *core});
     }
@@ -172,11 +176,42 @@ std::vector<Learned::UnitCore> Account::learned_units(const Book& book) const {
   return units;
 }
 
+/// Of what the wall meter shows where no meter shows the packages.
+Domain Account::wall_domain() const {
+  return known(Domain::kDram) || known(Domain::kGpu) ? Domain::kOther : Domain::kNode;
+}
+
+/// Begins to learn what units draw at the wall, with what is known from before.
+void Account::begin_wall() {
+  wall_watts_ =
+      UnitWatts(UnitWatts::wall(options_.assumed.node, static_cast<double>(claims_.sockets())));
+  const Domain domain = wall_domain();
+  const auto& given = options_.idle_watts;
+  if (given.at(index(Domain::kNode)) || given.at(index(Domain::kOther))) {
+    wall_watts_.fix_idle(other_idle_watts().value_or(0));
+  }
+  const Learned::Idle* before = restored_.find({.domain = domain, .meters = meters_of(domain)});
+  if (before != nullptr) {
+    wall_watts_.restore({.idle = before->estimate, .core = before->core, .system = before->system});
+    for (const Learned::UnitCore& unit : before->units) {
+      wall_before_.emplace(unit.unit, unit.core);
+    }
+  }
+}
+
 Learned Account::learned() const {
   Learned learned;
   for (const Domain domain : kDomains) {
-    learned.add(
-        {.domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()});
+    Learned::Idle whole{
+        .domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()};
+    if (learned_until_ && domain == wall_domain()) {
+      const UnitWatts::State state = wall_watts_.state();
+      whole.estimate = wall_estimate();
+      whole.core = state.core;
+      whole.system = state.system;
+      whole.units = learned_units(wall_watts_);
+    }
+    learned.add(std::move(whole));
     const std::vector<Book>& books = books_.at(index(domain));
     const bool given = options_.idle_watts.at(index(domain)).has_value();
     for (std::size_t i = 0; !given && i < books.size(); ++i) {
@@ -186,7 +221,7 @@ Learned Account::learned() const {
       const UnitWatts::State state = books[i].watts.state();
       entry.core = state.core;
       entry.system = state.system;
-      entry.units = learned_units(books[i]);
+      entry.units = learned_units(books[i].watts);
       learned.add(std::move(entry));
     }
   }

@@ -1,4 +1,5 @@
 // What an account learned continues in the account of the next run.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -173,8 +174,10 @@ TEST(AccountRestore, LeavesConfiguredValuesAlone) {
 /// that shows the average of 10 s every 10 s.
 class TwoUnits {
  public:
-  TwoUnits() {
-    account.add_source({.name = "rapl-package-0", .domain = Domain::kPackage});
+  explicit TwoUnits(bool packages = true) : packages_(packages) {
+    if (packages_) {
+      account.add_source({.name = "rapl-package-0", .domain = Domain::kPackage});
+    }
     account.add_source({.name = "ipmi_dcmi", .domain = Domain::kNode, .rank = kIpmiRank});
   }
 
@@ -195,10 +198,12 @@ class TwoUnits {
       snapshot_.units[1].uuid = "cool";
       snapshot_.units[1].stats.cpu_user_seconds += 16 * cool;
       const ManagerUnits manager{.manager = "slurm", .snapshot = &snapshot_};
-      std::vector<std::optional<Reading>> readings{
-          Reading{.joules = package, .fresh = now_, .idle_watts = {}}, std::nullopt};
+      std::vector<std::optional<Reading>> readings(1);
+      if (packages_) {
+        readings = {Reading{.joules = package, .fresh = now_, .idle_watts = {}}, std::nullopt};
+      }
       if (bmc_.watts > 0) {
-        readings[1] = Reading{
+        readings.back() = Reading{
             .joules = bmc_.watts, .fresh = bmc_.time, .idle_watts = {}, .watts = bmc_.watts};
       }
       account.advance({.time = now_,
@@ -210,7 +215,8 @@ class TwoUnits {
   /// What the hot unit is charged in a second with both at work, relative to the cool one.
   double ratio() {
     const auto joules = [this](std::string_view uuid) {
-      return account.units()[account.units()[0]->uuid == uuid ? 0 : 1]->joules(Domain::kPackage);
+      return account.units()[account.units()[0]->uuid == uuid ? 0 : 1]->joules(
+          packages_ ? Domain::kPackage : Domain::kNode);
     };
     const double hot = joules("hot");
     const double cool = joules("cool");
@@ -221,6 +227,7 @@ class TwoUnits {
   Account account{AccountOptions{}};
 
  private:
+  bool packages_;
   UnitSnapshot snapshot_;
   Clock::SteadyTime now_{seconds(1000)};
   PowerReading bmc_;
@@ -251,6 +258,31 @@ TEST(AccountRestore, LetsUnitsAndLateMetersGoOn) {
   forgetful.run(1, 1, 12);
   EXPECT_FALSE(forgetful.account.wall_lag());
   EXPECT_NEAR(forgetful.ratio(), 1, 0.1);
+}
+
+/// The node draws 190 W when idle. Nothing but the BMC shows what the units draw, 4.4 and 1.65 W a
+/// core, 10 to 20 s late.
+TEST(AccountOfAWallMeterAlone, TellsUnitsApartAndGoesOn) {
+  TwoUnits before(false);
+  for (int round = 0; round < 60; ++round) {
+    before.run(round % 2, round % 3 != 0 ? 1 : 0, 53);
+  }
+  before.run(1, 1, 40);
+  ASSERT_TRUE(before.account.wall_lag());
+  EXPECT_NEAR(before.account.idle_watts(Domain::kNode).value_or(0), 190, 2);
+  EXPECT_EQ(before.account.idle_basis(Domain::kNode), IdleBasis::kLearned);
+  const double ratio = before.ratio();
+  EXPECT_GT(ratio, 1.4);  // of what they draw and half of the idle power
+  const Learned learned = before.account.learned();
+  const auto node = std::ranges::find(learned.idle, Domain::kNode, &Learned::Idle::domain);
+  ASSERT_NE(node, learned.idle.end());
+  EXPECT_EQ(node->units.size(), 2);
+  TwoUnits after(false);
+  after.account.restore(learned);
+  after.run(1, 1, 40);  // until a value describes a time that it has seen
+  EXPECT_NEAR(after.ratio(), ratio, 0.1 * ratio);
+  EXPECT_NEAR(after.account.idle_watts(Domain::kNode).value_or(0),
+              before.account.idle_watts(Domain::kNode).value_or(0), 3);
 }
 
 }  // namespace

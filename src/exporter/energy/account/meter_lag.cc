@@ -12,6 +12,8 @@ namespace {
 constexpr double kMinChange = 0.02;
 constexpr double kMinChangeWatts = 4;
 constexpr double kMinChangeCpus = 1;
+/// Seconds after which a value that has not changed shows that it does not.
+constexpr double kTimeToChange = 30;
 /// What remains of older changes after a new one.
 constexpr double kKeep = 0.97;
 /// The lag is known while at most these parts of the changes are not explained. CPU use explains
@@ -48,6 +50,12 @@ bool valid(double value) {
 
 }  // namespace
 
+double MeterLag::Lag::shared(const Lag& other) const {
+  const double both =
+      std::min(delay + window, other.delay + other.window) - std::max(delay, other.delay);
+  return std::max(0.0, both) / std::max(window, other.window);
+}
+
 void MeterLag::Changes::add(double x, double y, bool counts) {
   xx = kKeep * xx + x * x;
   xy = kKeep * xy + x * y;
@@ -63,7 +71,8 @@ double MeterLag::Changes::unexplained(double least, double most) const {
   return std::clamp((yy - 2 * slope * xy + slope * slope * xx) / yy, 0.0, 1.0);
 }
 
-void MeterLag::advance(double seconds, double known_joules, double busy_seconds, double late) {
+void MeterLag::advance(
+    double seconds, double known_joules, double busy_seconds, double late, double modelled_joules) {
   if (!valid(seconds)) {
     return;
   }
@@ -73,6 +82,9 @@ void MeterLag::advance(double seconds, double known_joules, double busy_seconds,
   newest_.time += seconds;
   newest_.known_joules += valid(known_joules) ? known_joules : 0;
   newest_.busy_seconds += valid(busy_seconds) ? busy_seconds : 0;
+  if (valid(modelled_joules)) {
+    newest_.modelled_joules += modelled_joules + (valid(known_joules) ? known_joules : 0);
+  }
   newest_.late = valid(late) ? late : 0;
   if (newest_.time - marks_[(mark_count_ - 1) % kMarks].time >= kSpacing) {
     marks_[mark_count_++ % kMarks] = newest_;
@@ -98,6 +110,7 @@ std::optional<MeterLag::Mark> MeterLag::at(double time) const {
   return Mark{.time = time,
               .known_joules = std::lerp(before.known_joules, after.known_joules, part),
               .busy_seconds = std::lerp(before.busy_seconds, after.busy_seconds, part),
+              .modelled_joules = std::lerp(before.modelled_joules, after.modelled_joules, part),
               .late = std::max(before.late, after.late)};
 }
 
@@ -111,7 +124,8 @@ std::optional<MeterLag::Means> MeterLag::means(const std::optional<Mark>& first,
     return std::nullopt;
   }
   return Means{.known_watts = (last->known_joules - first->known_joules) / seconds,
-               .busy_cores = (last->busy_seconds - first->busy_seconds) / seconds};
+               .busy_cores = (last->busy_seconds - first->busy_seconds) / seconds,
+               .modelled_watts = (last->modelled_joules - first->modelled_joules) / seconds};
 }
 
 /// What a value of `time` describes, if the lag is that of a candidate.
@@ -136,8 +150,9 @@ bool MeterLag::steady() const {
 }
 
 /// Takes a value that the meter has just made. A value that did not change although the node's
-/// power did shows as much as one that changed.
-void MeterLag::learn(double watts) {
+/// power did shows as much as one that changed, if it had the time to: one that slides changes by
+/// little from second to second.
+void MeterLag::learn(double watts, double time) {
   const double change = reference_watts_ ? watts - *reference_watts_ : 0;
   const double least = std::max(kMinChangeWatts, kMinChange * watts);
   const bool changed = std::abs(change) >= least;
@@ -146,7 +161,8 @@ void MeterLag::learn(double watts) {
            (std::abs(candidate.now->known_watts - candidate.last->known_watts) >= least ||
             std::abs(candidate.now->busy_cores - candidate.last->busy_cores) >= kMinChangeCpus);
   };
-  if (reference_watts_ && !changed && std::ranges::none_of(candidates_, moved)) {
+  if (reference_watts_ && !changed &&
+      (time - reference_time_ < kTimeToChange || std::ranges::none_of(candidates_, moved))) {
     return;
   }
   for (Candidate& candidate : candidates_) {
@@ -154,10 +170,15 @@ void MeterLag::learn(double watts) {
       candidate.by_power.add(candidate.now->known_watts - candidate.last->known_watts, change,
                              changed);
       candidate.by_use.add(candidate.now->busy_cores - candidate.last->busy_cores, change, changed);
+      const bool modelled = candidate.now->modelled_watts > 0 && candidate.last->modelled_watts > 0;
+      candidate.by_model.add(
+          modelled ? candidate.now->modelled_watts - candidate.last->modelled_watts : 0, change,
+          changed);
     }
     candidate.last = candidate.now;
   }
   reference_watts_ = watts;
+  reference_time_ = time;
   choose();
 }
 
@@ -165,8 +186,10 @@ void MeterLag::choose() {
   const auto unexplained = [](const Candidate& candidate) {
     // Relative to what is still good enough.
     return std::min(
-        candidate.by_power.unexplained(kMinSlope, kMaxSlope) / kMaxUnexplainedByPower,
-        candidate.by_use.unexplained(0, std::numeric_limits<double>::max()) / kMaxUnexplainedByUse);
+        {candidate.by_power.unexplained(kMinSlope, kMaxSlope) / kMaxUnexplainedByPower,
+         candidate.by_model.unexplained(1 / kMaxSlope, kMaxSlope) / kMaxUnexplainedByPower,
+         candidate.by_use.unexplained(0, std::numeric_limits<double>::max()) /
+             kMaxUnexplainedByUse});
   };
   std::size_t best = 0;
   for (std::size_t i = 1; i < kCandidates; ++i) {
@@ -215,7 +238,7 @@ void MeterLag::take(double watts, double age) {
   }
   Kept kept{.time = time, .watts = watts, .made_after = time};
   if (updated(watts, time)) {
-    learn(watts);
+    learn(watts, time);
   } else {
     kept.made_after = last_change_.value_or(time);
   }
@@ -232,6 +255,9 @@ void MeterLag::take(double watts, double age) {
   if (any) {
     kept.made_after = time;
     steady_ = align(0, kept);
+    if (steady_) {
+      steady_->window = kWindows.back();
+    }
     return;
   }
   kept_.at(kept_end_++ % kKept) = kept;
@@ -252,10 +278,15 @@ std::optional<AlignedReading> MeterLag::align(std::size_t candidate, const Kept&
   const double most = std::max(kWindows.at(candidate % kWindows.size()), kept.seconds);
   const double gap = last_returned_ ? kept.time - *last_returned_ : 0;
   last_returned_ = kept.time;
-  const AlignedReading reading{.watts = kept.watts,
-                               .known_watts = described->known_watts,
-                               .busy_cores = described->busy_cores,
-                               .seconds = std::clamp(gap, kept.seconds, most)};
+  const AlignedReading reading{
+      .watts = kept.watts,
+      .known_watts = described->known_watts,
+      .busy_cores = described->busy_cores,
+      .seconds = std::clamp(gap, kept.seconds, most),
+      .window = kWindows.at(candidate % kWindows.size()),
+      .age = newest_.time - kept.time + kDelays.at(candidate / kWindows.size()),
+      .period = period_.value_or(kMaxSeconds),
+      .repeated = kept.made_after < kept.time};
   line_.add(reading);
   return reading;
 }
@@ -318,7 +349,7 @@ bool MeterLag::State::plausible() const {
   const bool no_line = line == std::array<double, 5>{};
   return std::ranges::find(kDelays, lag.delay) != kDelays.end() &&
          std::ranges::find(kWindows, lag.window) != kWindows.end() && changes(by_power) &&
-         changes(by_use) &&
+         changes(by_use) && changes(by_model) &&
          (no_line || (weight > 0 && weight <= kMaxSum && known >= 0 && known <= kMaxWatts &&
                       watts > 0 && watts <= kMaxWatts && spread >= 0 && spread <= kMaxSum &&
                       std::abs(together) <= kMaxSum));
@@ -336,6 +367,7 @@ std::optional<MeterLag::State> MeterLag::state() const {
   return State{.lag = *known,
                .by_power = sums(candidate.by_power),
                .by_use = sums(candidate.by_use),
+               .by_model = sums(candidate.by_model),
                .line = {line_.weight, line_.known, line_.watts, line_.spread, line_.together}};
 }
 
@@ -354,6 +386,7 @@ void MeterLag::restore(const State& state) {
   };
   candidate.by_power = sums(state.by_power);
   candidate.by_use = sums(state.by_use);
+  candidate.by_model = sums(state.by_model);
   choose();
   if (best_ == place && line_.weight <= 0) {
     const auto [weight, known, watts, spread, together] = state.line;

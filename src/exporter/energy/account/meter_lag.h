@@ -12,6 +12,10 @@ struct AlignedReading {
   double known_watts = 0;  ///< average power of the known domains in that time
   double busy_cores = 0;   ///< average number of busy cores in that time
   double seconds = 0;      ///< what the value stands for: the time since the last aligned one
+  double window = 0;       ///< length of that time
+  double age = 0;          ///< seconds from its end to the end of the last interval
+  double period = 0;       ///< the meter makes a value at least this often
+  bool repeated = false;   ///< the meter may have made the value for an earlier time than that
 };
 
 /// Finds out how late a wall meter is, and undoes it.
@@ -42,16 +46,19 @@ class MeterLag {
   struct Lag {
     double delay = 0;   ///< seconds from the end of the window until the value is read
     double window = 0;  ///< seconds that the value is the average of
+    /// The part of the longer window that both windows cover, 0...1.
+    [[nodiscard]] double shared(const Lag& other) const;
     bool operator==(const Lag&) const = default;
   };
 
   /// What is known of a meter, for one that continues with it.
   struct State {
     Lag lag;
-    /// Sums over the changes that showed it, by power and by use: of x², x·y and y², and how many
-    /// there were.
+    /// Sums over the changes that showed it, by power, use and modelled power: of x², x·y and y²,
+    /// and how many there were.
     std::array<double, 4> by_power{};
     std::array<double, 4> by_use{};
+    std::array<double, 4> by_model{};
     /// The line of watts_at(): weight, known watts, watts, and their spread and covariance. All 0
     /// if there is none.
     std::array<double, 5> line{};
@@ -62,8 +69,13 @@ class MeterLag {
 
   /// Takes an interval: the joules of the known domains and the core-seconds used.
   /// `late` is by how much later or earlier than the last time the joules may have been read after
-  /// the end of the interval, in seconds.
-  void advance(double seconds, double known_joules, double busy_seconds, double late = 0);
+  /// the end of the interval, in seconds. `modelled_joules` are those that the use is thought to
+  /// have taken beside the known ones; 0: nobody knows.
+  void advance(double seconds,
+               double known_joules,
+               double busy_seconds,
+               double late = 0,
+               double modelled_joules = 0);
 
   /// Takes a value of the meter that was read `age` seconds before the end of the last interval.
   /// Call it once per value, after advance().
@@ -109,12 +121,14 @@ class MeterLag {
     double time = 0;
     double known_joules = 0;
     double busy_seconds = 0;
+    double modelled_joules = 0;  // with the known ones
     double late = 0;
   };
   /// What the node did in a window, on average.
   struct Means {
     double known_watts = 0;
     double busy_cores = 0;
+    double modelled_watts = 0;
   };
   /// Sums over changes of the meter's value (y) and of what is to explain them (x).
   struct Changes {
@@ -147,6 +161,7 @@ class MeterLag {
     std::optional<Means> now;   // at the newest value
     Changes by_power;
     Changes by_use;
+    Changes by_model;
   };
 
   [[nodiscard]] std::optional<Mark> at(double time) const;
@@ -156,7 +171,7 @@ class MeterLag {
   static bool similar(const Means& a, const Means& b);
   [[nodiscard]] bool steady() const;
   std::optional<AlignedReading> align(std::size_t candidate, const Kept& kept);
-  void learn(double watts);
+  void learn(double watts, double time);
   [[nodiscard]] bool updated(double watts, double time);
   void choose();
 
@@ -166,6 +181,7 @@ class MeterLag {
   std::array<Candidate, kCandidates> candidates_{};
   std::optional<std::size_t> best_;
   std::optional<double> reference_watts_;  // the value that the next change is counted from
+  double reference_time_ = 0;
   std::optional<double> last_watts_;
   std::optional<double> last_time_;    // when the meter had it
   std::optional<double> last_change_;  // when the meter had another value than before

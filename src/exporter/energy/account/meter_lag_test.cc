@@ -136,7 +136,32 @@ INSTANTIATE_TEST_SUITE_P(
                     LateMeter::Options{.delay = 20, .window = 60, .update = 60, .poll = 15},
                     LateMeter::Options{.delay = 5, .window = 60, .update = 60, .noise = 3},
                     LateMeter::Options{.delay = 5, .window = 60, .update = 60, .known = false},
-                    LateMeter::Options{.delay = 2, .window = 10, .update = 10, .known = false}));
+                    LateMeter::Options{.delay = 2, .window = 10, .update = 10, .known = false},
+                    LateMeter::Options{
+                        .delay = 5, .window = 60, .update = 1, .poll = 1, .known = false}));
+
+TEST(MeterLagLag, SharesItsWindowWithAnother) {
+  using Lag = MeterLag::Lag;
+  EXPECT_EQ((Lag{.delay = 5, .window = 30}.shared({.delay = 5, .window = 30})), 1);
+  EXPECT_EQ((Lag{.delay = 20, .window = 60}.shared({.delay = 25, .window = 45})), 45.0 / 60);
+  EXPECT_EQ((Lag{.delay = 0, .window = 10}.shared({.delay = 5, .window = 10})), 0.5);
+  EXPECT_EQ((Lag{.delay = 1, .window = 1}.shared({.delay = 5, .window = 1})), 0);
+}
+
+TEST(MeterLag, SaysWhichTimeAValueDescribes) {
+  LateMeter meter({.delay = 5, .window = 30, .update = 30, .poll = 5});
+  meter.run(3600);
+  const auto lag = meter.lag_.lag();
+  ASSERT_TRUE(lag);
+  meter.readings_.clear();
+  meter.run(600);
+  ASSERT_FALSE(meter.readings_.empty());
+  for (const AlignedReading& reading : meter.readings_) {
+    EXPECT_EQ(reading.window, lag->window);
+    EXPECT_EQ(reading.age, lag->delay);  // it is read at once
+    EXPECT_NEAR(reading.period, 30, 5);
+  }
+}
 
 TEST(MeterLag, KnowsNothingOnASteadyNodeButReturnsItsValues) {
   LateMeter meter({.delay = 5, .window = 60, .update = 60});
@@ -347,6 +372,7 @@ TEST(MeterLagState, IsRefusedIfImpossible) {
   EXPECT_TRUE(refused([](auto& state) { state.by_power[0] = -1; }));
   EXPECT_TRUE(refused([](auto& state) { state.by_power[1] = 1e9; }));
   EXPECT_TRUE(refused([&](auto& state) { state.by_use[2] = kNan; }));
+  EXPECT_TRUE(refused([](auto& state) { state.by_model[3] = -1; }));
   EXPECT_TRUE(refused([](auto& state) { state.line[0] = 1e300; }));
   EXPECT_TRUE(refused([&](auto& state) { state.line[4] = kNan; }));
   // Changes that show nothing make no lag known.

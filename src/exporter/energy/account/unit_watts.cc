@@ -89,35 +89,54 @@ double UnitWatts::core_watts() const {
   return std::max(mean_[kAverage], kMinCoreWatts * idle / cores_max_);
 }
 
+void UnitWatts::take(const Interval& interval, std::span<const Use> units) {
+  cores_max_ = interval.cores_max;
+  const double resting = 1 - std::min(1.0, interval.cores / cores_max_);
+  const auto beside_resting = [&](const auto& use) {
+    return (use.beside_resting < 0 ? use.cores * resting : use.beside_resting) * interval.seconds;
+  };
+  beside_resting_ += beside_resting(interval);
+  joules_ += interval.joules;
+  core_seconds_ += interval.cores * interval.seconds;
+  awake_seconds_ +=
+      (interval.awake < 0 ? std::min(1.0, interval.cores) : interval.awake) * interval.seconds;
+  for (auto& [key, unit] : units_) {
+    unit.alive = false;
+  }
+  for (const Use& use : units) {
+    if (use.cores > 0) {
+      const auto [found, added] = units_.try_emplace(use.key);
+      Unit& unit = found->second;
+      if (added && use.before != nullptr && use.before->plausible()) {
+        unit.before = *use.before;
+      }
+      unit.core_seconds += use.cores * interval.seconds;
+      unit.beside_resting += beside_resting(use);
+      unit.alive = true;
+    } else if (const auto unit = units_.find(use.key); unit != units_.end()) {
+      unit->second.alive = true;
+    }
+  }
+}
+
 void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
   if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
       std::isfinite(interval.joules)) {
-    cores_max_ = interval.cores_max;
-    joules_ += interval.joules;
-    core_seconds_ += interval.cores * interval.seconds;
-    for (auto& [key, unit] : units_) {
-      unit.alive = false;
-    }
-    for (const Use& use : units) {
-      if (use.cores > 0) {
-        const auto [found, added] = units_.try_emplace(use.key);
-        Unit& unit = found->second;
-        if (added && use.before != nullptr && use.before->plausible()) {
-          unit.before = *use.before;
-        }
-        unit.core_seconds += use.cores * interval.seconds;
-        unit.alive = true;
-      } else if (const auto unit = units_.find(use.key); unit != units_.end()) {
-        unit->second.alive = true;
-      }
-    }
+    take(interval, units);
     switch (window_.add(interval.seconds, interval.timing)) {
       case Window::Next::kSame:
         break;
-      case Window::Next::kNew:
-        close_window();
+      case Window::Next::kNew: {
+        // Power that changed within the window is only as well known as the times of reading.
+        const double watts = joules_ / window_.seconds();
+        const double change = std::abs(watts - last_watts_.value_or(watts));
+        close_window({.seconds = window_.seconds(),
+                      .elapsed = window_.seconds(),
+                      .unsure = kUnevenSeconds * change / window_.seconds()});
+        last_watts_ = watts;
         restart_window();
         break;
+      }
       case Window::Next::kGivenUp:
         restart_window();
         break;
@@ -126,60 +145,83 @@ void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
   divide(interval.cores, units);
 }
 
-/// Computes what each unit drew.
+void UnitWatts::learn(const Interval& interval, std::span<const Use> units, double elapsed) {
+  if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
+      std::isfinite(interval.joules)) {
+    take(interval, units);
+    close_window({.seconds = interval.seconds, .elapsed = std::max(0.0, elapsed)});
+    restart_window();
+  }
+}
+
 void UnitWatts::divide(double cores, std::span<const Use> units) {
-  const double average = mean_.empty() ? 1 : core_watts();
-  const auto drawn = [&](std::size_t place, double used) {
-    return used *
-           (mean_.empty() ? 1 : std::clamp(mean_[place], kMinWatts * average, kMaxWatts * average));
+  const bool begun = !mean_.empty();
+  const bool restored = !begun && restored_.core;
+  const double average = begun ? core_watts() : restored ? restored_.core->watts : 1;
+  const auto drawn = [&](double watts, double used) {
+    return used * std::clamp(watts, kMinWatts * average, kMaxWatts * average);
   };
   drawn_.clear();
   total_watts_ = 0;
   for (const Use& use : units) {
-    std::size_t place = kAverage;  // of one that has not been in a full window yet
-    if (const auto unit = use.cores > 0 ? units_.find(use.key) : units_.end();
-        unit != units_.end()) {
-      place = unit->second.beyond           ? kSystem
-              : unit->second.place == kNone ? kAverage
-                                            : unit->second.place;
+    double watts = begun ? mean_[kAverage] : average;  // of one without a full window yet
+    if (restored && use.before != nullptr && use.before->plausible()) {
+      watts = use.before->watts;
     }
-    drawn_.push_back(drawn(place, use.cores));
+    if (const auto unit = begun && use.cores > 0 ? units_.find(use.key) : units_.end();
+        unit != units_.end()) {
+      const std::size_t place = unit->second.beyond           ? kSystem
+                                : unit->second.place == kNone ? kAverage
+                                                              : unit->second.place;
+      watts = mean_[place];
+    }
+    drawn_.push_back(drawn(watts, use.cores));
     total_watts_ += drawn_.back();
     cores -= use.cores;
   }
-  total_watts_ += drawn(kSystem, std::max(0.0, cores));
+  const double system = begun                          ? mean_[kSystem]
+                        : restored && restored_.system ? restored_.system->watts
+                                                       : average;
+  total_watts_ += drawn(system, std::max(0.0, cores));
 }
 
-void UnitWatts::close_window() {
+void UnitWatts::close_window(const Past& past) {
   // Units' counters are read at another moment than those of the CPUs, which are the right ones.
   double by_units = 0;
+  double resting_by_units = 0;
   for (const auto& [key, unit] : units_) {
     by_units += unit.core_seconds;
+    resting_by_units += unit.beside_resting;
   }
   if (by_units > core_seconds_) {
     for (auto& [key, unit] : units_) {
       unit.core_seconds *= core_seconds_ / by_units;
+      unit.beside_resting *= core_seconds_ / by_units;
     }
   }
   system_core_seconds_ = std::max(0.0, core_seconds_ - by_units);
-  const double watts = joules_ / window_.seconds();
-  const double cores = core_seconds_ / window_.seconds();
+  system_beside_resting_ =
+      std::clamp(beside_resting_ - resting_by_units, 0.0, system_core_seconds_);
+  const double watts = joules_ / past.seconds;
+  const double cores = core_seconds_ / past.seconds;
   if (mean_.empty()) {
     begin(watts, cores);
   }
   adopt_units();
-  drift();
-  correct(watts, cores);
-  last_watts_ = watts;
+  drift(past.elapsed);
+  correct(watts, past);
 }
 
 void UnitWatts::restart_window() {
   std::erase_if(units_, [](const auto& entry) { return !entry.second.alive; });
   for (auto& [key, unit] : units_) {
     unit.core_seconds = 0;
+    unit.beside_resting = 0;
   }
   joules_ = 0;
   core_seconds_ = 0;
+  beside_resting_ = 0;
+  awake_seconds_ = 0;
   window_.restart();
 }
 
@@ -225,6 +267,7 @@ void UnitWatts::adopt_units() {
   for (auto& [key, unit] : units_) {
     if (from.size() == kFixed + kMaxUnits) {
       system_core_seconds_ += std::exchange(unit.core_seconds, 0);
+      system_beside_resting_ += std::exchange(unit.beside_resting, 0);
       unit.place = kNone;
       unit.beyond = true;
       continue;
@@ -271,40 +314,39 @@ void UnitWatts::adopt_units() {
   covariance_ = std::move(matrix);
 }
 
-void UnitWatts::drift() {
+void UnitWatts::drift(double seconds) {
   const double core = core_watts();
-  covariance(kIdle, kIdle) +=
-      fixed_idle_ ? 0 : squared(kIdleDrift * mean_[kIdle]) * window_.seconds();
-  covariance(kAverage, kAverage) += squared(kAverageDrift * core) * window_.seconds();
+  covariance(kIdle, kIdle) += fixed_idle_ ? 0 : squared(kIdleDrift * mean_[kIdle]) * seconds;
+  covariance(kAverage, kAverage) += squared(kAverageDrift * core) * seconds;
   for (std::size_t i = kSystem; i < mean_.size(); ++i) {
-    covariance(i, i) += squared(kUnitDrift * core) * window_.seconds();
+    covariance(i, i) += squared(kUnitDrift * core) * seconds;
   }
 }
 
 /// How the power of the window depends on each part of the state. Returns what is expected.
-double UnitWatts::expect(double cores) {
-  const double resting = 1 - std::min(1.0, cores / cores_max_);
-  const double turbo = 1 + mean_[kTurbo] * resting;
+double UnitWatts::expect(double seconds) {
   slope_.assign(mean_.size(), 0);
   slope_[kIdle] = 1;
-  slope_[kWake] = std::min(1.0, cores);
-  slope_[kSystem] = turbo * system_core_seconds_ / window_.seconds();
+  slope_[kWake] = awake_seconds_ / seconds;
+  double active = 0;
+  double by_turbo = 0;  // the only part of the state that power is not linear in
+  const auto add = [&](std::size_t place, double core_seconds, double beside_resting) {
+    slope_[place] = (core_seconds + mean_[kTurbo] * beside_resting) / seconds;
+    active += mean_[place] * slope_[place];
+    by_turbo += mean_[place] * beside_resting / seconds;
+  };
+  add(kSystem, system_core_seconds_, system_beside_resting_);
   for (const auto& [key, unit] : units_) {
     if (unit.place != kNone) {
-      slope_[unit.place] = turbo * unit.core_seconds / window_.seconds();
+      add(unit.place, unit.core_seconds, unit.beside_resting);
     }
   }
-  double active = 0;
-  for (std::size_t i = kSystem; i < mean_.size(); ++i) {
-    active += mean_[i] * slope_[i];
-  }
-  // The only part of the state that power is not linear in.
-  slope_[kTurbo] = std::max(active, 0.0) / turbo * resting;
+  slope_[kTurbo] = std::max(by_turbo, 0.0);
   return mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
 }
 
-void UnitWatts::correct(double watts, double cores) {
-  const double expected = expect(cores);
+void UnitWatts::correct(double watts, const Past& past) {
+  const double expected = expect(past.seconds);
   const std::size_t count = mean_.size();
   gain_.assign(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -319,9 +361,7 @@ void UnitWatts::correct(double watts, double cores) {
     uncertain += gain_[i] * slope_[i];
   }
   uncertain = std::max(uncertain, 0.0);  // whatever rounding does
-  // Power that changed within the window is only as well known as the times of reading.
-  const double change = std::abs(watts - last_watts_.value_or(watts)) / window_.seconds();
-  const double uneven = squared(kUnevenSeconds * change);
+  const double uneven = squared(past.unsure);
   const double usual = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts);
   const double variance = uncertain + noise_ * usual + uneven;
   const double most = kMaxSurprise * std::sqrt(variance);

@@ -49,6 +49,9 @@ class UnitWatts {
   struct Use {
     std::uint64_t key = 0;  ///< of the unit; never 0 and never reused
     double cores = 0;       ///< busy cores, >= 0
+    /// The same weighted with the part of its socket's cores that rests; less than 0: all sockets
+    /// are as busy as the interval says.
+    double beside_resting = -1;
     /// What was learned of it by another object; read when the unit is first seen. May be null.
     const PowerEstimate* before = nullptr;
   };
@@ -67,6 +70,10 @@ class UnitWatts {
     double cores_max = 0;
     double cores = 0;
     Timing timing = {};
+    /// Part of the sockets that had a busy core; less than 0: all, as soon as a whole core is busy.
+    double awake = -1;
+    /// As in Use, of everything.
+    double beside_resting = -1;
   };
 
   /// What is assumed, and by how much (one standard deviation) it may be off.
@@ -93,6 +100,11 @@ class UnitWatts {
             .wake_watts = kWakeWatts * sockets,
             .spread = 0.4};
   }
+  /// The same at the wall, where fans and the losses of the supply add a tenth.
+  static Assumptions wall(double full_load_idle, double sockets = 1) {
+    constexpr double kAtWall = 1.1;
+    return packages(full_load_idle, kAtWall * sockets);
+  }
   /// Most units hardly use memory's bandwidth, and a few use most of it.
   static Assumptions memory(double full_load_idle) {
     return {.full_load_idle = full_load_idle, .spread = 2};
@@ -111,14 +123,23 @@ class UnitWatts {
   /// forgotten.
   void observe(const Interval& interval, std::span<const Use> units);
 
+  /// Learns from an interval of some length that is over, with the average use of that time, where
+  /// a wall meter shows power late: `elapsed` seconds after the end of the interval before, some of
+  /// which nobody may have seen. divide() then tells what units draw that run now.
+  void learn(const Interval& interval, std::span<const Use> units, double elapsed);
+  /// Computes watts() and total_watts() of the units that keep `cores` busy with all others.
+  void divide(double cores, std::span<const Use> units);
+
   /// Before the first window is full, what was restored, if anything.
   [[nodiscard]] std::optional<PowerEstimate> idle() const { return state().idle; }
   [[nodiscard]] State state() const;
   /// Watts per busy core of a unit. Nothing if it has not been in a full window yet or has none of
   /// its own.
   [[nodiscard]] std::optional<PowerEstimate> of_unit(std::uint64_t key) const;
-  /// Watts of each unit of the last observe(), in its order; >= 0. Before the first window is full,
-  /// they are the busy cores.
+  /// The variance of power that nothing explains, as a multiple of what is usual.
+  [[nodiscard]] double noise() const { return noise_; }
+  /// Watts of each unit of the last observe() or divide(), in its order; >= 0. Before the first
+  /// window is full, they follow from what was restored, or are the busy cores.
   [[nodiscard]] std::span<const double> watts() const { return drawn_; }
   /// Watts of everything in the last observe(); at least the sum of watts().
   [[nodiscard]] double total_watts() const { return total_watts_; }
@@ -135,19 +156,26 @@ class UnitWatts {
 
   struct Unit {
     double core_seconds = 0;
+    double beside_resting = 0;  ///< core-seconds weighted with the part of the cores that rests
     bool alive = false;
     std::size_t place = kNone;  ///< in the state
     bool beyond = false;        ///< there was no place for it
     std::optional<PowerEstimate> before = {};
   };
 
-  void close_window();
+  /// A window that is over.
+  struct Past {
+    double seconds = 0;
+    double elapsed = 0;  ///< seconds since the one before it
+    double unsure = 0;   ///< watts by which power may be off because counters are not read at once
+  };
+  void close_window(const Past& past);
   void restart_window();
   void begin(double watts, double cores);
   void adopt_units();
-  void drift();
-  [[nodiscard]] double expect(double cores);
-  void correct(double watts, double cores);
+  void drift(double seconds);
+  [[nodiscard]] double expect(double seconds);
+  void correct(double watts, const Past& past);
   void learn_noise(double seen);
   [[nodiscard]] double& covariance(std::size_t row, std::size_t column) {
     return covariance_[row * mean_.size() + column];
@@ -155,7 +183,7 @@ class UnitWatts {
   [[nodiscard]] PowerEstimate estimate(std::size_t place) const;
   /// The average watts of a core, but at least a little.
   [[nodiscard]] double core_watts() const;
-  void divide(double cores, std::span<const Use> units);
+  void take(const Interval& interval, std::span<const Use> units);
 
   Assumptions assumed_;
   State restored_;
@@ -169,7 +197,10 @@ class UnitWatts {
   Window window_{kWindow};
   double joules_ = 0;
   double core_seconds_ = 0;
+  double awake_seconds_ = 0;
+  double beside_resting_ = 0;         // core-seconds weighted with the part of the cores that rests
   double system_core_seconds_ = 0;    // of a full one
+  double system_beside_resting_ = 0;  // likewise
   std::optional<double> last_watts_;  // of the one before
   double noise_ = 1;                  // variance of power that nothing explains, / the usual one
 

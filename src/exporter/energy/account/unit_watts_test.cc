@@ -330,5 +330,72 @@ TEST(UnitWattsIdle, CanBeFixed) {
   EXPECT_DOUBLE_EQ(socket.idle().watts, 70);
 }
 
+/// A node of two sockets of 32 cores that draws 200 W when idle, 10 W more for each socket that is
+/// awake, and 2 W a core, up to 30 % more while its socket rests. A meter shows the average of a
+/// minute, later.
+double learned_from_minutes(bool by_socket) {
+  UnitWatts watts(UnitWatts::packages(0.5, 2));
+  constexpr double kSocket = 32;
+  std::mt19937 random(5);
+  const auto cores = [&random] { return std::uniform_real_distribution(0.0, 16.0)(random); };
+  for (int minute = 0; minute < 240; ++minute) {
+    // Two units on one socket, and one on the other, which often sleeps.
+    const std::array all{cores(), cores(), minute % 3 == 0 ? cores() : 0.0};
+    const std::array busy{all[0] + all[1], all[2]};
+    double power = 200;
+    double beside_resting = 0;
+    double awake = 0;
+    for (const double use : busy) {
+      const double resting = use * (1 - use / kSocket);
+      power += 10 * std::min(1.0, use) + 2 * (use + 0.3 * resting);
+      beside_resting += resting;
+      awake += std::min(1.0, use) / 2;
+    }
+    std::vector<Use> uses;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double resting = all[i] * (1 - busy[i / 2] / kSocket);
+      uses.push_back({.key = i + 1, .cores = all[i], .beside_resting = by_socket ? resting : -1});
+    }
+    watts.learn({.joules = power * 60,
+                 .seconds = 60,
+                 .cores_max = 2 * kSocket,
+                 .cores = busy[0] + busy[1],
+                 .awake = by_socket ? awake : -1,
+                 .beside_resting = by_socket ? beside_resting : -1},
+                uses, 60);
+  }
+  return watts.idle().value_or(PowerEstimate{}).watts;
+}
+
+TEST(UnitWatts, LearnsFromMinutesOfSeveralSockets) {
+  const double error = std::abs(learned_from_minutes(true) - 200);
+  EXPECT_LE(error, 4);
+  // As if all sockets were as busy, and one awake if the other is.
+  EXPECT_GT(std::abs(learned_from_minutes(false) - 200), 2 * error);
+}
+
+TEST(UnitWatts, DividesAmongUnitsOfNow) {
+  UnitWatts watts(UnitWatts::packages(0.5));
+  const auto minute = [&watts](double hot, double cool) {
+    watts.learn({.joules = 60 * (100 + 3 * hot + 1.5 * cool),
+                 .seconds = 60,
+                 .cores_max = kCores,
+                 .cores = hot + cool},
+                std::vector<Use>{{.key = 1, .cores = hot}, {.key = 2, .cores = cool}}, 60);
+  };
+  for (int round = 0; round < 60; ++round) {
+    minute(round % 2 == 0 ? 16 : 0, round % 3 == 0 ? 16 : 0);
+  }
+  // A third one is new and has the average.
+  const std::vector<Use> now{
+      {.key = 1, .cores = 8}, {.key = 2, .cores = 8}, {.key = 3, .cores = 4}};
+  watts.divide(21, now);
+  ASSERT_EQ(watts.watts().size(), 3);
+  EXPECT_NEAR(watts.watts()[0] / watts.watts()[1], 2, 0.2);
+  EXPECT_GT(watts.watts()[2] / 4, watts.watts()[1] / 8);
+  EXPECT_GT(watts.total_watts(),
+            std::accumulate(watts.watts().begin(), watts.watts().end(), 0.0));  // the system
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy

@@ -32,6 +32,7 @@ Learned example() {
                           .state = {.lag = {.delay = 5, .window = 60},
                                     .by_power = {4, 5, 6.25, 8},
                                     .by_use = {1, 2, 4, 8},
+                                    .by_model = {2, 2, 3, 8},
                                     .line = {3600, 200, 350, 10, 11}}});
   learned.numbers["lag ipmi_dcmi"] = 1.25;
   return learned;
@@ -63,7 +64,7 @@ TEST(Learned, IsWrittenAsOneLine) {
       "\uFFFD"
       R"(\n","meters":"","bins":[[1,700,90]]}],)"
       R"("lags":[{"source":"ipmi_dcmi","delay":5,"window":60,"by_power":[4,5,6.25,8],)"
-      R"("by_use":[1,2,4,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
+      R"("by_use":[1,2,4,8],"by_model":[2,2,3,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
       "\n");
 }
 
