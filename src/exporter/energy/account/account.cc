@@ -455,6 +455,9 @@ void Account::follow_use(const Interval& interval) {
       }
     }
   }
+  if (sources_[*interval.wall].info.method == Method::kModelled) {
+    return;  // nothing can be learned from the model
+  }
   history_.advance(interval.seconds, means, wall_uses_);
   wall_watts_.divide(claims_.cores(), wall_uses_);
 }
