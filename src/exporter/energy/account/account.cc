@@ -518,6 +518,9 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     lag_.reset();
     lag_source_ = interval.wall;
     lag_fresh_.reset();
+    learned_until_.reset();  // another meter may see other parts of the node
+    learned_lag_.reset();
+    counted_ = {};
     restore_lag();
   }
   const bool alone = !known(Domain::kPackage);

@@ -85,7 +85,7 @@ IdleBasis Account::idle_basis(Domain domain) const {
   if (domain == Domain::kNode && !measured_) {
     return IdleBasis::kModelled;
   }
-  if (learned_until_ && domain == wall_domain()) {
+  if (learned_until_ && !known(Domain::kPackage) && domain == wall_domain()) {
     return wall_estimate().value_or(PowerEstimate{}).learned() ? IdleBasis::kLearned
                                                                : IdleBasis::kAssumed;
   }
@@ -204,7 +204,7 @@ Learned Account::learned() const {
   for (const Domain domain : kDomains) {
     Learned::Idle whole{
         .domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()};
-    if (learned_until_ && domain == wall_domain()) {
+    if (learned_until_ && !known(Domain::kPackage) && domain == wall_domain()) {
       const UnitWatts::State state = wall_watts_.state();
       whole.estimate = wall_estimate();
       whole.core = state.core;
