@@ -357,7 +357,7 @@ bool MeterLag::State::plausible() const {
 
 std::optional<MeterLag::State> MeterLag::state() const {
   const auto known = lag();
-  if (!known) {
+  if (!known || !best_) {
     return std::nullopt;
   }
   const Candidate& candidate = candidates_.at(*best_);
