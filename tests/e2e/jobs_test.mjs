@@ -260,6 +260,35 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
   assert.equal(asked(), before.asked + 3, "refreshes at once when visible again");
 });
 
+/** Words of the table that are on two lines, those of names and users apart. */
+const broken = (page) =>
+  page.evaluate(() => {
+    const found = [];
+    for (const cell of document.querySelectorAll("thead th, .units td:nth-child(n + 3)")) {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+        for (const { 0: word, index } of text.data.matchAll(/\S+/g)) {
+          const range = document.createRange();
+          range.setStart(text, index);
+          range.setEnd(text, index + word.length);
+          if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) found.push(word);
+        }
+      }
+    }
+    return found;
+  });
+
+for (const locale of ["en-GB", "de-DE", "fr-FR"]) test(`words stay whole at every width: ${locale}`, async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?period=all", { server: { many: 20 }, context: { locale } });
+  await becomes(() => names(page).count(), 29);
+  for (const width of [1600, 1508, 1440, 1280, 1253, 1024, 721]) {
+    await page.setViewportSize({ width, height: 900 });
+    await becomes(() => broken(page), [], `at ${width}`);
+    const starts = (row) => page.locator(`${row} > :not(.hidden)`).evaluateAll((cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().x)));
+    assert.deepEqual(await starts("tbody tr:first-child"), await starts("thead tr:first-child"), `headings are above their values at ${width}`);
+  }
+});
+
 test("keeps what matters in sight at every width", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { step } from "./table";
+import { step, widthOf } from "./table";
 
 test("keys move inside the table and never out of it", () => {
   const from = { row: 2, column: 1 };
@@ -19,4 +19,10 @@ test("keys move inside the table and never out of it", () => {
   assert.equal(to("x"), null);
   assert.equal(to("Tab"), null);
   assert.deepEqual(step("ArrowDown", { row: 4, column: 0 }, 5, 3, false), { row: 4, column: 0 });
+});
+
+test("a column is as wide as its values and the longest word of its heading", () => {
+  assert.equal(widthOf({ label: "CPU use", width: 6.4 }), 6.4);
+  assert.equal(widthOf({ label: "CPU-Auslastung je Kern", width: 6.4 }), 0.62 * 14 + 0.85);
+  assert.equal(widthOf({ label: "Kosten" }), 0.62 * 6 + 0.85);
 });

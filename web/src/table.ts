@@ -6,6 +6,14 @@ export interface Column<K extends string = SortKey> {
   sort: K | null; // null: the column does not sort
   numeric: boolean;
   priority: 1 | 2 | 3; // narrow screens hide 3 first, then 2
+  width?: number; // rem that its values need; where all columns have one, rows that cannot be seen are not laid out
+}
+
+/** Rem that a column needs for its values and for the longest word of its heading. */
+export function widthOf({ label, width = 0 }: { label: string; width?: number }): number {
+  const kLetter = 0.62; // bold, of a wide font
+  const kSides = 0.85;
+  return Math.max(width, kLetter * Math.max(...label.split(/\s+/).map((word) => word.length)) + kSides);
 }
 
 /** The cell to which a key leads in a table of `rows` times `columns`; null: the key does not move. */
