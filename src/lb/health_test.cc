@@ -200,6 +200,7 @@ TEST(HealthChecker, WhatTakesItsTimeDelaysNoOtherServer) {
                            .probe_timeout = kNever,
                            .retry_interval = milliseconds(1),
                            .silence = milliseconds(1)});
+  EXPECT_TRUE(comes_true([&] { return asked.load() > 0; }));
   for (int i = 0; i < 2; ++i) {  // as often as a port may stop
     EXPECT_TRUE(comes_true([&] { return !gone->alive(); }));
     port.listen();
