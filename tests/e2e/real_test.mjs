@@ -50,7 +50,7 @@ async function visit(t, user, hash, options = {}) {
 }
 
 const shot = (page, name) => pictured(page, `real-${name}`);
-const rows = (page) => page.locator("tbody th").allInnerTexts().then((texts) => texts.map((text) => /\d{6}/.exec(text)[0]));
+const rows = (page) => page.locator("tbody th").allTextContents().then((texts) => texts.map((text) => /\d{6}/.exec(text)[0]));
 const settled = (page, first) => page.waitForFunction((id) => document.querySelector("tbody th")?.innerText.includes(id) && !document.querySelector("table.dim"), first);
 
 test("the server sorts, pages, filters and adds up", async (t) => {
