@@ -15,8 +15,8 @@ namespace ceems::api {
 
 // Usage by hour. What units reserved is from the database; their energy is from the counters
 // ceems_compute_unit_energy_joules_total of the TSDB (docs/energy.md): on each node the domain
-// "node", or the sum of the others where there is no such domain, as in
-// ingest/updater/unit_counters.h.
+// "node", and where a node has none the sum of its other domains. The daily sums do the same
+// (ingest/updater/unit_counters.h).
 
 inline constexpr std::int64_t kUsageHourMs = 3'600'000;
 

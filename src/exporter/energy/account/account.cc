@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "exporter/energy/account/account_interval.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -15,18 +16,6 @@ double joules_of(double joules) {
 }
 
 }  // namespace
-
-/// Energy of one interval by domain.
-struct Account::Interval {
-  double seconds = 0;
-  std::array<double, kDomainCount> joules{};  // of sources that have a value; kNode: of `wall`
-  std::array<double, kDomainCount> device_joules{};  // of devices
-  double known_joules = 0;                           // package + dram + gpu, devices included
-  bool known_source = false;        // a source of these has a value and has delivered energy before
-  std::optional<std::size_t> wall;  // index of the source that determines the node's energy
-  double utilisation = std::numeric_limits<double>::quiet_NaN();
-  Timing timing;
-};
 
 Account::Account(const AccountOptions& options)
     : options_(options),
@@ -403,178 +392,6 @@ void Account::split_other(const Interval& interval) {
   if (other > idle) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
-  }
-}
-
-/// Splits energy of which that of the packages is a part.
-void Account::split_wall(double joules, double idle_joules) {
-  book_claims_.assign(claims_.cpus().begin(), claims_.cpus().end());
-  wall_watts_.divide(claims_.cores(), wall_uses_);
-  for (std::size_t i = 0, use = 0; i < book_claims_.size(); ++i) {
-    if (use < wall_uses_.size() && wall_uses_[use].key == units_.entries()[i]->serial) {
-      book_claims_[i].use = wall_watts_.watts()[use++];
-    }
-  }
-  charge(Domain::kOther, split_,
-         split(joules, idle_joules, wall_watts_.total_watts(), book_claims_, split_));
-  split(std::min(idle_joules, joules), idle_joules, 0, book_claims_, split_);
-  note_idle(Domain::kOther);
-}
-
-/// Notes what units use, because the wall meter will show later what they draw.
-void Account::follow_use(const Interval& interval) {
-  const auto entries = units_.entries();
-  if (!wall_begun_) {
-    wall_begun_ = true;
-    begin_wall();
-  }
-  if (history_.time() > kBefore) {
-    wall_before_.clear();
-  }
-  wall_uses_.clear();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const double cores = claims_.cpus()[i].use;
-    const bool over = entries[i]->ended && cores <= 0;
-    if (!over) {
-      wall_uses_.push_back({.key = entries[i]->serial,
-                            .cores = cores,
-                            .beside_resting = 0,
-                            .before = before_of(wall_before_, *entries[i])});
-    }
-  }
-  UseHistory::Means means{.cores = claims_.cores()};
-  if (interval.seconds > 0) {
-    constexpr double kSlipMemory = 60;  // intervals
-    slip_ += (std::abs(interval.timing.slip) / interval.seconds - slip_) / kSlipMemory;
-  }
-  for (std::size_t socket = 0; socket < claims_.sockets(); ++socket) {
-    const double cores = claims_.cores(socket);
-    const double max = claims_.cores_max(socket);
-    const double resting = max > 0 ? 1 - std::min(1.0, cores / max) : 0;
-    means.awake += std::min(1.0, cores) / static_cast<double>(claims_.sockets());
-    means.beside_resting += cores * resting;
-    for (std::size_t i = 0, use = 0; i < entries.size() && use < wall_uses_.size(); ++i) {
-      if (wall_uses_[use].key == entries[i]->serial) {
-        wall_uses_[use++].beside_resting += claims_.cpus(socket)[i].use * resting;
-      }
-    }
-  }
-  if (!interval.wall || sources_[*interval.wall].info.method == Method::kModelled) {
-    return;  // nothing can be learned from the model
-  }
-  history_.advance(interval.seconds, means, wall_uses_);
-  wall_watts_.divide(claims_.cores(), wall_uses_);
-}
-
-/// `watts`: without those of the known domains.
-void Account::learn_units_from_wall(const AlignedReading& reading, double watts) {
-  constexpr double kOverlap = 0.5;
-  constexpr double kMaxSlip = 0.02;
-  // Use that is known unevenly makes all units look as if they drew less, and idle power more.
-  if (slip_ > kMaxSlip) {
-    return;
-  }
-  const double end = history_.time() - reading.age;
-  const double least =
-      reading.repeated ? std::max(reading.window, reading.period) : kOverlap * reading.window;
-  if (learned_until_ && end - *learned_until_ < least) {
-    return;  // most of it was seen before
-  }
-  if (const auto lag = lag_.lag()) {
-    // What was learned from values of another time is worse than nothing, unless they fitted.
-    if (learned_lag_ && lag->shared(*learned_lag_) < kOverlap && wall_watts_.noise() >= 1) {
-      learned_until_.reset();
-    }
-    learned_lag_ = lag;
-  }
-  const auto means = history_.look_back(reading.age, reading.window);
-  if (!means || std::isnan(claims_.utilisation())) {
-    return;
-  }
-  if (!learned_until_) {
-    begin_wall();
-  }
-  wall_watts_.learn({.joules = watts * reading.window,
-                     .seconds = reading.window,
-                     .cores_max = claims_.cores_max(),
-                     .cores = means->cores,
-                     .awake = means->awake,
-                     .beside_resting = means->beside_resting},
-                    history_.uses(), learned_until_ ? end - *learned_until_ : reading.window);
-  learned_until_ = end;
-}
-
-/// Idle power of the node without the known domains, where no meter shows the packages.
-std::optional<PowerEstimate> Account::wall_estimate() const {
-  const IdlePower& line = idle_.at(index(wall_domain()));
-  auto estimate = wall_watts_.idle();
-  if (!estimate) {
-    return line.estimate();
-  }
-  estimate->watts = std::min(estimate->watts, line.lowest().value_or(estimate->watts));
-  return estimate;
-}
-
-/// Learns the idle power of the node and of the rest of it from what a wall meter shows.
-void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
-  if (!interval.wall) {
-    return;
-  }
-  const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
-  IdlePower& node = idle_.at(index(Domain::kNode));
-  IdlePower& other = idle_.at(index(Domain::kOther));
-  if (lag_source_ != interval.wall) {
-    lag_.reset();
-    lag_source_ = interval.wall;
-    lag_fresh_.reset();
-    learned_until_.reset();  // another meter may see other parts of the node
-    learned_lag_.reset();
-    counted_ = {};
-    restore_lag();
-  }
-  const bool alone = !known(Domain::kPackage);
-  lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds,
-               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)),
-               alone && wall_watts_.idle() ? wall_watts_.total_watts() * interval.seconds : 0);
-  if (!reading.watts) {  // a counter of energy has no lag
-    const double wall = interval.joules.at(index(Domain::kNode));
-    node.observe(wall, interval.seconds, interval.utilisation);
-    if (interval.known_source) {
-      other.observe(wall - interval.known_joules, interval.seconds, interval.utilisation);
-    }
-    counted_.watts += wall - interval.known_joules;  // joules until the window is full
-    counted_.window += interval.seconds;
-    if (alone && counted_.window >= IdlePower::kWindow) {
-      learn_units_from_wall(counted_, counted_.watts / counted_.window);
-      counted_ = {};
-    }
-    return;
-  }
-  // First guesses, until something is learned.
-  if (!node.watts()) {
-    node.observe(*reading.watts, 1, interval.utilisation);
-  }
-  if (!other.watts() && interval.known_source && interval.seconds > 0) {
-    other.observe(*reading.watts - interval.known_joules / interval.seconds, 1,
-                  interval.utilisation);
-  }
-  if (lag_fresh_ == reading.fresh) {
-    return;
-  }
-  lag_fresh_ = reading.fresh;
-  lag_.take(*reading.watts, std::chrono::duration<double>(sample.time - reading.fresh).count());
-  while (const auto aligned = lag_.next()) {
-    const double use = claims_.cores_max() > 0
-                           ? std::min(1.0, aligned->busy_cores / claims_.cores_max())
-                           : std::numeric_limits<double>::quiet_NaN();
-    node.observe(aligned->watts * aligned->seconds, aligned->seconds, use);
-    if (alone) {
-      learn_units_from_wall(*aligned, aligned->watts - aligned->known_watts);
-    }
-    if (interval.known_source) {
-      other.observe((aligned->watts - aligned->known_watts) * aligned->seconds, aligned->seconds,
-                    use);
-    }
   }
 }
 
