@@ -52,12 +52,6 @@ struct IdleRow {
   std::optional<double> watts, cost, gpus, cpus;
 };
 
-/// A number of facts (store/facts.h), which is in thousandths and -1 if it is not known.
-std::optional<double> from_thousandths(std::int64_t number) {
-  constexpr double kThousand = 1000;
-  return number >= 0 ? std::optional(static_cast<double>(number) / kThousand) : std::nullopt;
-}
-
 class IdleNow {
  public:
   IdleNow(const Services& services, Call& call) : services_(services), call_(call) {}
@@ -146,8 +140,8 @@ class IdleNow {
                      .since_ms = std::max(found->second->since_ms, row.integer(1)),
                      .watts = found->second->watts,
                      .cost = {},
-                     .gpus = from_thousandths(row.integer(6)),
-                     .cpus = from_thousandths(row.integer(5))});
+                     .gpus = value_of(store::FactKind::kMilli, row.integer(6)),
+                     .cpus = value_of(store::FactKind::kMilli, row.integer(5))});
   }
 
   void append(JsonWriter& json, const IdleRow& row) {

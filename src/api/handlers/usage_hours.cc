@@ -12,6 +12,7 @@
 
 #include "access/lists.h"
 #include "api/accounting/accounting.h"
+#include "api/answer/numbers.h"
 #include "api/fleet.h"
 #include "api/handlers/own_projects.h"
 #include "api/handlers/usage_series.h"
@@ -25,7 +26,6 @@ constexpr std::size_t kMaxMeasuredUnits = 2000;
 /// Of which only the database is asked.
 constexpr std::size_t kMaxReservedUnits = 100'000;
 constexpr std::size_t kIdsPerQuery = 200;
-constexpr double kMilli = 1000;
 /// For all queries of the period. The page waits for them.
 constexpr std::chrono::seconds kTimeLimit{30};
 
@@ -44,12 +44,6 @@ struct HourSums {
 };
 using Group = std::vector<HourSums>;                        ///< by hour
 using Cluster = std::map<std::string, Group, std::less<>>;  ///< by name of the group
-
-void add(std::optional<double>& sum, std::optional<double> value) {
-  if (value) {
-    sum = sum.value_or(0) + *value;
-  }
-}
 
 Plan plan_of(const Services& services, const Call& call, const UsageRequest& request) {
   const auto& prices = services.accounting->options().prices;
@@ -88,10 +82,6 @@ std::optional<store::FactFilter> filter_of(const Services& services, const Call&
     std::erase_if(filter.projects, [&own](const auto& project) { return !own.contains(project); });
   }
   return filter.projects.empty() ? std::nullopt : std::optional(std::move(filter));
-}
-
-std::optional<double> thousandths(std::int64_t stored) {
-  return stored >= 0 ? std::optional(static_cast<double>(stored) / kMilli) : std::nullopt;
 }
 
 Result<std::vector<HourUnit>> read_units(const Services& services,
@@ -137,8 +127,8 @@ Result<std::vector<HourUnit>> read_units(const Services& services,
                      .created_ms = cursor.integer(4),
                      .started_ms = cursor.integer(5),
                      .ended_ms = cursor.integer(6),
-                     .cpus = thousandths(cursor.integer(7)),
-                     .gpus = thousandths(cursor.integer(8))});
+                     .cpus = value_of(store::FactKind::kMilli, cursor.integer(7)),
+                     .gpus = value_of(store::FactKind::kMilli, cursor.integer(8))});
     if (units.size() > limit) {
       return fail(ErrorCode::kInvalidArgument,
                   "more than {} units: choose a shorter period or narrow by project, user or "
@@ -217,9 +207,9 @@ class Adder {
       const double share = share_of_hour(unit, hours_[i], now_ms_);
       if (share > 0) {
         hour.alive = true;
-        add(hour.core_hours, unit.cpus ? std::optional(*unit.cpus * share) : std::nullopt);
+        add_known(hour.core_hours, unit.cpus ? std::optional(*unit.cpus * share) : std::nullopt);
         // A unit of which no GPUs are known has none.
-        add(hour.gpu_hours, unit.gpus.value_or(0) * share);
+        add_known(hour.gpu_hours, unit.gpus.value_or(0) * share);
       }
       if (unit.started_ms >= hours_[i] && unit.started_ms < hours_[i] + kUsageHourMs) {
         hour.units += 1;
@@ -231,8 +221,8 @@ class Adder {
                   const std::vector<std::optional<double>>& all,
                   const std::vector<std::optional<double>>& gpus) const {
     for (std::size_t i = 0; i < hours_.size(); ++i) {
-      add(sums[i].kwh, all.at(i));
-      add(sums[i].gpu_kwh, gpus.at(i));
+      add_known(sums[i].kwh, all.at(i));
+      add_known(sums[i].gpu_kwh, gpus.at(i));
     }
   }
 

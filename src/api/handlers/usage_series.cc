@@ -140,12 +140,6 @@ std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zon
   return day;
 }
 
-void add(std::optional<double>& sum, std::optional<double> value) {
-  if (value) {
-    sum = sum.value_or(0) + *value;
-  }
-}
-
 store::UsageBy stored_by(By by) {
   switch (by) {
     case By::kProject:
@@ -264,7 +258,7 @@ std::vector<std::vector<std::optional<double>>> rows_of(const Sums& sums,
     }
     auto& row = rows.at(static_cast<std::size_t>(found - shown.begin()));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      add(row[i], values[i].at(static_cast<std::size_t>(field)));
+      add_known(row[i], values[i].at(static_cast<std::size_t>(field)));
     }
   }
   return rows;
@@ -298,7 +292,7 @@ void append_sums(JsonWriter& json,
       std::optional<double> total = missing;
       json.begin_array();
       for (const auto& value : row) {
-        add(total, value);
+        add_known(total, value);
         append_number(json, value ? std::optional(rounded(*value, 6)) : missing);
       }
       json.end_array();
@@ -372,14 +366,14 @@ void UsageSums::add_to(const std::string& group,
                        std::size_t time,
                        UsageField field,
                        std::optional<double> value) {
-  add(at(group, time, field), value);
+  add_known(at(group, time, field), value);
 }
 
 std::optional<double> UsageSums::total(const std::string& group, UsageField field) const {
   std::optional<double> sum;
   if (const auto found = groups.find(group); found != groups.end()) {
     for (const Values& values : found->second) {
-      add(sum, values.at(static_cast<std::size_t>(field)));
+      add_known(sum, values.at(static_cast<std::size_t>(field)));
     }
   }
   return sum;

@@ -42,6 +42,13 @@ struct UsageRequest {
   [[nodiscard]] bool wants(UsageField field) const;
 };
 
+/// Adds a value, if it is known, to a sum that is not known before the first one.
+inline void add_known(std::optional<double>& sum, std::optional<double> value) {
+  if (value) {
+    sum = sum.value_or(0) + *value;
+  }
+}
+
 /// Sums by group and time.
 struct UsageSums {
   using Values = std::array<std::optional<double>, kUsageFields>;
