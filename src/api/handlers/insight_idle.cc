@@ -204,9 +204,11 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   if (!from || !to) {
     return fail((from ? to : from).error());
   }
+  const std::optional<std::int64_t>& first = *from;
+  const std::optional<std::int64_t>& last = *to;
   store::TimeRange ended;
-  ended.to_ms = *to ? **to * kSecond : services.now_ms();
-  ended.from_ms = *from ? **from * kSecond : ended.to_ms - kDefaultDays * kDayMs;
+  ended.to_ms = last ? *last * kSecond : services.now_ms();
+  ended.from_ms = first ? *first * kSecond : ended.to_ms - kDefaultDays * kDayMs;
   if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMaxDays * kDayMs) {
     return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
   }
