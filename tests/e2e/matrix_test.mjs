@@ -13,6 +13,7 @@ import { accessible, shot, shots, url, visit } from "./stand_in.mjs";
 
 const kPages = [
   ["overview", "#/", ".stack .part"],
+  ["hours", "#/?period=72h", ".stack .part"],
   ["jobs", "#/jobs?period=all", "tbody tr:nth-child(20)"],
   ["heat", "#/jobs?period=all&heat=mem", ".heat .map"],
   ["nothing", "#/jobs?q=none%20of%20it", ".notice button"],

@@ -6,6 +6,7 @@
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
 "series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
+"hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
@@ -61,6 +62,7 @@ class Mock:
         self.reports = "ok"
         self.fleet = "ok"  # "none": no TSDB; "silent": it does not answer
         self.insight = "ok"
+        self.hours = "ok"
         self.currency = ""  # of the site; with it, there are prices
         self.ended = None
         self.managers = []  # one cluster of each
@@ -201,6 +203,8 @@ class Mock:
             units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
             rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
             try:
+                if what == "usage/series" and query.get("step") == ["hour"]:
+                    return good(mock_lists.by_hour(rows, query, now, self.hours))
                 if what == "usage/series":
                     return good(mock_lists.series(rows, query))
                 if what == "units/summary":

@@ -34,6 +34,76 @@ test("the overview adds up what the role sees, and leads to the units of a day",
   await becomes(() => tile("Units"), "1");
 });
 
+test("the overview has hours for three days, in local time, with gaps where nothing was measured", async (t) => {
+  const zone = "America/New_York";
+  const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30, hours: "gaps" }, context: { timezoneId: zone } });
+  await page.getByRole("heading", { name: "Energy by day" }).waitFor();
+  assert.ok(!page.requests.some((request) => /step=hour/.test(request)), "seven days are too many");
+  const answer = page.waitForResponse((response) => /usage\/series\/admin\?.*step=hour/.test(response.url()));
+  await page.getByLabel("Days", { exact: true }).selectOption({ label: "in the last 3 days" });
+  const { times, values } = (await (await answer).json()).data;
+  await becomes(() => new URL(page.url()).hash, "#/?period=72h");
+  const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  assert.match(clock.format(times[0]), /, 00:00$/, "from midnight here");
+  assert.ok(times.at(-1) <= Date.now() && times.length > 48 && times.length <= 73);
+  await page.getByRole("heading", { name: "Energy by hour" }).first().waitFor();
+  const chart = page.locator(".stack");
+  await chart.getByText(/ in all, .* an hour on average, most .*\. 3 h missing\. The energy of gpu-b is not known by hour\.$/).waitFor();
+  await becomes(() => chart.locator(".gap").count(), 3);
+  await becomes(() => chart.locator("a").filter({ has: page.locator(".gap") }).first().locator("title").textContent(), /^\d+ \w+, \d\d:00: not measured$/);
+  await accessible(page, "overview by hour");
+  await page.getByText("Energy by hour as a table").press("Enter");
+  const region = page.getByRole("region", { name: "Energy by hour, all bars" });
+  await becomes(() => region.locator("tbody th").allTextContents(), times.map((ms) => clock.format(ms)));
+  const unmeasured = times.flatMap((ms, i) => (values.kwh.every((line) => line[i] === null) ? [i] : []));
+  assert.equal(unmeasured.length, 3);
+  for (const i of unmeasured) assert.deepEqual(await region.locator("tbody tr").nth(i).locator("td").allTextContents(), ["–", "–", "–"]);
+  await accessible(page, "overview with a table of hours");
+
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+  assert.equal(file.suggestedFilename(), "energy-by-hour.csv");
+  const lines = readFileSync(await file.path(), "utf8").trim().split("\r\n");
+  assert.equal(lines[0], "time,CPU and memory,GPU,energy_kwh");
+  assert.equal(lines.length, times.length + 1);
+  assert.match(lines[1], /^\d{4}-\d\d-\d\d 00:00,/);
+  for (const i of unmeasured) assert.match(lines[i + 1], /^\d{4}-\d\d-\d\d \d\d:00,,,$/);
+  const most = values.kwh[0].indexOf(Math.max(...values.kwh[0]));
+  assert.deepEqual(lines[most + 1].split(",").slice(1, 3).map(Number), [values.kwh[0][most], values.kwh[1][most]]);
+
+  await region.getByRole("link").nth(most).click();
+  await page.getByRole("heading", { level: 1, name: "Compute units" }).waitFor();
+  await becomes(() => new URL(page.url()).hash, `#/jobs?show=ended&from=${times[most] / 1000}&to=${times[most] / 1000 + 3600}`);
+});
+
+test("where energy is not known by hour, the overview has days", async (t) => {
+  const page = await visit(t, "/?user=ada#/?period=72h", { server: { hours: "none" } });
+  await page.getByRole("heading", { name: "Energy by day" }).waitFor();
+  await becomes(() => page.getByRole("alert").count(), 0);
+  const asked = (step) => page.requests.filter((request) => request.includes("/usage/series?") && request.includes(`step=${step}&by=component`));
+  assert.match(asked("hour").at(-1) ?? "", /&field=kwh&user=ada&scope=own$/, "hours are asked for as days are");
+  assert.match(asked("day").at(-1), /&field=kwh&user=ada&scope=own$/);
+  await page.getByText("Energy by day as a table").press("Enter");
+  await becomes(() => page.getByRole("region", { name: "Energy by day, all bars" }).locator("tbody tr").count(), 3);
+  await control({ hours: "silent" });
+  await page.goto(`${url}/#/?period=24h`);
+  await page.getByText("Energy by day as a table").waitFor();
+  await accessible(page, "overview without hours");
+  await control({ hours: "ok" });
+  await page.goto(`${url}/#/?period=72h&by=project`);
+  await page.getByRole("heading", { name: "Energy by hour and project" }).waitFor();
+  await page.getByText(/ an hour on average, most .* with .* [kM]?(Wh|J)\.$/).waitFor();
+  assert.equal(await page.locator(".stack .gap").count(), 0);
+});
+
+test("hours missing are said in each language", async (t) => {
+  for (const [locale, text] of [["de-DE", /in der Stunde im Mittel, .*\. 3 h fehlen\. Die Energie von gpu-b ist nicht nach Stunden bekannt\.$/], ["fr-FR", /par heure en moyenne, .*\. 3 h manquent\. L’énergie de gpu-b n’est pas connue par heure\.$/]]) {
+    const page = await visit(t, "/?user=operator#/?period=72h", { server: { hours: "gaps" }, context: { locale, viewport: { width: 320, height: 700 } } });
+    await page.locator(".stack .note").getByText(text).waitFor();
+    await becomes(() => fits(page), true);
+    await accessible(page, `hours in ${locale}`);
+  }
+});
+
 test("the month of a project has its members, its days and a report to print", async (t) => {
   const page = await visit(t, "/?user=lin#/projects", { server: { many: 30 } });
   await page.getByRole("heading", { level: 1, name: /^Projects – / }).waitFor();

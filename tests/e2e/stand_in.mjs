@@ -38,7 +38,7 @@ export async function control(values) {
 
 /** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
 export async function visit(t, path, options = {}) {
-  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", currency: "", ended: null, managers: [], name: "", ...options.server });
+  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", ...options.server });
   const page = await open(browser, options.context, { far: false });
   const faults = [];
   page.requests = [];

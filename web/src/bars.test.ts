@@ -13,6 +13,11 @@ test("parts of a bar stand on each other and reach the sum", () => {
   assert.deepEqual([bars[0]!.x, bars[0]!.width, bars[2]!.x], [50, 80, 250]);
 });
 
+test("nothing beside what was not measured is not known to be nothing", () => {
+  assert.deepEqual(stack([[0, 0, 2], [null, 0, null]], 3, { width: 340, height: 100, left: 40 }).bars.map((bar) => bar.total), [null, 0, 2]);
+  assert.deepEqual(stack([], 2, { width: 340, height: 100, left: 40 }).bars.map((bar) => bar.total), [null, null]);
+});
+
 test("nothing and very little are drawn without harm", () => {
   const none = stack([[0, null]], 2, { width: 100, height: 50, left: 0 });
   assert.ok(none.marks.every((mark) => Number.isFinite(mark.y)));
@@ -25,4 +30,10 @@ test("nothing and very little are drawn without harm", () => {
 test("labels keep their distance", () => {
   assert.deepEqual([0, 1, 2, 3].map((i) => labelled(i, 4, 20, 40)), [true, false, true, false]);
   assert.deepEqual([0, 1].map((i) => labelled(i, 2, 100, 40)), [true, true]);
+  const hours = (slot: number) => Array.from({ length: 24 }, (_, hour) => hour).filter((hour) => labelled(hour, 72, slot, 44, true));
+  assert.deepEqual(hours(10), [0, 6, 12, 18], "not every 5 hours, which midnight would not be among");
+  assert.deepEqual(hours(3.8), [0, 12]);
+  assert.deepEqual(hours(3), [0]);
+  assert.deepEqual(hours(0.5), [0]);
+  assert.equal(hours(60).length, 24);
 });

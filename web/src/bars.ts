@@ -24,7 +24,8 @@ export function stack(
 ): Stack {
   const totals = Array.from({ length: times }, (_, i) => {
     const known = values.map((line) => line[i]).filter((v): v is number => typeof v === "number" && v > 0);
-    return values.some((line) => typeof line[i] === "number") ? known.reduce((a, b) => a + b, 0) : null;
+    // Nothing beside what was not measured is not known to be 0.
+    return known.length || (values.length && values.every((line) => typeof line[i] === "number")) ? known.reduce((a, b) => a + b, 0) : null;
   });
   const highest = Math.max(0, ...totals.map((v) => v ?? 0), ...line.slice(0, times).map((v) => v ?? 0));
   const step = axisStep(highest || 1, 4, false);
@@ -48,8 +49,9 @@ export function stack(
   return { bars, marks };
 }
 
-/** Which of the bars get a label, so that labels do not touch. */
-export function labelled(index: number, times: number, slot: number, room: number): boolean {
-  const every = Math.max(1, Math.ceil(room / Math.max(1, slot)));
+/** Which of the bars get a label, so that labels do not touch. `hourly`: the index is the hour of the day, and each day has the same labels. */
+export function labelled(index: number, times: number, slot: number, room: number, hourly = false): boolean {
+  let every = Math.max(1, Math.ceil(room / Math.max(1, slot)));
+  while (hourly && every < 24 && 24 % every) every++;
   return times > 0 && index % every === 0;
 }

@@ -25,6 +25,8 @@ test("periods have names", () => {
   const custom = customPeriod("2031-04-01", "2031-04-03");
   assert.deepEqual(custom, { kind: "custom", from: Date.UTC(2031, 3, 1) / 1000, to: Date.UTC(2031, 3, 4) / 1000 });
   assert.equal(periodText(custom!), "from 2031-04-01 to 2031-04-03");
+  assert.equal(periodText({ kind: "custom", from: Date.UTC(2031, 3, 1, 13) / 1000, to: Date.UTC(2031, 3, 1, 14) / 1000 }), "from 1 Apr 2031, 13:00 to 1 Apr 2031, 14:00");
+  assert.equal(periodText({ kind: "hours", hours: 72 }), "in the last 3 days");
   assert.equal(periodValue(custom!), "custom");
   assert.equal(customPeriod("2031-04-03", "2031-04-01"), null);
   assert.equal(customPeriod("", "2031-04-01"), null);

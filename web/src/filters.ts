@@ -8,6 +8,7 @@ import { stateWords } from "./units";
 export const kPeriods: readonly { value: string; period: Period; text: () => string }[] = [
   { value: "1", period: { kind: "hours", hours: 1 }, text: () => t("period.1") },
   { value: "24", period: { kind: "hours", hours: 24 }, text: () => t("period.24") },
+  { value: "72", period: { kind: "hours", hours: 72 }, text: () => t("period.72") },
   { value: "168", period: { kind: "hours", hours: 168 }, text: () => t("period.168") },
   { value: "720", period: { kind: "hours", hours: 720 }, text: () => t("period.720") },
   { value: "month", period: { kind: "month", back: 0 }, text: () => t("period.month") },
@@ -26,7 +27,10 @@ export function periodText(period: Period): string {
   if (known) return known.text();
   if (period.kind === "hours") return t("period.hours", { n: period.hours });
   if (period.kind !== "custom") return "";
-  return t("period.days", { first: dayOf(period.from), last: dayOf(period.to - 1) });
+  const hours = (seconds: number) => format.moment(seconds * 1000, 0);
+  return period.to - period.from < 23 * 3600
+    ? t("period.days", { first: hours(period.from), last: hours(period.to) })
+    : t("period.days", { first: dayOf(period.from), last: dayOf(period.to - 1) });
 }
 
 /** Days of the browser's zone, as a date field has them. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "./api";
-import { changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, fieldText, monthName, monthsLater, sumOf, usage } from "./usage";
+import { changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, monthName, monthsLater, sumOf, usage } from "./usage";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);
 const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
@@ -59,4 +59,51 @@ test("sums are asked for with what the page needs", async () => {
   assert.equal(seen.pathname + seen.search, "/api/v1/usage/series?from=1&to=2&step=day&by=user&top=9&field=kwh%2Cgrams&previous=1&project=p&scope=led");
   const broken = new Api("http://h/", null, async () => new Response('{"status":"success","data":[]}'));
   await assert.rejects(usage(broken, "all", { days: { from: 1, to: 2 }, by: "none", fields: ["kwh"] }, new AbortController().signal), { message: "the answer has no sums" });
+});
+
+test("hours go from the beginning of the first day to the end of the last one, or until now", () => {
+  const days = { from: noon(2031, 3, 3), to: noon(2031, 3, 5) };
+  assert.deepEqual(hoursOf(days, kNow), { from: Date.UTC(2031, 3, 3) / 1000, to: kNow / 1000 });
+  assert.deepEqual(hoursOf(days, kNow + 86400_000), { from: Date.UTC(2031, 3, 3) / 1000, to: Date.UTC(2031, 3, 6) / 1000 - 1 });
+});
+
+/** What is asked for, and the step of what is shown, where a server answers hours like this. */
+async function hourly(view: "own" | "all", days: number, hours: { status: number; values?: (number | null)[][] }): Promise<[asked: string[], step: string | undefined]> {
+  const asked: string[] = [];
+  const api = new Api("http://h/", null, async (input) => {
+    const url = new URL(String(input));
+    const step = url.searchParams.get("step");
+    asked.push(`${url.pathname} ${step} ${url.searchParams.get("from")}`);
+    if (step === "hour" && hours.status !== 200) return new Response(JSON.stringify({ status: "error", error: "no" }), { status: hours.status });
+    const kwh = step === "hour" ? hours.values : [[7]];
+    return new Response(JSON.stringify({ status: "success", data: { step, groups: ["cpu"], times: [1, 2], values: { kwh }, totals: { kwh: [1] }, missing: [] } }));
+  });
+  const to = noon(2031, 3, 5);
+  const narrow: [string, string][] = view === "own" ? [["user", "ada"]] : [];
+  const data = await energyOf(api, view, { days: { from: to - (days - 1) * 86400, to }, by: "component", fields: ["kwh"], narrow }, new AbortController().signal);
+  return [asked, data.step];
+}
+
+test("energy is by hour for three days at most, and by day where hours are not known", async () => {
+  const start = (days: number) => Date.UTC(2031, 3, 6 - days) / 1000;
+  const known = { status: 200, values: [[0, null, 3]] };
+  assert.deepEqual(await hourly("own", 3, known), [[`/api/v1/usage/series hour ${start(3)}`], "hour"]);
+  assert.deepEqual(await hourly("all", 1, known), [[`/api/v1/usage/series/admin hour ${start(1)}`], "hour"], "as days are asked for");
+  assert.deepEqual(await hourly("own", 4, known), [[`/api/v1/usage/series day ${noon(2031, 3, 2)}`], "day"]);
+  const both = [`/api/v1/usage/series/admin hour ${start(2)}`, `/api/v1/usage/series/admin day ${noon(2031, 3, 4)}`];
+  for (const status of [400, 503]) assert.deepEqual(await hourly("all", 2, { status }), [both, "day"], String(status));
+  assert.deepEqual(await hourly("all", 2, { status: 200, values: [[0, null]] }), [both, "day"], "days may know more");
+  assert.deepEqual(await hourly("all", 2, { status: 200, values: [] }), [both, "day"]);
+});
+
+test("a question for hours that is not wanted any more is not asked again by day", async () => {
+  const stop = new AbortController();
+  let asked = 0;
+  const api = new Api("http://h/", null, async () => {
+    asked++;
+    stop.abort();
+    throw new Error("aborted");
+  });
+  await assert.rejects(energyOf(api, "all", { days: { from: 1, to: 2 }, by: "none", fields: ["kwh"] }, stop.signal));
+  assert.equal(asked, 1);
 });

@@ -1,4 +1,4 @@
-// Sums by day and by group: docs/api/lists.md, usage/series.
+// Sums by hour, day or month and by group: docs/api/lists.md, usage/series.
 
 import type { Month, Period } from "./address";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
@@ -11,9 +11,11 @@ type Value = number | null; // null: not measured
 
 export interface Usage {
   groups: string[]; // a name in brackets is none: the others, all
-  times: number[]; // ms, the starts of days or months
+  step?: string;
+  times: number[]; // ms, the starts of hours, days or months
   values: Partial<Record<Field, Value[][]>>; // by group, then time
   totals: Partial<Record<Field, Value[]>>; // by group
+  missing?: { cluster_id: string }[]; // by hour: clusters whose energy is not in it
   previous?: { times: number[]; values: Partial<Record<Field, Value[][]>>; totals: Partial<Record<Field, Value[]>> };
 }
 
@@ -21,7 +23,7 @@ export interface Question {
   days: Days;
   by: "none" | "component" | "project" | "user" | "cluster";
   fields: readonly Field[];
-  step?: "day" | "month";
+  step?: "hour" | "day" | "month";
   top?: number;
   previous?: boolean;
   narrow?: Query; // cluster_id, project, user
@@ -43,6 +45,19 @@ export async function usage(api: Api, view: View, question: Question, signal: Ab
   const data = answer.data;
   if (data === null || !Array.isArray(data.groups) || !Array.isArray(data.times)) throw new ApiError(0, t("usage.none"));
   return { data, serverTime: answer.serverTime };
+}
+
+/** Energy by hour if there are few days, and by day if there are more or nothing is known by hour. */
+export async function energyOf(api: Api, view: View, question: Question, signal: AbortSignal): Promise<Usage> {
+  if (dayCount(question.days) <= 3) {
+    try {
+      const { data } = await usage(api, view, { ...question, days: hoursOf(question.days, Date.now()), step: "hour" }, signal);
+      if (data.values.kwh?.some((line) => line.some((value) => value))) return data;
+    } catch {
+      signal.throwIfAborted(); // a TSDB that does not answer, too many units, or an older server
+    }
+  }
+  return (await usage(api, view, question, signal)).data;
 }
 
 /** The sum of all groups; null if nothing was measured. */
@@ -67,6 +82,11 @@ export function daysOf(period: Period, now: number): Days {
   if (period.kind === "hours") return { from: noon(today, 1 - Math.max(1, Math.round(period.hours / 24))), to: noon(today) };
   if (period.kind === "custom") return { from: noon(new Date(period.from * 1000)), to: noon(new Date((period.to - 1) * 1000)) };
   return { from: noon(today, -364), to: noon(today) };
+}
+
+/** From the beginning of the first day to the end of the last one, or until now. */
+export function hoursOf({ from, to }: Days, now: number): Days {
+  return { from: new Date(from * 1000).setHours(0, 0, 0, 0) / 1000, to: Math.floor(Math.min(now, new Date(to * 1000).setHours(24, 0, 0, 0) - 1) / 1000) };
 }
 
 export function dayCount({ from, to }: Days): number {
