@@ -22,6 +22,9 @@ constexpr double kMicro = 1e6;
 constexpr std::uint64_t kCounterRange = 262'143'328'850;  // max_energy_range_uj
 constexpr double kPoll = 5;                               // of the BMC
 constexpr double kMaxStall = 2;
+/// As in the exporter's sampler.
+constexpr double kHeldUp = 0.02;
+constexpr int kAttempts = 3;
 
 Clock::SteadyTime steady(double seconds) {
   using std::chrono::steady_clock;
@@ -137,7 +140,8 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
         account_->restore(learned);
       }
     }
-    sample_ = plan(next_tick_ - kTick);
+    // It is late where the sample before took longer than a tick.
+    sample_ = plan(std::max(next_tick_ - kTick, node.time() - kStep));
   }
   proceed(node);
 }
@@ -158,10 +162,17 @@ OurRule::Parts OurRule::plan(double time) {
   const double late = view_.sampling.late;
   const double begin = time + (late > 0 ? std::exponential_distribution(1 / late)(random_) : 0);
   parts.units_read = begin + pause();
-  parts.stat_clock = parts.units_read + pause();
-  parts.stat_read = parts.stat_clock + pause();
-  parts.meters_clock = parts.stat_read + pause();
-  parts.meters_read = parts.meters_clock + pause();
+  parts.meters_after = parts.units_read;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    parts.stat_clock = parts.meters_after + pause();
+    parts.stat_read = parts.stat_clock + pause();
+    parts.meters_clock = parts.stat_read + pause();
+    parts.meters_read = parts.meters_clock + pause();
+    parts.meters_after = parts.meters_read + pause();
+    if (parts.meters_after - parts.stat_clock <= kHeldUp) {
+      break;
+    }
+  }
   next_tick_ = std::max(next_tick_, begin + kTick);
   return parts;
 }
@@ -312,7 +323,9 @@ void OurRule::read_meters(const Node& node, const Parts& parts, double back) {
   sample.node.busy_cpus = busy_cpus_;
   sample.node.cpus = cpu_use_.cpus();
   sample.node.sockets = cpu_use_.sockets();
-  sample.timing = {.slip = cpu_use_.slip(), .late = parts.meters_read - parts.meters_clock};
+  sample.timing = {.slip = cpu_use_.slip(),
+                   .late = parts.meters_after - parts.meters_clock,
+                   .early = parts.meters_clock - parts.stat_clock};
   account_->advance(sample);
 }
 

@@ -93,6 +93,7 @@ class OurRule {
     double stat_read = 0;
     double meters_clock = 0;
     double meters_read = 0;
+    double meters_after = 0;
     std::optional<exporter::UnitSnapshot> units;
     bool stat = false;
   };

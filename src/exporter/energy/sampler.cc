@@ -20,9 +20,24 @@ namespace {
 /// used that has come and gone in between would be charged by the energy of a part of its life.
 constexpr int kSharedPart = 10;
 
+/// CPU times and the counters of packages and memory belong together, so they are read again where
+/// somebody held up this thread for longer than this between the first and the last, kAttempts
+/// times in all. Less is not worth it: what is learned from a sample is averaged over seconds.
+constexpr auto kHeldUp = std::chrono::milliseconds(20);
+constexpr int kAttempts = 3;
+/// After so many samples in a row that were held up each time, the machine is slow, and once is
+/// enough until it is not.
+constexpr int kSlowSamples = 10;
+
 /// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
   return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
+}
+
+/// Of packages or memory, which are read together with CPU times.
+bool is_counter(const EnergyMeter& meter) {
+  const Domain domain = meter.source().domain;
+  return domain == Domain::kPackage || domain == Domain::kDram;
 }
 
 /// Updates `failing` and logs when a source starts to fail and when it works again. `error` is null
@@ -101,29 +116,61 @@ void Sampler::take_snapshots() {
   }
 }
 
-void Sampler::read_cpu_use(NodeUse& use, Clock::SteadyTime now) {
+void Sampler::read_stat() {
   const auto text = host::read_file(stat_path_.c_str(), buffer_);
   const auto stat = text ? host::parse_stat(buffer_) : fail(text.error());
   log_change("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
-  if (!stat) {
+  stat_ = stat ? std::optional(*stat) : std::nullopt;
+  if (stat_) {
+    host::parse_busy_cpus(buffer_, cpus_);
+  }
+}
+
+/// Reads CPU times and the counters of packages and memory, which belong together. Sets the time of
+/// the latter, and returns that of CPU times.
+Clock::SteadyTime Sampler::read_counters(MeterContext& context, Timing& timing) {
+  const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+  std::ranges::fill(readings_, std::nullopt);
+  for (int attempt = slow_samples_ < kSlowSamples ? 1 : kAttempts;; ++attempt) {
+    const auto stat_time = clock_.steady_now();
+    read_stat();
+    context.now = clock_.steady_now();
+    for (std::size_t i = 0; i < meters_.size(); ++i) {
+      if (is_counter(*meters_[i])) {
+        read_meter(i, context);
+      }
+    }
+    const auto end = clock_.steady_now();
+    const bool held_up = end - stat_time > kHeldUp;
+    if (!held_up || attempt >= kAttempts) {
+      slow_samples_ = held_up ? slow_samples_ + 1 : 0;
+      timing.late = seconds(end - context.now);
+      timing.early = seconds(context.now - stat_time);
+      return stat_time;
+    }
+  }
+}
+
+void Sampler::use_cpus(NodeUse& use, Clock::SteadyTime now) {
+  if (!stat_) {
     return;
   }
-  use.cpus_online = static_cast<double>(stat->cpus);
-  host::parse_busy_cpus(buffer_, cpus_);
+  use.cpus_online = static_cast<double>(stat_->cpus);
   const bool may_read = !topology_read_ || now - *topology_read_ >= kTopologyPause;
   if (!cpu_use_.knows(cpus_) && may_read) {
     cpu_use_.set_topology(host::read_cpu_topology(paths_));
     topology_read_ = now;
   }
   use.busy_cpus =
-      cpu_use_.advance(host::busy_ticks(stat->total), cpus_, now, host::all_ticks(stat->total));
+      cpu_use_.advance(host::busy_ticks(stat_->total), cpus_, now, host::all_ticks(stat_->total));
   use.cpus = cpu_use_.cpus();
   use.sockets = cpu_use_.sockets();
 }
 
-NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
+/// `now`: when CPU times were read.
+NodeUse Sampler::node_use(Clock::SteadyTime now) {
   NodeUse use;
-  read_cpu_use(use, now);
+  use_cpus(use, now);
   read_memory(now);
   use.memory_total_bytes = memory_total_bytes_;
   return use;
@@ -145,22 +192,16 @@ void Sampler::read_memory(Clock::SteadyTime now) {
   }
 }
 
-/// Returns how long after `context.now` the last counter of packages and memory was read, in
-/// seconds.
-double Sampler::read_meters(const MeterContext& context) {
-  double late = 0;
-  for (std::size_t i = 0; i < meters_.size(); ++i) {
-    auto reading = meters_[i]->read(context);
-    const Domain domain = meters_[i]->source().domain;
-    if (domain == Domain::kPackage || domain == Domain::kDram) {
-      late = std::chrono::duration<double>(clock_.steady_now() - context.now).count();
-    }
-    bool failing = meter_failing_[i];
-    log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
-    meter_failing_[i] = failing;
-    readings_[i] = reading ? std::optional(*reading) : std::nullopt;
+void Sampler::read_meter(std::size_t i, const MeterContext& context) {
+  auto reading = meters_[i]->read(context);
+  bool failing = meter_failing_[i];
+  log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
+  meter_failing_[i] = failing;
+  if (reading) {
+    // What an earlier attempt of this sample has read.
+    reading->joules += readings_[i] ? readings_[i]->joules : 0;
+    readings_[i] = *reading;
   }
-  return late;
 }
 
 void Sampler::tick(Caller caller) {
@@ -180,16 +221,21 @@ void Sampler::tick(Caller caller) {
 
 void Sampler::take_sample(bool may_block) {
   take_snapshots();
-  const NodeUse use = read_node_use(clock_.steady_now());
-  // The system may have held up this thread, so the energy is that of the time up to now.
-  const auto now = clock_.steady_now();
-  last_tick_ = now;
   MeterContext context{
-      .now = now, .utilisation = {}, .may_block = may_block, .suspended = os::suspended_time()};
+      .now = {}, .utilisation = {}, .may_block = may_block, .suspended = os::suspended_time()};
+  Timing timing;
+  const NodeUse use = node_use(read_counters(context, timing));
+  timing.slip = cpu_use_.slip();
+  const auto now = context.now;
+  last_tick_ = now;
   if (use.busy_cpus && use.cpus_online > 0) {
     context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
   }
-  const double late = read_meters(context);
+  for (std::size_t i = 0; i < meters_.size(); ++i) {
+    if (!is_counter(*meters_[i])) {
+      read_meter(i, context);
+    }
+  }
   device_samples_.clear();
   device_uses_.clear();
   bool devices_used = false;
@@ -203,7 +249,7 @@ void Sampler::take_sample(bool may_block) {
                     .node = use,
                     .managers = managers_,
                     .devices = device_samples_,
-                    .timing = {.slip = cpu_use_.slip(), .late = late}});
+                    .timing = timing});
   use_meter_.advance({.time = now,
                       .cpus_online = use.cpus_online,
                       .managers = managers_,

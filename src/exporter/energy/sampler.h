@@ -83,10 +83,13 @@ class Sampler {
   void save_state(bool last) CEEMS_EXCLUDES(account_mutex_);
   void take_sample(bool may_block) CEEMS_REQUIRES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
-  void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
-  NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
+  Clock::SteadyTime read_counters(MeterContext& context, Timing& timing)
+      CEEMS_REQUIRES(tick_mutex_);
+  void read_stat() CEEMS_REQUIRES(tick_mutex_);
+  void read_meter(std::size_t i, const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
+  void use_cpus(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
+  NodeUse node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   void read_memory(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
-  double read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
   const SamplerOptions options_;
   const Clock& clock_;
@@ -107,6 +110,8 @@ class Sampler {
   std::vector<bool> source_failing_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> meter_failing_ CEEMS_GUARDED_BY(tick_mutex_);
   bool stat_failing_ CEEMS_GUARDED_BY(tick_mutex_) = false;
+  std::optional<host::Stat> stat_ CEEMS_GUARDED_BY(tick_mutex_);
+  int slow_samples_ CEEMS_GUARDED_BY(tick_mutex_) = 0;  // in a row, see kSlowSamples
   bool meminfo_failing_ CEEMS_GUARDED_BY(tick_mutex_) = false;
   // Members only so that their memory is reused from tick to tick.
   std::string buffer_ CEEMS_GUARDED_BY(tick_mutex_);

@@ -115,6 +115,85 @@ class SamplerTest : public ::testing::Test {
   std::unique_ptr<Sampler> sampler_;
 };
 
+/// A counter of a package whose reads take a time that a test sets.
+class SlowMeter final : public EnergyMeter {
+ public:
+  explicit SlowMeter(testing::FakeClock& clock) : clock_(clock) {}
+  [[nodiscard]] const SourceInfo& source() const override { return info_; }
+  Result<Reading> read(const MeterContext& context) override {
+    ++reads;
+    if (fails_at == reads) {
+      return fail(ErrorCode::kNoData, "no value");
+    }
+    clock_.advance(held_up > 0 ? milliseconds(500) : milliseconds(0));
+    held_up -= held_up > 0 ? 1 : 0;
+    return Reading{.joules = 1, .fresh = context.now, .idle_watts = {}};
+  }
+  int held_up = 0;  // how many reads
+  int reads = 0;
+  int fails_at = 0;
+
+ private:
+  testing::FakeClock& clock_;
+  SourceInfo info_{.name = "rapl-package-0", .domain = Domain::kPackage};
+};
+
+class SamplerThatIsHeldUp : public SamplerTest {
+ protected:
+  SamplerThatIsHeldUp() {
+    auto meter = std::make_unique<SlowMeter>(fake_);
+    slow_ = meter.get();
+    Meters meters;
+    meters.push_back(std::move(meter));
+    sampler_ = std::make_unique<Sampler>(
+        SamplerOptions{.interval = seconds(1), .account = {}}, fake_,
+        host::Paths{dir_.path() / "proc", dir_.path() / "sys", dir_.path() / "cgroup"},
+        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters), DeviceMeterList{},
+        nullptr);
+  }
+  /// Takes a sample and returns how often it read the counter.
+  int tick() {
+    fake_.advance(seconds(1));
+    const int before = slow_->reads;
+    sampler_->tick(Sampler::Caller::kThread);
+    return slow_->reads - before;
+  }
+  SlowMeter* slow_ = nullptr;
+};
+
+TEST_F(SamplerThatIsHeldUp, ReadsCountersAgain) {
+  EXPECT_EQ(tick(), 1);
+  EXPECT_DOUBLE_EQ(node_joules(), 1);
+  slow_->held_up = 1;
+  EXPECT_EQ(tick(), 2);
+  EXPECT_DOUBLE_EQ(node_joules(), 3);  // all that was read counts
+  slow_->held_up = 100;
+  EXPECT_EQ(tick(), 3);
+  EXPECT_DOUBLE_EQ(node_joules(), 6);
+}
+
+TEST_F(SamplerThatIsHeldUp, KeepsWhatWasReadBeforeAFailure) {
+  tick();
+  slow_->held_up = 1;
+  slow_->fails_at = 3;
+  EXPECT_EQ(tick(), 2);
+  EXPECT_DOUBLE_EQ(node_joules(), 2);
+  EXPECT_EQ(tick(), 1);
+  EXPECT_DOUBLE_EQ(node_joules(), 3);
+}
+
+TEST_F(SamplerThatIsHeldUp, ReadsOnceWhereTheMachineIsAlwaysSlow) {
+  slow_->held_up = 1000;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(tick(), 3) << i;
+  }
+  EXPECT_EQ(tick(), 1);
+  slow_->held_up = 0;
+  EXPECT_EQ(tick(), 1);
+  slow_->held_up = 1000;
+  EXPECT_EQ(tick(), 3);
+}
+
 TEST_F(SamplerTest, SharesEnergyByCpuTime) {
   Sampler& sampler = make();
   meter_->publish({.watts = 100, .time = fake_.steady_now()});

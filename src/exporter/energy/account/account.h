@@ -208,7 +208,6 @@ class Account {
   std::unordered_map<std::string, PowerEstimate> wall_before_;  // see Book::before
   UseHistory history_;
   AlignedReading counted_;                      // of a wall meter that counts energy
-  double slip_ = 0;                             // Timing::slip in a second, its mean size
   std::optional<double> learned_until_;         // by the clock of history_
   std::optional<MeterLag::Lag> learned_lag_;    // with which
   std::optional<std::size_t> lag_source_;       // whose lag it is

@@ -46,10 +46,6 @@ void Account::follow_use(const Interval& interval) {
     }
   }
   UseHistory::Means means{.cores = claims_.cores()};
-  if (interval.seconds > 0) {
-    constexpr double kSlipMemory = 60;  // intervals
-    slip_ += (std::abs(interval.timing.slip) / interval.seconds - slip_) / kSlipMemory;
-  }
   for (std::size_t socket = 0; socket < claims_.sockets(); ++socket) {
     const double cores = claims_.cores(socket);
     const double max = claims_.cores_max(socket);
@@ -72,11 +68,6 @@ void Account::follow_use(const Interval& interval) {
 /// `watts`: without those of the known domains.
 void Account::learn_units_from_wall(const AlignedReading& reading, double watts) {
   constexpr double kOverlap = 0.5;
-  constexpr double kMaxSlip = 0.02;
-  // Use that is known unevenly makes all units look as if they drew less, and idle power more.
-  if (slip_ > kMaxSlip) {
-    return;
-  }
   const double end = history_.time() - reading.age;
   const double least =
       reading.repeated ? std::max(reading.window, reading.period) : kOverlap * reading.window;

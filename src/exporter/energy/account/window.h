@@ -10,9 +10,12 @@ struct Timing {
   /// its sign: somebody held up the reader between the clock and the counters, or the counters
   /// themselves.
   double slip = 0;
-  /// Seconds after the end of the interval by which counters of energy may have been read. If they
-  /// are always so late, it does not matter.
+  /// Seconds after the end of the interval by which counters of energy may have been read, and
+  /// seconds before it by which CPU times may. If they always are, it does not matter.
   double late = 0;
+  double early = 0;
+  /// Seconds between the first counter that was read and the last.
+  [[nodiscard]] double apart() const { return early + late; }
 };
 
 /// A time over which power and use are averaged before something is learned from them.
@@ -36,11 +39,11 @@ class Window {
   Next add(double seconds, const Timing& timing) {
     seconds_ += seconds;
     slip_ += timing.slip;
-    late_ = timing.late;
+    apart_ = timing.apart();
     if (seconds_ < least_) {
       return Next::kSame;
     }
-    const double uneven = std::abs(slip_ - drift_ * seconds_) + std::abs(late_ - late_before_);
+    const double uneven = std::abs(slip_ - drift_ * seconds_) + std::abs(apart_ - apart_before_);
     if (uneven <= kMaxUneven * seconds_) {
       return Next::kNew;
     }
@@ -55,7 +58,7 @@ class Window {
   void restart() {
     seconds_ = 0;
     slip_ = 0;
-    late_before_ = late_;
+    apart_before_ = apart_;
   }
   [[nodiscard]] double seconds() const { return seconds_; }
 
@@ -67,10 +70,10 @@ class Window {
   double least_;
   double seconds_ = 0;
   double slip_ = 0;
-  double drift_ = 0;        // the slip of each second where readings are even
-  double given_up_ = 0;     // that of the last window that was given up
-  double late_ = 0;         // of the last interval
-  double late_before_ = 0;  // of the one before the window
+  double drift_ = 0;         // the slip of each second where readings are even
+  double given_up_ = 0;      // that of the last window that was given up
+  double apart_ = 0;         // of the last interval
+  double apart_before_ = 0;  // of the one before the window
 };
 
 }  // namespace ceems::exporter::energy

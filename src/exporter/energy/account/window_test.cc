@@ -31,6 +31,14 @@ TEST(Window, DoesNotEndWhereEnergyMayHaveBeenReadLate) {
   EXPECT_EQ(window.add(2, {.late = 0.02}), Next::kNew);
 }
 
+TEST(Window, DoesNotEndWhereCpuTimesMayHaveBeenReadEarly) {
+  Window window(2);
+  EXPECT_EQ(window.add(2, {.late = 0.01, .early = 0.1}), Next::kSame);
+  EXPECT_EQ(window.add(2, {.late = 0.01, .early = 0.02}), Next::kNew);
+  window.restart();
+  EXPECT_EQ(window.add(2, {.late = 0.02, .early = 0.01}), Next::kNew);  // as far apart as before
+}
+
 TEST(Window, EndsWhereEnergyIsAlwaysReadLate) {
   Window window(2);
   for (int i = 0; i < 11; ++i) {
