@@ -101,9 +101,12 @@ void Account::learn_units_from_wall(const AlignedReading& reading, double watts)
 /// Idle power of the node without the known domains, where no meter shows the packages.
 std::optional<PowerEstimate> Account::wall_estimate() const {
   const IdlePower& line = idle_.at(index(wall_domain()));
+  const auto by_line = line.estimate();
   auto estimate = wall_watts_.idle();
-  if (!estimate) {
-    return line.estimate();
+  const bool unsure =
+      estimate && by_line && !estimate->learned() && by_line->deviation < estimate->deviation;
+  if (!estimate || unsure) {
+    return by_line;
   }
   estimate->watts = std::min(estimate->watts, line.lowest().value_or(estimate->watts));
   return estimate;
