@@ -21,6 +21,9 @@ Result<std::vector<KnownNode>> Reader::known_nodes(const std::vector<std::string
 Result<std::vector<Bill>> Reader::bills(const TimeRange& /*period*/) {
   return no_nodes();
 }
+Result<std::vector<model::Flavor>> Reader::flavors(const std::string& /*cluster_id*/) {
+  return std::vector<model::Flavor>{};
+}
 Result<std::optional<std::int64_t>> Writer::nodes_until(const std::string& /*cluster_id*/) {
   return no_nodes();
 }

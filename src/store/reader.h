@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/flavor.h"
 #include "model/unit.h"
 #include "store/fields.h"
 #include "store/schema/sums_columns.h"
@@ -237,6 +238,8 @@ class Reader {
   /// The bills that have a part of the period, the ends of which do not count, by cluster and
   /// start.
   virtual Result<std::vector<Bill>> bills(const TimeRange& period);
+  /// All flavors of the cluster, by region and id; none if they were never read.
+  virtual Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id);
   /// By cluster, to when its data was read: the end of the last window that was written (epoch ms).
   virtual Result<std::map<std::string, std::int64_t>> watermarks();
 };

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "model/account_names.h"
+#include "model/flavor.h"
 #include "model/unit.h"
 
 namespace ceems::store {
@@ -45,6 +46,9 @@ struct ClusterUpdate {
   /// Names that were given to ids since account_names(), written with the window. If one of them
   /// was given by another program meanwhile, the window is refused with kUnavailable.
   model::AccountNames names = {};
+  /// All flavors of the cluster, which replace the stored ones. Absent if they are not known: the
+  /// stored ones stay.
+  std::optional<std::vector<model::Flavor>> flavors = {};
 };
 
 /// Metrics for a gap. The units are those that gap_units() returned.

@@ -8,6 +8,7 @@
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
 #include "store/schema/fact_columns.h"
+#include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
 #include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
@@ -163,10 +164,15 @@ std::string node_tables() {
   return create_node_tables(Dialect::kPostgres);
 }
 
+/// Version 13: the flavors of clouds (model/flavor.h).
+std::string flavor_table() {
+  return create_flavor_table(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 12> kSteps{
-    first_tables, sums_tables,       gap_tables,  leads_table,   names_table, counts_index,
-    nothing,      reference_version, facts_table, report_tables, mail_tables, node_tables};
+constexpr std::array<std::string (*)(), 13> kSteps{
+    first_tables,      sums_tables, gap_tables,    leads_table, names_table, counts_index, nothing,
+    reference_version, facts_table, report_tables, mail_tables, node_tables, flavor_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -56,6 +56,7 @@ class SqlReader : public Reader {
                                          const TimeRange& days) override;
   Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
   Result<std::vector<Bill>> bills(const TimeRange& period) override;
+  Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id) override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/fact_columns.h"
+#include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
 #include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
@@ -118,6 +119,8 @@ std::string own_tables(int version) {
       return create_mail_tables(Dialect::kSqlite);
     case 12:
       return create_node_tables(Dialect::kSqlite);
+    case 13:
+      return create_flavor_table(Dialect::kSqlite);
     default:
       return {};
   }

@@ -11,6 +11,7 @@
 #include "store/sums/unit_sums.h"
 #include "store/units/stored_units.h"
 #include "store/writer/account_names.h"
+#include "store/writer/flavors.h"
 #include "store/writer/gaps.h"
 #include "store/writer/leads.h"
 #include "store/writer/members.h"
@@ -248,6 +249,11 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   }
   if (update.leads) {
     if (auto done = write_leads(*session_, update.cluster.id, *update.leads); !done) {
+      return done;
+    }
+  }
+  if (update.flavors) {
+    if (auto done = write_flavors(*session_, update.cluster.id, *update.flavors); !done) {
       return done;
     }
   }

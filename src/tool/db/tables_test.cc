@@ -1,5 +1,7 @@
 #include "tool/db/tables.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "testing/temp_dir.h"
@@ -70,7 +72,8 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_nodes: cluster_id node",
                                             "ceems_node_days: cluster_id day_ms node",
                                             "ceems_node_progress: cluster_id",
-                                            "ceems_bills: cluster_id start_ms"}));
+                                            "ceems_bills: cluster_id start_ms",
+                                            "ceems_flavors: cluster_id region id"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {
