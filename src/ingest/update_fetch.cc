@@ -122,6 +122,7 @@ Result<FetchedWindow> fetch_window(UpdateSource& source,
     result.people_cause = std::move(leads).error().with_context("fetching project leads");
   }
   result.update.names = source.manager->new_names();
+  result.update.flavors = source.manager->flavors();
   const UpdateRequest request{.window = window, .parts = {}, .accept_incomplete = false};
   for (auto& named : source.updaters) {
     run_updater(named, request, result, stop);

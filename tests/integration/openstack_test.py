@@ -211,6 +211,7 @@ def main():
         text = api.output()
         assert api.process.returncode == 0, (api.process.returncode, text[-3000:])
         assert "Sanitizer" not in text, text[-3000:]
+        assert text.count("cannot read the list of flavors") == 1, "a list that Nova refuses is not logged exactly once"
         assert FakeOpenstack.PASSWORD not in text and "token1" not in text, "the log contains a secret"
     print("openstack: passed (%.1f s)" % (time.monotonic() - begin))
     return 0

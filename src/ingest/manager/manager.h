@@ -17,6 +17,7 @@
 #include "base/time/time_zone.h"
 #include "ingest/config.h"
 #include "model/account_names.h"
+#include "model/flavor.h"
 #include "model/unit.h"
 #include "os/command.h"
 
@@ -51,6 +52,11 @@ class ResourceManager {
   virtual void restore_names(std::optional<model::AccountNames> /*stored*/) {}
   /// The names that were given to ids since they were stored. Called after the fetches of a window.
   [[nodiscard]] virtual model::AccountNames new_names() const { return {}; }
+  /// The flavors in which VMs are made, as far as the manager has read them; nothing if it has not.
+  /// Called after the fetches of a window.
+  [[nodiscard]] virtual std::optional<std::vector<model::Flavor>> flavors() const {
+    return std::nullopt;
+  }
   /// Returns the units of a window as they stood at its end: a unit that ended later is still
   /// running, and a unit that started later is left out. total_time_seconds has the time in the
   /// window. For a unit that ended before the window, because its end was recorded late, it has all

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
 // Small enough that a page stays below kMaxAnswerBytes even if each server has 64 KiB of user data.
 constexpr std::string_view kPageSize = "500";
 constexpr std::size_t kMaxPages = 400;
+constexpr std::size_t kMaxFlavors = 20'000;
 constexpr seconds kDefaultLifetime{55 * 60};  // Keystone's default is an hour
 constexpr seconds kEarly{60};
 constexpr std::size_t kMaxTokenBytes = 16384;
@@ -242,36 +243,55 @@ Result<> Client::add_servers(const std::string& region,
                    });
 }
 
-Result<> Client::add_flavors(const std::string& region, const std::string& base, Servers& found) {
+Result<> Client::add_flavors(const std::string& region, Servers& found) {
   const auto lacks = [&region](const Server& server) {
     return server.region == region && !server.flavor.detailed && !server.flavor.id.empty();
   };
   if (std::ranges::none_of(found.servers, lacks)) {
     return {};
   }
-  std::map<std::string, Flavor> flavors;
-  auto done = get_pages(base + "/flavors/detail",
-                        {{"is_public", "None"}, {"limit", std::string(kPageSize)}},
-                        [&flavors](std::string_view body) -> Result<std::string> {
-                          auto page = parse_flavors(body);
-                          if (!page) {
-                            return fail(std::move(page).error());
-                          }
-                          for (auto& flavor : page->flavors) {
-                            flavors.insert_or_assign(flavor.id, flavor);
-                          }
-                          return std::move(page->next_marker);
-                        });
-  if (!done) {
-    return done;
+  const auto listed = flavors(region);
+  if (!listed) {
+    return fail(listed.error());
+  }
+  std::map<std::string_view, const Flavor*> by_id;
+  for (const Flavor& flavor : *listed) {
+    by_id.insert_or_assign(flavor.id, &flavor);
   }
   for (auto& server : found.servers) {
-    if (const auto flavor = flavors.find(server.flavor.id);
-        lacks(server) && flavor != flavors.end()) {
-      server.flavor = flavor->second;
+    if (const auto flavor = by_id.find(server.flavor.id); lacks(server) && flavor != by_id.end()) {
+      server.flavor = *flavor->second;
     }
   }
   return {};
+}
+
+Result<std::vector<Flavor>> Client::flavors(const std::string& region) {
+  std::vector<Flavor> flavors;
+  auto done =
+      get_pages(endpoints_.compute.at(region) + "/flavors/detail",
+                {{"is_public", "None"}, {"limit", std::string(kPageSize)}},
+                [&flavors](std::string_view body) -> Result<std::string> {
+                  auto page = parse_flavors(body);
+                  if (!page) {
+                    return fail(std::move(page).error());
+                  }
+                  if (flavors.size() + page->flavors.size() > kMaxFlavors) {
+                    return fail(ErrorCode::kUnavailable, "more than {} flavors", kMaxFlavors);
+                  }
+                  std::ranges::move(page->flavors, std::back_inserter(flavors));
+                  return std::move(page->next_marker);
+                });
+  return done ? Result<std::vector<Flavor>>(std::move(flavors)) : fail(std::move(done).error());
+}
+
+std::vector<std::string> Client::regions() const {
+  std::vector<std::string> names;
+  names.reserve(endpoints_.compute.size());
+  for (const auto& [region, base] : endpoints_.compute) {
+    names.push_back(region);
+  }
+  return names;
 }
 
 Result<Client::Servers> Client::servers(const std::string& since) {
@@ -302,7 +322,7 @@ Result<Client::Servers> Client::servers(const std::string& since) {
                   "GET {}/servers/detail: no details of {} servers, a cell of Nova is down",
                   shown(base), bare);
     }
-    if (auto done = add_flavors(region, base, found); !done) {
+    if (auto done = add_flavors(region, found); !done) {
       return fail(std::move(done).error());
     }
   }

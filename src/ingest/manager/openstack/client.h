@@ -69,6 +69,10 @@ class Client {
   /// because its servers then lack their details.
   Result<Servers> servers(const std::string& since);
 
+  /// All flavors of a region, private ones included. kUnavailable for more than 20,000.
+  Result<std::vector<Flavor>> flavors(const std::string& region);
+  [[nodiscard]] std::vector<std::string> regions() const;
+
   Result<std::vector<Named>> users();
   Result<std::vector<Named>> projects_of(const std::string& user_id);
   /// One "user" or "project".
@@ -98,7 +102,7 @@ class Client {
                        const Query& query,
                        Servers& found,
                        std::map<std::string, std::size_t>& index);
-  Result<> add_flavors(const std::string& region, const std::string& base, Servers& found);
+  Result<> add_flavors(const std::string& region, Servers& found);
 
   Endpoints endpoints_;
   std::string auth_;  // secret

@@ -113,6 +113,11 @@ std::map<std::string, std::string> texts_at(const json::object& object, std::str
   return texts;
 }
 
+bool is_said(const json::object& object, std::string_view key, bool truth) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_bool() && value->get_bool() == truth;
+}
+
 /// Returns the `marker` of a link to the next page. The host in the link is not used, because it is
 /// the one by which Nova knows itself and may be unreachable behind a proxy.
 std::string marker_of(std::string_view link) {
@@ -155,7 +160,12 @@ Flavor flavor_of(const json::object& object) {
   flavor.ram_mib = count_at(object, "ram");
   flavor.disk_gb = count_at(object, "disk");
   flavor.swap_mb = count_at(object, "swap");
+  flavor.ephemeral_gb = count_at(object, "OS-FLV-EXT-DATA:ephemeral");
   flavor.extra_specs = texts_at(object, "extra_specs");
+  const json::object* specs = object_at(object, "extra_specs");
+  flavor.has_extra_specs = specs != nullptr && specs->size() == flavor.extra_specs.size();
+  flavor.offered = is_said(object, "os-flavor-access:is_public", true) &&
+                   is_said(object, "OS-FLV-DISABLED:disabled", false);
   if (const auto vgpus = flavor.extra_specs.find("resources:VGPU");
       vgpus != flavor.extra_specs.end()) {
     flavor.vgpus =

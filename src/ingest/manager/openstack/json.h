@@ -22,9 +22,13 @@ struct Flavor {
   std::int64_t vcpus = 0;
   std::int64_t ram_mib = 0;
   std::int64_t disk_gb = 0;
+  std::int64_t ephemeral_gb = 0;  ///< of a list of flavors
   std::int64_t swap_mb = 0;
   std::int64_t vgpus = 0;                               ///< extra spec resources:VGPU
   std::map<std::string, std::string> extra_specs = {};  ///< at most 128
+  bool has_extra_specs =
+      false;             ///< whether Nova sent all of them; since microversion 2.61 in lists
+  bool offered = false;  ///< said to be public and not disabled, in lists only
 
   bool operator==(const Flavor&) const = default;
 };

@@ -116,6 +116,32 @@ TEST(OpenstackFlavors, AreReadById) {
   EXPECT_FALSE(parse_flavors(R"({"flavors": 1})"));
 }
 
+TEST(OpenstackFlavors, AreOfferedIfNovaSaysSo) {
+  const auto flavor = [](const std::string& more) {
+    const auto page = parse_flavors(
+        R"({"flavors":[{"id":"1","name":"m1","vcpus":1,"ram":256,"disk":1)" + more + "}]}");
+    return page && page->flavors.size() == 1 ? page->flavors[0] : Flavor{};
+  };
+  const Flavor all = flavor(R"(,"OS-FLV-EXT-DATA:ephemeral":5,"os-flavor-access:is_public":true,)"
+                            R"("OS-FLV-DISABLED:disabled":false,"extra_specs":{"a":"b"})");
+  EXPECT_TRUE(all.offered);
+  EXPECT_TRUE(all.has_extra_specs);
+  EXPECT_EQ(all.ephemeral_gb, 5);
+  EXPECT_EQ(all.extra_specs, (std::map<std::string, std::string>{{"a", "b"}}));
+  EXPECT_TRUE(flavor(R"(,"extra_specs":{})").has_extra_specs);
+  for (const char* less :
+       {"", R"(,"os-flavor-access:is_public":true)", R"(,"OS-FLV-DISABLED:disabled":false)",
+        R"(,"os-flavor-access:is_public":false,"OS-FLV-DISABLED:disabled":false)",
+        R"(,"os-flavor-access:is_public":true,"OS-FLV-DISABLED:disabled":true)",
+        R"(,"os-flavor-access:is_public":"true","OS-FLV-DISABLED:disabled":0)"}) {
+    EXPECT_FALSE(flavor(less).offered) << less;
+    EXPECT_FALSE(flavor(less).has_extra_specs) << less;
+  }
+  // A spec that was not read might be the one that matters.
+  EXPECT_FALSE(flavor(R"(,"extra_specs":{"a":["b"]})").has_extra_specs);
+  EXPECT_FALSE(flavor(R"(,"extra_specs":null)").has_extra_specs);
+}
+
 TEST(OpenstackUsers, AreReadWithDomainAndState) {
   const auto page = parse_named(
       R"({"users":[{"id":"1","name":"ann","domain_id":"default","enabled":true},

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/section.h"
+#include "ingest/manager/openstack/flavor_list.h"
 #include "ingest/manager/openstack/people.h"
 #include "ingest/manager/openstack/units.h"
 
@@ -32,7 +33,8 @@ class OpenstackManager final : public ResourceManager {
       : cluster_id_(std::move(cluster_id)),
         zone_(zone),
         client_(std::move(options.endpoints), std::move(options.auth), std::move(transport), clock),
-        people_(client_, clock, options.users_refresh_interval, options.default_domain_id) {}
+        people_(client_, clock, options.users_refresh_interval, options.default_domain_id),
+        flavors_(client_, clock) {}
 
   void restore_names(std::optional<model::AccountNames> stored) override {
     people_.restore_names(std::move(stored));
@@ -72,7 +74,11 @@ class OpenstackManager final : public ResourceManager {
                                        people_.user_name(server.user_id), window, zone_, history_);
       std::ranges::move(lives, std::back_inserter(units));
     }
+    flavors_.refresh(cluster_id_, stop);
     return units;
+  }
+  [[nodiscard]] std::optional<std::vector<model::Flavor>> flavors() const override {
+    return flavors_.all();
   }
 
   /// Returns the result of the refresh in fetch_units(), or its error if it failed.
@@ -93,6 +99,7 @@ class OpenstackManager final : public ResourceManager {
   TimeZone zone_;
   Client client_;
   People people_;
+  openstack::FlavorList flavors_;
   openstack::ServerHistory history_;
   std::optional<Result<>> people_result_;  // of the last refresh
   bool malformed_ = false;                 // some servers were left out; logged once
