@@ -82,6 +82,17 @@ class Collector {
     }
   }
 
+  /// The greatest value in the run. The gauge of a node begins anew with its exporter. A VM that
+  /// was moved had its peak on another node, perhaps.
+  void add_peak(const tsdb::Series& series, bool memory) {
+    const auto found = nodes_.find(key_of(series.labels));
+    const auto node = found == nodes_.end() && nodes_.size() == 1 ? nodes_.begin() : found;
+    const double value = series.samples.front().value;
+    if (node != nodes_.end() && value >= 0) {
+      keep_largest(memory ? node->second.all.mem_peak : node->second.all.cpu_used_max, value);
+    }
+  }
+
   /// A fact of a machine, which need not be one of the unit's.
   void add_fact(const tsdb::Series& series) {
     const std::string_view name = series.labels.get("__name__");
@@ -370,6 +381,11 @@ class Asker {
             part.collector.add_coverage(series, std::chrono::duration<double>(step).count());
           });
     }
+    for (const bool memory : {true, false}) {
+      if (done) {
+        done = ask_peaks(group, memory);
+      }
+    }
     if (done) {
       done = ask_resets(group);
     }
@@ -381,6 +397,37 @@ class Asker {
       part.result->nodes = part.collector.take();
     }
     return done;
+  }
+
+  /// Peaks of runs that are long enough for an exporter to have been restarted in them.
+  Result<> ask_peaks(std::vector<Part>& group, bool memory) {
+    constexpr milliseconds kLong = std::chrono::hours(24);
+    std::vector<Part> long_ones;
+    std::vector<Part*> of;
+    for (Part& part : group) {
+      if (life_of(*part.run) >= kLong) {
+        long_ones.push_back({.run = part.run, .result = nullptr, .collector = {}});
+        of.push_back(&part);
+      }
+    }
+    if (long_ones.empty()) {
+      return {};
+    }
+    const auto at = [&long_ones](const UnitRun& run) {
+      return long_ones.size() == 1 ? std::string() : " @ " + tsdb::seconds_text(run.until_ms);
+    };
+    return ask_group(long_ones,
+                     query_of(long_ones,
+                              [&](std::string& query, const UnitRun& run) {
+                                query +=
+                                    fmt::format("max_over_time(ceems_compute_unit_{}{{{}}}{}{})",
+                                                memory ? "memory_peak_bytes" : "cpu_used_max",
+                                                selector_of(run), life_range(run), at(run));
+                              }),
+                     [&](const Part& part, const tsdb::Series& series) {
+                       of[static_cast<std::size_t>(&part - long_ones.data())]->collector.add_peak(
+                           series, memory);
+                     });
   }
 
   Result<> ask_resets(std::vector<Part>& group) {

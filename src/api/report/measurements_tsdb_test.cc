@@ -32,9 +32,11 @@ struct Fixture {
   explicit Fixture(FakeTransport::Answer answer, const std::string& label = "") {
     auto owned = std::make_unique<FakeTransport>(std::move(answer));
     transport = owned.get();
+    auto client = std::make_unique<tsdb::Client>("http://t", std::move(owned), clock);
     ClusterTsdbs tsdbs;
-    tsdbs["c1"] = {.client = std::make_unique<tsdb::Client>("http://t", std::move(owned), clock),
-                   .cluster_label = label};
+    ClusterTsdb& tsdb = tsdbs["c1"];
+    tsdb.client = std::move(client);
+    tsdb.cluster_label = label;
     source = std::make_unique<TsdbMeasurementSource>(std::move(tsdbs));
   }
   std::vector<std::string> queries() const {
@@ -84,6 +86,12 @@ Result<net::ClientResponse> two_nodes(const FakeTransport::Request& request) {
   if (query.starts_with("count_over_time")) {
     return FakeTransport::ok(
         vector_of({{R"("hostname":"n1")", "40"}, {R"("hostname":"n2")", "20"}}));
+  }
+  if (query.starts_with("max_over_time")) {
+    const bool memory = query.find("memory_peak_bytes") != std::string::npos;
+    return FakeTransport::ok(vector_of({{R"("hostname":"n1")", memory ? "1700" : "7.5"},
+                                        {R"("hostname":"n2")", "NaN"},
+                                        {R"("hostname":"n3")", "9999"}}));
   }
   if (query.starts_with("resets")) {
     return FakeTransport::ok(
@@ -142,10 +150,18 @@ TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
                                              .until_ms = 1'000'000 + kDays});
   ASSERT_TRUE(unit) << unit.error().message;
   const auto queries = f.queries();
-  ASSERT_EQ(queries.size(), 4U);
+  ASSERT_EQ(queries.size(), 6U);
   EXPECT_THAT(queries[0], HasSubstr("}[600s])"));
   EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[2592000s:1728s])");
-  EXPECT_THAT(queries[2], HasSubstr("[2592000s:1728s])"));
+  EXPECT_EQ(queries[2],
+            "max_over_time(ceems_compute_unit_memory_peak_bytes{uuid=\"4711\"}[2592000s:1728s])");
+  EXPECT_EQ(queries[3],
+            "max_over_time(ceems_compute_unit_cpu_used_max{uuid=\"4711\"}[2592000s:1728s])");
+  EXPECT_THAT(queries[4], HasSubstr("[2592000s:1728s])"));
+  // The exporter was restarted since.
+  EXPECT_EQ(unit->nodes[0].mem_peak, 1700);
+  EXPECT_EQ(unit->nodes[0].cpu_used_max, 7.5);
+  EXPECT_EQ(unit->nodes[1].mem_peak, std::nullopt);
   EXPECT_DOUBLE_EQ(unit->nodes[0].covered_seconds, 40.0 * 1728);
 }
 
