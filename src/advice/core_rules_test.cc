@@ -37,6 +37,19 @@ Facts of_state(Facts facts, const char* state) {
   return facts;
 }
 
+/// A server of 16 CPUs and 128 GiB that has run for a week and fits in 4 CPUs and 32 GiB.
+Facts server_run() {
+  Facts facts = changed(cpu_run(), {{"runtime", 604800},
+                                    {"cpu.used_max", 3.3},
+                                    {"mem.peak_node_max", 20 * kGiB},
+                                    {"flavor.vcpus", 4},
+                                    {"flavor.mem", 32 * kGiB}});
+  facts.set("flavor.name", "m1.medium");
+  facts.set("flavor.now", "m1.large");
+  facts.set("flavor.server", "4f0e");
+  return facts;
+}
+
 std::vector<Limits> all_limits() {
   const Facts idle_family = changed(cpu_run(), {{"family.cpu_median", 0.5}});
   const Facts two_nodes =
@@ -99,6 +112,13 @@ std::vector<Limits> all_limits() {
                             {"alloc.mem_per_cpu", 1.05 * 4 * kGiB},
                             {"alloc.cpus_per_node", 0.85 * 64},
                             {"family.oom", 1},
+                            {"coverage", 0.899}}});
+  all.push_back({.rule = "flavor-large",
+                 .said = server_run(),
+                 .silent = {{"mem.peak_node_max", 26.7 * kGiB},
+                            {"cpu.used_max", 3.34},
+                            {"mem.fail_count", 1},
+                            {"runtime", 604799},
                             {"coverage", 0.899}}});
   all.push_back({.rule = "mem-tight",
                  .said = changed(cpu_run(), {{"mem.peak_node_max", 0.95 * 128 * kGiB}}),
@@ -397,6 +417,43 @@ TEST(Lines, OfLsf) {
       ElementsAre(Line{.type = "#BSUB -n 32", .was = "-n 48"}));
   EXPECT_THAT(lsf("nodes-many", changed(nodes, {{"cpu.busy_nodes", 3}})),
               ElementsAre(Line{.type = R"(#BSUB -R "span[ptile=48]")"}));
+}
+
+TEST(Lines, OfOpenstack) {
+  const auto lines = [](const Facts& facts) {
+    return lines_for("openstack", "flavor-large", facts);
+  };
+  EXPECT_THAT(lines(server_run()),
+              ElementsAre(Line{.type = "openstack server resize --flavor m1.medium 4f0e",
+                               .was = "--flavor m1.large"}));
+  // One that is gone can only be made anew, and then it need not have run for a week.
+  Facts gone = changed(server_run(), {{"runtime", 300}});
+  gone.clear("flavor.server");
+  EXPECT_THAT(lines(gone), ElementsAre(Line{.type = "openstack server create --flavor m1.medium",
+                                            .was = "--flavor m1.large"}));
+  gone.clear("flavor.now");
+  EXPECT_THAT(lines(gone), ElementsAre(Line{.type = "openstack server create --flavor m1.medium"}));
+  EXPECT_THAT(lines_for("slurm", "flavor-large", server_run()), IsEmpty());
+}
+
+TEST(Suggestions, OfAFlavorAreLikelyByTwiceTheMargin) {
+  const auto confidence = [](const Facts& facts) {
+    for (const Finding& finding : judge(core_rules(), {.facts = facts, .manager = "openstack"})) {
+      if (finding.rule == "flavor-large") {
+        return std::string(to_string(finding.confidence)) + ", " +
+               std::string(to_string(finding.severity)) + ": " + finding.text.at("en");
+      }
+    }
+    return std::string("not said");
+  };
+  EXPECT_EQ(
+      confidence(changed(server_run(), {{"cpu.used_max", 2.8}})),
+      "likely, suggest: At most 20 GB of 128 GB of memory and 2.8 of 16 CPUs were used. Flavor "
+      "m1.medium with 4 CPUs and 32 GB keeps a fifth to spare and helps the budget.");
+  EXPECT_THAT(confidence(changed(server_run(), {{"cpu.used_max", 2.9}})),
+              StartsWith("maybe, info"));
+  EXPECT_THAT(confidence(changed(server_run(), {{"mem.peak_node_max", 23 * kGiB}})),
+              StartsWith("maybe, info"));
 }
 
 TEST(Lines, OfOpenPbs) {

@@ -13,13 +13,14 @@ struct Dialect {
   std::string_view prefix = {};   ///< before each line, as in a job script
 };
 
-/// Units of other managers get suggestions without lines. Flavors of a cloud are not known, and
-/// what runs below `local` was not asked for in any line.
-inline constexpr std::array<Dialect, 4> kDialects{{
+/// Units of other managers get suggestions without lines: what runs below `local` was not asked for
+/// in any line.
+inline constexpr std::array<Dialect, 5> kDialects{{
     {.manager = "slurm", .key = "sbatch", .was_key = "was", .prefix = "#SBATCH "},
     {.manager = "lsf", .key = "bsub", .was_key = "bsub_was", .prefix = "#BSUB "},
     {.manager = "openpbs", .key = "pbs", .was_key = "pbs_was", .prefix = "#PBS "},
     {.manager = "k8s", .key = "requests", .was_key = "requests_was", .prefix = ""},
+    {.manager = "openstack", .key = "openstack", .was_key = "openstack_was", .prefix = ""},
 }};
 
 }  // namespace ceems::advice

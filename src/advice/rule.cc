@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 49> kFacts{
+constexpr std::array<std::string_view, 54> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -40,6 +40,11 @@ constexpr std::array<std::string_view, 49> kFacts{
     "family.oom",
     "family.runtime_max",
     "family.runtime_p95",
+    "flavor.mem",
+    "flavor.name",
+    "flavor.now",
+    "flavor.server",
+    "flavor.vcpus",
     "gpu.busy",
     "gpu.mem",
     "gpu.mem_peak_max",

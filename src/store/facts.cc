@@ -52,13 +52,13 @@ constexpr bool in_order() {
 static_assert(in_order());
 
 // New rules come last: rows keep their bits.
-constexpr std::array<std::string_view, 26> kRules{
-    "gpu-unused",  "gpu-stopped", "gpu-low",   "gpu-narrow",     "gpu-too-big", "cpu-unused-node",
-    "cpu-low",     "cpu-serial",  "pinned",    "oversubscribed", "mem-excess",  "mem-tight",
-    "oom",         "time-limit",  "timeout",   "nodes-many",     "gpu-spread",  "cores-per-gpu",
-    "mem-per-gpu", "io-bound",    "throttled", "good",           "gpu-none",    "idle",
-    "node-fail",   kOtherRule};
-static_assert(kRules.back() == kOtherRule);
+constexpr std::array<std::string_view, 27> kRules{
+    "gpu-unused",  "gpu-stopped", "gpu-low",     "gpu-narrow",     "gpu-too-big", "cpu-unused-node",
+    "cpu-low",     "cpu-serial",  "pinned",      "oversubscribed", "mem-excess",  "mem-tight",
+    "oom",         "time-limit",  "timeout",     "nodes-many",     "gpu-spread",  "cores-per-gpu",
+    "mem-per-gpu", "io-bound",    "throttled",   "good",           "gpu-none",    "idle",
+    "node-fail",   kOtherRule,    "flavor-large"};
+static_assert(std::ranges::find(kRules, kOtherRule) != kRules.end());
 
 }  // namespace
 
@@ -84,7 +84,7 @@ std::span<const std::string_view> advice_rules() {
 
 std::int64_t advice_bit(std::string_view rule) {
   const auto* const found = std::ranges::find(kRules, rule);
-  const auto* const counted = found == kRules.end() ? kRules.end() - 1 : found;
+  const auto* const counted = found == kRules.end() ? std::ranges::find(kRules, kOtherRule) : found;
   return std::int64_t{1} << (counted - kRules.begin());
 }
 

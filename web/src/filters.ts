@@ -77,7 +77,7 @@ export function choiceText(key: ChoiceKey, value: string): string {
 
 // The rules that come with the server; those of a site have their identifier.
 const kRules = [
-  "any", "gpu-unused", "gpu-none", "gpu-low", "gpu-narrow", "cpu-unused-node", "cpu-low", "cpu-serial", "idle", "nodes-many", "mem-excess", "mem-tight", "oom",
+  "any", "gpu-unused", "gpu-none", "gpu-low", "gpu-narrow", "cpu-unused-node", "cpu-low", "cpu-serial", "idle", "nodes-many", "flavor-large", "mem-excess", "mem-tight", "oom",
   "time-limit", "timeout", "node-fail", "good",
 ] as const;
 

@@ -10,6 +10,7 @@
 
 #include "api/accounting/accounting.h"
 #include "api/report/facts.h"
+#include "api/report/flavors.h"
 #include "api/report/month.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -43,6 +44,12 @@ constexpr std::array<std::string_view, 3> kTimes{"created_at_ts", "started_at_ts
 constexpr std::size_t kMaxCandidates = 100;
 constexpr std::size_t kMaxEarlierAtOnce = 100;  // runs in a query
 constexpr std::size_t kMaxEarlier = 8;
+
+/// The rule that looks for a smaller flavor; its limit `margin` is the share that is kept to spare.
+constexpr std::string_view kFlavorRule = "flavor-large";
+constexpr std::string_view kFlavorFact = "flavor.name";
+/// The last days of a server that runs, by which it is judged: two weeks, as loads follow the week.
+constexpr std::int64_t kRecentMs = std::int64_t{14} * 24 * 3600'000;
 
 json::object object_of(std::string_view text) {
   json::error_code error;
@@ -93,6 +100,12 @@ StoredUnit unit_of(const store::Cursor& row) {
     unit.metric(metric) = store::parse_metric_map(row.text(column++)).value_or(model::MetricMap{});
   }
   return stored;
+}
+
+/// Whether the rule is one that judges servers while they run.
+bool needs_flavor(const advice::RuleSet& rules, std::string_view id) {
+  const advice::Rule* const rule = rules.find(id);
+  return rule != nullptr && std::ranges::find(rule->needs, kFlavorFact) != rule->needs.end();
 }
 
 store::ReportKey key_of(const model::Unit& unit) {
@@ -154,6 +167,10 @@ struct ReportMaker::Batch {
   std::vector<UnitRun> runs = {};
   std::vector<std::optional<UnitMeasurements>> measured = {};
   std::vector<Family> families = {};
+  std::vector<model::Flavor> flavors = {};  ///< none if no rule needs them
+  double flavor_margin = 0;
+  std::map<std::size_t, UnitRun> recent_runs = {};  ///< of servers that run, by place
+  std::map<std::size_t, UnitMeasurements> recent = {};
   std::optional<Error> missing = {};
 };
 
@@ -177,6 +194,22 @@ Result<> ReportMaker::find_families(Batch& batch) const {
       }
     }
   }
+  return {};
+}
+
+Result<> ReportMaker::read_flavors(Batch& batch, const advice::RuleSet& rules) const {
+  const advice::Rule* const rule = rules.find(kFlavorRule);
+  if (rule == nullptr || !rule->enabled ||
+      batch.units.front().unit.resource_manager != "openstack") {
+    return {};
+  }
+  auto flavors = reader_.flavors(batch.cluster_id);
+  if (!flavors) {
+    return fail(std::move(flavors).error());
+  }
+  batch.flavors = std::move(*flavors);
+  const auto margin = rule->limits.find("margin");
+  batch.flavor_margin = margin == rule->limits.end() ? 0 : margin->second;
   return {};
 }
 
@@ -297,6 +330,56 @@ void ReportMaker::measure(Batch& batch) const {
   }
 }
 
+/// Servers run for longer than a TSDB keeps samples. What they need is judged by the last days.
+void ReportMaker::measure_recent(Batch& batch) const {
+  if (batch.flavors.empty() || measurements_ == nullptr || batch.missing) {
+    return;
+  }
+  std::vector<UnitRun> runs;
+  for (std::size_t i = 0; i < batch.units.size(); ++i) {
+    UnitRun run = batch.runs[i];
+    const std::int64_t since_ms = run.until_ms - kRecentMs;
+    if (batch.units[i].unit.ended_at_ts <= 0 && run.started_ms > 0 && run.started_ms < since_ms) {
+      run.started_ms = since_ms;
+      batch.recent_runs.emplace(i, run);
+      runs.push_back(run);
+    }
+  }
+  if (runs.empty()) {
+    return;
+  }
+  auto found = measurements_->measure_all(batch.cluster_id, runs);
+  if (!found) {
+    log::warn("cannot read what servers used in the last days", {{"err", found.error().message}});
+    return;
+  }
+  std::size_t next = 0;
+  for (const auto& [place, run] : batch.recent_runs) {
+    batch.recent.emplace(place, std::move((*found)[next++]));
+  }
+}
+
+/// What the rules judge: of a server that runs for long, its last days.
+advice::Facts ReportMaker::judged_facts(const Batch& batch,
+                                        std::size_t place,
+                                        const Evidence& whole,
+                                        const report::Report& report) {
+  const auto recent = batch.recent.find(place);
+  if (recent == batch.recent.end()) {
+    advice::Facts facts = facts_of(whole, report);
+    add_flavor(whole, batch.flavors, batch.flavor_margin, facts);
+    return facts;
+  }
+  const Evidence evidence{.unit = whole.unit,
+                          .run = batch.recent_runs.at(place),
+                          .measured = recent->second.nodes.empty() ? nullptr : &recent->second,
+                          .earlier = whole.earlier,
+                          .out_of_memory = whole.out_of_memory};
+  advice::Facts facts = facts_of(evidence, report_of(evidence));
+  add_flavor(evidence, batch.flavors, batch.flavor_margin, facts);
+  return facts;
+}
+
 report::Report ReportMaker::finish(const Batch& batch,
                                    std::size_t place,
                                    const advice::RuleSet& rules) {
@@ -309,13 +392,20 @@ report::Report ReportMaker::finish(const Batch& batch,
                           .earlier = family.runs,
                           .out_of_memory = family.out_of_memory};
   report::Report report = report_of(evidence);
-  advice::Case judged{
-      .facts = facts_of(evidence, report), .manager = unit.unit.resource_manager, .earlier = {}};
+  advice::Case judged{.facts = judged_facts(batch, place, evidence, report),
+                      .manager = unit.unit.resource_manager,
+                      .earlier = {}};
   for (std::size_t i = 0; i < family.runs.size() && i < kMaxEarlier; ++i) {
     judged.earlier.push_back(earlier_facts(judged.facts, family.runs[i]));
   }
-  if (report.state != report::State::kSoFar) {
+  const bool runs = report.state == report::State::kSoFar;
+  if (!runs || advice::is_known(judged.facts.value_of(kFlavorFact))) {
     report.findings = advice::judge(rules, judged);
+  }
+  if (runs) {  // the others look at the whole of a run
+    std::erase_if(report.findings, [&rules](const advice::Finding& finding) {
+      return !needs_flavor(rules, finding.rule);
+    });
   }
   return report;
 }
@@ -353,6 +443,10 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   }
   measure_earlier(batch);
   const auto rules = rules_.get();
+  if (auto done = read_flavors(batch, *rules); !done) {
+    return fail(std::move(done).error());
+  }
+  measure_recent(batch);
   MonthShares months(reader_, members);
   std::optional<Costs> costs;
   if (accounting_ != nullptr && accounting_->priced()) {

@@ -18,6 +18,7 @@
 namespace ceems::api {
 
 class Accounting;
+struct Evidence;
 class Costs;
 
 /// A unit as the database has it: the fields that a report needs. Times, maps and texts cover its
@@ -83,12 +84,18 @@ class ReportMaker {
   struct Batch;
   [[nodiscard]] Result<> find_families(Batch& batch) const;
   void measure_earlier(Batch& batch) const;
+  [[nodiscard]] Result<> read_flavors(Batch& batch, const advice::RuleSet& rules) const;
+  void measure_recent(Batch& batch) const;
   void set_ends(Batch& batch, std::int64_t now_ms) const;
   void measure(Batch& batch) const;
   void set_cost(const StoredUnit& unit,
                 Costs& costs,
                 std::int64_t now_ms,
                 report::Report& report) const;
+  static advice::Facts judged_facts(const Batch& batch,
+                                    std::size_t place,
+                                    const Evidence& whole,
+                                    const report::Report& report);
   static report::Report finish(const Batch& batch, std::size_t place, const advice::RuleSet& rules);
 
   store::Reader& reader_;
