@@ -121,7 +121,7 @@ std::optional<double> Account::other_idle_watts() const {
       return estimate ? std::optional(estimate->watts) : std::nullopt;
     }
     const auto wall = lag_.watts_at(known_watts);
-    return wall ? std::optional(std::max(0.0, *wall - known_watts)) : learned.watts();
+    return wall ? std::optional(rest_of_wall(*wall, known_watts)) : learned.watts();
   }
   return std::max(0.0, *whole - known_watts);
 }

@@ -165,6 +165,7 @@ class Account {
   void follow_use(const Interval& interval);
   void learn_units_from_wall(const AlignedReading& reading, double watts);
   [[nodiscard]] std::optional<PowerEstimate> wall_estimate() const;
+  [[nodiscard]] double rest_of_wall(double wall, double known_watts) const;
   void split_wall(double joules, double idle_joules);
   void split_and_charge(Domain domain,
                         double joules,

@@ -32,7 +32,14 @@ class LateNode {
     }
   }
 
+  void load(double cpus, int seconds) {
+    cpus_ = cpus;
+    next_ = second_ + seconds;
+    run(seconds);
+  }
+
   Account account_{{}};
+  double memory_ = 0;          ///< watts of memory by busy CPU, which no meter shows
   std::vector<double> other_;  ///< watts, by second
   double meter_joules_ = 0;    ///< the integral of what the BMC shows
 
@@ -44,7 +51,7 @@ class LateNode {
     }
     second_ += 1;
     now_ += std::chrono::seconds(1);
-    watts_.push_back(wall_watts(cpus_));
+    watts_.push_back(wall_watts(cpus_) + memory_ * cpus_);
     if (second_ % 60 == 5 && second_ > 60) {  // the average of the minute that ended 5 s ago
       double sum = 0;
       for (auto i = watts_.size() - 65; i < watts_.size() - 5; ++i) {
@@ -105,6 +112,18 @@ TEST(AccountOfALateMeter, LearnsTheIdlePowerOfTheNodeAndTheRest) {
   const double other = node.account_.idle_watts(Domain::kOther).value_or(0);
   EXPECT_NEAR(other, 80 + 0.1 * packages, 4);
   EXPECT_NEAR(node.account_.idle_watts(Domain::kNode).value_or(0), packages + other, 1e-6);
+}
+
+/// The wall is no function of the packages' power then.
+TEST(AccountOfALateMeter, KeepsTheIdlePowerWhenProgramsUseMemoryThatNoMeterShows) {
+  LateNode node(true);
+  node.load(0, 900);
+  node.run(3600);
+  node.memory_ = 1.5;
+  for (int i = 0; i < 20; ++i) {
+    node.load(24 + i % 3, 300);
+  }
+  EXPECT_NEAR(node.account_.idle_watts(Domain::kNode).value_or(0), 190, 0.05 * 190);
 }
 
 TEST(AccountOfALateMeter, LearnsTheIdlePowerWithoutPackages) {

@@ -100,16 +100,34 @@ void Account::learn_units_from_wall(const AlignedReading& reading, double watts)
 
 /// Idle power of the node without the known domains, where no meter shows the packages.
 std::optional<PowerEstimate> Account::wall_estimate() const {
+  /// By what part of it a line through use and power is off, because programs differ.
+  constexpr double kLine = 0.05;
   const IdlePower& line = idle_.at(index(wall_domain()));
-  const auto by_line = line.estimate();
+  auto by_line = line.estimate();
   auto estimate = wall_watts_.idle();
-  const bool unsure =
-      estimate && by_line && !estimate->learned() && by_line->deviation < estimate->deviation;
-  if (!estimate || unsure) {
+  if (!estimate) {
     return by_line;
+  }
+  if (by_line) {
+    by_line->deviation = std::hypot(by_line->deviation, kLine * by_line->watts);
+    estimate = combine(*estimate, *by_line);
   }
   estimate->watts = std::min(estimate->watts, line.lowest().value_or(estimate->watts));
   return estimate;
+}
+
+/// Idle power of the rest of the node, where a wall meter shows `wall` watts with `known_watts` in
+/// the known domains.
+double Account::rest_of_wall(double wall, double known_watts) const {
+  const double rest = std::max(0.0, wall - known_watts);
+  const auto by_use = idle_.at(index(Domain::kOther)).estimate();
+  if (known(Domain::kDram) || !by_use) {
+    return rest;
+  }
+  /// By what part of it the wall is off, because the memory follows the programs and not the
+  /// packages.
+  constexpr double kMemory = 0.03;
+  return combine({.watts = rest, .deviation = kMemory * wall}, *by_use).watts;
 }
 
 /// Learns the idle power of the node and of the rest of it from what a wall meter shows.

@@ -37,6 +37,16 @@ bool PowerEstimate::plausible() const {
   return watts > 0 && watts <= kMaxWatts && deviation >= 0 && deviation <= kMaxWatts;
 }
 
+PowerEstimate combine(const PowerEstimate& a, const PowerEstimate& b) {
+  const double sum = squared(a.deviation) + squared(b.deviation);
+  if (!(sum > 0)) {
+    return a;
+  }
+  const double part = squared(a.deviation) / sum;
+  return {.watts = a.watts + part * (b.watts - a.watts),
+          .deviation = a.deviation * b.deviation / std::sqrt(sum)};
+}
+
 bool IdlePower::Bin::plausible() const {
   return use >= 0 && use <= 1 && watts > 0 && watts <= kMaxWatts && windows > 0 &&
          windows <= kMaxWindows;  // false for NaN

@@ -23,6 +23,10 @@ struct PowerEstimate {
   bool operator==(const PowerEstimate&) const = default;
 };
 
+/// Two estimates of the same power, each weighted by the inverse of its variance; `a` if neither is
+/// unsure.
+PowerEstimate combine(const PowerEstimate& a, const PowerEstimate& b);
+
 /// Learns how much power a domain draws with nothing running, from pairs of use and power.
 ///
 /// Power and use are averaged over windows of at least kWindow seconds (window.h), and windows of

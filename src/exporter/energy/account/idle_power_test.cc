@@ -14,6 +14,17 @@ void observe(IdlePower& idle, double watts, double utilisation, int seconds) {
   }
 }
 
+TEST(PowerEstimate, IsCombinedByVariance) {
+  const PowerEstimate both =
+      combine({.watts = 100, .deviation = 3}, {.watts = 110, .deviation = 4});
+  EXPECT_DOUBLE_EQ(both.watts, 100 + 10 * 9.0 / 25);
+  EXPECT_DOUBLE_EQ(both.deviation, 2.4);
+  const PowerEstimate sure{.watts = 100, .deviation = 0};
+  EXPECT_EQ(combine(sure, {.watts = 110, .deviation = 4}), sure);
+  EXPECT_EQ(combine({.watts = 110, .deviation = 4}, sure), sure);
+  EXPECT_EQ(combine(sure, {.watts = 110, .deviation = 0}), sure);
+}
+
 TEST(IdlePower, IsUnknownBeforeTheFirstInterval) {
   IdlePower idle;
   EXPECT_EQ(idle.watts(), std::nullopt);
