@@ -109,6 +109,8 @@ def add_own_rows(path):
         database.executemany("INSERT INTO ceems_unit_spans VALUES (?,?)", [(i % 5, i // 5) for i in range(40)])
         database.executemany("INSERT INTO ceems_project_leads VALUES (?,?,?)", [("ada", "hpc", "p%d" % i) for i in range(9)])
         database.executemany("INSERT INTO ceems_names VALUES (?,?,?,?)", [("os", "user", "id%d" % i, "n'%d" % i) for i in range(30)])
+        database.executemany("INSERT INTO ceems_flavors VALUES ('os', 'west', ?, ?, 2, 1024, 10, 0, 0, '{\"hw:x\":\"1\"}', ?)",
+                             [("id%d" % i, "n'%d" % i, i % 2) for i in range(30)])
         database.execute("INSERT INTO ceems_gaps VALUES (7, 'hpc', 'tsdb', 'cpu', 1, 2)")
         database.executemany("INSERT INTO ceems_gap_units VALUES (7, ?, 's', 1, 2, ?)",
                              [("x", '{"walltime":1}')] * 3 + [("y%d" % i, "{}") for i in range(50)])
@@ -215,10 +217,10 @@ def copy_with_kills(source, state, units, rng):
 def check_report(report, units):
     assert report["equal"] and report["converted"] == 0 and report["not_copied"] == [], report
     tables = {one["table"]: one for one in report["tables"]}
-    assert len(tables) == 24, sorted(tables)
+    assert len(tables) == 25, sorted(tables)
     assert all(one["rows_from"] == one["rows_to"] and one["different"] == 0 for one in tables.values())
     assert tables["units"]["rows_to"] == units and tables["ceems_gap_units"]["rows_to"] == 53
-    assert tables["ceems_unit_sums"]["rows_to"] == 8000
+    assert tables["ceems_unit_sums"]["rows_to"] == 8000 and tables["ceems_flavors"]["rows_to"] == 30
     walltime = sum(i % 977 for i in range(units))
     energy = sum((i % 100) / 4 for i in range(units))
     for side in ("sums_from", "sums_to"):

@@ -214,7 +214,8 @@ TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
     const auto ticks = host::parse_cpuacct_stat(*text);
     ASSERT_TRUE(ticks);
     // Sums of hundredths differ in their last bit.
-    EXPECT_GE(cpu_of(unit()) + 1e-6, static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100);
+    EXPECT_GE(cpu_of(unit()) + 1e-6,
+              static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100);
   }
 }
 
