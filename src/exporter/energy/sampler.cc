@@ -198,8 +198,8 @@ void Sampler::read_meter(std::size_t i, const MeterContext& context) {
   log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
   meter_failing_[i] = failing;
   if (reading) {
-    // What an earlier attempt of this sample has read.
-    reading->joules += readings_[i] ? readings_[i]->joules : 0;
+    const auto& earlier = readings_[i];  // by another attempt of this sample
+    reading->joules += earlier ? earlier->joules : 0;
     readings_[i] = *reading;
   }
 }
