@@ -126,8 +126,8 @@ void Sampler::read_stat() {
   }
 }
 
-/// Reads CPU times and the counters of packages and memory, which belong together. Sets the time of
-/// the latter, and returns that of CPU times.
+/// Reads CPU times and the counters of packages and memory. Sets the time of the latter in
+/// `context`, and returns that of CPU times.
 Clock::SteadyTime Sampler::read_counters(MeterContext& context, Timing& timing) {
   const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   std::ranges::fill(readings_, std::nullopt);
@@ -135,6 +135,7 @@ Clock::SteadyTime Sampler::read_counters(MeterContext& context, Timing& timing) 
     const auto stat_time = clock_.steady_now();
     read_stat();
     context.now = clock_.steady_now();
+    context.suspended = os::suspended_time();
     for (std::size_t i = 0; i < meters_.size(); ++i) {
       if (is_counter(*meters_[i])) {
         read_meter(i, context);
@@ -221,8 +222,7 @@ void Sampler::tick(Caller caller) {
 
 void Sampler::take_sample(bool may_block) {
   take_snapshots();
-  MeterContext context{
-      .now = {}, .utilisation = {}, .may_block = may_block, .suspended = os::suspended_time()};
+  MeterContext context{.now = {}, .utilisation = {}, .may_block = may_block, .suspended = {}};
   Timing timing;
   const NodeUse use = node_use(read_counters(context, timing));
   timing.slip = cpu_use_.slip();
