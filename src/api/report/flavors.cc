@@ -6,18 +6,14 @@
 
 #include <boost/json.hpp>
 
+#include "api/report/json_object.h"
+
 namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
 
 constexpr double kMiB = 1024.0 * 1024;
-
-json::object object_of(std::string_view text) {
-  json::error_code error;
-  auto value = json::parse(json::string_view(text.data(), text.size()), error);
-  return !error && value.is_object() ? std::move(value.as_object()) : json::object();
-}
 
 std::string_view text_at(const json::object& object, std::string_view key) {
   const auto* const value = object.if_contains(json::string_view(key.data(), key.size()));

@@ -85,7 +85,7 @@ TEST(SmallerFlavor, IsLargerInNothingAndSmallerInSomething) {
   EXPECT_EQ(smaller({flavor("none", 0, 8)}, {}), "none");
 }
 
-/// The same for one other flavor that would do but for one change.
+/// Among one other flavor, which would do without the change.
 template <typename Change>
 std::string smaller_with(const Change& change) {
   model::Flavor other = flavor("other", 4, 8);

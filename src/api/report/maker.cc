@@ -11,6 +11,7 @@
 #include "api/accounting/accounting.h"
 #include "api/report/facts.h"
 #include "api/report/flavors.h"
+#include "api/report/json_object.h"
 #include "api/report/month.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -50,12 +51,6 @@ constexpr std::string_view kFlavorRule = "flavor-large";
 constexpr std::string_view kFlavorFact = "flavor.name";
 /// The last days of a server that runs, by which it is judged: two weeks, as loads follow the week.
 constexpr std::int64_t kRecentMs = std::int64_t{14} * 24 * 3600'000;
-
-json::object object_of(std::string_view text) {
-  json::error_code error;
-  auto value = json::parse(json::string_view(text.data(), text.size()), error);
-  return !error && value.is_object() ? std::move(value.as_object()) : json::object();
-}
 
 std::size_t field_named(std::string_view name) {
   return store::find_field(store::unit_fields(), name).value_or(0);

@@ -399,63 +399,59 @@ class Asker {
     return done;
   }
 
-  /// Peaks of runs that are long enough for an exporter to have been restarted in them.
-  Result<> ask_peaks(std::vector<Part>& group, bool memory) {
-    constexpr milliseconds kLong = std::chrono::hours(24);
-    std::vector<Part> long_ones;
+  /// Asks only of the parts that `wanted` picks. `query` makes the query of a run, given what says
+  /// when it is looked at.
+  template <typename Wanted, typename Query, typename Take>
+  Result<> ask_some(std::vector<Part>& group,
+                    const Wanted& wanted,
+                    const Query& query,
+                    const Take& take) {
+    std::vector<Part> some;
     std::vector<Part*> of;
     for (Part& part : group) {
-      if (life_of(*part.run) >= kLong) {
-        long_ones.push_back({.run = part.run, .result = nullptr, .collector = {}});
+      if (wanted(part)) {
+        some.push_back({.run = part.run, .result = nullptr, .collector = {}});
         of.push_back(&part);
       }
     }
-    if (long_ones.empty()) {
+    if (some.empty()) {
       return {};
     }
-    const auto at = [&long_ones](const UnitRun& run) {
-      return long_ones.size() == 1 ? std::string() : " @ " + tsdb::seconds_text(run.until_ms);
-    };
-    return ask_group(long_ones,
-                     query_of(long_ones,
-                              [&](std::string& query, const UnitRun& run) {
-                                query +=
-                                    fmt::format("max_over_time(ceems_compute_unit_{}{{{}}}{}{})",
-                                                memory ? "memory_peak_bytes" : "cpu_used_max",
-                                                selector_of(run), life_range(run), at(run));
+    return ask_group(some,
+                     query_of(some,
+                              [&](std::string& text, const UnitRun& run) {
+                                text += query(run, some.size() == 1
+                                                       ? std::string()
+                                                       : " @ " + tsdb::seconds_text(run.until_ms));
                               }),
                      [&](const Part& part, const tsdb::Series& series) {
-                       of[static_cast<std::size_t>(&part - long_ones.data())]->collector.add_peak(
-                           series, memory);
+                       take(of[static_cast<std::size_t>(&part - some.data())]->collector, series);
                      });
   }
 
-  Result<> ask_resets(std::vector<Part>& group) {
-    std::vector<Part> with_gpus;
-    std::vector<Part*> of;
-    for (Part& part : group) {
-      if (part.collector.has_gpus()) {
-        with_gpus.push_back({.run = part.run, .result = nullptr, .collector = {}});
-        of.push_back(&part);
-      }
-    }
-    if (with_gpus.empty()) {
-      return {};
-    }
-    const auto at = [&with_gpus](const UnitRun& run) {
-      return with_gpus.size() == 1 ? std::string() : " @ " + tsdb::seconds_text(run.until_ms);
-    };
-    return ask_group(
-        with_gpus,
-        query_of(with_gpus,
-                 [&](std::string& query, const UnitRun& run) {
-                   query +=
-                       fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}{}{})",
-                                   selector_of(run), life_range(run), at(run));
-                 }),
-        [&](const Part& part, const tsdb::Series& series) {
-          of[static_cast<std::size_t>(&part - with_gpus.data())]->collector.forget_busy(series);
+  /// Peaks of runs that are long enough for an exporter to have been restarted in them.
+  Result<> ask_peaks(std::vector<Part>& group, bool memory) {
+    static constexpr milliseconds kLong = std::chrono::hours(24);
+    return ask_some(
+        group, [](const Part& part) { return life_of(*part.run) >= kLong; },
+        [&](const UnitRun& run, const std::string& at) {
+          return fmt::format("max_over_time(ceems_compute_unit_{}{{{}}}{}{})",
+                             memory ? "memory_peak_bytes" : "cpu_used_max", selector_of(run),
+                             life_range(run), at);
+        },
+        [memory](auto& collector, const tsdb::Series& series) {
+          collector.add_peak(series, memory);
         });
+  }
+
+  Result<> ask_resets(std::vector<Part>& group) {
+    return ask_some(
+        group, [](const Part& part) { return part.collector.has_gpus(); },
+        [&](const UnitRun& run, const std::string& at) {
+          return fmt::format("resets(ceems_compute_unit_gpu_busy_seconds_total{{{}}}{}{})",
+                             selector_of(run), life_range(run), at);
+        },
+        [](auto& collector, const tsdb::Series& series) { collector.forget_busy(series); });
   }
 
   /// Of long runs only some times are looked at, or the TSDB would refuse the number of samples.

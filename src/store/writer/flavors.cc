@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "store/schema/flavor_table.h"
+
 namespace ceems::store {
 namespace {
 
@@ -24,20 +26,10 @@ bool is_storable(const model::Flavor& flavor) {
 
 Result<std::map<Key, model::Flavor>> read_stored(Session& session, const std::string& cluster_id) {
   std::map<Key, model::Flavor> stored;
-  Sql select(session.dialect(),
-             "SELECT region,id,name,vcpus,ram_mib,disk_gb,ephemeral_gb,swap_mb,extra_specs,offered"
-             " FROM ceems_flavors WHERE cluster_id = ");
+  Sql select(session.dialect(), "SELECT ");
+  select.add(kFlavorColumns).add(" FROM ceems_flavors WHERE cluster_id = ");
   auto done = session.run(select.value(cluster_id), [&stored](std::size_t, const AnswerRow& row) {
-    model::Flavor flavor{.region = std::string(row.text(0)),
-                         .id = std::string(row.text(1)),
-                         .name = std::string(row.text(2)),
-                         .vcpus = row.integer(3),
-                         .ram_mib = row.integer(4),
-                         .disk_gb = row.integer(5),
-                         .ephemeral_gb = row.integer(6),
-                         .swap_mb = row.integer(7),
-                         .extra_specs = std::string(row.text(8)),
-                         .offered = row.integer(9) != 0};
+    model::Flavor flavor = flavor_of(row);
     Key key(flavor.region, flavor.id);
     stored.emplace(std::move(key), std::move(flavor));
   });
@@ -52,9 +44,8 @@ Sql remove(Session& session, const std::string& cluster_id, const Key& key) {
 }
 
 Sql add(Session& session, const std::string& cluster_id, const model::Flavor& flavor) {
-  Sql sql(session.dialect(),
-          "INSERT INTO ceems_flavors (cluster_id,region,id,name,vcpus,ram_mib,disk_gb,"
-          "ephemeral_gb,swap_mb,extra_specs,offered) VALUES (");
+  Sql sql(session.dialect(), "INSERT INTO ceems_flavors (cluster_id,");
+  sql.add(kFlavorColumns).add(") VALUES (");
   sql.value(cluster_id).add(",").value(flavor.region).add(",").value(flavor.id).add(",");
   sql.value(flavor.name).add(",").value(flavor.vcpus).add(",").value(flavor.ram_mib).add(",");
   sql.value(flavor.disk_gb).add(",").value(flavor.ephemeral_gb).add(",").value(flavor.swap_mb);
