@@ -38,6 +38,10 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await becomes(() => text(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Nov 2026 to 30 Nov 2026 118 MWh EUR 28,320.50 4.12 t CO₂e");
   await page.getByText("The table is of this period: 1 Nov 2026 to 30 Nov 2026.").waitFor();
   await becomes(() => page.locator(".stack .part").count(), 4 * 30);
+  await page.getByRole("group", { name: "Energy of the nodes by day", exact: true }).focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("PageUp");
+  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), "20 Nov 2026: 3.06 MWh; Active use: 2.04 MWh; Reserved and idle: 583 kWh; System: kernel and daemons: 104 kWh; Reserved by nobody: 329 kWh");
   await accessible(page, "bill");
   await shot(page, "bill-light");
 

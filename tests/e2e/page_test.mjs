@@ -75,6 +75,89 @@ test("the overview has hours for three days, in local time, with gaps where noth
   await becomes(() => new URL(page.url()).hash, `#/jobs?show=ended&from=${times[most] / 1000}&to=${times[most] / 1000 + 3600}`);
 });
 
+test("keys move over the bars, what is there is read out, and Enter lists its units", async (t) => {
+  const page = await visit(t, "/?user=operator#/?period=72h", { server: { many: 30, hours: "gaps" } });
+  const chart = page.locator(".stack");
+  await chart.getByText(/ 3 h missing\./).waitFor();
+  await page.getByText("Energy by hour as a table").press("Enter");
+  const rows = page.getByRole("region", { name: "Energy by hour, all bars" }).locator("tbody tr");
+  await rows.first().waitFor();
+  const count = await rows.count();
+  /** What is read out of a bar, by its row in the table. */
+  const reading = async (i) => {
+    const [time, cpu, gpu, all] = await rows.nth(i).locator("th, td").allTextContents();
+    return all === "–" ? `${time}: not measured` : `${time}: ${all}; CPU and memory: ${cpu}; GPU: ${gpu}`;
+  };
+  const group = page.getByRole("group", { name: "Energy by hour", exact: true });
+  await becomes(() => group.evaluate((e) => document.getElementById(e.getAttribute("aria-describedby").trim()).textContent), "Arrows, Page keys, Home and End move from bar to bar, Enter lists what is in one, Escape removes the cursor.");
+  await group.getByRole("img", { name: /^Energy by hour over time: .* in all, / }).waitFor();
+  const cursor = chart.locator(".cursor");
+  /** The bar in the frame. */
+  const framed = async () => {
+    const [frame, bars] = [await cursor.getAttribute("x"), await chart.locator(".reach").evaluateAll((all) => all.map((e) => Number(e.getAttribute("x"))))];
+    return bars.findIndex((x) => Math.abs(x - Number(frame)) < 2);
+  };
+
+  const address = page.url();
+  await group.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await cursor.count(), 0, "there is no bar to follow yet");
+  assert.equal(page.url(), address);
+  const gap = (await chart.locator(".reach").evaluateAll((all) => all.map((e) => e.classList.contains("gap")))).lastIndexOf(true);
+  assert.ok(gap > 10 && gap < count - 1);
+  const most = (await chart.locator(".reach").evaluateAll((all) => all.map((e) => e.parentNode.querySelectorAll(".part").length))).lastIndexOf(2);
+  assert.match(await reading(most), /^\d+ \w+, \d\d:00: [1-9].*Wh; CPU and memory: [1-9].*Wh; GPU: [1-9].*[WJ]/);
+  const go = (from, to) => Array.from({ length: Math.abs(to - from) }, () => (to < from ? "ArrowLeft" : "ArrowRight"));
+  for (const [keys, at] of [[["ArrowRight"], 0], [["ArrowLeft"], 0], [["PageDown"], 10], [["ArrowRight"], 11], [["PageUp"], 1], [["End"], count - 1], [go(count - 1, gap), gap], [go(gap, most), most]]) {
+    for (const key of keys) await page.keyboard.press(key);
+    await becomes(() => chart.locator("[aria-live=polite]").textContent(), await reading(at), `${keys} to bar ${at}`);
+    assert.equal(await chart.locator(".readout").innerText(), await reading(at));
+    assert.equal(await framed(), at);
+  }
+  await accessible(page, "cursor on a bar");
+  await page.emulateMedia({ media: "print" });
+  await becomes(() => cursor.isVisible(), false, "paper has no cursor");
+  await page.emulateMedia({ media: null, forcedColors: "active" });
+  await becomes(() => cursor.isVisible(), true);
+  await page.emulateMedia({ forcedColors: null });
+  await page.keyboard.press("Escape");
+  await becomes(() => cursor.count(), 0);
+  assert.equal(await chart.locator(".readout").innerText(), "");
+
+  await chart.locator(".reach").nth(gap).hover();
+  await becomes(() => chart.locator(".readout").innerText(), await reading(gap), "the pointer reads, too");
+  assert.equal(await framed(), gap);
+  await page.mouse.move(0, 0);
+  await becomes(() => cursor.count(), 0);
+
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  await becomes(() => chart.locator("[aria-live=polite]").textContent(), await reading(1));
+  const link = await rows.nth(1).getByRole("link").getAttribute("href");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Compute units" }).waitFor();
+  await becomes(() => new URL(page.url()).hash, link);
+  assert.match(link, /^#\/jobs\?show=ended&from=\d+&to=\d+$/);
+});
+
+test("the bars of a month are read with those of the month before", async (t) => {
+  for (const [locale, address, title, keys, text] of [
+    ["en-GB", "project/hpc-a/optics", "Energy by day and user", /^Arrows, Page keys/, /^2 \w+ \d{4}: .+; lin: .+; \w+ \d{4}: .+$/],
+    ["de-DE", "site", "Energie nach Tagen", /^Pfeile, Bild-Tasten, Pos1 und Ende gehen von Balken zu Balken, /, /^2\. \S+ \d{4}: .+; CPU und Speicher: .+; GPU: .+; \S+ \d{4}: .+$/],
+    ["fr-FR", "site", "Énergie par jour", /^Les flèches, les touches de page, Début et Fin vont de barre en barre, /, /^2 \S+ \d{4}: .+; CPU et mémoire: .+; GPU: .+; \S+ \d{4}: .+$/],
+  ]) {
+    const page = await visit(t, `/?user=operator#/${address}`, { server: { many: 30 }, context: { locale, viewport: { width: 390, height: 844 } } });
+    const group = page.getByRole("group", { name: title, exact: true });
+    await group.focus();
+    await becomes(() => group.evaluate((e) => document.getElementById(e.getAttribute("aria-describedby").trim()).textContent), keys);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), text);
+    await becomes(() => fits(page), true);
+    await accessible(page, `cursor on a bar, ${locale}`);
+  }
+});
+
 test("where energy is not known by hour, the overview has days", async (t) => {
   const page = await visit(t, "/?user=ada#/?period=72h", { server: { hours: "none" } });
   await page.getByRole("heading", { name: "Energy by day" }).waitFor();
