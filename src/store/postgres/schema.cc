@@ -185,25 +185,33 @@ Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   return answer->rows() == 0 ? 0 : answer->integer(0, 0);
 }
 
-/// Returns the version of the existing tables; 0: there are none.
+/// Returns the version of the existing tables; 0: there are none. Another program may be making
+/// them meanwhile: it makes units and ceems_schema together, so whoever sees the first and asks for
+/// the second after that sees it too.
 Result<std::int64_t> stored_version(Connection& connection) {
-  const auto ours =
-      number(connection, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('ceems_schema')");
+  const auto exists = [&connection](std::string_view table) {
+    return number(
+        connection,
+        fmt::format("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')", table));
+  };
+  const auto units = exists("units");
+  if (!units) {
+    return units;
+  }
+  const auto ours = exists("ceems_schema");
   if (!ours) {
     return ours;
   }
   if (*ours > 0) {
     return number(connection, "SELECT coalesce(max(version), 0) FROM ceems_schema");
   }
-  const auto foreign =
-      number(connection, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('units')");
-  if (foreign && *foreign > 0) {
+  if (*units > 0) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: holds a table units but no ceems_schema: not a database of this"
                 " program",
                 connection.name());
   }
-  return foreign;
+  return 0;
 }
 
 /// stored_version(), which must not be newer than this program.

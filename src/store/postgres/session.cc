@@ -79,10 +79,10 @@ Result<> PgSession::begin() {
       return fail(ErrorCode::kUnavailable, "database {}: another program leads",
                   connector_->name());
     }
+    roll_back();  // a transaction that an earlier failure left open; closes a connection that fails
     if (auto done = connect(); !done) {
       return done;
     }
-    roll_back();  // a transaction that an earlier failure left open
     auto done = start_transaction(*term);
     if (done || attempt > 0 || connection_->alive()) {
       return done;
