@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "exporter/energy/sampler.h"
+
 namespace ceems::bench::energy {
 namespace {
 
@@ -22,9 +24,7 @@ constexpr double kMicro = 1e6;
 constexpr std::uint64_t kCounterRange = 262'143'328'850;  // max_energy_range_uj
 constexpr double kPoll = 5;                               // of the BMC
 constexpr double kMaxStall = 2;
-/// As in the exporter's sampler.
-constexpr double kHeldUp = 0.02;
-constexpr int kAttempts = 3;
+constexpr double kLongRead = std::chrono::duration<double>(exporter::energy::kHeldUp).count();
 
 Clock::SteadyTime steady(double seconds) {
   using std::chrono::steady_clock;
@@ -163,13 +163,13 @@ OurRule::Parts OurRule::plan(double time) {
   const double begin = time + (late > 0 ? std::exponential_distribution(1 / late)(random_) : 0);
   parts.units_read = begin + pause();
   parts.meters_after = parts.units_read;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < exporter::energy::kCounterReads; ++attempt) {
     parts.stat_clock = parts.meters_after + pause();
     parts.stat_read = parts.stat_clock + pause();
     parts.meters_clock = parts.stat_read + pause();
     parts.meters_read = parts.meters_clock + pause();
     parts.meters_after = parts.meters_read + pause();
-    if (parts.meters_after - parts.stat_clock <= kHeldUp) {
+    if (parts.meters_after - parts.stat_clock <= kLongRead) {
       break;
     }
   }

@@ -20,11 +20,6 @@ namespace {
 /// used that has come and gone in between would be charged by the energy of a part of its life.
 constexpr int kSharedPart = 10;
 
-/// CPU times and the counters of packages and memory belong together, so they are read again where
-/// somebody held up this thread for longer than this between the first and the last, kAttempts
-/// times in all. Less is not worth it: what is learned from a sample is averaged over seconds.
-constexpr auto kHeldUp = std::chrono::milliseconds(20);
-constexpr int kAttempts = 3;
 /// After so many samples in a row that were held up each time, the machine is slow, and once is
 /// enough until it is not.
 constexpr int kSlowSamples = 10;
@@ -131,7 +126,7 @@ void Sampler::read_stat() {
 Clock::SteadyTime Sampler::read_counters(MeterContext& context, Timing& timing) {
   const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   std::ranges::fill(readings_, std::nullopt);
-  for (int attempt = slow_samples_ < kSlowSamples ? 1 : kAttempts;; ++attempt) {
+  for (int attempt = slow_samples_ < kSlowSamples ? 1 : kCounterReads;; ++attempt) {
     const auto stat_time = clock_.steady_now();
     read_stat();
     context.now = clock_.steady_now();
@@ -143,7 +138,7 @@ Clock::SteadyTime Sampler::read_counters(MeterContext& context, Timing& timing) 
     }
     const auto end = clock_.steady_now();
     const bool held_up = end - stat_time > kHeldUp;
-    if (!held_up || attempt >= kAttempts) {
+    if (!held_up || attempt >= kCounterReads) {
       slow_samples_ = held_up ? slow_samples_ + 1 : 0;
       timing.late = seconds(end - context.now);
       timing.early = seconds(context.now - stat_time);

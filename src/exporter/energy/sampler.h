@@ -25,6 +25,12 @@
 
 namespace ceems::exporter::energy {
 
+/// CPU times and the counters of packages and memory belong together, so they are read again where
+/// somebody held up the sampler for longer than this between the first and the last, kCounterReads
+/// times in all. Less is not worth it: what is learned from a sample is averaged over seconds.
+inline constexpr auto kHeldUp = std::chrono::milliseconds(20);
+inline constexpr int kCounterReads = 3;
+
 struct SamplerOptions {
   std::chrono::milliseconds interval{1000};
   AccountOptions account;
