@@ -519,10 +519,12 @@ TEST(Lines, OfKubernetes) {
   EXPECT_THAT(
       pod("cpu-serial", changed(cpu_run(), {{"cpu.used", 1}, {"cpu.used_max", 1}})),
       ElementsAre(Line{.type = "resources.requests.cpu: 1", .was = "resources.requests.cpu: 16"}));
-  // The name of the resource of GPUs is the site's, and a pod has no time limit that we know.
-  EXPECT_THAT(
-      pod("gpu-unused", changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}})),
-      IsEmpty());
+  // Nothing to type where it is not known which of several kinds of GPUs was not used.
+  Facts gpus = changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}});
+  EXPECT_THAT(pod("gpu-unused", gpus), IsEmpty());
+  gpus.set("k8s.gpu_resource", "amd.com/gpu");
+  EXPECT_THAT(pod("gpu-unused", gpus), ElementsAre(Line{.type = "resources.limits.amd.com/gpu: 3",
+                                                        .was = "resources.limits.amd.com/gpu: 4"}));
 }
 
 TEST(Lines, OfOtherManagersDoNotExist) {

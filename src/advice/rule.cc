@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 54> kFacts{
+constexpr std::array<std::string_view, 55> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -58,6 +58,7 @@ constexpr std::array<std::string_view, 54> kFacts{
     "idle.seconds",
     "interactive",
     "io.bytes_per_s",
+    "k8s.gpu_resource",
     "limit",
     "mem.alloc_node",
     "mem.fail_count",

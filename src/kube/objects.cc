@@ -155,22 +155,21 @@ std::map<std::string, double, std::less<>> limits_of(const json::object* spec,
   return limits;
 }
 
-/// Returns when the last container ended; 0 while any of them has not.
-std::int64_t containers_end(const json::object* status) {
+void read_containers(const json::object* status, Pod& pod) {
   const json::array* containers = array_of(status, "containerStatuses");
   if (containers == nullptr) {
-    return 0;
+    return;
   }
+  bool all_ended = true;
   std::int64_t end = 0;
   for (const json::value& container : *containers) {
     const json::object* terminated =
         object_of(object_of(container.if_object(), "state"), "terminated");
-    if (terminated == nullptr) {
-      return 0;
-    }
+    all_ended = all_ended && terminated != nullptr;
     end = std::max(end, time_of(terminated, "finishedAt"));
+    pod.out_of_memory = pod.out_of_memory || view_of(terminated, "reason") == "OOMKilled";
   }
-  return end;
+  pod.finished_ms = all_ended ? end : 0;
 }
 
 void read_ready(const json::object* status, Pod& pod) {
@@ -205,7 +204,7 @@ std::optional<Pod> read_pod(const json::object* object) {
   pod.created_ms = time_of(metadata, "creationTimestamp");
   pod.deletion_ms = time_of(metadata, "deletionTimestamp");
   pod.start_ms = time_of(status, "startTime");
-  pod.finished_ms = containers_end(status);
+  read_containers(status, pod);
   pod.phase = text_of(status, "phase");
   pod.qos = text_of(status, "qosClass");
   read_ready(status, pod);

@@ -33,8 +33,8 @@ constexpr const char* kPod = R"({
       {"type": "Ready", "status": "False", "reason": "PodFailed",
        "lastTransitionTime": "2026-03-01T11:00:02Z"}],
     "containerStatuses": [
-      {"state": {"terminated": {"finishedAt": "2026-03-01T10:30:00Z"}}},
-      {"state": {"terminated": {"finishedAt": "2026-03-01T11:00:00Z"}}}]}})";
+      {"state": {"terminated": {"finishedAt": "2026-03-01T10:30:00Z", "reason": "OOMKilled"}}},
+      {"state": {"terminated": {"finishedAt": "2026-03-01T11:00:00Z", "reason": "Error"}}}]}})";
 
 std::string list(const std::string& items, const std::string& metadata = "{}") {
   return R"({"kind": "PodList", "metadata": )" + metadata + R"(, "items": [)" + items + "]}";
@@ -60,6 +60,7 @@ TEST(KubePod, IsReadFromItsObject) {
   EXPECT_EQ(pod.ready, "PodFailed");
   EXPECT_EQ(pod.qos, "Burstable");
   EXPECT_TRUE(pod.finished());
+  EXPECT_TRUE(pod.out_of_memory);
   EXPECT_DOUBLE_EQ(pod.limits.at("cpu"), 1.5);
   EXPECT_DOUBLE_EQ(pod.limits.at("memory"), 1.5 * 1024 * 1024 * 1024);
   EXPECT_DOUBLE_EQ(pod.limits.at("nvidia.com/gpu"), 3);

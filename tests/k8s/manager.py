@@ -27,11 +27,12 @@ def running(start, ready="True"):
                                    "state": {"running": {"startedAt": stamp(start)}}}]}
 
 
-def ended(start, end, phase="Succeeded"):
+def ended(start, end, phase="Succeeded", reason="Completed"):
     status = running(start, "False")
     status["phase"] = phase
     status["conditions"][0].update(reason="PodCompleted", lastTransitionTime=stamp(end))
-    status["containerStatuses"][0]["state"] = {"running": None, "terminated": {"exitCode": 0, "startedAt": stamp(start), "finishedAt": stamp(end)}}
+    status["containerStatuses"][0]["state"] = {"running": None, "terminated": {
+        "exitCode": 137 if reason == "OOMKilled" else 0, "reason": reason, "startedAt": stamp(start), "finishedAt": stamp(end)}}
     return status
 
 
@@ -102,9 +103,10 @@ def manager(cluster):
             cluster.set_status("waiting", running(now - 1), space)
             wait_until("the start", lambda: unit(directory, uid["waiting"], "Running/Ready"))
             expect("one row", unit(directory, uid["waiting"])["started_at_ts"], (now - 1) * 1000)
-            cluster.set_status("waiting", ended(now - 1, now + 1, "Failed"), space)
+            cluster.set_status("waiting", ended(now - 1, now + 1, "Failed", "OOMKilled"), space)
             wait_until("the end", lambda: unit(directory, uid["waiting"], "Failed"))
             expect("its time", unit(directory, uid["waiting"])["time"]["walltime"], 2)
+            expect("why it ended", json.loads(unit(directory, uid["waiting"])["tags"])["exit_reason"], "OOMKilled")
             cluster.kubectl("delete", "pod", "victim", "-n", space, "--grace-period=0", "--force")
             gone = time.time()
             wait_until("the deletion", lambda: unit(directory, uid["victim"], "Deleted"))

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "api/report/json_object.h"
 #include "base/strings.h"
 
 namespace ceems::api {
@@ -19,6 +20,9 @@ using report::Number;
 // What the manager k8s stores for a pod without limits.
 constexpr double kNoCpus = 0.001;
 constexpr double kNoMemory = 1;
+
+// What else the manager k8s stores in an allocation.
+constexpr std::array<std::string_view, 4> kNoGpus{"vcpus", "mem", "req_cpus", "req_mem"};
 
 constexpr std::int64_t kMaxCount = 1'000'000;
 
@@ -114,6 +118,31 @@ std::optional<Chunks> parse_select(std::string_view text) {
   return chunks;
 }
 
+/// Whether a text has only what names of resources have.
+bool is_resource(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '/' || c == '_';
+  });
+}
+
+/// "nvidia.com/gpu": the only resource of the pod that is neither CPUs nor memory. The allocation
+/// holds none but those that the site counts as GPUs.
+std::optional<std::string> gpu_resource(const StoredUnit& unit) {
+  std::optional<std::string> found;
+  for (const auto& member : object_of(unit.unit.allocation)) {
+    const std::string_view name(member.key().data(), member.key().size());
+    if (std::ranges::find(kNoGpus, name) != kNoGpus.end()) {
+      continue;
+    }
+    if (found || !is_resource(name)) {
+      return std::nullopt;
+    }
+    found = name;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string_view common_state(const StoredUnit& unit, double elapsed) {
@@ -124,7 +153,12 @@ std::string_view common_state(const StoredUnit& unit, double elapsed) {
   if (is_of(unit, "openpbs")) {
     return state == "FINISHED" ? "COMPLETED" : state == "FAILED" ? pbs_state(unit, elapsed) : state;
   }
-  return is_of(unit, "k8s") && state == "Succeeded" ? "COMPLETED" : state;
+  if (is_of(unit, "k8s")) {
+    return state == "Succeeded"                                          ? "COMPLETED"
+           : state == "Failed" && unit.tag("exit_reason") == "OOMKilled" ? "OUT_OF_MEMORY"
+                                                                         : state;
+  }
+  return state;
 }
 
 Number cpus_of(const StoredUnit& unit) {
@@ -173,6 +207,11 @@ void add_requests(const StoredUnit& unit, advice::Facts& facts) {
   }
   if (const Number memory = above(unit.allocated("req_mem"), 0)) {
     facts.set("req.mem", *memory);
+  }
+  if (is_of(unit, "k8s")) {
+    if (auto resource = gpu_resource(unit)) {
+      facts.set("k8s.gpu_resource", *std::move(resource));
+    }
   }
   if (!is_of(unit, "openpbs")) {
     return;

@@ -29,7 +29,8 @@ bool memory_is_reserved(const StoredUnit& unit);
 
 /// Sets req.* and, of OpenPBS, the facts pbs.*: the parts of the chunks of a job with one chunk of
 /// the same kind on each node. They hold digits and known words only, because a user writes the
-/// select; where it has anything else, they are not known.
+/// select; where it has anything else, they are not known. Of a pod with one kind of GPUs,
+/// k8s.gpu_resource is the name of their resource.
 void add_requests(const StoredUnit& unit, advice::Facts& facts);
 
 }  // namespace ceems::api

@@ -11,6 +11,7 @@ namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -55,6 +56,8 @@ TEST(CommonState, IsThatOfSlurm) {
   EXPECT_EQ(state("openpbs", "FAILED", "no JSON", 3600), "FAILED");
   EXPECT_EQ(state("k8s", "Succeeded"), "COMPLETED");
   EXPECT_EQ(state("k8s", "Failed"), "Failed");
+  EXPECT_EQ(state("k8s", "Failed", R"({"exit_reason":"OOMKilled"})"), "OUT_OF_MEMORY");
+  EXPECT_EQ(state("k8s", "Succeeded", R"({"exit_reason":"OOMKilled"})"), "COMPLETED");
 }
 
 TEST(Requests, OfAPodWithoutLimitsAreNotKnown) {
@@ -247,6 +250,26 @@ TEST_F(ReportLines, OfPodsAreTheirResources) {
                           "(resources.requests.memory: 64Gi)"));
   // Without a limit there is nothing to reduce.
   EXPECT_THAT(lines_of("k8s", run("Deleted", R"({"vcpus":0.001,"mem":1})", "{}")), IsEmpty());
+  EXPECT_THAT(lines_of("k8s", run("Failed", R"({"vcpus":16,"mem":8589934592})",
+                                  R"({"qos":"Guaranteed","exit_reason":"OOMKilled"})")),
+              ElementsAre("oom; resources.limits.memory: 12Gi (resources.limits.memory: 8Gi)"));
+}
+
+TEST_F(ReportLines, OfPodsNameTheirKindOfGpus) {
+  measurements_.unit.nodes.front().gpus = {{.uuid = "a", .busy_seconds = 6000, .mem_peak = kGiB},
+                                           {.uuid = "b", .busy_seconds = 0, .mem_peak = 0}};
+  const auto lines = [this](const std::string& gpus) {
+    model::Unit pod =
+        run("Succeeded", R"({"vcpus":16,"mem":8589934592,"req_cpus":16)" + gpus + "}", "{}");
+    pod.total_time_seconds["alloc_gputime"] = 2 * pod.total_time_seconds["walltime"];
+    return lines_of("k8s", std::move(pod));
+  };
+  EXPECT_THAT(lines(R"(,"nvidia.com/gpu":2)"),
+              Contains("gpu-unused; resources.limits.nvidia.com/gpu: 1 "
+                       "(resources.limits.nvidia.com/gpu: 2)"));
+  // Of several kinds it is not known which one was not used.
+  EXPECT_THAT(lines(R"(,"nvidia.com/gpu":1,"amd.com/gpu":1)"), Contains("gpu-unused"));
+  EXPECT_THAT(lines(R"(,"nvidia.com/gpu: 0 #":2)"), Contains("gpu-unused"));
 }
 
 TEST_F(ReportLines, HelpWhereTimeOrMemoryRanOut) {

@@ -201,15 +201,17 @@ constexpr std::array<std::string_view, 13> kSourceTexts{
     "state",         "allocation",  "tags",  "resource_manager", "started_at_ts",
     "created_at_ts", "ended_at_ts", "ignore"};
 
-/// The word for the state. Of jobs that LSF and OpenPBS ended because they used too much memory, it
-/// is that of SLURM: their own word is the same for every failure, and the reason is in the tags
-/// (TERM_MEMLIMIT of bhist(1); JOB_EXEC_KILL_MEM and ..._VMEM of OpenPBS's job.h).
+/// The word for the state. Of units that LSF, OpenPBS and Kubernetes ended because they used too
+/// much memory, it is that of SLURM: their own word is the same for every failure, and the reason
+/// is in the tags (TERM_MEMLIMIT of bhist(1); JOB_EXEC_KILL_MEM and ..._VMEM of OpenPBS's job.h;
+/// OOMKilled of the kubelet).
 std::string state_of(const model::Unit& unit, const Members& tags) {
+  const std::string& manager = unit.resource_manager;
+  const std::string reason = tags.text("exit_reason");
   const std::string status = tags.text("exit_status");
-  const bool too_much_memory =
-      unit.resource_manager == "lsf"
-          ? tags.text("exit_reason") == "TERM_MEMLIMIT"
-          : unit.resource_manager == "openpbs" && (status == "-26" || status == "-27");
+  const bool too_much_memory = (manager == "lsf" && reason == "TERM_MEMLIMIT") ||
+                               (manager == "k8s" && reason == "OOMKilled") ||
+                               (manager == "openpbs" && (status == "-26" || status == "-27"));
   return too_much_memory && unit.ended_at_ts > 0 ? "OUT_OF_MEMORY" : state_word(unit.state);
 }
 

@@ -72,6 +72,8 @@ TEST_F(Facts, SayWhichJobsUsedTooMuchMemory) {
   EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-26"})"), "OUT_OF_MEMORY");
   EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-29"})"), "FAILED");
   EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"265"})"), "FAILED");
+  EXPECT_EQ(state("k8s", "Failed", R"({"exit_reason":"OOMKilled"})"), "OUT_OF_MEMORY");
+  EXPECT_EQ(state("k8s", "Failed", R"({"labels":{"exit_reason":"OOMKilled"}})"), "FAILED");
   EXPECT_EQ(state("slurm", "FAILED", kOverLimit), "FAILED");
   unit_.ended_at_ts = 0;  // it was queued again
   EXPECT_EQ(state("lsf", "RUN", kOverLimit), "RUN");

@@ -70,6 +70,16 @@ TEST(K8sUnit, CountsFromItsStart) {
   EXPECT_EQ(unit.tags, R"({"qos":"Burstable","annotations":{"ceems.io/created-by":"ada"}})");
 }
 
+TEST(K8sUnit, SaysThatItUsedTooMuchMemory) {
+  kube::Pod killed = pod("u", kNoon + 5 * kMinute, "Failed");
+  killed.annotations.clear();
+  EXPECT_EQ(unit_of(stored(killed)).tags, R"({"qos":"Burstable"})");
+  killed.out_of_memory = true;
+  EXPECT_EQ(unit_of(stored(killed)).tags, R"({"qos":"Burstable","exit_reason":"OOMKilled"})");
+  killed.phase = "Running";  // another of its containers goes on
+  EXPECT_EQ(unit_of(stored(killed)).tags, R"({"qos":"Burstable"})");
+}
+
 TEST(K8sUnit, CountsTheWholeWindowOfALongRun) {
   const auto unit = unit_of(stored(pod("u", kNoon - 600 * kMinute)));
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);

@@ -54,6 +54,9 @@ std::string tags_text(const kube::Pod& pod) {
   std::string text;
   JsonWriter json(text, JsonEscape::kPlain);
   json.begin_object().member("qos", clean_text(pod.qos));
+  if (pod.out_of_memory && pod.phase == "Failed") {
+    json.member("exit_reason", "OOMKilled");
+  }
   add_map(json, "annotations", pod.annotations);
   add_map(json, "labels", pod.labels);
   json.end_object();
