@@ -279,7 +279,7 @@ TEST_F(UsageHours, SayWhichClustersAreMissing) {
 TEST_F(UsageHours, OfWholeClustersNeedNoListOfUnits) {
   const std::string answer =
       R"x({"step":"hour","groups":["(all)"],"times":[1767218400000,1767222000000],)x"
-      R"("values":{"kwh":[[null,40]]},"totals":{"kwh":[40]},)"
+      R"("values":{"kwh":[[0,40]]},"totals":{"kwh":[40]},)"
       R"("missing":[{"cluster_id":"hpc-b","reason":"no_tsdb"}]})";
   EXPECT_EQ(text(std::string(kPeriod), "root"), answer);
   ASSERT_EQ(queries().size(), 1U);
@@ -288,14 +288,41 @@ TEST_F(UsageHours, OfWholeClustersNeedNoListOfUnits) {
   EXPECT_EQ(queries().size(), 1U);  // kept for a minute
   clock_.advance(std::chrono::seconds(61));
   EXPECT_EQ(json::serialize(data(in_period("by=component&cluster_id=hpc-a"), "root").at("values")),
-            R"({"kwh":[[null,25],[null,15]]})");
+            R"({"kwh":[[0,25],[0,15]]})");
   EXPECT_EQ(queries().size(), 2U);
   // With what the units reserved, and of the units that are known.
   const json::value both = data(in_period("by=cluster&field=kwh,core_hours"), "root");
   EXPECT_EQ(json::serialize(both.at("values")),
-            R"({"kwh":[[null,40],[null,null]],"core_hours":[[0,6],[0,6]]})");
+            R"({"kwh":[[0,40],[null,null]],"core_hours":[[0,6],[0,6]]})");
   EXPECT_EQ(json::serialize(data(in_period("by=component&project=fluids"), "root").at("values")),
             R"({"kwh":[[0,1.35E1],[0,1.35E1]]})");
+}
+
+TEST_F(UsageHours, OfWholeClustersAreZeroOnlyWhereNothingRan) {
+  answer_ = [](const auto& /*request*/) { return FakeTransport::ok(matrix_of("")); };
+  // Units ran in the second hour, and were not measured.
+  for (const char* by : {"none", "cluster"}) {
+    EXPECT_EQ(json::serialize(data(in_period("by=" + std::string(by)), "root").at("values")),
+              R"({"kwh":[[0,null]]})")
+        << by;
+  }
+  EXPECT_EQ(json::serialize(data(in_period("by=component"), "root").at("groups")), R"(["cpu"])");
+  write_units(1, kNow - 30 * kMinute - kUsageHourMs);
+  EXPECT_EQ(json::serialize(data(std::string(kPeriod), "root").at("values")),
+            R"({"kwh":[[null,null]]})");
+  // An hour that is not over may still get a reading.
+  tsdbs_["empty"].client = std::make_unique<tsdb::Client>(
+      "http://e",
+      std::make_unique<FakeTransport>([this](const auto& asked) { return answer_(asked); }),
+      clock_);
+  ApiOptions with_empty = options();
+  with_empty.site.clusters.push_back({.id = "empty", .manager = "slurm", .series = true});
+  make(std::move(with_empty));
+  const std::string now = "from=1767225600&to=1767229200&cluster_id=empty";
+  clock_.advance(std::chrono::minutes(59));
+  EXPECT_EQ(json::serialize(data(now, "root").at("values")), R"({"kwh":[[null,null]]})");
+  clock_.advance(std::chrono::minutes(60));
+  EXPECT_EQ(json::serialize(data(now, "root").at("values")), R"({"kwh":[[0,null]]})");
 }
 
 TEST_F(UsageHours, OfTooManyUnitsAreRefused) {

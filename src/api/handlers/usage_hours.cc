@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -84,27 +85,23 @@ std::optional<store::FactFilter> filter_of(const Services& services, const Call&
   return filter.projects.empty() ? std::nullopt : std::optional(std::move(filter));
 }
 
-Result<std::vector<HourUnit>> read_units(const Services& services,
-                                         const Call& call,
-                                         const std::vector<std::int64_t>& hours,
-                                         bool measured) {
+/// Visits units that ran from the one time to the other, or seem to, those that ended first first,
+/// until `visit` returns false.
+Result<> visit_units(const Services& services,
+                     store::FactFilter filter,
+                     std::int64_t from_ms,
+                     std::int64_t end_ms,
+                     const std::function<Result<bool>(HourUnit)>& visit) {
   using store::Fact;
-  const std::size_t limit = measured ? kMaxMeasuredUnits : kMaxReservedUnits;
-  std::vector<HourUnit> units;
-  auto filter = filter_of(services, call);
-  if (!filter) {
-    return units;
-  }
-  const std::int64_t end = hours.back() + kUsageHourMs;
-  filter->ended =
-      store::TimeRange{hours.front(), std::max(services.now_ms(), end) + 24 * kUsageHourMs};
-  filter->running = true;
-  filter->ranges = {{.fact = Fact::kStarted, .low = 1, .high = end - 1}};
+  filter.ended = store::TimeRange{from_ms, std::max(services.now_ms(), end_ms) + 24 * kUsageHourMs};
+  filter.running = true;
+  filter.ranges = {{.fact = Fact::kStarted, .low = 1, .high = end_ms - 1}};
   const store::FactListQuery query{
-      .filter = *std::move(filter),
+      .filter = std::move(filter),
       .columns = {Fact::kClusterId, Fact::kUuid, Fact::kUser, Fact::kProject, Fact::kCreated,
                   Fact::kStarted, Fact::kEnded, Fact::kCpus, Fact::kGpus},
-      .limit = limit + 1};
+      .descending = false,
+      .limit = kMaxReservedUnits + 1};
   QueryTimer timer(*services.metrics, Query::kUnits);
   const auto rows = timer.run([&] { return services.reader->unit_facts(query); });
   if (!rows) {
@@ -116,26 +113,90 @@ Result<std::vector<HourUnit>> read_units(const Services& services,
       return fail(row.error());
     }
     if (!*row) {
-      return units;
+      return {};
     }
     timer.count_row();
     const store::Cursor& cursor = **rows;
-    units.push_back({.cluster = std::string(cursor.text(0)),
-                     .uuid = std::string(cursor.text(1)),
-                     .user = std::string(cursor.text(2)),
-                     .project = std::string(cursor.text(3)),
-                     .created_ms = cursor.integer(4),
-                     .started_ms = cursor.integer(5),
-                     .ended_ms = cursor.integer(6),
-                     .cpus = value_of(store::FactKind::kMilli, cursor.integer(7)),
-                     .gpus = value_of(store::FactKind::kMilli, cursor.integer(8))});
+    const auto more = visit({.cluster = std::string(cursor.text(0)),
+                             .uuid = std::string(cursor.text(1)),
+                             .user = std::string(cursor.text(2)),
+                             .project = std::string(cursor.text(3)),
+                             .created_ms = cursor.integer(4),
+                             .started_ms = cursor.integer(5),
+                             .ended_ms = cursor.integer(6),
+                             .cpus = value_of(store::FactKind::kMilli, cursor.integer(7)),
+                             .gpus = value_of(store::FactKind::kMilli, cursor.integer(8))});
+    if (!more || !*more) {
+      return more ? Result<>() : fail(more.error());
+    }
+  }
+}
+
+Result<std::vector<HourUnit>> read_units(const Services& services,
+                                         const Call& call,
+                                         const std::vector<std::int64_t>& hours,
+                                         bool measured) {
+  const std::size_t limit = measured ? kMaxMeasuredUnits : kMaxReservedUnits;
+  std::vector<HourUnit> units;
+  auto filter = filter_of(services, call);
+  if (!filter) {
+    return units;
+  }
+  const auto add = [&units, limit](HourUnit unit) -> Result<bool> {
+    units.push_back(std::move(unit));
     if (units.size() > limit) {
       return fail(ErrorCode::kInvalidArgument,
                   "more than {} units: choose a shorter period or narrow by project, user or "
                   "cluster_id",
                   limit);
     }
+    return true;
+  };
+  const auto done =
+      visit_units(services, *std::move(filter), hours.front(), hours.back() + kUsageHourMs, add);
+  return done ? Result<std::vector<HourUnit>>(std::move(units)) : fail(done.error());
+}
+
+/// Which hours are over and have no energy, because no unit ran on the cluster that the database
+/// knows.
+Result<std::vector<bool>> idle_hours(const Services& services,
+                                     const Call& call,
+                                     const std::string& cluster,
+                                     const std::vector<std::int64_t>& hours,
+                                     const std::vector<std::optional<double>>& energy) {
+  const std::int64_t now = services.now_ms();
+  std::vector<bool> idle(hours.size());
+  for (std::size_t i = 0; i < hours.size(); ++i) {
+    idle[i] = !energy[i] && hours[i] + kUsageHourMs <= now;
   }
+  const auto first = std::ranges::find(idle, true);
+  if (first == idle.end()) {
+    return idle;
+  }
+  const auto complete = services.reader->facts_complete();
+  if (!complete || !*complete) {
+    return complete ? Result<std::vector<bool>>(std::vector<bool>(hours.size()))
+                    : fail(complete.error());
+  }
+  std::size_t last = hours.size() - 1;
+  while (!idle[last]) {
+    --last;
+  }
+  store::FactFilter filter;
+  access::list_everybodys(call.identity, {}, filter);
+  filter.clusters = {cluster};
+  std::size_t read = 0;
+  const auto strike = [&](const HourUnit& unit) -> Result<bool> {
+    const bool all = ++read <= kMaxReservedUnits;
+    for (std::size_t i = 0; i < hours.size(); ++i) {
+      idle[i] = idle[i] && all && share_of_hour(unit, hours[i], now) == 0;
+    }
+    return std::ranges::find(idle, true) != idle.end();
+  };
+  const auto done = visit_units(services, std::move(filter),
+                                hours[static_cast<std::size_t>(first - idle.begin())],
+                                hours[last] + kUsageHourMs, strike);
+  return done ? Result<std::vector<bool>>(std::move(idle)) : fail(done.error());
 }
 
 /// The lives of the ids of these units of one cluster that are not those of the units.
@@ -226,8 +287,21 @@ class Adder {
     }
   }
 
-  /// `whole_clusters`: the energy includes that of units that are not known, so there is none that
-  /// is known to be 0.
+  /// The energy of a cluster without a list of its units. `idle` are the hours without any.
+  void add_cluster(const std::string& cluster,
+                   const std::vector<std::optional<double>>& all,
+                   const std::vector<std::optional<double>>& gpus,
+                   const std::vector<bool>& idle) {
+    const std::string name = group_of({.cluster = cluster}, request_.by);
+    add_energy(group(cluster, name), all, gpus);
+    auto& hours = idle_.try_emplace(name, hours_.size(), true).first->second;
+    for (std::size_t i = 0; i < hours.size(); ++i) {
+      hours[i] = hours[i] && idle.at(i);
+    }
+  }
+
+  /// `whole_clusters`: the energy includes that of units that are not known, so it is 0 only in
+  /// hours that are idle.
   [[nodiscard]] UsageSums take(bool whole_clusters) const {
     UsageSums sums{.times = hours_, .groups = {}};
     Costs costs = services_.accounting->costs();
@@ -250,11 +324,18 @@ class Adder {
       }
     }
     for (const auto& [name, ran] : alive) {
+      std::vector<bool> known(hours_.size(), !whole_clusters);
       const bool parts = request_.by == UsageGroups::kComponent;
+      if (const auto idle = idle_.find(name); idle != idle_.end()) {
+        known = idle->second;
+        if (parts && std::ranges::find(known, true) != known.end()) {
+          static_cast<void>(sums.at("cpu", 0, UsageField::kKwh));  // if nothing ran at all
+        }
+      }
       for (const std::string& group :
            parts ? std::vector<std::string>{"cpu", "gpu"} : std::vector{name}) {
         if (sums.groups.contains(group)) {
-          fill_with_zeros(sums, group, ran, whole_clusters);
+          fill_with_zeros(sums, group, ran, known);
         }
       }
     }
@@ -300,11 +381,11 @@ class Adder {
                     values.core_hours.value_or(0), values.gpu_hours.value_or(0));
   }
 
-  /// Hours in which no unit of the group ran.
+  /// Hours in which no unit of the group ran. `known`: nor one that the database does not know.
   void fill_with_zeros(UsageSums& sums,
                        const std::string& name,
                        const std::vector<bool>& ran,
-                       bool whole_clusters) const {
+                       const std::vector<bool>& known) const {
     for (std::size_t i = 0; i < hours_.size() && hours_[i] < now_ms_; ++i) {
       if (ran[i]) {
         continue;
@@ -312,7 +393,7 @@ class Adder {
       for (const UsageField field :
            {UsageField::kKwh, UsageField::kCost, UsageField::kCoreHours, UsageField::kGpuHours}) {
         const bool energy = field == UsageField::kKwh || field == UsageField::kCost;
-        const bool unknown = energy && whole_clusters;
+        const bool unknown = energy && !known[i];
         const bool priced = field != UsageField::kCost || services_.accounting->priced();
         auto& value = sums.at(name, i, field);
         if (!value && !unknown && priced) {
@@ -327,6 +408,7 @@ class Adder {
   const std::vector<std::int64_t>& hours_;
   std::int64_t now_ms_;
   std::map<std::string, Cluster> clusters_;
+  std::map<std::string, std::vector<bool>> idle_;  ///< hours of groups on all clusters
 };
 
 /// Why a cluster has no energy.
@@ -378,13 +460,13 @@ Result<> add_energy_of_units(const Services& services,
   return {};
 }
 
-void add_energy_of_clusters(const Services& services,
-                            const Call& call,
-                            const UsageRequest& request,
-                            const std::vector<std::int64_t>& hours,
-                            Clock::SteadyTime until,
-                            Adder& adder,
-                            std::vector<UsageSums::Missing>& missing) {
+Result<> add_energy_of_clusters(const Services& services,
+                                const Call& call,
+                                const UsageRequest& request,
+                                const std::vector<std::int64_t>& hours,
+                                Clock::SteadyTime until,
+                                Adder& adder,
+                                std::vector<UsageSums::Missing>& missing) {
   const auto wanted = split_lists(call.params.clusters);
   for (const SiteCluster& cluster : services.site->clusters) {
     if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
@@ -399,19 +481,21 @@ void add_energy_of_clusters(const Services& services,
       missing.push_back({cluster.id, reason_of(energy.error())});
       continue;
     }
-    const auto found = (*energy)->find("");
-    if (found == (*energy)->end()) {
-      continue;
-    }
     std::vector<std::optional<double>> all(hours.size());
     std::vector<std::optional<double>> gpus(hours.size());
-    for (std::size_t i = 0; i < std::min(hours.size(), found->second.size()); ++i) {
-      all[i] = found->second[i].all;
-      gpus[i] = found->second[i].gpus;
+    if (const auto found = (*energy)->find(""); found != (*energy)->end()) {
+      for (std::size_t i = 0; i < std::min(hours.size(), found->second.size()); ++i) {
+        all[i] = found->second[i].all;
+        gpus[i] = found->second[i].gpus;
+      }
     }
-    adder.add_energy(adder.group(cluster.id, group_of({.cluster = cluster.id}, request.by)), all,
-                     gpus);
+    const auto idle = idle_hours(services, call, cluster.id, hours, all);
+    if (!idle) {
+      return fail(idle.error());
+    }
+    adder.add_cluster(cluster.id, all, gpus, *idle);
   }
+  return {};
 }
 
 }  // namespace
@@ -447,7 +531,10 @@ Result<UsageSums> read_usage_hours(const Services& services,
     }
   }
   if (plan.whole_clusters) {
-    add_energy_of_clusters(services, call, request, hours, until, adder, missing);
+    if (auto done = add_energy_of_clusters(services, call, request, hours, until, adder, missing);
+        !done) {
+      return fail(std::move(done).error());
+    }
   }
   UsageSums sums = adder.take(plan.whole_clusters);
   sums.missing = std::move(missing);
