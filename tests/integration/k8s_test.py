@@ -141,9 +141,11 @@ def main():
             kube.send_raw('{"type": "MODIFIED", "object": {"metadata": {"uid": "runn')
             write(d + "/users.yaml", "users:\n")
             time.sleep(0.5)
-            kube.put(pod("running", phase="Failed", start=begin - 3600, end=time.time()))
+            kube.put(pod("running", phase="Failed", start=begin - 3600, end=time.time(), reason="OOMKilled"))
             ended = int(time.time())
             wait_until("the end after garbage", lambda: unit(d, "running", "Failed"))
+            listed = get(url + "/api/v1/units/list/admin?state=out_of_memory&columns=uuid,state", ADMIN).json["data"]
+            expect("what ran out of memory", listed["rows"], [["running", "OUT_OF_MEMORY"]])
             expect("time of the pod that ran all along", unit(d, "running")["time"]["walltime"], ended - begin, 1)
             expect("members while lists fail", members(url, "lab"), ["ada", "bob", "file-user"])
             assert "cannot read members, keeping the known ones" in server.output()
