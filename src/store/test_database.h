@@ -102,7 +102,8 @@ class AnyDatabase : public ::testing::Test {
       }
       static int count = 0;
       const std::string name = "test" + std::to_string(++count);
-      execute("CREATE DATABASE " + name + " TEMPLATE template0", postgres_->url("postgres"));
+      ASSERT_NO_FATAL_FAILURE(
+          execute("CREATE DATABASE " + name + " TEMPLATE template0", postgres_->url("postgres")));
       url_ = postgres_->url(name);
     }
     open();
@@ -157,7 +158,7 @@ class AnyDatabase : public ::testing::Test {
       return result;
     }
     auto connection = sqlite::Connection::open(file(), sqlite::OpenMode::kReadOnly);
-    auto statement = connection->prepare(sql);
+    auto statement = connection ? connection->prepare(sql) : fail(connection.error());
     if (!statement) {
       return statement.error().message;
     }
@@ -180,11 +181,13 @@ class AnyDatabase : public ::testing::Test {
  private:
   void execute(const std::string& sql, const std::string& url) const {
     if (backend_ == Backend::kPostgres) {
-      const auto done = postgres::Connector::create(url, "").value()->connect()->execute(sql);
+      auto connection = postgres::Connector::create(url, "").value()->connect();
+      const auto done = connection ? connection->execute(sql) : fail(connection.error());
       ASSERT_TRUE(done) << done.error().message;
       return;
     }
-    const auto done = sqlite::Connection::open(file(), sqlite::OpenMode::kReadWrite)->execute(sql);
+    auto connection = sqlite::Connection::open(file(), sqlite::OpenMode::kReadWrite);
+    const auto done = connection ? connection->execute(sql) : fail(connection.error());
     ASSERT_TRUE(done) << done.error().message;
   }
 };

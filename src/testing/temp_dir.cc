@@ -2,17 +2,18 @@
 
 #include <stdlib.h>
 
+#include <cerrno>
 #include <fstream>
 #include <string>
 #include <system_error>
-
-#include "base/check.h"
 
 namespace ceems::testing {
 
 TempDir::TempDir() {
   std::string name = (std::filesystem::temp_directory_path() / "ceems-test-XXXXXX").string();
-  CEEMS_CHECK(::mkdtemp(name.data()) != nullptr);
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), name);
+  }
   path_ = name;
 }
 
@@ -28,7 +29,9 @@ std::filesystem::path TempDir::write(const std::filesystem::path& relative,
   std::ofstream out(full, std::ios::binary);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
-  CEEMS_CHECK(out.good());
+  if (!out.good()) {
+    throw std::system_error(errno, std::generic_category(), full.string());
+  }
   return full;
 }
 

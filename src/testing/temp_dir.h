@@ -5,7 +5,8 @@
 
 namespace ceems::testing {
 
-/// A temporary directory for one test; the destructor removes it with everything in it.
+/// A temporary directory for one test; the destructor removes it with everything in it. Throws
+/// std::system_error where it cannot be made or written, for example on a full disk.
 class TempDir {
  public:
   TempDir();

@@ -339,7 +339,7 @@ TEST_F(SlurmTree, IsSafeForConcurrentUse) {
     make_job("job_" + std::to_string(job), 100 + job, 1);
   }
   take();
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([this] {
@@ -351,9 +351,6 @@ TEST_F(SlurmTree, IsSafeForConcurrentUse) {
         source().refresh_young();
       }
     });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
   }
 }
 
