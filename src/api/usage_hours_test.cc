@@ -192,20 +192,34 @@ class UsageHours : public ServerTest {
     }
     return all;
   }
-  void write_units(int count, std::int64_t started_ms) {
+  void write_units(int count,
+                   std::int64_t started_ms,
+                   std::int64_t ended_ms = kNow,
+                   const std::string& cluster = "hpc-a",
+                   std::int64_t read_until_ms = kNow + 1000) {
     store::ClusterUpdate update;
-    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-    update.window = {kNow, kNow + 1000};
+    update.cluster = {.id = cluster, .manager = "slurm", .updaters = {}};
+    std::int64_t& read = read_until_.try_emplace(cluster, kNow).first->second;
+    update.window = {read, read_until_ms};
+    read = read_until_ms;
     for (int i = 0; i < count; ++i) {
-      model::Unit& unit = update.units.emplace_back(job(std::to_string(5000 + i), "ada", "fluids"));
+      const std::string uuid = std::to_string(5000 + ++written_);
+      model::Unit& unit = update.units.emplace_back(job(uuid, "ada", "fluids"));
+      unit.cluster_id = cluster;
       unit.started_at_ts = started_ms;
-      unit.ended_at_ts = kNow;
+      unit.ended_at_ts = ended_ms;
     }
     write(update);
+  }
+  /// The energy by hour, as administrators see it.
+  std::string kwh(const std::string& rest) {
+    return json::serialize(data(rest, "root").at("values").at("kwh"));
   }
 
   FakeTransport::Answer answer_ = hourly;
   FakeTransport* transport_ = nullptr;
+  int written_ = 0;
+  std::map<std::string, std::int64_t> read_until_;  ///< by cluster
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
 };
@@ -279,7 +293,7 @@ TEST_F(UsageHours, SayWhichClustersAreMissing) {
 TEST_F(UsageHours, OfWholeClustersNeedNoListOfUnits) {
   const std::string answer =
       R"x({"step":"hour","groups":["(all)"],"times":[1767218400000,1767222000000],)x"
-      R"("values":{"kwh":[[0,40]]},"totals":{"kwh":[40]},)"
+      R"("values":{"kwh":[[null,40]]},"totals":{"kwh":[40]},)"
       R"("missing":[{"cluster_id":"hpc-b","reason":"no_tsdb"}]})";
   EXPECT_EQ(text(std::string(kPeriod), "root"), answer);
   ASSERT_EQ(queries().size(), 1U);
@@ -288,41 +302,55 @@ TEST_F(UsageHours, OfWholeClustersNeedNoListOfUnits) {
   EXPECT_EQ(queries().size(), 1U);  // kept for a minute
   clock_.advance(std::chrono::seconds(61));
   EXPECT_EQ(json::serialize(data(in_period("by=component&cluster_id=hpc-a"), "root").at("values")),
-            R"({"kwh":[[0,25],[0,15]]})");
+            R"({"kwh":[[null,25],[null,15]]})");
   EXPECT_EQ(queries().size(), 2U);
   // With what the units reserved, and of the units that are known.
   const json::value both = data(in_period("by=cluster&field=kwh,core_hours"), "root");
   EXPECT_EQ(json::serialize(both.at("values")),
-            R"({"kwh":[[0,40],[null,null]],"core_hours":[[0,6],[0,6]]})");
+            R"({"kwh":[[null,40],[null,null]],"core_hours":[[0,6],[0,6]]})");
   EXPECT_EQ(json::serialize(data(in_period("by=component&project=fluids"), "root").at("values")),
             R"({"kwh":[[0,1.35E1],[0,1.35E1]]})");
 }
 
 TEST_F(UsageHours, OfWholeClustersAreZeroOnlyWhereNothingRan) {
   answer_ = [](const auto& /*request*/) { return FakeTransport::ok(matrix_of("")); };
-  // Units ran in the second hour, and were not measured.
-  for (const char* by : {"none", "cluster"}) {
-    EXPECT_EQ(json::serialize(data(in_period("by=" + std::string(by)), "root").at("values")),
-              R"({"kwh":[[0,null]]})")
-        << by;
-  }
+  // The database may not have all units that ran before the end of the first one that it has.
+  EXPECT_EQ(kwh(std::string(kPeriod)), "[]");
+  write_units(1, kNow - 6 * kUsageHourMs, kNow - 5 * kUsageHourMs);
+  // In the first of these hours nothing ran. In the second one, units did that were not measured.
+  EXPECT_EQ(kwh(in_period("by=none")), "[[0,null]]");
+  EXPECT_EQ(kwh(in_period("by=cluster")), "[[0,null]]");
   EXPECT_EQ(json::serialize(data(in_period("by=component"), "root").at("groups")), R"(["cpu"])");
-  write_units(1, kNow - 30 * kMinute - kUsageHourMs);
-  EXPECT_EQ(json::serialize(data(std::string(kPeriod), "root").at("values")),
-            R"({"kwh":[[null,null]]})");
-  // An hour that is not over may still get a reading.
-  tsdbs_["empty"].client = std::make_unique<tsdb::Client>(
-      "http://e",
-      std::make_unique<FakeTransport>([this](const auto& asked) { return answer_(asked); }),
-      clock_);
-  ApiOptions with_empty = options();
-  with_empty.site.clusters.push_back({.id = "empty", .manager = "slurm", .series = true});
-  make(std::move(with_empty));
-  const std::string now = "from=1767225600&to=1767229200&cluster_id=empty";
+  EXPECT_EQ(kwh(in_period("by=component")), "[[0,null]]");
+  EXPECT_EQ(kwh(in_period("by=none&field=kwh,core_hours")), "[[0,null]]");
+  EXPECT_EQ(kwh("from=1767204000&to=1767221999&by=cluster"), "[[null,0,0,0,0]]");
+  write_units(1001, kNow - 150 * kMinute, kNow - 149 * kMinute, "hpc-a", kNow + 2000);
+  EXPECT_EQ(kwh("from=1767204000&to=1767221999&by=cluster"), "[]") << "too many to look at";
+}
+
+TEST_F(UsageHours, OfWholeClustersAreNotZeroBeforeTheyWereRead) {
+  answer_ = [](const auto& /*request*/) { return FakeTransport::ok(matrix_of("")); };
+  for (const char* cluster : {"one", "two"}) {
+    tsdbs_[cluster].client = std::make_unique<tsdb::Client>(
+        "http://e",
+        std::make_unique<FakeTransport>([this](const auto& asked) { return answer_(asked); }),
+        clock_);
+  }
+  ApiOptions both = options();
+  both.site.clusters = {{.id = "one", .manager = "slurm", .series = true},
+                        {.id = "two", .manager = "slurm", .series = true}};
+  make(std::move(both));
+  const std::string now = "from=1767225600&to=1767229200";
+  write_units(1, kNow - 2 * kUsageHourMs, kNow, "one", kNow + kUsageHourMs);
+  write_units(1, kNow - 2 * kUsageHourMs, kNow, "two", kNow + kUsageHourMs - 1000);
   clock_.advance(std::chrono::minutes(59));
-  EXPECT_EQ(json::serialize(data(now, "root").at("values")), R"({"kwh":[[null,null]]})");
-  clock_.advance(std::chrono::minutes(60));
-  EXPECT_EQ(json::serialize(data(now, "root").at("values")), R"({"kwh":[[0,null]]})");
+  EXPECT_EQ(kwh(now + "&by=cluster"), "[]") << "the hour is not over";
+  clock_.advance(std::chrono::minutes(30));
+  EXPECT_EQ(kwh(now + "&by=cluster"), "[[0,null]]") << "the second cluster was not read to its end";
+  EXPECT_EQ(kwh(now + "&by=none"), "[[null,null]]");
+  EXPECT_EQ(kwh(now + "&by=none&cluster_id=one"), "[[0,null]]");
+  write_units(1, kNow - 2 * kUsageHourMs, kNow, "two", kNow + kUsageHourMs);
+  EXPECT_EQ(kwh(now + "&by=none"), "[[0,null]]");
 }
 
 TEST_F(UsageHours, OfTooManyUnitsAreRefused) {

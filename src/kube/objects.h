@@ -36,7 +36,8 @@ struct Pod {
   std::string phase = {};        ///< "Pending", "Running", "Succeeded", "Failed", "Unknown"
   std::string ready = {};        ///< "Ready", or why it is not; empty without such a condition
   std::string qos = {};          ///< status.qosClass
-  /// Whether a container ended with the reason "OOMKilled": it used more memory than its limit.
+  /// Whether a container, not an init container, ended with the reason "OOMKilled": it used more
+  /// memory than its limit, or the node had none left.
   bool out_of_memory = false;
   /// Limits by resource: those of the pod (spec.resources) if it has any, otherwise the sums over
   /// its containers. Extended resources (GPUs) are the sums over the containers wherever one has a

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -18,6 +17,7 @@
 #include "api/handlers/own_projects.h"
 #include "api/handlers/usage_series.h"
 #include "api/request/list_params.h"
+#include "base/log.h"
 
 namespace ceems::api {
 namespace {
@@ -27,6 +27,8 @@ constexpr std::size_t kMaxMeasuredUnits = 2000;
 /// Of which only the database is asked.
 constexpr std::size_t kMaxReservedUnits = 100'000;
 constexpr std::size_t kIdsPerQuery = 200;
+/// If more ran in adjacent hours without readings, none of these hours is said to be idle.
+constexpr std::size_t kMaxUnitsOfGap = 1000;
 /// For all queries of the period. The page waits for them.
 constexpr std::chrono::seconds kTimeLimit{30};
 
@@ -85,13 +87,12 @@ std::optional<store::FactFilter> filter_of(const Services& services, const Call&
   return filter.projects.empty() ? std::nullopt : std::optional(std::move(filter));
 }
 
-/// Visits units that ran from the one time to the other, or seem to, those that ended first first,
-/// until `visit` returns false.
-Result<> visit_units(const Services& services,
-                     store::FactFilter filter,
-                     std::int64_t from_ms,
-                     std::int64_t end_ms,
-                     const std::function<Result<bool>(HourUnit)>& visit) {
+/// Units that ran from the one time to the other, or seem to, but not more than `limit`.
+Result<std::vector<HourUnit>> units_between(const Services& services,
+                                            store::FactFilter filter,
+                                            std::int64_t from_ms,
+                                            std::int64_t end_ms,
+                                            std::size_t limit) {
   using store::Fact;
   filter.ended = store::TimeRange{from_ms, std::max(services.now_ms(), end_ms) + 24 * kUsageHourMs};
   filter.running = true;
@@ -100,8 +101,8 @@ Result<> visit_units(const Services& services,
       .filter = std::move(filter),
       .columns = {Fact::kClusterId, Fact::kUuid, Fact::kUser, Fact::kProject, Fact::kCreated,
                   Fact::kStarted, Fact::kEnded, Fact::kCpus, Fact::kGpus},
-      .descending = false,
-      .limit = kMaxReservedUnits + 1};
+      .limit = limit};
+  std::vector<HourUnit> units;
   QueryTimer timer(*services.metrics, Query::kUnits);
   const auto rows = timer.run([&] { return services.reader->unit_facts(query); });
   if (!rows) {
@@ -113,22 +114,19 @@ Result<> visit_units(const Services& services,
       return fail(row.error());
     }
     if (!*row) {
-      return {};
+      return units;
     }
     timer.count_row();
     const store::Cursor& cursor = **rows;
-    const auto more = visit({.cluster = std::string(cursor.text(0)),
-                             .uuid = std::string(cursor.text(1)),
-                             .user = std::string(cursor.text(2)),
-                             .project = std::string(cursor.text(3)),
-                             .created_ms = cursor.integer(4),
-                             .started_ms = cursor.integer(5),
-                             .ended_ms = cursor.integer(6),
-                             .cpus = value_of(store::FactKind::kMilli, cursor.integer(7)),
-                             .gpus = value_of(store::FactKind::kMilli, cursor.integer(8))});
-    if (!more || !*more) {
-      return more ? Result<>() : fail(more.error());
-    }
+    units.push_back({.cluster = std::string(cursor.text(0)),
+                     .uuid = std::string(cursor.text(1)),
+                     .user = std::string(cursor.text(2)),
+                     .project = std::string(cursor.text(3)),
+                     .created_ms = cursor.integer(4),
+                     .started_ms = cursor.integer(5),
+                     .ended_ms = cursor.integer(6),
+                     .cpus = value_of(store::FactKind::kMilli, cursor.integer(7)),
+                     .gpus = value_of(store::FactKind::kMilli, cursor.integer(8))});
   }
 }
 
@@ -137,66 +135,90 @@ Result<std::vector<HourUnit>> read_units(const Services& services,
                                          const std::vector<std::int64_t>& hours,
                                          bool measured) {
   const std::size_t limit = measured ? kMaxMeasuredUnits : kMaxReservedUnits;
-  std::vector<HourUnit> units;
   auto filter = filter_of(services, call);
   if (!filter) {
-    return units;
+    return std::vector<HourUnit>();
   }
-  const auto add = [&units, limit](HourUnit unit) -> Result<bool> {
-    units.push_back(std::move(unit));
-    if (units.size() > limit) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "more than {} units: choose a shorter period or narrow by project, user or "
-                  "cluster_id",
-                  limit);
-    }
-    return true;
-  };
-  const auto done =
-      visit_units(services, *std::move(filter), hours.front(), hours.back() + kUsageHourMs, add);
-  return done ? Result<std::vector<HourUnit>>(std::move(units)) : fail(done.error());
+  auto units = units_between(services, *std::move(filter), hours.front(),
+                             hours.back() + kUsageHourMs, limit + 1);
+  if (units && units->size() > limit) {
+    return fail(ErrorCode::kInvalidArgument,
+                "more than {} units: choose a shorter period or narrow by project, user or "
+                "cluster_id",
+                limit);
+  }
+  return units;
 }
 
-/// Which hours are over and have no energy, because no unit ran on the cluster that the database
-/// knows.
+/// From when to when the database has all units of a cluster: the end of the first one, and of the
+/// last window that was read.
+Result<store::TimeRange> known_time(const Services& services,
+                                    store::FactFilter filter,
+                                    std::int64_t until_ms) {
+  const std::string cluster = filter.clusters.front();
+  filter.ended = store::TimeRange{1, until_ms};
+  const store::FactListQuery query{.filter = std::move(filter),
+                                   .columns = {store::Fact::kEnded},
+                                   .descending = false,
+                                   .limit = 1};
+  const auto complete = services.reader->facts_complete();
+  const auto marks = services.reader->watermarks();
+  const auto rows = services.reader->unit_facts(query);
+  const auto row = rows ? (*rows)->next() : fail(rows.error());
+  if (!complete || !marks || !row) {
+    return fail(!complete ? complete.error() : !marks ? marks.error() : row.error());
+  }
+  const auto mark = marks->find(cluster);
+  if (!*complete || !*row || mark == marks->end()) {
+    return store::TimeRange{0, 0};
+  }
+  return store::TimeRange{(*rows)->integer(0), mark->second};
+}
+
+/// Which hours have no energy because no unit ran on the cluster: those in which the database would
+/// know one.
 Result<std::vector<bool>> idle_hours(const Services& services,
                                      const Call& call,
                                      const std::string& cluster,
                                      const std::vector<std::int64_t>& hours,
                                      const std::vector<std::optional<double>>& energy) {
-  const std::int64_t now = services.now_ms();
   std::vector<bool> idle(hours.size());
-  for (std::size_t i = 0; i < hours.size(); ++i) {
-    idle[i] = !energy[i] && hours[i] + kUsageHourMs <= now;
-  }
-  const auto first = std::ranges::find(idle, true);
-  if (first == idle.end()) {
+  if (std::ranges::all_of(energy, [](const auto& kwh) { return kwh.has_value(); })) {
     return idle;
-  }
-  const auto complete = services.reader->facts_complete();
-  if (!complete || !*complete) {
-    return complete ? Result<std::vector<bool>>(std::vector<bool>(hours.size()))
-                    : fail(complete.error());
-  }
-  std::size_t last = hours.size() - 1;
-  while (!idle[last]) {
-    --last;
   }
   store::FactFilter filter;
   access::list_everybodys(call.identity, {}, filter);
   filter.clusters = {cluster};
-  std::size_t read = 0;
-  const auto strike = [&](const HourUnit& unit) -> Result<bool> {
-    const bool all = ++read <= kMaxReservedUnits;
-    for (std::size_t i = 0; i < hours.size(); ++i) {
-      idle[i] = idle[i] && all && share_of_hour(unit, hours[i], now) == 0;
+  const std::int64_t now = services.now_ms();
+  const auto known = known_time(services, filter, now);
+  if (!known) {
+    return fail(known.error());
+  }
+  for (std::size_t i = 0; i < hours.size(); ++i) {
+    idle[i] = !energy[i] && hours[i] >= known->from_ms &&
+              hours[i] + kUsageHourMs <= std::min(known->to_ms, now);
+  }
+  for (std::size_t begin = 0; begin < hours.size(); ++begin) {
+    std::size_t end = begin;
+    while (end < hours.size() && idle[end]) {
+      ++end;
     }
-    return std::ranges::find(idle, true) != idle.end();
-  };
-  const auto done = visit_units(services, std::move(filter),
-                                hours[static_cast<std::size_t>(first - idle.begin())],
-                                hours[last] + kUsageHourMs, strike);
-  return done ? Result<std::vector<bool>>(std::move(idle)) : fail(done.error());
+    if (begin == end) {
+      continue;
+    }
+    const auto units = units_between(services, filter, hours[begin], hours[end - 1] + kUsageHourMs,
+                                     kMaxUnitsOfGap + 1);
+    if (!units) {
+      return fail(units.error());
+    }
+    for (; begin < end; ++begin) {
+      idle[begin] =
+          units->size() <= kMaxUnitsOfGap && std::ranges::all_of(*units, [&](const HourUnit& unit) {
+            return share_of_hour(unit, hours[begin], now) == 0;
+          });
+    }
+  }
+  return idle;
 }
 
 /// The lives of the ids of these units of one cluster that are not those of the units.
@@ -293,10 +315,14 @@ class Adder {
                    const std::vector<std::optional<double>>& gpus,
                    const std::vector<bool>& idle) {
     const std::string name = group_of({.cluster = cluster}, request_.by);
-    add_energy(group(cluster, name), all, gpus);
     auto& hours = idle_.try_emplace(name, hours_.size(), true).first->second;
+    bool something = false;
     for (std::size_t i = 0; i < hours.size(); ++i) {
       hours[i] = hours[i] && idle.at(i);
+      something = something || idle[i] || all.at(i);
+    }
+    if (something) {
+      add_energy(group(cluster, name), all, gpus);
     }
   }
 
@@ -324,18 +350,21 @@ class Adder {
       }
     }
     for (const auto& [name, ran] : alive) {
-      std::vector<bool> known(hours_.size(), !whole_clusters);
+      std::vector<bool> without(hours_.size());  // energy
+      for (std::size_t i = 0; i < hours_.size(); ++i) {
+        without[i] = !whole_clusters && !ran[i];
+      }
       const bool parts = request_.by == UsageGroups::kComponent;
       if (const auto idle = idle_.find(name); idle != idle_.end()) {
-        known = idle->second;
-        if (parts && std::ranges::find(known, true) != known.end()) {
+        without = idle->second;
+        if (parts && std::ranges::find(without, true) != without.end()) {
           static_cast<void>(sums.at("cpu", 0, UsageField::kKwh));  // if nothing ran at all
         }
       }
       for (const std::string& group :
            parts ? std::vector<std::string>{"cpu", "gpu"} : std::vector{name}) {
         if (sums.groups.contains(group)) {
-          fill_with_zeros(sums, group, ran, known);
+          fill_with_zeros(sums, group, ran, without);
         }
       }
     }
@@ -381,22 +410,19 @@ class Adder {
                     values.core_hours.value_or(0), values.gpu_hours.value_or(0));
   }
 
-  /// Hours in which no unit of the group ran. `known`: nor one that the database does not know.
+  /// `ran`: hours in which a unit of the group ran. `without`: those in which it used no energy.
   void fill_with_zeros(UsageSums& sums,
                        const std::string& name,
                        const std::vector<bool>& ran,
-                       const std::vector<bool>& known) const {
+                       const std::vector<bool>& without) const {
     for (std::size_t i = 0; i < hours_.size() && hours_[i] < now_ms_; ++i) {
-      if (ran[i]) {
-        continue;
-      }
       for (const UsageField field :
            {UsageField::kKwh, UsageField::kCost, UsageField::kCoreHours, UsageField::kGpuHours}) {
         const bool energy = field == UsageField::kKwh || field == UsageField::kCost;
-        const bool unknown = energy && !known[i];
+        const bool zero = energy ? without[i] : !ran[i];
         const bool priced = field != UsageField::kCost || services_.accounting->priced();
         auto& value = sums.at(name, i, field);
-        if (!value && !unknown && priced) {
+        if (!value && zero && priced) {
           value = 0;
         }
       }
@@ -460,13 +486,13 @@ Result<> add_energy_of_units(const Services& services,
   return {};
 }
 
-Result<> add_energy_of_clusters(const Services& services,
-                                const Call& call,
-                                const UsageRequest& request,
-                                const std::vector<std::int64_t>& hours,
-                                Clock::SteadyTime until,
-                                Adder& adder,
-                                std::vector<UsageSums::Missing>& missing) {
+void add_energy_of_clusters(const Services& services,
+                            const Call& call,
+                            const UsageRequest& request,
+                            const std::vector<std::int64_t>& hours,
+                            Clock::SteadyTime until,
+                            Adder& adder,
+                            std::vector<UsageSums::Missing>& missing) {
   const auto wanted = split_lists(call.params.clusters);
   for (const SiteCluster& cluster : services.site->clusters) {
     if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
@@ -491,11 +517,11 @@ Result<> add_energy_of_clusters(const Services& services,
     }
     const auto idle = idle_hours(services, call, cluster.id, hours, all);
     if (!idle) {
-      return fail(idle.error());
+      log::warn("hours in which nothing ran are not known",
+                {{"cluster", cluster.id}, {"err", idle.error().message}});
     }
-    adder.add_cluster(cluster.id, all, gpus, *idle);
+    adder.add_cluster(cluster.id, all, gpus, idle.value_or(std::vector<bool>(hours.size())));
   }
-  return {};
 }
 
 }  // namespace
@@ -531,10 +557,7 @@ Result<UsageSums> read_usage_hours(const Services& services,
     }
   }
   if (plan.whole_clusters) {
-    if (auto done = add_energy_of_clusters(services, call, request, hours, until, adder, missing);
-        !done) {
-      return fail(std::move(done).error());
-    }
+    add_energy_of_clusters(services, call, request, hours, until, adder, missing);
   }
   UsageSums sums = adder.take(plan.whole_clusters);
   sums.missing = std::move(missing);
