@@ -121,8 +121,12 @@ test("asks again without being sent again what has not changed", async (t) => {
   const page = await visit(t, "operator", "#/jobs?period=168h&show=ended");
   await page.getByText("1 to 100 of 999 jobs").waitFor();
   const address = page.statuses.map(([, from]) => from).find((from) => from.includes("/units/list/admin?"));
-  const first = await fetch(address, { headers: { "X-Grafana-User": "operator" } });
-  const again = await fetch(address, { headers: { "X-Grafana-User": "operator", "If-None-Match": first.headers.get("ETag") } });
+  let first, again;
+  for (let tries = 0; tries < 5 && again?.status !== 304; tries++) {
+    // The server may update its database between the two.
+    first = await fetch(address, { headers: { "X-Grafana-User": "operator" } });
+    again = await fetch(address, { headers: { "X-Grafana-User": "operator", "If-None-Match": first.headers.get("ETag") } });
+  }
   assert.deepEqual([first.status, again.status, (await again.text()).length], [200, 304, 0]);
   const bytes = (await first.arrayBuffer()).byteLength;
   assert.ok(bytes < 25_000, `a page of 100 units: ${bytes} bytes`);
