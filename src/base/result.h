@@ -11,10 +11,8 @@ namespace ceems {
 
 /// A value or an Error. Only this line names std::expected, so the type can be replaced easily.
 ///
-///   auto text = host::read_file(path);
-///   if (!text) {
-///     return fail(std::move(text).error().with_context("reading loadavg"));
-///   }
+///   CEEMS_TRY(text, host::read_file(path));  // the value, or the error goes to the caller
+///   CEEMS_TRY_IN(path, loads, parse_loadavg(text));  // with the path in front of the message
 template <typename T = void>
 using Result = std::expected<T, Error>;
 
@@ -33,3 +31,33 @@ template <typename... Args>
 }
 
 }  // namespace ceems
+
+/// `CEEMS_TRY(x, expr);` declares the variable x with the value of the Result `expr`, or returns
+/// its error as it is; `CEEMS_TRY(expr);` drops the value. An `expr` without a name needs
+/// parentheses if it has a comma of its own: `CEEMS_TRY((parse<A, B>(text)));`.
+#define CEEMS_TRY(first, ...)                                         \
+  CEEMS_TRY_FORM##__VA_OPT__(_VALUE)(CEEMS_TRY_UNIQUE(__COUNTER__), , \
+                                     first __VA_OPT__(, ) __VA_ARGS__)
+
+/// The same, and puts the context, made only after a failure, in front of the error's message:
+/// `CEEMS_TRY_IN(path, loads, parse_loadavg(text));`.
+#define CEEMS_TRY_IN(context, first, ...)                                                   \
+  CEEMS_TRY_FORM##__VA_OPT__(_VALUE)(CEEMS_TRY_UNIQUE(__COUNTER__), .with_context(context), \
+                                     first __VA_OPT__(, ) __VA_ARGS__)
+
+#define CEEMS_TRY_FORM(result, context, ...)                     \
+  do {                                                           \
+    if (auto result = __VA_ARGS__; !result) {                    \
+      return std::unexpected(std::move(result).error() context); \
+    }                                                            \
+  } while (false)
+
+#define CEEMS_TRY_FORM_VALUE(result, context, name, ...)       \
+  auto result = __VA_ARGS__;                                   \
+  if (!result) {                                               \
+    return std::unexpected(std::move(result).error() context); \
+  }                                                            \
+  auto name = *std::move(result)
+
+#define CEEMS_TRY_UNIQUE(number) CEEMS_TRY_JOIN(try_result_, number)
+#define CEEMS_TRY_JOIN(left, right) left##right
