@@ -144,9 +144,7 @@ Result<std::unique_ptr<Destination>> open_destination(const Options& options,
   } else {
     made = std::make_unique<File>(options);
   }
-  if (auto opened = made->reopen(); !opened) {
-    return fail(std::move(opened).error());
-  }
+  CEEMS_TRY(made->reopen());
   return made;
 }
 

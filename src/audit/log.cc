@@ -39,11 +39,8 @@ Result<std::unique_ptr<Log>> Log::open(const Options& options,
   if (!options.enabled()) {
     return fail(ErrorCode::kInvalidArgument, "no audit is configured");
   }
-  auto destination = open_destination(options, program);
-  if (!destination) {
-    return fail(std::move(destination).error());
-  }
-  return std::unique_ptr<Log>(new Log(options, std::move(program), clock, std::move(*destination)));
+  CEEMS_TRY(destination, open_destination(options, program));
+  return std::unique_ptr<Log>(new Log(options, std::move(program), clock, std::move(destination)));
 }
 
 std::string Log::line_of(const Event& event) const {

@@ -164,15 +164,9 @@ void configure(Level level, Format format) {
 }
 
 Result<> configure(std::string_view level, std::string_view format) {
-  auto known_level = parse_level(level);
-  if (!known_level) {
-    return fail(std::move(known_level).error().with_context("--log.level"));
-  }
-  auto known_format = parse_format(format);
-  if (!known_format) {
-    return fail(std::move(known_format).error().with_context("--log.format"));
-  }
-  configure(*known_level, *known_format);
+  CEEMS_TRY_IN("--log.level", known_level, parse_level(level));
+  CEEMS_TRY_IN("--log.format", known_format, parse_format(format));
+  configure(known_level, known_format);
   return {};
 }
 

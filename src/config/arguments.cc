@@ -64,9 +64,7 @@ class Reader {
     while (!rest_.empty()) {
       const std::string argument = std::move(rest_.front());
       rest_.pop_front();
-      if (auto taken = take(argument); !taken) {
-        return fail(std::move(taken).error());
-      }
+      CEEMS_TRY(take(argument));
     }
     return std::move(read_);
   }
@@ -169,11 +167,8 @@ class Reader {
     if (++files_ > kMaxArgumentFiles) {
       return fail(ErrorCode::kInvalidArgument, "more than {} argument files", kMaxArgumentFiles);
     }
-    const auto text = read_argument_file(path);
-    if (!text) {
-      return fail(text.error());
-    }
-    const auto arguments = split_arguments(*text);
+    CEEMS_TRY(text, read_argument_file(path));
+    const auto arguments = split_arguments(text);
     rest_.insert(rest_.begin(), arguments.begin(), arguments.end());
     return {};
   }

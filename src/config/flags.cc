@@ -130,9 +130,7 @@ Result<> store_command_line(const std::vector<Flag>& flags) {
     if (flag.given.empty()) {
       continue;
     }
-    if (auto stored = store(flag, joined(flag)); !stored) {
-      return stored;
-    }
+    CEEMS_TRY(store(flag, joined(flag)));
   }
   return {};
 }
@@ -160,9 +158,7 @@ Result<> store_environment(const std::vector<Flag>& flags) {
       return fail(ErrorCode::kInvalidArgument, "expected true or false in ${}, got '{}'", name,
                   printable(text));
     }
-    if (auto stored = store(flag, {text}); !stored) {
-      return fail(std::move(stored).error().with_context("$" + name));
-    }
+    CEEMS_TRY_IN("$" + name, store(flag, {text}));
   }
   return {};
 }

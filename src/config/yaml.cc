@@ -485,11 +485,8 @@ Result<std::vector<std::string>> Node::as_string_list() const {
   }
   std::vector<std::string> texts;
   for (const Node& item : impl_->items) {
-    auto text = item.as_string();
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    texts.push_back(*std::move(text));
+    CEEMS_TRY(text, item.as_string());
+    texts.push_back(std::move(text));
   }
   return texts;
 }
@@ -556,14 +553,11 @@ Result<Node> load_yaml(const std::string& path, bool expand_env) {
     return fail(errno_error(EIO, "read " + path));
   }
   if (expand_env) {
-    auto expanded = expand_environment(text, [](const std::string& name) {
-      const char* value = std::getenv(name.c_str());
-      return std::string(value != nullptr ? value : "");
-    });
-    if (!expanded) {
-      return fail(std::move(expanded).error().with_context(path));
-    }
-    text = *std::move(expanded);
+    CEEMS_TRY_IN(path, expanded, expand_environment(text, [](const std::string& name) {
+                   const char* value = std::getenv(name.c_str());
+                   return std::string(value != nullptr ? value : "");
+                 }));
+    text = std::move(expanded);
   }
   return parse_yaml(text, path);
 }

@@ -75,14 +75,8 @@ template <typename Parse>
 auto read_config(const std::string& path, bool expand_env, const Parse& parse)
     -> decltype(parse(Node{}, std::string{})) {
   constexpr std::string_view kContext = "failed to parse config file";
-  auto document = load_yaml(path.empty() ? "." : path, expand_env);
-  if (!document) {
-    return fail(std::move(document).error().with_context(kContext));
-  }
-  auto config = parse(*document, directory_of(path));
-  if (!config) {
-    return fail(std::move(config).error().with_context(kContext));
-  }
+  CEEMS_TRY_IN(kContext, document, load_yaml(path.empty() ? "." : path, expand_env));
+  CEEMS_TRY_IN(kContext, config, parse(document, directory_of(path)));
   return config;
 }
 

@@ -79,14 +79,8 @@ Result<CrayReading> read_cray_counter(const std::string& sys,
                                       std::string_view domain,
                                       std::string_view quantity) {
   const std::string path = fmt::format("{}/{}", directory_of(sys), cray_file(domain, quantity));
-  auto text = read_file(path, kSmallFile);
-  if (!text) {
-    return fail(std::move(text).error());
-  }
-  auto reading = parse_cray_reading(*text);
-  if (!reading) {
-    return fail(std::move(reading).error().with_context(path));
-  }
+  CEEMS_TRY(text, read_file(path, kSmallFile));
+  CEEMS_TRY_IN(path, reading, parse_cray_reading(text));
   return reading;
 }
 

@@ -146,12 +146,9 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
 }
 
 Result<std::int64_t> read_hwmon_value(const std::string& path) {
-  const auto fd = open_file(path.c_str());
-  if (!fd) {
-    return fail(fd.error());
-  }
+  CEEMS_TRY(fd, open_file(path.c_str()));
   std::array<char, kSmallFile> text{};
-  const ssize_t count = ::read(fd->get(), text.data(), text.size());
+  const ssize_t count = ::read(fd.get(), text.data(), text.size());
   if (count < 0) {
     return fail(errno_error(errno, "read " + path));
   }

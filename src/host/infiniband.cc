@@ -126,11 +126,8 @@ Result<std::optional<std::uint64_t>> read_infiniband_counter(const InfinibandPor
   if (!text) {
     return std::nullopt;
   }
-  auto value = parse_infiniband_counter(*text);
-  if (!value) {
-    return fail(std::move(value).error().with_context(path));
-  }
-  return *value;
+  CEEMS_TRY_IN(path, value, parse_infiniband_counter(*text));
+  return value;
 }
 
 Result<std::vector<InfinibandDevice>> read_infiniband(const std::string& sys) {

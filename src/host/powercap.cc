@@ -101,11 +101,8 @@ Result<std::uint64_t> Powercap::energy_uj(std::size_t zone) {
     counter.reset();
   }
   if (!counter.valid()) {
-    auto opened = opener_(path.c_str());
-    if (!opened) {
-      return fail(std::move(opened).error());
-    }
-    counter = std::move(*opened);
+    CEEMS_TRY(opened, opener_(path.c_str()));
+    counter = std::move(opened);
   }
   const auto done = reread(counter, buffer_, kSmallFile);
   if (!done) {
@@ -140,10 +137,7 @@ Result<std::uint64_t> Powercap::highest_limit_uw(std::size_t zone) {
 }
 
 Result<std::uint64_t> Powercap::read_number(const std::string& path) {
-  auto done = read_file(path.c_str(), buffer_, kSmallFile);
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_file(path.c_str(), buffer_, kSmallFile));
   return parse_number(buffer_, path);
 }
 

@@ -76,10 +76,7 @@ Result<> read_file(const char* path, std::string& buffer, std::size_t limit) {
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
   std::string text;
-  auto done = read_file(path.c_str(), text, limit);
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_file(path.c_str(), text, limit));
   return text;
 }
 

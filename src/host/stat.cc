@@ -46,11 +46,8 @@ Result<Stat> parse_stat(std::string_view text) {
     }
     const std::string_view name = take_word(line);
     if (name == "cpu") {
-      auto times = parse_times(line);
-      if (!times) {
-        return fail(std::move(times).error());
-      }
-      stat.total = *times;
+      CEEMS_TRY(times, parse_times(line));
+      stat.total = times;
       aggregate = true;
     } else if (parse_int(name.substr(3))) {
       ++stat.cpus;

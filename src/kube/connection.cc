@@ -16,11 +16,8 @@ Result<net::ClientOptions> client_options(ApiAccess access, const ReadFile& read
     if (file->empty()) {
       continue;
     }
-    auto content = read(*file);
-    if (!content) {
-      return fail(std::move(content).error());
-    }
-    *value = *std::move(content);
+    CEEMS_TRY(content, read(*file));
+    *value = std::move(content);
   }
   net::ClientOptions options;
   options.tls.ca = std::move(access.ca);
@@ -49,14 +46,11 @@ Error refusal(const net::ClientResponse& answer) {
 }
 
 Result<std::string> get_json(net::Client& client, const std::string& url) {
-  auto answer = client.get(url, {{"Accept", "application/json"}});
-  if (!answer) {
-    return fail(std::move(answer).error());
+  CEEMS_TRY(answer, client.get(url, {{"Accept", "application/json"}}));
+  if (answer.status != 200) {
+    return fail(refusal(answer));
   }
-  if (answer->status != 200) {
-    return fail(refusal(*answer));
-  }
-  return std::move(answer->body);
+  return std::move(answer.body);
 }
 
 std::string percent_encode(std::string_view text) {

@@ -184,39 +184,26 @@ Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& fil
   if (text.size() > kMaxFileBytes) {
     return fail(ErrorCode::kParse, "{}: longer than {} bytes", file, kMaxFileBytes);
   }
-  auto root = config::parse_yaml(text, file);
-  if (!root) {
-    return fail(std::move(root).error());
-  }
-  if (!root->is_map()) {
+  CEEMS_TRY(root, config::parse_yaml(text, file));
+  if (!root.is_map()) {
     return fail(ErrorCode::kParse, "{}: expected a kubeconfig", file);
   }
   const std::filesystem::path directory = std::filesystem::path(file).parent_path();
-  const std::string context_name = (*root)["current-context"].as_string().value_or("");
+  const std::string context_name = root["current-context"].as_string().value_or("");
   if (context_name.empty()) {
-    return fail(root->error("expected the name of a context in 'current-context'"));
+    return fail(root.error("expected the name of a context in 'current-context'"));
   }
-  auto context = named(*root, "contexts", context_name, "context");
-  if (!context) {
-    return fail(std::move(context).error());
-  }
+  CEEMS_TRY(context, named(root, "contexts", context_name, "context"));
   ApiAccess access;
-  auto cluster =
-      named(*root, "clusters", (*context)["cluster"].as_string().value_or(""), "cluster");
-  if (!cluster) {
-    return fail(std::move(cluster).error());
-  }
-  Taker cluster_values(*cluster, directory);
+  CEEMS_TRY(cluster,
+            named(root, "clusters", context["cluster"].as_string().value_or(""), "cluster"));
+  Taker cluster_values(cluster, directory);
   if (auto error = take_cluster(cluster_values, access)) {
     return fail(*std::move(error));
   }
-  if (const std::string user_name = (*context)["user"].as_string().value_or("");
-      !user_name.empty()) {
-    auto user = named(*root, "users", user_name, "user");
-    if (!user) {
-      return fail(std::move(user).error());
-    }
-    Taker user_values(*user, directory);
+  if (const std::string user_name = context["user"].as_string().value_or(""); !user_name.empty()) {
+    CEEMS_TRY(user, named(root, "users", user_name, "user"));
+    Taker user_values(user, directory);
     if (auto error = take_user(user_values, access)) {
       return fail(*std::move(error));
     }
@@ -226,14 +213,8 @@ Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& fil
 }
 
 Result<ApiAccess> load_kubeconfig(const std::string& file, const ReadFile& read) {
-  auto text = read(file);
-  if (!text) {
-    return fail(std::move(text).error().with_context("kubeconfig"));
-  }
-  auto access = parse_kubeconfig(*text, file);
-  if (!access) {
-    return fail(std::move(access).error().with_context("kubeconfig"));
-  }
+  CEEMS_TRY_IN("kubeconfig", text, read(file));
+  CEEMS_TRY_IN("kubeconfig", access, parse_kubeconfig(text, file));
   return access;
 }
 

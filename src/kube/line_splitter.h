@@ -29,9 +29,7 @@ class LineSplitter {
       }
       const std::string line = std::exchange(line_, {});
       if (!std::exchange(skipping_, false) && !line.empty()) {
-        if (auto taken = take(std::string_view(line)); !taken) {
-          return taken;
-        }
+        CEEMS_TRY(take(std::string_view(line)));
       }
     }
     return {};

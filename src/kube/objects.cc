@@ -237,30 +237,24 @@ struct Part {
 };
 
 Result<Part> part_of(const Document& document) {
-  const auto items = items_of(document);
-  if (!items) {
-    return fail(items.error());
-  }
+  CEEMS_TRY(items, items_of(document));
   const std::string_view next = view_of(object_of(document.object(), "metadata"), "continue");
   if (next.size() > kMaxTokenBytes) {
     return fail(ErrorCode::kParse, "the token in 'continue' is too long: {} bytes", next.size());
   }
-  return Part{.items = *items, .next = std::string(next)};
+  return Part{.items = items, .next = std::string(next)};
 }
 
 }  // namespace
 
 Result<PodList> parse_pod_list(std::string_view text) {
   const Document document(text);
-  auto part = part_of(document);
-  if (!part) {
-    return fail(std::move(part).error());
-  }
+  CEEMS_TRY(part, part_of(document));
   PodList list;
-  list.next = std::move(part->next);
+  list.next = std::move(part.next);
   list.resource_version = text_of(object_of(document.object(), "metadata"), "resourceVersion");
-  list.pods.reserve(part->items->size());
-  for (const json::value& item : *part->items) {
+  list.pods.reserve(part.items->size());
+  for (const json::value& item : *part.items) {
     if (auto pod = read_pod(item.if_object())) {
       list.pods.push_back(*std::move(pod));
     } else {
@@ -313,14 +307,11 @@ Result<WatchEvent> parse_watch_line(std::string_view text) {
 
 Result<RoleBindingList> parse_role_bindings(std::string_view text) {
   const Document document(text);
-  auto part = part_of(document);
-  if (!part) {
-    return fail(std::move(part).error());
-  }
+  CEEMS_TRY(part, part_of(document));
   RoleBindingList list;
-  list.next = std::move(part->next);
-  list.bindings = part->items->size();
-  for (const json::value& item : *part->items) {
+  list.next = std::move(part.next);
+  list.bindings = part.items->size();
+  for (const json::value& item : *part.items) {
     const std::string name_space = text_of(object_of(item.if_object(), "metadata"), "namespace");
     const json::array* subjects = array_of(item.if_object(), "subjects");
     if (name_space.empty() || subjects == nullptr) {

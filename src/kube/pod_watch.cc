@@ -102,36 +102,26 @@ void PodWatch::run(const std::stop_token& stop) {
 }
 
 Result<> PodWatch::list(const std::stop_token& stop) {
-  auto connection = options_.connect(stop);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  const std::string url = connection->server + kPods + fmt::format("limit={}", options_.page_size);
-  auto client = make_client(*std::move(connection), options_.list_timeout, options_.max_page_bytes);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+  CEEMS_TRY(connection, options_.connect(stop));
+  const std::string url = connection.server + kPods + fmt::format("limit={}", options_.page_size);
+  CEEMS_TRY(client,
+            make_client(std::move(connection), options_.list_timeout, options_.max_page_bytes));
+  const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
   std::vector<Pod> pods;
   std::size_t malformed = 0;
   std::string next;
   std::string version;
   do {
-    auto body = get_json(**client, next.empty() ? url : url + "&continue=" + percent_encode(next));
-    if (!body) {
-      return fail(std::move(body).error());
-    }
-    auto page = parse_pod_list(*body);
-    if (!page) {
-      return fail(std::move(page).error().with_context("list of pods"));
-    }
-    malformed += page->malformed;
-    version = std::move(page->resource_version);
-    std::ranges::move(page->pods, std::back_inserter(pods));
+    CEEMS_TRY(body,
+              get_json(*client, next.empty() ? url : url + "&continue=" + percent_encode(next)));
+    CEEMS_TRY_IN("list of pods", page, parse_pod_list(body));
+    malformed += page.malformed;
+    version = std::move(page.resource_version);
+    std::ranges::move(page.pods, std::back_inserter(pods));
     if (pods.size() > options_.max_pods) {
       return fail(ErrorCode::kUnavailable, "the cluster has more than {} pods", options_.max_pods);
     }
-    next = std::move(page->next);
+    next = std::move(page.next);
   } while (!next.empty());
   if (malformed > 0) {
     log::warn("skipped pods without UID",
@@ -171,21 +161,16 @@ void PodWatch::closed() {
 }
 
 Result<> PodWatch::watch(const std::stop_token& stop) {
-  auto connection = options_.connect(stop);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
+  CEEMS_TRY(connection, options_.connect(stop));
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.watch_time);
-  std::string url = connection->server + kPods +
+  std::string url = connection.server + kPods +
                     fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}",
                                 std::max<std::int64_t>(seconds.count(), 1));
   if (!resource_version_.empty()) {
     url += "&resourceVersion=" + percent_encode(resource_version_);
   }
-  auto client = make_client(*std::move(connection), options_.list_timeout, options_.max_page_bytes);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
+  CEEMS_TRY(client,
+            make_client(std::move(connection), options_.list_timeout, options_.max_page_bytes));
   LineSplitter lines(options_.max_event_bytes);
   malformed_ = 0;
   const auto begin = steady_clock::now();
@@ -201,7 +186,7 @@ Result<> PodWatch::watch(const std::stop_token& stop) {
         return lines.feed(part, [this](std::string_view line) { return take_line(line); });
       }};
   auto answer =
-      (*client)->stream(url, {{"Accept", "application/json"}}, options_.idle_timeout, taker, stop);
+      client->stream(url, {{"Accept", "application/json"}}, options_.idle_timeout, taker, stop);
   closed();
   if (lines.skipped() > 0 || malformed_ > 0) {
     log::warn("skipped events of pods", {{"cluster_id", options_.cluster_id},

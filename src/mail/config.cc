@@ -98,9 +98,7 @@ Result<Options> read_options(const config::Node& node, const std::string& direct
       .refuse(sends && options.from.empty(), "mode", "needs from")
       .refuse(sends && options.smtp.url.empty() && options.sendmail.empty(), "mode",
               "needs smtp or sendmail");
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   options.mode = static_cast<Mode>(found - kModes.begin());
   options.monthly = static_cast<Mode>(found_monthly - kModes.begin());
   options.budgets = static_cast<Mode>(found_budgets - kModes.begin());

@@ -141,63 +141,38 @@ void Sender::run(const std::stop_token& stop) {
 
 Result<> Sender::work(const std::stop_token& stop) {
   passed_.reset();
-  if (auto opened = open(); !opened) {
-    return opened;
-  }
-  if (auto taken = intake_.take(*outbox_, dry(), stop); !taken) {
-    return taken;
-  }
-  if (auto queued = queue_months(); !queued) {
-    return queued;
-  }
-  if (auto queued = queue_budgets(); !queued) {
-    return queued;
-  }
-  if (auto sent = send_due(stop); !sent) {
-    return sent;
-  }
+  CEEMS_TRY(open());
+  CEEMS_TRY(intake_.take(*outbox_, dry(), stop));
+  CEEMS_TRY(queue_months());
+  CEEMS_TRY(queue_budgets());
+  CEEMS_TRY(send_due(stop));
   return keep_house();
 }
 
 Result<> Sender::open() {
   if (!outbox_) {
-    auto outbox = setup_.open_outbox();
-    if (!outbox) {
-      return fail(std::move(outbox).error());
-    }
-    outbox_ = std::move(*outbox);
+    CEEMS_TRY(outbox, setup_.open_outbox());
+    outbox_ = std::move(outbox);
   }
   if (started_ms_ == 0) {
-    const auto interrupted = outbox_->end_interrupted(now_ms());
-    if (!interrupted) {
-      return fail(interrupted.error());
-    }
-    for (const std::string& id : *interrupted) {
+    CEEMS_TRY(interrupted, outbox_->end_interrupted(now_ms()));
+    for (const std::string& id : interrupted) {
       log::warn("a mail was being handed over when the program ended; it is not sent again",
                 {{"mail", id}});
       counters_->mails.with({"unknown"}).add();
     }
     std::int64_t first = now_ms();
     if (setup_.options.mode == Mode::kEnabled) {
-      const auto stored = outbox_->first_started(store::kReportsStarted, first);
-      if (!stored) {
-        return fail(stored.error());
-      }
-      first = *stored;
+      CEEMS_TRY(stored, outbox_->first_started(store::kReportsStarted, first));
+      first = stored;
     }
     if (setup_.options.monthly == Mode::kEnabled) {
-      const auto months = outbox_->first_started(store::kDigestsStarted, now_ms());
-      if (!months) {
-        return fail(months.error());
-      }
-      months_started_ms_ = *months;
+      CEEMS_TRY(months, outbox_->first_started(store::kDigestsStarted, now_ms()));
+      months_started_ms_ = months;
     }
     if (setup_.options.budgets == Mode::kEnabled) {
-      const auto budgets = outbox_->first_started(store::kBudgetsStarted, now_ms());
-      if (!budgets) {
-        return fail(budgets.error());
-      }
-      budgets_started_ms_ = *budgets;
+      CEEMS_TRY(budgets, outbox_->first_started(store::kBudgetsStarted, now_ms()));
+      budgets_started_ms_ = budgets;
     }
     started_ms_ = std::max<std::int64_t>(first, 1);
     if (dry()) {
@@ -212,14 +187,11 @@ Result<> Sender::open() {
 Result<> Sender::send_due(const std::stop_token& stop) {
   std::set<std::string> digests;
   while (!stop.stop_requested()) {
-    const auto mails = outbox_->due(now_ms(), kMailsAtOnce);
-    if (!mails) {
-      return fail(mails.error());
-    }
-    if (mails->empty()) {
+    CEEMS_TRY(mails, outbox_->due(now_ms(), kMailsAtOnce));
+    if (mails.empty()) {
       return {};
     }
-    for (const Mail& mail : *mails) {
+    for (const Mail& mail : mails) {
       if (stop.stop_requested()) {
         return {};
       }
@@ -245,14 +217,11 @@ Result<> Sender::send_due(const std::stop_token& stop) {
 }
 
 Result<LetterOptions> Sender::letter_options(const std::string& user) {
-  auto muted = outbox_->muted(user, now_ms());
-  if (!muted) {
-    return fail(std::move(muted).error());
-  }
+  CEEMS_TRY(muted, outbox_->muted(user, now_ms()));
   return LetterOptions{.language = setup_.options.language,
                        .help_url = setup_.help_url,
                        .mute_url = setup_.mute_url,
-                       .muted = std::move(*muted)};
+                       .muted = std::move(muted)};
 }
 
 Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
@@ -277,25 +246,19 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!final && now_ms() < last_ms) {
     return outbox_->postpone({mail.id}, std::min(now_ms() + kAskAgainMs, last_ms), false);
   }
-  const auto options = letter_options(job.user);
-  if (!options) {
-    return fail(options.error());
-  }
-  return deliver({mail}, job_letter(job, report_in(known), final, *options), kAllMails, stop);
+  CEEMS_TRY(options, letter_options(job.user));
+  return deliver({mail}, job_letter(job, report_in(known), final, options), kAllMails, stop);
 }
 
 Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
-  const auto mails = outbox_->of_digest(digest);
-  if (!mails) {
-    return fail(mails.error());
-  }
-  if (mails->empty()) {
+  CEEMS_TRY(mails, outbox_->of_digest(digest));
+  if (mails.empty()) {
     return {};
   }
-  std::int64_t first = mails->front().received_ms;
+  std::int64_t first = mails.front().received_ms;
   std::int64_t last = first;
   std::int64_t retry = 0;
-  for (const Mail& mail : *mails) {
+  for (const Mail& mail : mails) {
     first = std::min(first, mail.received_ms);
     last = std::max(last, mail.received_ms);
     retry = mail.tries > 0 ? std::max(retry, mail.due_ms) : retry;
@@ -304,12 +267,12 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
                                                first + setup_.options.digest_max.count()),
                                       retry);
   if (now_ms() < ready) {
-    return outbox_->postpone(ids_of_mails(*mails), ready, false);
+    return outbox_->postpone(ids_of_mails(mails), ready, false);
   }
   ArraySums sums;
   std::vector<std::string> jobs;
   std::optional<SpoolMail> newest;
-  for (const Mail& mail : *mails) {
+  for (const Mail& mail : mails) {
     auto original = parse_spool_mail(mail.body);
     if (original) {
       sums.states[state_of(*original)] += 1;
@@ -318,7 +281,7 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
     }
   }
   if (!newest) {
-    return outbox_->finish(ids_of_mails(*mails), store::MailState::kRefused, now_ms());
+    return outbox_->finish(ids_of_mails(mails), store::MailState::kRefused, now_ms());
   }
   const JobNames job = names_of(*newest, cluster_of(*newest, setup_.clusters));
   std::ranges::sort(jobs);
@@ -327,11 +290,8 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
     log::debug("the energy of an array is not known", {{"err", added.error().message}});
   }
   const auto report = reports_.report(job.cluster, job.user, job.id, newest->at_ms - kEndToMailMs);
-  const auto options = letter_options(job.user);
-  if (!options) {
-    return fail(options.error());
-  }
-  return deliver(*mails, array_letter(job, sums, report_in(known_in(report)), *options), kAllMails,
+  CEEMS_TRY(options, letter_options(job.user));
+  return deliver(mails, array_letter(job, sums, report_in(known_in(report)), options), kAllMails,
                  stop);
 }
 
@@ -437,34 +397,25 @@ Result<> Sender::note_outcome(const std::vector<Mail>& mails,
               {{"mail", ids.front()}, {"state", to_string(state)}, {"err", answer.problem}});
   }
   counters_->mails.with({to_string(state)}).add();
-  if (auto done = outbox_->finish(ids, state, now_ms()); !done) {
-    return done;
-  }
+  CEEMS_TRY(outbox_->finish(ids, state, now_ms()));
   return state == store::MailState::kSent ? outbox_->note_told(user, letter.rules, now_ms())
                                           : Result<>();
 }
 
 Result<> Sender::keep_house() {
-  const auto queued = outbox_->queued();
-  if (!queued) {
-    return fail(queued.error());
-  }
-  counters_->queued.set(static_cast<double>(*queued));
+  CEEMS_TRY(queued, outbox_->queued());
+  counters_->queued.set(static_cast<double>(queued));
   const std::int64_t now = now_ms();
   if (now < next_cleaning_ms_) {
     return {};
   }
   next_cleaning_ms_ = now + kCleaningMs;
-  const auto people = outbox_->dry_people(now - 30 * kDayMs);
-  if (!people) {
-    return fail(people.error());
-  }
-  counters_->dry.set(static_cast<double>(*people));
+  CEEMS_TRY(people, outbox_->dry_people(now - 30 * kDayMs));
+  counters_->dry.set(static_cast<double>(people));
   const bool months = setup_.options.monthly != Mode::kDisabled && months_are_dry();
   const bool budgets = setup_.options.budgets != Mode::kDisabled && budgets_are_dry();
   if (dry() || months || budgets) {
-    log::info("dry run of mails: would have told people in the last 30 days",
-              {{"people", *people}});
+    log::info("dry run of mails: would have told people in the last 30 days", {{"people", people}});
   }
   return outbox_->purge(now - kMailsKeptMs, now - setup_.options.retention.count());
 }

@@ -39,14 +39,11 @@ Result<> Sender::queue_months() {
       now > month.ended_ms + kMonthToMs) {
     return {};
   }
-  const auto users = reports_.users_of(month.name);
-  if (!users) {
-    return fail(users.error());
-  }
+  CEEMS_TRY(users, reports_.users_of(month.name));
   std::vector<Mail> mails;
-  mails.reserve(users->size());
+  mails.reserve(users.size());
   const double pause_ms = 2 * 1000 * static_cast<double>(kMonthBatch) / setup_.options.rate;
-  for (const std::string& user : *users) {
+  for (const std::string& user : users) {
     const std::size_t batch = mails.size() / kMonthBatch;
     // Service accounts and the like have no mailbox.
     if (is_address(user + "@" + setup_.options.domain)) {
@@ -60,31 +57,22 @@ Result<> Sender::queue_months() {
            .due_ms = now + static_cast<std::int64_t>(static_cast<double>(batch) * pause_ms)});
     }
   }
-  const auto added = outbox_->add(mails);
-  if (!added) {
-    return fail(added.error());
-  }
+  CEEMS_TRY(added, outbox_->add(mails));
   queued_month_ = month.name;
-  if (*added > 0) {
-    log::info("queued the digests of a month", {{"month", month.name}, {"mails", *added}});
+  if (added > 0) {
+    log::info("queued the digests of a month", {{"month", month.name}, {"mails", added}});
   }
   return {};
 }
 
 Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
-  const auto options = letter_options(mail.username);
-  if (!options) {
-    return fail(options.error());
-  }
-  if (is_muted(*options, kMonthlyDigest)) {
+  CEEMS_TRY(options, letter_options(mail.username));
+  if (is_muted(options, kMonthlyDigest)) {
     return drop(mail, true);
   }
-  const auto digest = reports_.digest(mail.username, mail.body, options->muted);
-  if (!digest) {
-    return fail(digest.error());
-  }
-  if (const auto& known = *digest) {
-    return deliver({mail}, month_letter(mail.username, *known, *options), kMonthlyDigest, stop);
+  CEEMS_TRY(digest, reports_.digest(mail.username, mail.body, options.muted));
+  if (const auto& known = digest) {
+    return deliver({mail}, month_letter(mail.username, *known, options), kMonthlyDigest, stop);
   }
   return drop(mail, false);
 }
@@ -96,9 +84,7 @@ Result<> Sender::queue_budgets() {
   if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {
     return {};
   }
-  if (auto looked = look_at_budgets(); !looked) {
-    return looked;
-  }
+  CEEMS_TRY(look_at_budgets());
   std::vector<Mail> mails;
   for (const PassedBudget& budget : *passed_) {
     for (const std::string& lead : budget.leads) {
@@ -113,12 +99,9 @@ Result<> Sender::queue_budgets() {
       }
     }
   }
-  const auto added = outbox_->add(mails);
-  if (!added) {
-    return fail(added.error());
-  }
-  if (*added > 0) {
-    log::info("queued mails about budgets", {{"mails", *added}});
+  CEEMS_TRY(added, outbox_->add(mails));
+  if (added > 0) {
+    log::info("queued mails about budgets", {{"mails", added}});
   }
   next_budgets_ms_ = now + kBudgetsMs;
   return {};
@@ -126,33 +109,25 @@ Result<> Sender::queue_budgets() {
 
 Result<> Sender::look_at_budgets() {
   if (!passed_) {
-    auto passed = reports_.passed_budgets();
-    if (!passed) {
-      return fail(std::move(passed).error());
-    }
-    passed_ = std::move(*passed);
+    CEEMS_TRY(passed, reports_.passed_budgets());
+    passed_ = std::move(passed);
   }
   return {};
 }
 
 Result<> Sender::send_budget(const Mail& mail, const std::stop_token& stop) {
-  const auto options = letter_options(mail.username);
-  if (!options) {
-    return fail(options.error());
-  }
-  if (is_muted(*options, kBudgetWarnings)) {
+  CEEMS_TRY(options, letter_options(mail.username));
+  if (is_muted(options, kBudgetWarnings)) {
     return drop(mail, true);
   }
-  if (auto looked = look_at_budgets(); !looked) {
-    return looked;
-  }
+  CEEMS_TRY(look_at_budgets());
   // Meanwhile a higher share may have passed, which has a mail of its own, or somebody else leads.
   const auto budget = std::ranges::find(*passed_, mail.body, &PassedBudget::id);
   if (budget == passed_->end() ||
       std::ranges::find(budget->leads, mail.username) == budget->leads.end()) {
     return drop(mail, false);
   }
-  return deliver({mail}, budget_letter(mail.username, *budget, *options), kBudgetWarnings, stop);
+  return deliver({mail}, budget_letter(mail.username, *budget, options), kBudgetWarnings, stop);
 }
 
 }  // namespace ceems::mail

@@ -121,11 +121,8 @@ Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& ou
   bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
                  is_number(mail.variable("SLURM_JOB_ID"));
   if (reports) {
-    const auto muted = outbox.muted(user, now_ms());
-    if (!muted) {
-      return fail(muted.error());
-    }
-    reports = std::ranges::find(*muted, kAllMails) == muted->end();
+    CEEMS_TRY(muted, outbox.muted(user, now_ms()));
+    reports = std::ranges::find(muted, kAllMails) == muted.end();
   }
   if (!reports) {
     return std::vector<Mail>{std::move(plain)};
@@ -187,11 +184,8 @@ Result<bool> SpoolIntake::take_file(store::Outbox& outbox,
   if (auto addresses = addresses_of(mail->recipient, options_.domain); !addresses) {
     return refuse(addresses.error().message);
   }
-  auto mails = mails_of(outbox, dry, *mail, name);
-  if (!mails) {
-    return fail(std::move(mails).error());
-  }
-  std::ranges::move(*mails, std::back_inserter(taken));
+  CEEMS_TRY(mails, mails_of(outbox, dry, *mail, name));
+  std::ranges::move(mails, std::back_inserter(taken));
   files_.with({"taken"}).add();
   return true;
 }
@@ -212,18 +206,13 @@ Result<> SpoolIntake::take(store::Outbox& outbox, bool dry, const std::stop_toke
     std::vector<Mail> taken;
     std::vector<std::string> done;
     for (const std::string& name : *names) {
-      const auto removable = take_file(outbox, dry, name, taken);
-      if (!removable) {
-        return fail(removable.error());
-      }
-      if (*removable) {
+      CEEMS_TRY(removable, take_file(outbox, dry, name, taken));
+      if (removable) {
         done.push_back(name);
       }
     }
     // A file that is still there after a kill is found in the outbox by its name.
-    if (auto added = outbox.add(taken); !added) {
-      return fail(std::move(added).error());
-    }
+    CEEMS_TRY(outbox.add(taken));
     queued_.add(static_cast<double>(taken.size()));  // until the end of the round
     bool removed = false;
     for (const std::string& name : done) {

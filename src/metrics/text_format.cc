@@ -74,9 +74,7 @@ class Parser {
     for (int number = 1; !text.empty(); ++number) {
       std::string_view line = take_until(text, '\n');
       line.remove_suffix(line.ends_with('\r') ? 1 : 0);
-      if (auto taken = take(skip_blanks(line)); !taken) {
-        return fail(std::move(taken).error().with_context(fmt::format("line {}", number)));
-      }
+      CEEMS_TRY_IN(fmt::format("line {}", number), take(skip_blanks(line)));
     }
     return std::move(samples_);
   }
@@ -127,9 +125,7 @@ class Parser {
     std::vector<std::string> label_values;
     if (rest.starts_with('{')) {
       rest.remove_prefix(1);
-      if (auto read = take_labels(rest, label_names, label_values); !read) {
-        return read;
-      }
+      CEEMS_TRY(take_labels(rest, label_names, label_values));
     }
     const std::string_view token = take_token(rest);
     const auto value = value_of(token);

@@ -43,9 +43,7 @@ Result<UnixUrl> parse_unix_url(std::string_view text, std::string_view socket) {
   const bool known = !socket.empty() && text.starts_with(socket);
   const std::string_view path = known ? socket : text.substr(0, text.find(':'));
   text.remove_prefix(path.size());
-  if (auto checked = check_unix_path(path); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(check_unix_path(path));
   if (text.starts_with(':')) {
     text.remove_prefix(1);
     if (!text.empty() && !text.starts_with('/')) {

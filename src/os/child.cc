@@ -180,10 +180,7 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
   if (contains_nul(command)) {
     return fail(ErrorCode::kInvalidArgument, "{}: an argument contains a NUL byte", context);
   }
-  auto report = make_pipe();
-  if (!report) {
-    return fail(std::move(report).error());
-  }
+  CEEMS_TRY(report, make_pipe());
   std::vector<std::string> arguments{command.path};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
   std::vector<std::string> environment;
@@ -201,7 +198,7 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
       .environment = environment_pointers.data(),
       .output = output,
       .errors = errors,
-      .report = report->write.get(),
+      .report = report.write.get(),
       .descriptors = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxDescriptors)),
       .as_root = command.as_root};
   std::optional<RaisedCapabilities> raised;
@@ -218,8 +215,8 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
     return fail(errno_error(fork_error, context));
   }
   Child child(pid, command.as_root);
-  report->write.reset();
-  const int error = read_report(report->read.get(), deadline);
+  report.write.reset();
+  const int error = read_report(report.read.get(), deadline);
   if (error == ETIME) {
     return fail(ErrorCode::kTimeout, "{}: not started after {} ms", context,
                 command.timeout.count());

@@ -112,10 +112,7 @@ class Execution {
       return fail(std::move(!out ? out : err).error());
     }
     const UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    auto child = Child::start(command_, out->write.get(), err->write.get(), deadline_);
-    if (!child) {
-      return fail(std::move(child).error());
-    }
+    CEEMS_TRY(child, Child::start(command_, out->write.get(), err->write.get(), deadline_));
     out_ = std::move(out->read);
     err_ = std::move(err->read);
     out->write.reset();
@@ -127,29 +124,20 @@ class Execution {
       static_cast<void>(!::write(wake.get(), &one, sizeof(one)));
     });
 
-    auto result = follow(*child, wake.get());
-    if (!result) {
-      return fail(std::move(result).error().with_context("run " + printable(command_.path)));
-    }
+    CEEMS_TRY_IN("run " + printable(command_.path), result, follow(child, wake.get()));
     return result;
   }
 
  private:
   Result<CommandResult> follow(Child& child, int wake) {
     while (!child.ended()) {
-      if (auto waited = wait(wake, child.pidfd()); !waited) {
-        return fail(std::move(waited).error());
-      }
+      CEEMS_TRY(wait(wake, child.pidfd()));
     }
     // Processes of the group may have held the pipes open. They are dead now, so drain what is
     // left.
     const auto status = child.finish();
-    if (auto drained = drain(); !drained) {
-      return fail(std::move(drained).error());
-    }
-    if (auto finished = output_.finish(); !finished) {
-      return fail(std::move(finished).error());
-    }
+    CEEMS_TRY(drain());
+    CEEMS_TRY(output_.finish());
     return CommandResult{
         .exit_status = status.value_or(255), .output = output_.take(), .error_text = error_text_};
   }
@@ -168,20 +156,15 @@ class Execution {
 
   /// Waits for output, the end of the process, a stop or the deadline, and reads the output.
   Result<> wait(int wake, int pidfd) {
-    const auto time = left();
-    if (!time) {
-      return fail(time.error());
-    }
+    CEEMS_TRY(time, left());
     std::array<pollfd, 4> fds{{{.fd = wake, .events = POLLIN, .revents = 0},
                                {.fd = pidfd, .events = POLLIN, .revents = 0},
                                {.fd = out_.get(), .events = POLLIN, .revents = 0},
                                {.fd = err_.get(), .events = POLLIN, .revents = 0}}};
     const auto max_wait = pidfd >= 0 ? std::chrono::milliseconds(60'000) : kEndPoll;
-    ::poll(fds.data(), fds.size(), static_cast<int>(std::min(*time, max_wait).count()));
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::min(time, max_wait).count()));
     if (fds[2].revents != 0) {
-      if (auto added = output_.add(read_some(out_, buffer_)); !added) {
-        return added;
-      }
+      CEEMS_TRY(output_.add(read_some(out_, buffer_)));
     }
     if (fds[3].revents != 0) {
       add_error_text(read_some(err_, buffer_));
@@ -193,13 +176,9 @@ class Execution {
   Result<> drain() {
     std::string_view data;
     while (out_.valid() && !(data = read_some(out_, buffer_)).empty()) {
-      if (auto added = output_.add(data); !added) {
-        return added;
-      }
+      CEEMS_TRY(output_.add(data));
       // A process that left the group can fill the pipe as fast as we empty it.
-      if (auto time = left(); !time) {
-        return fail(time.error());
-      }
+      CEEMS_TRY(left());
     }
     while (err_.valid() && error_text_.size() < kMaxErrorText &&
            !(data = read_some(err_, buffer_)).empty()) {
@@ -240,12 +219,9 @@ class RealRunner final : public CommandRunner {
     if (!command.as_root || !command.only_trusted) {
       return Execution(command, line, stop).run();
     }
-    auto path = trusted_program(command.path);
-    if (!path) {
-      return fail(std::move(path).error());
-    }
+    CEEMS_TRY(path, trusted_program(command.path));
     Command trusted = command;
-    trusted.path = *std::move(path);
+    trusted.path = std::move(path);
     return Execution(trusted, line, stop).run();
   }
 };

@@ -113,27 +113,22 @@ bool may_raise(Capability capability) {
 
 Result<> drop_privileges(const std::string& user, const std::vector<Capability>& keep) {
   if (::geteuid() == 0) {
-    auto account = look_up(user);
-    if (!account) {
-      return fail(std::move(account).error());
-    }
-    if (account->uid != 0) {
+    CEEMS_TRY(account, look_up(user));
+    if (account.uid != 0) {
       if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || ::setgroups(0, nullptr) != 0 ||
-          ::setresgid(account->gid, account->gid, account->gid) != 0 ||
-          ::setresuid(account->uid, account->uid, account->uid) != 0) {
+          ::setresgid(account.gid, account.gid, account.gid) != 0 ||
+          ::setresuid(account.uid, account.uid, account.uid) != 0) {
         return fail(errno_error(errno, "become user " + printable(user)));
       }
       ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
       // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet, as the header requires
-      ::setenv("HOME", account->home.c_str(), 1);
+      ::setenv("HOME", account.home.c_str(), 1);
     }
-    if (account->uid == 0) {
+    if (account.uid == 0) {
       return {};  // the operator asked for root by name, so keep everything
     }
   }
-  if (auto kept = keep_permitted(keep); !kept) {
-    return kept;
-  }
+  CEEMS_TRY(keep_permitted(keep));
   if (std::ranges::find(keep, CAP_SETUID) == keep.end()) {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/result.h"
 #include "base/strings.h"
 #include "promql/checks.h"
 #include "promql/functions.h"
@@ -85,16 +86,10 @@ class Parser {
     const std::size_t offset = tokens_.take().offset;
     Binary node;
     node.op = op;
-    auto modifiers = binary_modifiers(node);
-    if (!modifiers) {
-      return std::unexpected(std::move(modifiers).error());
-    }
-    auto right = expression(op == BinaryOperator::kPow ? kPowPrecedence : precedence(op) + 1);
-    if (!right) {
-      return right;
-    }
+    CEEMS_TRY(binary_modifiers(node));
+    CEEMS_TRY(right, expression(op == BinaryOperator::kPow ? kPowPrecedence : precedence(op) + 1));
     node.left = std::move(left);
-    node.right = std::move(*right);
+    node.right = std::move(right);
     if (auto problem = check_binary(node)) {
       return tokens_.refuse(offset, std::move(*problem));
     }
@@ -118,21 +113,15 @@ class Parser {
     tokens_.take();
     VectorMatching matching;
     matching.on = on;
-    auto labels = read_labels(tokens_, *options_);
-    if (!labels) {
-      return std::unexpected(std::move(labels).error());
-    }
-    matching.labels = std::move(*labels);
+    CEEMS_TRY(labels, read_labels(tokens_, *options_));
+    matching.labels = std::move(labels);
     const bool to_left = tokens_.at_keyword("group_left");
     if (to_left || tokens_.at_keyword("group_right")) {
       tokens_.take();
       matching.group = to_left ? VectorMatching::Group::kLeft : VectorMatching::Group::kRight;
       if (tokens_.current().kind == TokenKind::kLeftParen) {
-        auto include = read_labels(tokens_, *options_);
-        if (!include) {
-          return std::unexpected(std::move(include).error());
-        }
-        matching.include = std::move(*include);
+        CEEMS_TRY(include, read_labels(tokens_, *options_));
+        matching.include = std::move(include);
       }
     }
     node.matching = std::move(matching);
@@ -145,23 +134,20 @@ class Parser {
       return operand();
     }
     const bool minus = tokens_.take().kind == TokenKind::kSub;
-    auto expr = expression(kPowPrecedence);
-    if (!expr) {
-      return expr;
-    }
-    if (auto* const number = std::get_if<NumberLiteral>(&(*expr)->node)) {
+    CEEMS_TRY(expr, expression(kPowPrecedence));
+    if (auto* const number = std::get_if<NumberLiteral>(&expr->node)) {
       number->value = minus ? -number->value : number->value;
-      (*expr)->offset = token.offset;
+      expr->offset = token.offset;
       return expr;
     }
-    if ((*expr)->type != ValueType::kScalar && (*expr)->type != ValueType::kInstantVector) {
+    if (expr->type != ValueType::kScalar && expr->type != ValueType::kInstantVector) {
       return tokens_.refuse(
           token.offset, fmt::format("a sign is for scalars and instant vectors only, not for a {}",
-                                    type_name((*expr)->type)));
+                                    type_name(expr->type)));
     }
-    const ValueType type = (*expr)->type;
-    const unsigned depth = 1 + (*expr)->depth;
-    return make(Unary{.minus = minus, .expr = std::move(*expr)}, type, token.offset, depth);
+    const ValueType type = expr->type;
+    const unsigned depth = 1 + expr->depth;
+    return make(Unary{.minus = minus, .expr = std::move(expr)}, type, token.offset, depth);
   }
 
   /// An operand with the ranges, offsets and "@" after it.
@@ -218,16 +204,11 @@ class Parser {
 
   Parsed<ExprPtr> parenthesis() {
     const std::size_t offset = tokens_.take().offset;
-    auto expr = expression(1);
-    if (!expr) {
-      return expr;
-    }
-    if (auto closed = tokens_.expect(TokenKind::kRightParen); !closed) {
-      return std::unexpected(std::move(closed).error());
-    }
-    const ValueType type = (*expr)->type;
-    const unsigned depth = 1 + (*expr)->depth;
-    return make(Paren{std::move(*expr)}, type, offset, depth);
+    CEEMS_TRY(expr, expression(1));
+    CEEMS_TRY(tokens_.expect(TokenKind::kRightParen));
+    const ValueType type = expr->type;
+    const unsigned depth = 1 + expr->depth;
+    return make(Paren{std::move(expr)}, type, offset, depth);
   }
 
   /// An aggregation, a call or a metric, all of which begin with a word.
@@ -255,23 +236,17 @@ class Parser {
 
   Parsed<ExprPtr> vector() {
     const std::size_t offset = tokens_.current().offset;
-    auto parsed = read_selector(tokens_, *options_, false);
-    if (!parsed) {
-      return std::unexpected(std::move(parsed).error());
-    }
-    return make(std::move(*parsed), ValueType::kInstantVector, offset);
+    CEEMS_TRY(parsed, read_selector(tokens_, *options_, false));
+    return make(std::move(parsed), ValueType::kInstantVector, offset);
   }
 
   // Suffixes of selectors and subqueries.
 
   Parsed<ExprPtr> range(ExprPtr expr) {
     const std::size_t offset = tokens_.take().offset;
-    auto range = read_duration(tokens_, *options_, false);
-    if (!range) {
-      return std::unexpected(std::move(range).error());
-    }
+    CEEMS_TRY(range, read_duration(tokens_, *options_, false));
     if (tokens_.take_if(TokenKind::kColon)) {
-      return subquery(std::move(expr), *range, offset);
+      return subquery(std::move(expr), range, offset);
     }
     if (tokens_.current().kind != TokenKind::kRightBracket) {
       return tokens_.unexpected("':' or ']' behind the range");
@@ -287,7 +262,7 @@ class Parser {
     if (selector->shift.at) {
       return tokens_.refuse(offset, "no @ modifiers allowed before range");
     }
-    MatrixSelector matrix{.selector = std::move(*selector), .range_ms = *range};
+    MatrixSelector matrix{.selector = std::move(*selector), .range_ms = range};
     expr->node = std::move(matrix);
     expr->type = ValueType::kRangeVector;
     return expr;
@@ -297,15 +272,10 @@ class Parser {
     Subquery node;
     node.range_ms = range_ms;
     if (tokens_.current().kind != TokenKind::kRightBracket) {
-      auto step = read_duration(tokens_, *options_, false);
-      if (!step) {
-        return std::unexpected(std::move(step).error());
-      }
-      node.step_ms = *step;
+      CEEMS_TRY(step, read_duration(tokens_, *options_, false));
+      node.step_ms = step;
     }
-    if (auto closed = tokens_.expect(TokenKind::kRightBracket); !closed) {
-      return std::unexpected(std::move(closed).error());
-    }
+    CEEMS_TRY(tokens_.expect(TokenKind::kRightBracket));
     if (expr->type != ValueType::kInstantVector) {
       return tokens_.refuse(
           offset,
@@ -335,10 +305,7 @@ class Parser {
     if (minus || (tokens_.current().kind == TokenKind::kAdd && options_->prometheus3)) {
       tokens_.take();
     }
-    auto value = read_duration(tokens_, *options_, options_->prometheus3);
-    if (!value) {
-      return std::unexpected(std::move(value).error());
-    }
+    CEEMS_TRY(value, read_duration(tokens_, *options_, options_->prometheus3));
     TimeShift* const shift = shift_of(*expr);
     if (shift == nullptr) {
       return tokens_.refuse(
@@ -349,7 +316,7 @@ class Parser {
     if (shift->offset_ms) {
       return tokens_.refuse(offset, "offset may not be set multiple times");
     }
-    shift->offset_ms = minus ? -*value : *value;
+    shift->offset_ms = minus ? -value : value;
     return expr;
   }
 
@@ -360,16 +327,11 @@ class Parser {
       at.kind = tokens_.at_keyword("start") ? AtModifier::Kind::kStart : AtModifier::Kind::kEnd;
       tokens_.take();
       for (const TokenKind kind : {TokenKind::kLeftParen, TokenKind::kRightParen}) {
-        if (auto there = tokens_.expect(kind); !there) {
-          return std::unexpected(std::move(there).error());
-        }
+        CEEMS_TRY(tokens_.expect(kind));
       }
     } else {
-      auto time = read_timestamp(tokens_);
-      if (!time) {
-        return std::unexpected(std::move(time).error());
-      }
-      at.time_ms = *time;
+      CEEMS_TRY(time, read_timestamp(tokens_));
+      at.time_ms = time;
     }
     TimeShift* const shift = shift_of(*expr);
     if (shift == nullptr) {
@@ -388,19 +350,14 @@ class Parser {
   // Calls and aggregations.
 
   Parsed<std::vector<ExprPtr>> arguments() {
-    if (auto open = tokens_.expect(TokenKind::kLeftParen); !open) {
-      return std::unexpected(std::move(open).error());
-    }
+    CEEMS_TRY(tokens_.expect(TokenKind::kLeftParen));
     std::vector<ExprPtr> parsed;
     if (tokens_.take_if(TokenKind::kRightParen)) {
       return parsed;
     }
     while (true) {
-      auto argument = expression(1);
-      if (!argument) {
-        return std::unexpected(std::move(argument).error());
-      }
-      parsed.push_back(std::move(*argument));
+      CEEMS_TRY(argument, expression(1));
+      parsed.push_back(std::move(argument));
       if (tokens_.take_if(TokenKind::kRightParen)) {
         return parsed;
       }
@@ -443,15 +400,12 @@ class Parser {
       return tokens_.refuse(token.offset,
                             fmt::format("function {}() is not allowed", function->name));
     }
-    auto given = arguments();
-    if (!given) {
-      return std::unexpected(std::move(given).error());
-    }
-    if (auto problem = check_call(*function, *given)) {
+    CEEMS_TRY(given, arguments());
+    if (auto problem = check_call(*function, given)) {
       return tokens_.refuse(token.offset, std::move(*problem));
     }
-    const unsigned depth = 1 + max_depth(*given);
-    return make(Call{.function = function, .arguments = std::move(*given)}, function->result,
+    const unsigned depth = 1 + max_depth(given);
+    return make(Call{.function = function, .arguments = std::move(given)}, function->result,
                 token.offset, depth);
   }
 
@@ -459,26 +413,18 @@ class Parser {
     const std::size_t offset = tokens_.take().offset;
     Aggregation node;
     node.op = op;
-    auto before = grouping(node);
+    CEEMS_TRY(before, grouping(node));
+    CEEMS_TRY(given, arguments());
     if (!before) {
-      return std::unexpected(std::move(before).error());
+      CEEMS_TRY(grouping(node));
     }
-    auto given = arguments();
-    if (!given) {
-      return std::unexpected(std::move(given).error());
-    }
-    if (!*before) {
-      if (auto behind = grouping(node); !behind) {
-        return std::unexpected(std::move(behind).error());
-      }
-    }
-    if (auto problem = check_aggregation(op, *given)) {
+    if (auto problem = check_aggregation(op, given)) {
       return tokens_.refuse(offset, std::move(*problem));
     }
-    const unsigned depth = 1 + max_depth(*given);
-    node.expr = std::move(given->back());
-    if (given->size() == 2) {
-      node.parameter = std::move(given->front());
+    const unsigned depth = 1 + max_depth(given);
+    node.expr = std::move(given.back());
+    if (given.size() == 2) {
+      node.parameter = std::move(given.front());
     }
     return make(std::move(node), ValueType::kInstantVector, offset, depth);
   }
@@ -491,11 +437,8 @@ class Parser {
     }
     tokens_.take();
     node.grouping = by ? Grouping::kBy : Grouping::kWithout;
-    auto labels = read_labels(tokens_, *options_);
-    if (!labels) {
-      return std::unexpected(std::move(labels).error());
-    }
-    node.labels = std::move(*labels);
+    CEEMS_TRY(labels, read_labels(tokens_, *options_));
+    node.labels = std::move(labels);
     return true;
   }
 
@@ -531,21 +474,15 @@ Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOpti
 }  // namespace
 
 Parsed<ExprPtr> parse(std::string_view query, const ParseOptions& options) {
-  auto tokens = tokens_within(query, options);
-  if (!tokens) {
-    return std::unexpected(std::move(tokens).error());
-  }
-  return Parser(query, std::move(*tokens), options).whole();
+  CEEMS_TRY(tokens, tokens_within(query, options));
+  return Parser(query, std::move(tokens), options).whole();
 }
 
 Parsed<VectorSelector> parse_selector(std::string_view text,
                                       const ParseOptions& options,
                                       bool allow_empty) {
-  auto tokens = tokens_within(text, options);
-  if (!tokens) {
-    return std::unexpected(std::move(tokens).error());
-  }
-  return Parser(text, std::move(*tokens), options).whole_selector(allow_empty);
+  CEEMS_TRY(tokens, tokens_within(text, options));
+  return Parser(text, std::move(tokens), options).whole_selector(allow_empty);
 }
 
 }  // namespace ceems::promql

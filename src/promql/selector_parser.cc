@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/utf8.h"
 #include "promql/matcher/matcher.h"
 #include "promql/operators.h"
@@ -35,9 +36,7 @@ class SelectorParser {
     }
     if (tokens_->take_if(TokenKind::kLeftBrace)) {
       parsed.matchers.reserve(kUsualMatchers);
-      if (auto read = matchers(parsed); !read) {
-        return std::unexpected(std::move(read).error());
-      }
+      CEEMS_TRY(matchers(parsed));
     }
     if (!allow_empty && is_decided(parsed)) {
       if (auto problem = check_not_empty(parsed, options_->patterns)) {
@@ -50,9 +49,7 @@ class SelectorParser {
   /// Reads from after '{' up to and including '}'.
   Parsed<bool> matchers(VectorSelector& parsed) {
     while (!tokens_->take_if(TokenKind::kRightBrace)) {
-      if (auto read = matcher(parsed); !read) {
-        return read;
-      }
+      CEEMS_TRY(matcher(parsed));
       if (!tokens_->take_if(TokenKind::kComma) &&
           tokens_->current().kind != TokenKind::kRightBrace) {
         return tokens_->unexpected("',' or '}' behind a matcher");
@@ -68,11 +65,8 @@ class SelectorParser {
     if (token.kind == TokenKind::kWord) {
       matcher.label = token.text;
     } else if (token.kind == TokenKind::kString && options_->prometheus3) {
-      auto quoted = quoted_name();
-      if (!quoted) {
-        return std::unexpected(std::move(quoted).error());
-      }
-      matcher.label = std::move(*quoted);
+      CEEMS_TRY(quoted, quoted_name());
+      matcher.label = std::move(quoted);
     } else {
       return tokens_->unexpected("a label name or '}'");
     }
@@ -167,17 +161,12 @@ class SelectorParser {
 
   /// (a, b,)
   Parsed<std::vector<std::string>> label_list() {
-    if (auto open = tokens_->expect(TokenKind::kLeftParen); !open) {
-      return std::unexpected(std::move(open).error());
-    }
+    CEEMS_TRY(tokens_->expect(TokenKind::kLeftParen));
     std::vector<std::string> labels;
     while (!tokens_->take_if(TokenKind::kRightParen)) {
       if (tokens_->current().kind == TokenKind::kString && options_->prometheus3) {
-        auto name = quoted_name();
-        if (!name) {
-          return std::unexpected(std::move(name).error());
-        }
-        labels.push_back(std::move(*name));
+        CEEMS_TRY(name, quoted_name());
+        labels.push_back(std::move(name));
       } else if (tokens_->current().kind == TokenKind::kWord &&
                  may_name_label(tokens_->current().text)) {
         labels.emplace_back(tokens_->current().text);

@@ -66,11 +66,8 @@ Result<os::CommandResult> FakeRunner::run_lines(
     const os::Command& command,
     const std::function<Result<>(std::string_view)>& line,
     std::stop_token stop) {
-  auto result = ask(command, stop);
-  if (!result) {
-    return result;
-  }
-  const std::string output = std::exchange(result->output, {});
+  CEEMS_TRY(result, ask(command, stop));
+  const std::string output = std::exchange(result.output, {});
   std::string_view rest = output;
   while (!rest.empty()) {
     const std::string_view text = take_until(rest, '\n');
@@ -78,9 +75,7 @@ Result<os::CommandResult> FakeRunner::run_lines(
       return fail(ErrorCode::kUnavailable, "run {}: a line of output exceeds {} bytes",
                   command.path, command.max_output_bytes);
     }
-    if (auto done = line(text); !done) {
-      return fail(std::move(done).error().with_context("run " + command.path));
-    }
+    CEEMS_TRY_IN("run " + command.path, line(text));
   }
   return result;
 }

@@ -137,9 +137,7 @@ Result<PostgresServer> PostgresServer::start() {
   if (status != 0) {
     return fail(ErrorCode::kUnavailable, "initdb: {}", read_all(log));
   }
-  if (auto done = server.restart(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(server.restart());
   return server;
 }
 

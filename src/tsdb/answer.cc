@@ -73,9 +73,7 @@ Result<> each_member(sj::object object, Visit&& visit) {
     if (const auto error = member.unescaped_key().get(key)) {
       return not_json(error);
     }
-    if (auto done = visit(std::string(key), member.value()); !done) {
-      return done;
-    }
+    CEEMS_TRY(visit(std::string(key), member.value()));
   }
   return {};
 }
@@ -86,42 +84,28 @@ Result<> each_item(sj::array array, Visit&& visit) {
     if (const auto error = item.error()) {
       return not_json(error);
     }
-    if (auto done = visit(item); !done) {
-      return done;
-    }
+    CEEMS_TRY(visit(item));
   }
   return {};
 }
 
 Result<Labels> read_labels(simdjson::simdjson_result<sj::value> value) {
-  auto object = object_of(value, "metric");
-  if (!object) {
-    return fail(std::move(object).error());
-  }
+  CEEMS_TRY(object, object_of(value, "metric"));
   Labels labels;
-  auto done = each_member(*object, [&labels](std::string key, auto member) -> Result<> {
-    auto text = text_of(member, "label value");
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    labels.add(std::move(key), std::move(*text));
+  CEEMS_TRY(each_member(object, [&labels](std::string key, auto member) -> Result<> {
+    CEEMS_TRY(text, text_of(member, "label value"));
+    labels.add(std::move(key), std::move(text));
     return {};
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return labels;
 }
 
 /// Reads [seconds, "value"].
 Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
-  auto array = array_of(value, "sample");
-  if (!array) {
-    return fail(std::move(array).error());
-  }
+  CEEMS_TRY(array, array_of(value, "sample"));
   Sample sample;
   std::size_t position = 0;
-  auto done = each_item(*array, [&](auto item) -> Result<> {
+  CEEMS_TRY(each_item(array, [&](auto item) -> Result<> {
     if (position == 0) {
       double seconds = 0;
       // With at most 1e13 s, the milliseconds stay far from the end of the integer range.
@@ -131,14 +115,11 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
       }
       sample.time_ms = std::llround(seconds * 1000);
     } else if (position == 1) {
-      auto text = text_of(item, "sample value");
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      const auto number = parse_sample_value(*text);
+      CEEMS_TRY(text, text_of(item, "sample value"));
+      const auto number = parse_sample_value(text);
       if (!number) {
         return fail(ErrorCode::kParse, "TSDB response: sample value '{}' is not a number",
-                    printable(*text, 32));
+                    printable(text, 32));
       }
       sample.value = *number;
     } else {
@@ -146,10 +127,7 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
     }
     ++position;
     return {};
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   if (position != 2) {
     return fail(ErrorCode::kParse, "TSDB response: a sample has fewer than two parts");
   }
@@ -157,43 +135,25 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
 }
 
 Result<Series> read_series(simdjson::simdjson_result<sj::value> value) {
-  auto object = object_of(value, "series");
-  if (!object) {
-    return fail(std::move(object).error());
-  }
+  CEEMS_TRY(object, object_of(value, "series"));
   Series series;
-  auto done = each_member(*object, [&series](const std::string& key, auto member) -> Result<> {
+  CEEMS_TRY(each_member(object, [&series](const std::string& key, auto member) -> Result<> {
     if (key == "metric") {
-      auto labels = read_labels(member);
-      if (!labels) {
-        return fail(std::move(labels).error());
-      }
-      series.labels = std::move(*labels);
+      CEEMS_TRY(labels, read_labels(member));
+      series.labels = std::move(labels);
     } else if (key == "value") {
-      auto sample = read_sample(member);
-      if (!sample) {
-        return fail(std::move(sample).error());
-      }
-      series.samples.push_back(*sample);
+      CEEMS_TRY(sample, read_sample(member));
+      series.samples.push_back(sample);
     } else if (key == "values") {
-      auto array = array_of(member, "values");
-      if (!array) {
-        return fail(std::move(array).error());
-      }
-      return each_item(*array, [&series](auto item) -> Result<> {
-        auto sample = read_sample(item);
-        if (!sample) {
-          return fail(std::move(sample).error());
-        }
-        series.samples.push_back(*sample);
+      CEEMS_TRY(array, array_of(member, "values"));
+      return each_item(array, [&series](auto item) -> Result<> {
+        CEEMS_TRY(sample, read_sample(item));
+        series.samples.push_back(sample);
         return {};
       });
     }
     return {};
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   // Prometheus sorts them, but a proxy that merges responses may not.
   if (!std::ranges::is_sorted(series.samples, {}, &Sample::time_ms)) {
     std::ranges::stable_sort(series.samples, {}, &Sample::time_ms);
@@ -239,7 +199,7 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
   std::string error_text;
   bool has_data = false;
   Result<> data_done;
-  auto done = each_member(object, [&](const std::string& key, auto member) -> Result<> {
+  CEEMS_TRY(each_member(object, [&](const std::string& key, auto member) -> Result<> {
     std::string* target = nullptr;
     if (key == "status") {
       target = &status;
@@ -249,11 +209,8 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
       target = &error_text;
     }
     if (target != nullptr) {
-      auto text = text_of(member, key);
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      *target = std::move(*text);
+      CEEMS_TRY(text, text_of(member, key));
+      *target = std::move(text);
     } else if (key == "data") {
       sj::value value;
       if (const auto error = member.get(value)) {
@@ -273,26 +230,17 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
       if (member.type().value_unsafe() == sj::json_type::null) {
         return {};
       }
-      auto array = array_of(member, "warnings");
-      if (!array) {
-        return fail(std::move(array).error());
-      }
-      return each_item(*array, [incomplete](auto item) -> Result<> {
-        auto text = text_of(item, "warning");
-        if (!text) {
-          return fail(std::move(text).error());
-        }
-        if (incomplete->empty() && is_about_missing_data(*text)) {
-          *incomplete = printable(*text, 200);
+      CEEMS_TRY(array, array_of(member, "warnings"));
+      return each_item(array, [incomplete](auto item) -> Result<> {
+        CEEMS_TRY(text, text_of(item, "warning"));
+        if (incomplete->empty() && is_about_missing_data(text)) {
+          *incomplete = printable(text, 200);
         }
         return {};
       });
     }
     return {};
-  });
-  if (!done) {
-    return done;
-  }
+  }));
   const char* rest = nullptr;
   if (document.current_location().get(rest) == simdjson::SUCCESS) {
     return fail(ErrorCode::kParse, "TSDB response: unexpected text after the JSON document");
@@ -351,18 +299,12 @@ std::string_view to_string(ResultType type) {
 Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series) {
   QueryAnswer answer;
   std::string type;
-  auto done = read_envelope(std::move(body), &answer.incomplete, [&](auto data) -> Result<> {
-    auto object = object_of(data, "data");
-    if (!object) {
-      return fail(std::move(object).error());
-    }
-    return each_member(*object, [&](const std::string& key, auto member) -> Result<> {
+  CEEMS_TRY(read_envelope(std::move(body), &answer.incomplete, [&](auto data) -> Result<> {
+    CEEMS_TRY(object, object_of(data, "data"));
+    return each_member(object, [&](const std::string& key, auto member) -> Result<> {
       if (key == "resultType") {
-        auto text = text_of(member, key);
-        if (!text) {
-          return fail(std::move(text).error());
-        }
-        type = std::move(*text);
+        CEEMS_TRY(text, text_of(member, key));
+        type = std::move(text);
         return {};
       }
       if (key != "result") {
@@ -370,41 +312,26 @@ Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series)
       }
       if (type == "scalar" || type == "string") {
         if (type == "scalar") {
-          auto sample = read_sample(member);
-          if (!sample) {
-            return fail(std::move(sample).error());
-          }
-          answer.series.push_back({.labels = {}, .samples = {*sample}});
+          CEEMS_TRY(sample, read_sample(member));
+          answer.series.push_back({.labels = {}, .samples = {sample}});
         }
         return {};
       }
-      auto array = array_of(member, "result");
-      if (!array) {
-        return fail(std::move(array).error());
-      }
-      return each_item(*array, [&answer, max_series](auto item) -> Result<> {
+      CEEMS_TRY(array, array_of(member, "result"));
+      return each_item(array, [&answer, max_series](auto item) -> Result<> {
         if (max_series > 0 && answer.series.size() >= max_series) {
           return fail(ErrorCode::kParse, "TSDB response: more than {} series", max_series);
         }
-        auto series = read_series(item);
-        if (!series) {
-          return fail(std::move(series).error());
-        }
-        if (!series->samples.empty()) {
-          answer.series.push_back(std::move(*series));
+        CEEMS_TRY(series, read_series(item));
+        if (!series.samples.empty()) {
+          answer.series.push_back(std::move(series));
         }
         return {};
       });
     });
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
-  auto parsed = parse_result_type(type);
-  if (!parsed) {
-    return fail(std::move(parsed).error());
-  }
-  answer.type = *parsed;
+  }));
+  CEEMS_TRY(parsed, parse_result_type(type));
+  answer.type = parsed;
   if (answer.type == ResultType::kVector) {
     for (const auto& series : answer.series) {
       if (series.samples.size() != 1) {
@@ -417,45 +344,27 @@ Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series)
 
 Result<std::vector<std::string>> parse_string_list_answer(std::string body) {
   std::vector<std::string> list;
-  auto done = read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
-    auto array = array_of(data, "data");
-    if (!array) {
-      return fail(std::move(array).error());
-    }
-    return each_item(*array, [&list](auto item) -> Result<> {
-      auto text = text_of(item, "list member");
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      list.push_back(std::move(*text));
+  CEEMS_TRY(read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
+    CEEMS_TRY(array, array_of(data, "data"));
+    return each_item(array, [&list](auto item) -> Result<> {
+      CEEMS_TRY(text, text_of(item, "list member"));
+      list.push_back(std::move(text));
       return {};
     });
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return list;
 }
 
 Result<std::vector<Labels>> parse_series_answer(std::string body) {
   std::vector<Labels> list;
-  auto done = read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
-    auto array = array_of(data, "data");
-    if (!array) {
-      return fail(std::move(array).error());
-    }
-    return each_item(*array, [&list](auto item) -> Result<> {
-      auto labels = read_labels(item);
-      if (!labels) {
-        return fail(std::move(labels).error());
-      }
-      list.push_back(std::move(*labels));
+  CEEMS_TRY(read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
+    CEEMS_TRY(array, array_of(data, "data"));
+    return each_item(array, [&list](auto item) -> Result<> {
+      CEEMS_TRY(labels, read_labels(item));
+      list.push_back(std::move(labels));
       return {};
     });
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return list;
 }
 
@@ -463,11 +372,8 @@ Result<std::vector<Target>> parse_targets_answer(std::string body) {
   std::vector<Target> list;
   const auto read_member = [](Target& target, const std::string& key, auto member) -> Result<> {
     if (key == "discoveredLabels" || key == "labels") {
-      auto labels = read_labels(member);
-      if (!labels) {
-        return fail(std::move(labels).error());
-      }
-      (key == "labels" ? target.labels : target.discovered) = std::move(*labels);
+      CEEMS_TRY(labels, read_labels(member));
+      (key == "labels" ? target.labels : target.discovered) = std::move(labels);
       return {};
     }
     std::string* text = nullptr;
@@ -479,63 +385,42 @@ Result<std::vector<Target>> parse_targets_answer(std::string body) {
       text = &target.last_error;
     }
     if (text != nullptr) {
-      auto read = text_of(member, key);
-      if (!read) {
-        return fail(std::move(read).error());
-      }
-      *text = std::move(*read);
+      CEEMS_TRY(read, text_of(member, key));
+      *text = std::move(read);
     }
     return {};
   };
-  auto done = read_envelope(std::move(body), nullptr, [&](auto data) -> Result<> {
-    auto object = object_of(data, "data");
-    if (!object) {
-      return fail(std::move(object).error());
-    }
-    return each_member(*object, [&](const std::string& key, auto member) -> Result<> {
+  CEEMS_TRY(read_envelope(std::move(body), nullptr, [&](auto data) -> Result<> {
+    CEEMS_TRY(object, object_of(data, "data"));
+    return each_member(object, [&](const std::string& key, auto member) -> Result<> {
       if (key != "activeTargets") {
         return {};
       }
-      auto array = array_of(member, key);
-      if (!array) {
-        return fail(std::move(array).error());
-      }
-      return each_item(*array, [&](auto item) -> Result<> {
-        auto entry = object_of(item, "target");
-        if (!entry) {
-          return fail(std::move(entry).error());
-        }
+      CEEMS_TRY(array, array_of(member, key));
+      return each_item(array, [&](auto item) -> Result<> {
+        CEEMS_TRY(entry, object_of(item, "target"));
         Target& target = list.emplace_back();
-        return each_member(*entry, [&](const std::string& name, auto value) {
+        return each_member(entry, [&](const std::string& name, auto value) {
           return read_member(target, name, value);
         });
       });
     });
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return list;
 }
 
 Result<Labels> parse_status_answer(std::string body) {
   Labels members;
-  auto done = read_envelope(std::move(body), nullptr, [&members](auto data) -> Result<> {
-    auto object = object_of(data, "data");
-    if (!object) {
-      return fail(std::move(object).error());
-    }
-    return each_member(*object, [&members](std::string key, auto member) -> Result<> {
+  CEEMS_TRY(read_envelope(std::move(body), nullptr, [&members](auto data) -> Result<> {
+    CEEMS_TRY(object, object_of(data, "data"));
+    return each_member(object, [&members](std::string key, auto member) -> Result<> {
       sj::json_type type{};
       if (const auto error = member.type().get(type)) {
         return not_json(error);
       }
       if (type == sj::json_type::string) {
-        auto text = text_of(member, key);
-        if (!text) {
-          return fail(std::move(text).error());
-        }
-        members.add(std::move(key), std::move(*text));
+        CEEMS_TRY(text, text_of(member, key));
+        members.add(std::move(key), std::move(text));
       } else if (type == sj::json_type::number || type == sj::json_type::boolean) {
         std::string_view raw;
         if (const auto error = member.raw_json_token().get(raw)) {
@@ -545,10 +430,7 @@ Result<Labels> parse_status_answer(std::string body) {
       }
       return {};
     });
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return members;
 }
 

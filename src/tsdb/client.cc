@@ -80,11 +80,8 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options) {
     options.user_agent = "ceems/tsdb";
   }
   options.max_response_bytes = std::min(options.max_response_bytes, kMaxAnswerBytes);
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::make_unique<HttpTransport>(std::move(*client));
+  CEEMS_TRY(client, net::Client::create(std::move(options)));
+  return std::make_unique<HttpTransport>(std::move(client));
 }
 
 Client::Client(std::string url, std::unique_ptr<Transport> transport, const Clock& clock)
@@ -119,21 +116,15 @@ Result<QueryAnswer> Client::query_typed(const InstantQuery& query, ResultType ex
   if (query.timeout.count() > 0) {
     form.emplace_back("timeout", duration_text(query.timeout));
   }
-  auto body = post("/api/v1/query", form);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  auto answer = parse_query_answer(std::move(*body), query.max_series);
-  if (!answer) {
-    return answer;
-  }
-  if (query.complete && !answer->incomplete.empty()) {
-    return fail(ErrorCode::kUnavailable, "TSDB: incomplete response: {}", answer->incomplete);
+  CEEMS_TRY(body, post("/api/v1/query", form));
+  CEEMS_TRY(answer, parse_query_answer(std::move(body), query.max_series));
+  if (query.complete && !answer.incomplete.empty()) {
+    return fail(ErrorCode::kUnavailable, "TSDB: incomplete response: {}", answer.incomplete);
   }
   // An empty result is accepted whatever its type.
-  if (answer->type != expected && !answer->series.empty()) {
+  if (answer.type != expected && !answer.series.empty()) {
     return fail(ErrorCode::kParse, "TSDB response: expected a {}, got a {}", to_string(expected),
-                to_string(answer->type));
+                to_string(answer.type));
   }
   return answer;
 }
@@ -158,11 +149,8 @@ Result<QueryAnswer> Client::query_range(const std::string& query,
   if (lookback.count() > 0) {
     form.emplace_back("lookback_delta", duration_text(lookback));
   }
-  auto body = post("/api/v1/query_range", form);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  auto answer = parse_query_answer(std::move(*body));
+  CEEMS_TRY(body, post("/api/v1/query_range", form));
+  auto answer = parse_query_answer(std::move(body));
   if (answer && answer->type != ResultType::kMatrix && !answer->series.empty()) {
     return fail(ErrorCode::kParse, "TSDB response: expected a matrix, got a {}",
                 to_string(answer->type));
@@ -177,11 +165,8 @@ Result<std::vector<Labels>> Client::series(const std::vector<std::string>& match
   for (const auto& matcher : matchers) {
     form.emplace_back("match[]", matcher);
   }
-  auto body = post("/api/v1/series", form);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  return parse_series_answer(std::move(*body));
+  CEEMS_TRY(body, post("/api/v1/series", form));
+  return parse_series_answer(std::move(body));
 }
 
 Result<std::vector<std::string>> Client::label_names(const std::vector<std::string>& matchers,
@@ -191,19 +176,13 @@ Result<std::vector<std::string>> Client::label_names(const std::vector<std::stri
   for (const auto& matcher : matchers) {
     form.emplace_back("match[]", matcher);
   }
-  auto body = post("/api/v1/labels", form);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  return parse_string_list_answer(std::move(*body));
+  CEEMS_TRY(body, post("/api/v1/labels", form));
+  return parse_string_list_answer(std::move(body));
 }
 
 Result<std::string> Client::fetch(const std::string& path_and_query) {
-  auto response = transport_->get(url_ + path_and_query);
-  if (!response) {
-    return fail(std::move(response).error().with_context("TSDB"));
-  }
-  return body_of(std::move(*response));
+  CEEMS_TRY_IN("TSDB", response, transport_->get(url_ + path_and_query));
+  return body_of(std::move(response));
 }
 
 Result<std::vector<std::string>> Client::label_values(std::string_view label,
@@ -214,11 +193,8 @@ Result<std::vector<std::string>> Client::label_values(std::string_view label,
   for (const auto& matcher : matchers) {
     form.emplace_back("match[]", matcher);
   }
-  auto body = fetch(fmt::format("/api/v1/label/{}/values?{}", label, encode(form)));
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  auto values = parse_string_list_answer(std::move(*body));
+  CEEMS_TRY(body, fetch(fmt::format("/api/v1/label/{}/values?{}", label, encode(form))));
+  auto values = parse_string_list_answer(std::move(body));
   if (values) {
     std::ranges::sort(*values);  // a proxy that merges responses may not sort them
   }
@@ -226,11 +202,8 @@ Result<std::vector<std::string>> Client::label_values(std::string_view label,
 }
 
 Result<std::vector<Target>> Client::targets() {
-  auto body = fetch("/api/v1/targets?state=active");
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  return parse_targets_answer(std::move(*body));
+  CEEMS_TRY(body, fetch("/api/v1/targets?state=active"));
+  return parse_targets_answer(std::move(body));
 }
 
 Result<> Client::delete_series(const std::vector<std::string>& matchers,
@@ -253,16 +226,11 @@ Result<> Client::delete_matching(const std::vector<std::string>& matchers, const
     form.emplace_back("match[]", matcher);
   }
   form.insert(form.end(), range.begin(), range.end());
-  auto response =
-      transport_->post_form(url_ + "/api/v1/admin/tsdb/delete_series?" + encode(form), "");
-  if (!response) {
-    return fail(std::move(response).error().with_context("TSDB: deleting series"));
-  }
-  if (response->status != 204) {
-    auto body = body_of(std::move(*response));
-    if (!body) {
-      return fail(std::move(body).error().with_context("deleting series"));
-    }
+  CEEMS_TRY_IN(
+      "TSDB: deleting series", response,
+      transport_->post_form(url_ + "/api/v1/admin/tsdb/delete_series?" + encode(form), ""));
+  if (response.status != 204) {
+    CEEMS_TRY_IN("deleting series", body_of(std::move(response)));
     return fail(ErrorCode::kParse, "TSDB: deleting series: expected HTTP status 204");
   }
   return {};

@@ -138,7 +138,7 @@ Result<std::uint64_t> parse_cgroup_value(std::string_view text) {
 
 Result<CgroupCpuStat> parse_cgroup_cpu_stat(std::string_view text) {
   CgroupCpuStat stat;
-  auto done = for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
+  CEEMS_TRY(for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
     if (key == "usage_usec") {
       stat.usage_usec = value;
     } else if (key == "user_usec") {
@@ -146,26 +146,20 @@ Result<CgroupCpuStat> parse_cgroup_cpu_stat(std::string_view text) {
     } else if (key == "system_usec") {
       stat.system_usec = value;
     }
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return stat;
 }
 
 Result<CpuacctStat> parse_cpuacct_stat(std::string_view text) {
   std::optional<std::uint64_t> user;
   std::optional<std::uint64_t> system;
-  auto done = for_each_pair(text, [&](std::string_view key, std::uint64_t value) {
+  CEEMS_TRY(for_each_pair(text, [&](std::string_view key, std::uint64_t value) {
     if (key == "user") {
       user = value;
     } else if (key == "system") {
       system = value;
     }
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   if (!user || !system) {
     return bad_line("lines 'user' and 'system'", text);
   }
@@ -174,7 +168,7 @@ Result<CpuacctStat> parse_cpuacct_stat(std::string_view text) {
 
 Result<CgroupMemoryStat> parse_memory_stat_v1(std::string_view text) {
   CgroupMemoryStat stat;
-  auto done = for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
+  CEEMS_TRY(for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
     if (key == "total_rss") {
       stat.rss = value;
     } else if (key == "total_cache") {
@@ -184,16 +178,13 @@ Result<CgroupMemoryStat> parse_memory_stat_v1(std::string_view text) {
     } else if (key == "total_shmem") {
       stat.shmem = value;
     }
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return stat;
 }
 
 Result<CgroupMemoryStat> parse_memory_stat_v2(std::string_view text) {
   CgroupMemoryStat stat;
-  auto done = for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
+  CEEMS_TRY(for_each_pair(text, [&stat](std::string_view key, std::uint64_t value) {
     if (key == "anon") {
       stat.rss = value;
     } else if (key == "file") {
@@ -205,16 +196,13 @@ Result<CgroupMemoryStat> parse_memory_stat_v2(std::string_view text) {
     } else if (key == "kernel") {
       stat.kernel = value;
     }
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return stat;
 }
 
 Result<CgroupMemoryEvents> parse_memory_events(std::string_view text) {
   CgroupMemoryEvents events;
-  auto done = for_each_pair(text, [&events](std::string_view key, std::uint64_t value) {
+  CEEMS_TRY(for_each_pair(text, [&events](std::string_view key, std::uint64_t value) {
     if (key == "max") {
       events.max = value;
     } else if (key == "oom") {
@@ -222,10 +210,7 @@ Result<CgroupMemoryEvents> parse_memory_events(std::string_view text) {
     } else if (key == "oom_kill") {
       events.oom_kill = value;
     }
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return events;
 }
 

@@ -72,17 +72,11 @@ struct Target {
 Result<Target> read_target(const std::string& text, const std::string& socket) {
   UnixUrl place{.socket = socket, .http = text};
   if (is_unix_url(text)) {
-    auto read = parse_unix_url(text, socket);
-    if (!read) {
-      return fail(std::move(read).error());
-    }
-    place = *std::move(read);
+    CEEMS_TRY(read, parse_unix_url(text, socket));
+    place = std::move(read);
   }
-  auto url = parse_url(place.http);
-  if (!url) {
-    return fail(std::move(url).error());
-  }
-  return Target{.url = *std::move(url), .socket = std::move(place.socket)};
+  CEEMS_TRY(url, parse_url(place.http));
+  return Target{.url = std::move(url), .socket = std::move(place.socket)};
 }
 
 /// How to receive a response while it arrives. Without a taker, the response is collected.
@@ -131,24 +125,16 @@ struct Client::Impl {
   /// The value of the Authorization field; empty if there is none.
   Result<std::string> authorization(const TransferRequest& request, Haste haste) {
     if (options.basic_auth) {
-      auto user = os::read_secret(options.basic_auth->username, options.basic_auth->username_file);
-      if (!user) {
-        return user;
-      }
-      auto password =
-          os::read_secret(options.basic_auth->password, options.basic_auth->password_file);
-      if (!password) {
-        return password;
-      }
-      return "Basic " + crypto::base64_encode(*user + ":" + *password);
+      CEEMS_TRY(user,
+                os::read_secret(options.basic_auth->username, options.basic_auth->username_file));
+      CEEMS_TRY(password,
+                os::read_secret(options.basic_auth->password, options.basic_auth->password_file));
+      return "Basic " + crypto::base64_encode(user + ":" + password);
     }
     if (options.authorization) {
-      auto credentials = os::read_secret(options.authorization->credentials,
-                                         options.authorization->credentials_file);
-      if (!credentials) {
-        return credentials;
-      }
-      return options.authorization->type + " " + *credentials;
+      CEEMS_TRY(credentials, os::read_secret(options.authorization->credentials,
+                                             options.authorization->credentials_file));
+      return options.authorization->type + " " + credentials;
     }
     if (tokens) {
       return tokens->authorization(request, haste);
@@ -171,20 +157,14 @@ struct Client::Impl {
         }
       }
       for (const std::string& file : extra.files) {
-        auto value = os::read_secret({}, file);
-        if (!value) {
-          return fail(std::move(value).error());
-        }
-        all.emplace_back(name, *std::move(value));
+        CEEMS_TRY(value, os::read_secret({}, file));
+        all.emplace_back(name, std::move(value));
       }
     }
     if (find_header(given, "Authorization") == nullptr) {
-      auto value = authorization(request, haste);
-      if (!value) {
-        return fail(std::move(value).error());
-      }
-      if (!value->empty()) {
-        all.emplace_back("Authorization", *std::move(value));
+      CEEMS_TRY(value, authorization(request, haste));
+      if (!value.empty()) {
+        all.emplace_back("Authorization", std::move(value));
       }
     }
     return all;
@@ -212,20 +192,14 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
                                               std::string_view body,
                                               const Headers& given,
                                               const Streaming& streaming) {
-  const auto first = read_target(url, options.unix_socket);
-  if (!first) {
-    return fail(Error(first.error()));
-  }
-  const std::string place = fmt::format("{} {}", method, printable(first->shown(), 300));
-  const auto tls = current_tls();
-  if (!tls) {
-    return fail(Error(tls.error()).with_context(place));
-  }
+  CEEMS_TRY(first, read_target(url, options.unix_socket));
+  const std::string place = fmt::format("{} {}", method, printable(first.shown(), 300));
+  CEEMS_TRY_IN(place, tls, current_tls());
   TransferRequest request;
   request.method = std::move(method);
-  request.url = first->url;
+  request.url = first.url;
   request.body = body;
-  request.tls = tls->get();
+  request.tls = tls.get();
   request.proxy_url = options.proxy_url;
   request.no_proxy = options.no_proxy;
   request.proxy_from_environment = options.proxy_from_environment;
@@ -243,10 +217,7 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   request.idle_timeout = streaming.idle_timeout;
   request.stop = streaming.stop;
 
-  auto secret = private_headers(request, given);
-  if (!secret) {
-    return fail(std::move(secret).error().with_context(place));
-  }
+  CEEMS_TRY_IN(place, secret, private_headers(request, given));
   Headers headers = given;
   if (find_header(given, "User-Agent") == nullptr) {
     headers.emplace_back("User-Agent", options.user_agent);
@@ -254,39 +225,36 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   if (!content_type.empty()) {
     headers.emplace_back("Content-Type", content_type);
   }
-  TlsOptions foreign_tls = **tls;
+  TlsOptions foreign_tls = *tls;
   foreign_tls.server_name.clear();
 
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
-    const bool trusted = first->trusts(request.url);
-    request.unix_socket = trusted ? first->socket : "";
-    request.addresses = options.addresses && request.url.host == first->url.host
+    const bool trusted = first.trusts(request.url);
+    request.unix_socket = trusted ? first.socket : "";
+    request.addresses = options.addresses && request.url.host == first.url.host
                             ? options.addresses()
                             : std::vector<std::string>();
     request.headers = headers;
     if (trusted) {
-      request.headers.insert(request.headers.end(), secret->begin(), secret->end());
+      request.headers.insert(request.headers.end(), secret.begin(), secret.end());
     } else {
       for (const std::string_view name : {"Authorization", "Cookie", "Proxy-Authorization"}) {
         drop_header(request.headers, name);
       }
     }
-    request.tls = trusted ? tls->get() : &foreign_tls;
+    request.tls = trusted ? tls.get() : &foreign_tls;
     for (const auto& [name, value] : request.headers) {
       if (!is_clean(name) || !is_clean(value)) {
         return fail(ErrorCode::kInvalidArgument, "{}: header {} has a line end in it", place,
                     printable(name));
       }
     }
-    auto response = pool.run(request);
-    if (!response) {
-      return fail(std::move(response).error().with_context(place));
+    CEEMS_TRY_IN(place, response, pool.run(request));
+    if (response.status == 401 && trusted) {
+      refused(secret);
     }
-    if (response->status == 401 && trusted) {
-      refused(*secret);
-    }
-    const std::string* location = find_header(response->headers, "Location");
-    if (!options.follow_redirects || !is_redirect(response->status) || location == nullptr) {
+    const std::string* location = find_header(response.headers, "Location");
+    if (!options.follow_redirects || !is_redirect(response.status) || location == nullptr) {
       return response;
     }
     auto next = resolve_url(request.url, *location);
@@ -294,7 +262,7 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
       return fail(ErrorCode::kUnavailable, "{}: redirect to a {}", place, next.error().message);
     }
     request.url = *std::move(next);
-    if (response->status <= 303 && request.method == "POST") {
+    if (response.status <= 303 && request.method == "POST") {
       request.method = "GET";
       request.body = {};
       drop_header(headers, "Content-Type");
@@ -311,13 +279,9 @@ Result<std::unique_ptr<Client>> Client::create(ClientOptions options) {
     return fail(ErrorCode::kInvalidArgument,
                 "only one of basic_auth, authorization and oauth2 can be used");
   }
-  if (auto checked = check_tls(options.tls); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(check_tls(options.tls));
   if (options.oauth2) {
-    if (auto checked = check_tls(options.oauth2->tls); !checked) {
-      return fail(std::move(checked).error().with_context("oauth2"));
-    }
+    CEEMS_TRY_IN("oauth2", check_tls(options.oauth2->tls));
   }
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(options))));
 }
@@ -350,12 +314,9 @@ Result<ClientResponse> Client::stream(const std::string& url,
 }
 
 Result<Headers> Client::own_headers(const std::string& url) {
-  auto target = read_target(url, impl_->options.unix_socket);
-  if (!target) {
-    return fail(std::move(target).error());
-  }
+  CEEMS_TRY(target, read_target(url, impl_->options.unix_socket));
   TransferRequest request;
-  request.url = std::move(target->url);
+  request.url = std::move(target.url);
   request.proxy_url = impl_->options.proxy_url;
   request.no_proxy = impl_->options.no_proxy;
   request.proxy_from_environment = impl_->options.proxy_from_environment;

@@ -325,9 +325,7 @@ Result<ClientOptions> client_options(const Node& node,
                                      std::initializer_list<std::string_view> others) {
   std::vector<std::string_view> known(others);
   known.insert(known.end(), kKeys.begin(), kKeys.end());
-  if (auto checked = node.only_keys(known); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(node.only_keys(known));
   return client_options(node, directory);
 }
 

@@ -68,10 +68,7 @@ Result<Token> parse_token(std::string_view text) {
 }
 
 Result<ClientResponse> TokenSource::ask(TransferRequest& request, bool in_header) {
-  auto secret = os::read_secret(options_.client_secret, options_.client_secret_file);
-  if (!secret) {
-    return fail(std::move(secret).error());
-  }
+  CEEMS_TRY(secret, os::read_secret(options_.client_secret, options_.client_secret_file));
   std::string form = "grant_type=client_credentials";
   if (!options_.scopes.empty()) {
     std::string scopes;
@@ -88,18 +85,15 @@ Result<ClientResponse> TokenSource::ask(TransferRequest& request, bool in_header
   if (in_header) {
     request.headers.emplace_back(
         "Authorization", "Basic " + crypto::base64_encode(form_value(options_.client_id) + ":" +
-                                                          form_value(*secret)));
+                                                          form_value(secret)));
   } else {
     form += "&client_id=" + form_value(options_.client_id);
-    form += "&client_secret=" + form_value(*secret);
+    form += "&client_secret=" + form_value(secret);
   }
   request.method = "POST";
   request.body = form;
-  const auto tls = tls_files_.read();
-  if (!tls) {
-    return fail(Error(tls.error()));
-  }
-  request.tls = tls->get();
+  CEEMS_TRY(tls, tls_files_.read());
+  request.tls = tls.get();
   request.proxy_url = options_.proxy_url;
   request.no_proxy = options_.no_proxy;
   request.proxy_from_environment = options_.proxy_from_environment;
@@ -108,12 +102,9 @@ Result<ClientResponse> TokenSource::ask(TransferRequest& request, bool in_header
 }
 
 Result<Token> TokenSource::fetch(TransferRequest request) {
-  auto url = parse_url(options_.token_url);
-  if (!url) {
-    return fail(std::move(url).error().with_context("OAuth2 token_url"));
-  }
-  const std::string place = "OAuth2 token from " + url->shown();
-  request.url = *std::move(url);
+  CEEMS_TRY_IN("OAuth2 token_url", url, parse_url(options_.token_url));
+  const std::string place = "OAuth2 token from " + url.shown();
+  request.url = std::move(url);
   auto response = ask(request, in_header_);
   if (response && (response->status == 400 || response->status == 401)) {
     auto other = ask(request, !in_header_);
@@ -130,10 +121,7 @@ Result<Token> TokenSource::fetch(TransferRequest request) {
   if (response->status != 200) {
     return fail(ErrorCode::kUnavailable, "{}: status {}", place, response->status);
   }
-  auto token = parse_token(response->body);
-  if (!token) {
-    return fail(std::move(token).error().with_context(place));
-  }
+  CEEMS_TRY_IN(place, token, parse_token(response->body));
   return token;
 }
 

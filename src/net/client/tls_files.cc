@@ -42,9 +42,7 @@ Result<std::shared_ptr<const TlsOptions>> TlsFiles::read() {
   for (const auto& [file, text] :
        {std::pair(&texts.ca_file, &texts.ca), std::pair(&texts.cert_file, &texts.cert),
         std::pair(&texts.key_file, &texts.key)}) {
-    if (auto taken = take_text(*file, *text); !taken) {
-      return fail(std::move(taken).error());
-    }
+    CEEMS_TRY(take_text(*file, *text));
   }
   texts_ = std::make_shared<const TlsOptions>(std::move(texts));
   state_ = std::move(state);

@@ -392,9 +392,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
 }  // namespace
 
 Result<Url> parse_url(const std::string& text) {
-  if (auto loaded = load_curl(); !loaded) {
-    return fail(std::move(loaded).error());
-  }
+  CEEMS_TRY(load_curl());
   const UrlHandle handle(curl().url());
   const CURLUcode code = curl().url_set(handle.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK || text.find('\0') != std::string::npos) {
@@ -405,9 +403,7 @@ Result<Url> parse_url(const std::string& text) {
 }
 
 Result<Url> resolve_url(const Url& base, const std::string& reference) {
-  if (auto loaded = load_curl(); !loaded) {
-    return fail(std::move(loaded).error());
-  }
+  CEEMS_TRY(load_curl());
   const UrlHandle handle(curl().url());
   curl().url_set(handle.get(), CURLUPART_URL, base.full.c_str(), 0);
   const CURLUcode code = curl().url_set(handle.get(), CURLUPART_URL, reference.c_str(), 0);
@@ -448,9 +444,7 @@ TransferPool::TransferPool() : impl_(std::make_unique<Impl>()) {}
 TransferPool::~TransferPool() = default;
 
 Result<ClientResponse> TransferPool::run(const TransferRequest& request) {
-  if (auto loaded = load_curl(); !loaded) {
-    return fail(std::move(loaded).error());
-  }
+  CEEMS_TRY(load_curl());
   auto session = impl_->take();
   auto response = session->run(request, impl_->cancelled);
   impl_->give_back(std::move(session));

@@ -53,13 +53,10 @@ Result<> use_authorities(SSL_CTX* context, const TlsOptions& options) {
     }
     return {};
   }
-  auto bio = open_pem(options.ca, options.ca_file);
-  if (!bio) {
-    return fail(std::move(bio).error().with_context("tls_config.ca"));
-  }
+  CEEMS_TRY_IN("tls_config.ca", bio, open_pem(options.ca, options.ca_file));
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   int count = 0;
-  while (const crypto::Certificate next{PEM_read_bio_X509(bio->get(), nullptr, nullptr, nullptr)}) {
+  while (const crypto::Certificate next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
     X509_STORE_add_cert(store, next.get());
     ++count;
   }
@@ -74,24 +71,18 @@ Result<> use_identity(SSL_CTX* context, const TlsOptions& options) {
   if (options.cert.empty() && options.cert_file.empty()) {
     return {};
   }
-  auto bio = open_pem(options.cert, options.cert_file);
-  if (!bio) {
-    return fail(std::move(bio).error().with_context("tls_config.cert"));
-  }
-  const crypto::Certificate first(PEM_read_bio_X509_AUX(bio->get(), nullptr, nullptr, nullptr));
+  CEEMS_TRY_IN("tls_config.cert", bio, open_pem(options.cert, options.cert_file));
+  const crypto::Certificate first(PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr));
   if (!first || SSL_CTX_use_certificate(context, first.get()) != 1) {
     return bad("cert", options.cert_file, "no certificate in it");
   }
-  while (X509* const next = PEM_read_bio_X509(bio->get(), nullptr, nullptr, nullptr)) {
+  while (X509* const next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     SSL_CTX_add0_chain_cert(context, next);
   }
   ERR_clear_error();
-  auto key_bio = open_pem(options.key, options.key_file);
-  if (!key_bio) {
-    return fail(std::move(key_bio).error().with_context("tls_config.key"));
-  }
+  CEEMS_TRY_IN("tls_config.key", key_bio, open_pem(options.key, options.key_file));
   const auto no_password = [](char*, int, int, void*) { return 0; };
-  const crypto::Key key(PEM_read_bio_PrivateKey(key_bio->get(), nullptr, no_password, nullptr));
+  const crypto::Key key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_password, nullptr));
   if (!key || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     return bad("key", options.key_file, "no private key in it that fits the certificate");
   }
@@ -141,12 +132,8 @@ Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& op
       version_number(options.min_version, TLS1_2_VERSION) < TLS1_2_VERSION) {
     SSL_CTX_set_cipher_list(context.get(), "DEFAULT@SECLEVEL=0");  // rejected otherwise
   }
-  if (auto done = use_authorities(context.get(), options); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = use_identity(context.get(), options); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(use_authorities(context.get(), options));
+  CEEMS_TRY(use_identity(context.get(), options));
   if (options.insecure_skip_verify) {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   } else {

@@ -40,18 +40,14 @@ Upstream::~Upstream() = default;
 
 Result<std::shared_ptr<Upstream>> Upstream::create(UpstreamOptions options) {
   if (!options.unix_socket.empty()) {
-    if (auto checked = check_unix_path(options.unix_socket); !checked) {
-      return fail(std::move(checked).error());
-    }
+    CEEMS_TRY(check_unix_path(options.unix_socket));
     if (options.use_tls) {
       return fail(ErrorCode::kInvalidArgument, "{}: TLS is not spoken over a unix socket",
                   options.unix_socket);
     }
   }
   std::shared_ptr<Upstream> upstream(new Upstream(std::move(options)));
-  if (auto context = upstream->tls_context(); !context) {
-    return fail(std::move(context).error().with_context(upstream->address()));
-  }
+  CEEMS_TRY_IN(upstream->address(), upstream->tls_context());
   return upstream;
 }
 

@@ -94,32 +94,29 @@ Result<> ask_tcp(std::string_view name,
 }  // namespace
 
 Result<> probe(std::string_view address, std::chrono::milliseconds most, std::string_view path) {
-  const auto where = parse_listen_address(address);
-  if (!where) {
-    return fail(where.error());
-  }
+  CEEMS_TRY(where, parse_listen_address(address));
   const std::string request = request_for(path);
-  switch (where->kind) {
+  switch (where.kind) {
     case ListenAddress::Kind::kUnix: {
       sockaddr_un local{};
       local.sun_family = AF_UNIX;
-      if (where->path.size() >= sizeof(local.sun_path)) {
+      if (where.path.size() >= sizeof(local.sun_path)) {
         return fail(ErrorCode::kInvalidArgument, "{}: the path is too long", printable(address));
       }
-      std::memcpy(local.sun_path, where->path.c_str(), where->path.size() + 1);
+      std::memcpy(local.sun_path, where.path.c_str(), where.path.size() + 1);
       return ask(address, AF_UNIX, &local, sizeof(local), most, request);
     }
     case ListenAddress::Kind::kVsock: {
       sockaddr_vm local{};
       local.svm_family = AF_VSOCK;
       local.svm_cid = VMADDR_CID_LOCAL;
-      local.svm_port = where->port;
+      local.svm_port = where.port;
       return ask(address, AF_VSOCK, &local, sizeof(local), most, request);
     }
     case ListenAddress::Kind::kTcp:
       break;
   }
-  return ask_tcp(address, *where, most, request);
+  return ask_tcp(address, where, most, request);
 }
 
 bool all_react(const std::vector<std::string>& addresses,

@@ -163,16 +163,13 @@ Result<Listener> listen_tcp(const ListenAddress& address) {
     }
     return finish(std::move(only4.fd));
   }
-  auto candidates = resolve(address);
-  if (!candidates) {
-    return fail(std::move(candidates).error());
-  }
+  CEEMS_TRY(candidates, resolve(address));
   const bool is_v6 = address.host.find(':') != std::string::npos;
   const std::string name = is_v6 ? fmt::format("[{}]:{}", address.host, address.port)
                                  : fmt::format("{}:{}", address.host, address.port);
   int first_errno = EADDRNOTAVAIL;
-  for (std::size_t i = 0; i < candidates->size(); ++i) {
-    auto opened = open_socket((*candidates)[i], false);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    auto opened = open_socket(candidates[i], false);
     if (opened.error == 0) {
       return finish(std::move(opened.fd));
     }
@@ -259,13 +256,10 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
     return fail(ErrorCode::kInvalidArgument, "listen address '{}': expected vsock://:PORT",
                 printable(text));
   }
-  auto port = parse_port(rest.substr(colon + 1), text, vsock ? UINT32_MAX - 1 : 65535);
-  if (!port) {
-    return fail(std::move(port).error());
-  }
+  CEEMS_TRY(port, parse_port(rest.substr(colon + 1), text, vsock ? UINT32_MAX - 1 : 65535));
   address.kind = vsock ? ListenAddress::Kind::kVsock : ListenAddress::Kind::kTcp;
   address.host = host;
-  address.port = *port;
+  address.port = port;
   return address;
 }
 
@@ -300,11 +294,8 @@ Result<std::vector<Listener>> systemd_listeners(
     }
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-    auto listener = finish(UniqueFd(fd));
-    if (!listener) {
-      return fail(std::move(listener).error());
-    }
-    listeners.push_back(*std::move(listener));
+    CEEMS_TRY(listener, finish(UniqueFd(fd)));
+    listeners.push_back(std::move(listener));
   }
   return listeners;
 }

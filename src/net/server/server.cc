@@ -156,35 +156,24 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options, Handler ha
   auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   const ServerOptions& chosen = impl->core.options;
   if (!chosen.web_config_file.empty()) {
-    auto web = WebAccess::open(chosen.web_config_file, chosen.around_files, chosen.on_certificate);
-    if (!web) {
-      return fail(std::move(web).error());
-    }
-    impl->core.web = *std::move(web);
+    CEEMS_TRY(web,
+              WebAccess::open(chosen.web_config_file, chosen.around_files, chosen.on_certificate));
+    impl->core.web = std::move(web);
   }
   if (chosen.systemd_socket) {
-    auto passed = systemd_listeners(
-        [](const std::string& name) {
-          // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment never changes
-          const char* value = std::getenv(name.c_str());
-          return std::string(value == nullptr ? "" : value);
-        },
-        ::getpid());
-    if (!passed) {
-      return fail(std::move(passed).error());
-    }
-    impl->listeners = *std::move(passed);
+    CEEMS_TRY(passed, systemd_listeners(
+                          [](const std::string& name) {
+                            // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment never changes
+                            const char* value = std::getenv(name.c_str());
+                            return std::string(value == nullptr ? "" : value);
+                          },
+                          ::getpid()));
+    impl->listeners = std::move(passed);
   } else {
     for (const std::string& text : chosen.listen_addresses) {
-      auto address = parse_listen_address(text);
-      if (!address) {
-        return fail(std::move(address).error());
-      }
-      auto listener = listen_on(*address);
-      if (!listener) {
-        return fail(std::move(listener).error());
-      }
-      impl->listeners.push_back(*std::move(listener));
+      CEEMS_TRY(address, parse_listen_address(text));
+      CEEMS_TRY(listener, listen_on(address));
+      impl->listeners.push_back(std::move(listener));
     }
   }
   if (impl->listeners.empty()) {

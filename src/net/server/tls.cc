@@ -101,11 +101,8 @@ Result<> use_client_ca(SSL_CTX* context, const WebConfig::Tls& config) {
     SSL_CTX_set_default_verify_paths(context);  // as Go does if no CA is given
     return {};
   }
-  auto ca = pem("client_ca", config.client_ca, config.client_ca_file);
-  if (!ca) {
-    return fail(std::move(ca).error());
-  }
-  const crypto::Bio bio = reader(*ca);
+  CEEMS_TRY(ca, pem("client_ca", config.client_ca, config.client_ca_file));
+  const crypto::Bio bio = reader(ca);
   int count = 0;
   while (true) {
     const crypto::Certificate one(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
@@ -117,7 +114,7 @@ Result<> use_client_ca(SSL_CTX* context, const WebConfig::Tls& config) {
     ++count;
   }
   ERR_clear_error();
-  return count > 0 ? Result<>() : fail(pem_error(*ca, "no PEM certificate in it"));
+  return count > 0 ? Result<>() : fail(pem_error(ca, "no PEM certificate in it"));
 }
 
 std::string name_text(const GENERAL_NAME& name) {
@@ -309,26 +306,12 @@ Result<std::shared_ptr<ssl_ctx_st>> make_tls_context(const WebConfig::Tls& confi
                                  reinterpret_cast<const unsigned char*>(kSessions.data()),
                                  static_cast<unsigned>(kSessions.size()));
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
-  if (auto done = use_protocol(context.get(), config); !done) {
-    return fail(std::move(done).error());
-  }
-  auto cert = pem("cert", config.cert, config.cert_file);
-  if (!cert) {
-    return fail(std::move(cert).error());
-  }
-  auto key = pem("key", config.key, config.key_file);
-  if (!key) {
-    return fail(std::move(key).error());
-  }
-  if (auto done = use_certificate(context.get(), *cert); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = use_key(context.get(), *key, *cert); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = use_client_policy(context.get(), config); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(use_protocol(context.get(), config));
+  CEEMS_TRY(cert, pem("cert", config.cert, config.cert_file));
+  CEEMS_TRY(key, pem("key", config.key, config.key_file));
+  CEEMS_TRY(use_certificate(context.get(), cert));
+  CEEMS_TRY(use_key(context.get(), key, cert));
+  CEEMS_TRY(use_client_policy(context.get(), config));
   return context;
 }
 

@@ -87,11 +87,8 @@ Stamps stamps_of(const WebConfig::Tls& tls, const AroundFiles& around) {
 }
 
 Result<WebConfig> load(const std::string& file) {
-  auto node = config::load_yaml(file);
-  if (!node) {
-    return fail(std::move(node).error());
-  }
-  return parse_web_config(*node, std::filesystem::path(file).parent_path());
+  CEEMS_TRY(node, config::load_yaml(file));
+  return parse_web_config(node, std::filesystem::path(file).parent_path());
 }
 
 struct Credentials {
@@ -243,9 +240,7 @@ Result<std::unique_ptr<WebAccess>> WebAccess::open(
   impl->file = file;
   {
     const MutexLock lock(impl->mutex);
-    if (auto done = impl->read_all(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(impl->read_all());
     impl->tls_at_start = impl->config.tls.enabled;
   }
   return std::unique_ptr<WebAccess>(new WebAccess(std::move(impl)));

@@ -66,11 +66,8 @@ Result<> read_text(const Node& node, std::string& into) {
   if (!node.present()) {
     return {};
   }
-  auto text = node.as_string();
-  if (!text) {
-    return fail(std::move(text).error());
-  }
-  into = *std::move(text);
+  CEEMS_TRY(text, node.as_string());
+  into = std::move(text);
   return {};
 }
 
@@ -86,13 +83,10 @@ Result<> read_choice(const Node& node,
   if (!node.present()) {
     return {};
   }
-  auto text = node.as_string();
-  if (!text) {
-    return fail(std::move(text).error());
-  }
+  CEEMS_TRY(text, node.as_string());
   std::string expected;
   for (const auto& [name, value] : choices) {
-    if (*text == name) {
+    if (text == name) {
       into = value;
       return {};
     }
@@ -101,7 +95,7 @@ Result<> read_choice(const Node& node,
     }
   }
   return fail(
-      node.error(fmt::format("expected one of {}; got '{}'", expected, printable(*text, 60))));
+      node.error(fmt::format("expected one of {}; got '{}'", expected, printable(text, 60))));
 }
 
 Result<> read_names(const Node& node,
@@ -115,14 +109,11 @@ Result<> read_names(const Node& node,
     return fail(node.error("expected a list"));
   }
   for (const Node& item : node.items()) {
-    auto text = item.as_string();
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    const auto found = std::ranges::find(known, std::string_view(*text), &Name::go);
+    CEEMS_TRY(text, item.as_string());
+    const auto found = std::ranges::find(known, std::string_view(text), &Name::go);
     if (found == known.end()) {
       return fail(
-          item.error(fmt::format("unknown or insecure {} '{}'", what, printable(*text, 80))));
+          item.error(fmt::format("unknown or insecure {} '{}'", what, printable(text, 80))));
     }
     if (!found->openssl.empty()) {
       into.emplace_back(found->openssl);
@@ -134,17 +125,13 @@ Result<> read_names(const Node& node,
 Result<> read_files(const Node& node, const fs::path& directory, WebConfig::Tls& tls) {
   for (const auto& [key, into] : std::initializer_list<std::pair<std::string_view, std::string*>>{
            {"cert", &tls.cert}, {"key", &tls.key}, {"client_ca", &tls.client_ca}}) {
-    if (auto done = read_text(node[key], *into); !done) {
-      return done;
-    }
+    CEEMS_TRY(read_text(node[key], *into));
   }
   for (const auto& [key, into] : std::initializer_list<std::pair<std::string_view, std::string*>>{
            {"cert_file", &tls.cert_file},
            {"key_file", &tls.key_file},
            {"client_ca_file", &tls.client_ca_file}}) {
-    if (auto done = read_text(node[key], *into); !done) {
-      return done;
-    }
+    CEEMS_TRY(read_text(node[key], *into));
     if (!into->empty() && fs::path(*into).is_relative()) {
       *into = (directory / *into).lexically_normal().string();
     }
@@ -177,50 +164,28 @@ Result<> settle_tls(const Node& node, bool auth_given, WebConfig::Tls& tls) {
 }
 
 Result<> read_tls(const Node& node, const fs::path& directory, WebConfig::Tls& tls) {
-  if (auto done = expect_map(node); !done) {
-    return done;
-  }
-  if (auto done = node.only_keys({"cert", "key", "client_ca", "cert_file", "key_file",
-                                  "client_ca_file", "client_auth_type", "client_allowed_sans",
-                                  "cipher_suites", "curve_preferences", "min_version",
-                                  "max_version", "prefer_server_cipher_suites"});
-      !done) {
-    return done;
-  }
-  if (auto done = read_files(node, directory, tls); !done) {
-    return done;
-  }
+  CEEMS_TRY(expect_map(node));
+  CEEMS_TRY(node.only_keys({"cert", "key", "client_ca", "cert_file", "key_file", "client_ca_file",
+                            "client_auth_type", "client_allowed_sans", "cipher_suites",
+                            "curve_preferences", "min_version", "max_version",
+                            "prefer_server_cipher_suites"}));
+  CEEMS_TRY(read_files(node, directory, tls));
   const Node auth = node["client_auth_type"];
-  if (auto done = read_choice<ClientAuth>(auth, kClientAuth, tls.client_auth); !done) {
-    return done;
-  }
+  CEEMS_TRY(read_choice<ClientAuth>(auth, kClientAuth, tls.client_auth));
   const Node sans = node["client_allowed_sans"];
   if (sans.present()) {
-    auto list = sans.as_string_list();
-    if (!list) {
-      return fail(std::move(list).error());
-    }
-    tls.client_allowed_sans = *std::move(list);
+    CEEMS_TRY(list, sans.as_string_list());
+    tls.client_allowed_sans = std::move(list);
   }
-  if (auto done = read_names(node["cipher_suites"], "cipher suite", kCiphers, tls.cipher_suites);
-      !done) {
-    return done;
-  }
-  if (auto done = read_names(node["curve_preferences"], "curve", kCurves, tls.curve_preferences);
-      !done) {
-    return done;
-  }
+  CEEMS_TRY(read_names(node["cipher_suites"], "cipher suite", kCiphers, tls.cipher_suites));
+  CEEMS_TRY(read_names(node["curve_preferences"], "curve", kCurves, tls.curve_preferences));
   for (const auto& [key, into] : std::initializer_list<std::pair<std::string_view, TlsVersion*>>{
            {"min_version", &tls.min_version}, {"max_version", &tls.max_version}}) {
-    if (auto done = read_choice<TlsVersion>(node[key], kVersions, *into); !done) {
-      return done;
-    }
+    CEEMS_TRY(read_choice<TlsVersion>(node[key], kVersions, *into));
   }
   const Node prefer = node["prefer_server_cipher_suites"];
   if (prefer.present()) {
-    if (auto value = prefer.as_bool(); !value) {
-      return fail(std::move(value).error());
-    }
+    CEEMS_TRY(prefer.as_bool());
   }
   const bool auth_given = auth.present() && auth.as_string() != "";
   return settle_tls(node, auth_given, tls);
@@ -246,29 +211,17 @@ Result<> check_header(const Node& node, std::string_view name, std::string_view 
 }
 
 Result<> read_http(const Node& node, Headers& headers) {
-  if (auto done = expect_map(node); !done) {
-    return done;
-  }
-  if (auto done = node.only_keys({"http2", "headers"}); !done) {
-    return done;
-  }
+  CEEMS_TRY(expect_map(node));
+  CEEMS_TRY(node.only_keys({"http2", "headers"}));
   if (node["http2"].present()) {
-    if (auto value = node["http2"].as_bool(); !value) {
-      return fail(std::move(value).error());
-    }
+    CEEMS_TRY(node["http2"].as_bool());
   }
   const Node list = node["headers"];
-  if (auto done = expect_map(list); !done) {
-    return done;
-  }
+  CEEMS_TRY(expect_map(list));
   for (const auto& [name, entry] : list.entries()) {
     std::string value;
-    if (auto done = read_text(entry, value); !done) {
-      return done;
-    }
-    if (auto done = check_header(entry, name, value); !done) {
-      return done;
-    }
+    CEEMS_TRY(read_text(entry, value));
+    CEEMS_TRY(check_header(entry, name, value));
     if (!value.empty()) {
       headers.emplace_back(name, std::move(value));
     }
@@ -277,9 +230,7 @@ Result<> read_http(const Node& node, Headers& headers) {
 }
 
 Result<> read_users(const Node& node, WebConfig& config) {
-  if (auto done = expect_map(node); !done) {
-    return done;
-  }
+  CEEMS_TRY(expect_map(node));
   for (const auto& [name, entry] : node.entries()) {
     auto hash = entry.as_string();
     if (!hash || !is_bcrypt_hash(*hash)) {
@@ -308,22 +259,11 @@ bool is_bcrypt_hash(std::string_view text) {
 
 Result<WebConfig> parse_web_config(const Node& root, const fs::path& directory) {
   WebConfig config;
-  if (auto done = expect_map(root); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = root.only_keys({"tls_server_config", "http_server_config", "basic_auth_users"});
-      !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = read_tls(root["tls_server_config"], directory, config.tls); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = read_http(root["http_server_config"], config.headers); !done) {
-    return fail(std::move(done).error());
-  }
-  if (auto done = read_users(root["basic_auth_users"], config); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(expect_map(root));
+  CEEMS_TRY(root.only_keys({"tls_server_config", "http_server_config", "basic_auth_users"}));
+  CEEMS_TRY(read_tls(root["tls_server_config"], directory, config.tls));
+  CEEMS_TRY(read_http(root["http_server_config"], config.headers));
+  CEEMS_TRY(read_users(root["basic_auth_users"], config));
   return config;
 }
 

@@ -14,11 +14,8 @@ namespace {
 constexpr const char* kHash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 
 Result<WebConfig> read(std::string_view yaml) {
-  auto node = config::parse_yaml(yaml, "web.yml");
-  if (!node) {
-    return fail(std::move(node).error());
-  }
-  return parse_web_config(*node, "/etc/ceems");
+  CEEMS_TRY(node, config::parse_yaml(yaml, "web.yml"));
+  return parse_web_config(node, "/etc/ceems");
 }
 
 TEST(WebConfig, EmptyMeansPlainHttpWithoutAuth) {
