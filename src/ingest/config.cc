@@ -33,11 +33,8 @@ Result<> read_web(const config::Node& node,
   if (!section.ok()) {
     return section.done();
   }
-  auto client = client_options(node, directory, {"url"});
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  options = std::move(*client);
+  CEEMS_TRY(client, client_options(node, directory, {"url"}));
+  options = std::move(client);
   return {};
 }
 
@@ -110,9 +107,7 @@ Result<> read_list(const config::Node& node, const Read& read) {
   }
   std::set<std::string> ids;
   for (const config::Node& item : node.items()) {
-    if (auto done = read(item, ids); !done) {
-      return done;
-    }
+    CEEMS_TRY(read(item, ids));
   }
   return {};
 }

@@ -55,14 +55,12 @@ GrafanaAdmins::GrafanaAdmins(std::string url, std::vector<std::string> teams, Ge
 
 Result<std::set<std::string>> GrafanaAdmins::members(const std::string& team,
                                                      const std::stop_token& stop) const {
-  auto answer = get_(fmt::format("{}/api/teams/{}/members", url_, net::url_encode(team)), stop);
-  if (!answer) {
-    return fail(std::move(answer).error());
+  CEEMS_TRY(answer,
+            get_(fmt::format("{}/api/teams/{}/members", url_, net::url_encode(team)), stop));
+  if (answer.status != 200) {
+    return fail(ErrorCode::kUnavailable, "HTTP status {}", answer.status);
   }
-  if (answer->status != 200) {
-    return fail(ErrorCode::kUnavailable, "HTTP status {}", answer->status);
-  }
-  return parse_team_members(answer->body);
+  return parse_team_members(answer.body);
 }
 
 Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
@@ -104,11 +102,8 @@ Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
                                                     net::ClientOptions options) {
   options.max_response_bytes = kMaxAnswerBytes;
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error().with_context("admin.grafana"));
-  }
-  const std::shared_ptr<net::Client> shared = std::move(*client);
+  CEEMS_TRY_IN("admin.grafana", client, net::Client::create(std::move(options)));
+  const std::shared_ptr<net::Client> shared = std::move(client);
   return std::make_shared<GrafanaAdmins>(
       url, std::move(teams),
       [shared](const std::string& address,

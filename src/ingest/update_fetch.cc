@@ -99,11 +99,8 @@ Result<FetchedWindow> fetch_window(UpdateSource& source,
   result.update.cluster = source.cluster;
   result.update.window = window;
   source.manager->restore_names(std::move(names));
-  auto units = source.manager->fetch_units(window, stop);
-  if (!units) {
-    return fail(std::move(units).error().with_context("fetching units"));
-  }
-  result.update.units = std::move(*units);
+  CEEMS_TRY_IN("fetching units", units, source.manager->fetch_units(window, stop));
+  result.update.units = std::move(units);
   drop_repeated(result.update.units);
   set_cluster(source.cluster, result.update.units);
   auto people = source.manager->fetch_users_projects(window, stop);
@@ -152,16 +149,13 @@ Result<store::GapFill> fetch_gap(UpdateSource& source,
     }
   }
   const bool everything = holds(gap.parts, kEverything);
-  auto missing =
-      found->updater->update({.window = gap.window,
-                              .parts = everything ? std::vector<std::string>{} : gap.parts,
-                              .accept_incomplete = request.accept_incomplete},
-                             units, stop);
-  if (!missing) {
-    return fail(std::move(missing).error());
-  }
-  if (missing->parts == gap.parts) {
-    return fail(std::move(missing->cause));
+  CEEMS_TRY(missing,
+            found->updater->update({.window = gap.window,
+                                    .parts = everything ? std::vector<std::string>{} : gap.parts,
+                                    .accept_incomplete = request.accept_incomplete},
+                                   units, stop));
+  if (missing.parts == gap.parts) {
+    return fail(std::move(missing.cause));
   }
   for (auto later = std::next(found); later != source.updaters.end(); ++later) {
     clear_metrics(units, [&](model::Metric metric) { return later->updater->gives(metric); });
@@ -176,7 +170,7 @@ Result<store::GapFill> fetch_gap(UpdateSource& source,
   }
   result.units = std::move(units);
   result.times.assign(added.begin(), added.end());
-  result.still_missing = std::move(missing->parts);
+  result.still_missing = std::move(missing.parts);
   return result;
 }
 

@@ -393,16 +393,10 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
                                                        metrics::Registry& registry,
                                                        const Clock& clock,
                                                        os::CommandRunner& runner) {
-  auto zone = TimeZone::find(options.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
-  auto sources =
-      create_sources(clusters, updaters, {.clock = &clock, .runner = &runner, .zone = *zone});
-  if (!sources) {
-    return fail(std::move(sources).error());
-  }
-  return create(std::move(options), std::move(*sources), writer, registry, clock);
+  CEEMS_TRY(zone, TimeZone::find(options.time_zone));
+  CEEMS_TRY(sources,
+            create_sources(clusters, updaters, {.clock = &clock, .runner = &runner, .zone = zone}));
+  return create(std::move(options), std::move(sources), writer, registry, clock);
 }
 
 Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
@@ -415,23 +409,16 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
     return fail(ErrorCode::kInvalidArgument,
                 "update_interval and/or max_update_interval must be more than 0s");
   }
-  auto from = parse_update_from(options.update_from, options.time_zone, clock.now());
-  if (!from) {
-    return fail(std::move(from).error());
-  }
-  auto zone = TimeZone::find(options.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
+  CEEMS_TRY(from, parse_update_from(options.update_from, options.time_zone, clock.now()));
+  CEEMS_TRY(zone, TimeZone::find(options.time_zone));
   if (sources.empty()) {
     log::warn("no clusters are configured; there is nothing to update");
   }
-  const WindowRules rules{.longest_ms = options.max_update_interval.count(), .zone = *zone};
+  const WindowRules rules{.longest_ms = options.max_update_interval.count(), .zone = zone};
   auto impl = std::make_unique<Impl>(std::move(options), writer, registry, clock, rules);
   for (auto& source : sources) {
     impl->add_worker(std::move(source),
-                     {.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt},
-                     registry);
+                     {.first_ms = from, .zone = zone, .purged_before_ms = std::nullopt}, registry);
   }
   return std::unique_ptr<UpdateLoop>(new UpdateLoop(std::move(impl)));
 }

@@ -32,11 +32,8 @@ Result<> check_unused(const std::vector<ClusterConfig>& clusters,
   if (used) {
     return {};
   }
-  const auto spec = spec_of(updater);
-  if (!spec) {
-    return fail(spec.error());
-  }
-  auto made = create_updater(**spec, updater, clock);
+  CEEMS_TRY(spec, spec_of(updater));
+  auto made = create_updater(*spec, updater, clock);
   return made ? Result<>() : fail(std::move(made).error());
 }
 
@@ -49,20 +46,14 @@ Result<> add_updater(const std::vector<UpdaterConfig>& updaters,
     log::error("unknown updater is left out", {{"cluster_id", source.cluster.id}, {"updater", id}});
     return {};
   }
-  const auto spec = spec_of(*config);
-  if (!spec) {
-    return fail(spec.error());
-  }
-  if ((*spec)->needs_url && config->web_url.empty()) {
+  CEEMS_TRY(spec, spec_of(*config));
+  if (spec->needs_url && config->web_url.empty()) {
     log::warn("updater without url is disabled",
               {{"cluster_id", source.cluster.id}, {"updater", id}});
     return {};
   }
-  auto made = create_updater(**spec, *config, clock);
-  if (!made) {
-    return fail(std::move(made).error());
-  }
-  source.updaters.push_back({.id = id, .updater = std::move(*made)});
+  CEEMS_TRY(made, create_updater(*spec, *config, clock));
+  source.updaters.push_back({.id = id, .updater = std::move(made)});
   return {};
 }
 
@@ -71,9 +62,7 @@ Result<UpdateSource> create_source(ClusterConfig config,
                                    const ManagerContext& context) {
   UpdateSource source{.cluster = config.cluster, .manager = nullptr, .updaters = {}};
   for (const auto& id : config.cluster.updaters) {
-    if (auto done = add_updater(updaters, id, *context.clock, source); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(add_updater(updaters, id, *context.clock, source));
   }
   const ManagerSpec* spec = find_manager(config.cluster.manager);
   if (spec == nullptr) {
@@ -81,19 +70,13 @@ Result<UpdateSource> create_source(ClusterConfig config,
                 config.cluster.manager);
   }
   if (spec->units_from_tsdb) {
-    auto tsdb = tsdb_of_cluster(config, updaters);
-    if (!tsdb) {
-      return fail(std::move(tsdb).error());
-    }
-    TsdbEndpoint endpoint = std::move(*tsdb).value_or(TsdbEndpoint{});
+    CEEMS_TRY(tsdb, tsdb_of_cluster(config, updaters));
+    TsdbEndpoint endpoint = std::move(tsdb).value_or(TsdbEndpoint{});
     config.web_url = std::move(endpoint.url);
     config.web = std::move(endpoint.web);
   }
-  auto made = create_manager(*spec, config, context);
-  if (!made) {
-    return fail(std::move(made).error());
-  }
-  source.manager = std::move(*made);
+  CEEMS_TRY(made, create_manager(*spec, config, context));
+  source.manager = std::move(made);
   return source;
 }
 
@@ -103,17 +86,12 @@ Result<std::vector<UpdateSource>> create_sources(const std::vector<ClusterConfig
                                                  const std::vector<UpdaterConfig>& updaters,
                                                  const ManagerContext& context) {
   for (const auto& updater : updaters) {
-    if (auto done = check_unused(clusters, updater, *context.clock); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(check_unused(clusters, updater, *context.clock));
   }
   std::vector<UpdateSource> sources;
   for (const auto& cluster : clusters) {
-    auto source = create_source(cluster, updaters, context);
-    if (!source) {
-      return fail(std::move(source).error());
-    }
-    sources.push_back(std::move(*source));
+    CEEMS_TRY(source, create_source(cluster, updaters, context));
+    sources.push_back(std::move(source));
   }
   return sources;
 }
@@ -135,11 +113,8 @@ Result<std::optional<TsdbEndpoint>> tsdb_of_cluster(const ClusterConfig& cluster
       found = {.url = cluster.web_url, .web = cluster.web};
     }
     if (const auto node = cluster.extra["tsdb"]; node.present()) {
-      auto text = node.as_string();
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      found = {.url = std::move(*text), .web = cluster.web};
+      CEEMS_TRY(text, node.as_string());
+      found = {.url = std::move(text), .web = cluster.web};
     }
   }
   return found.url.empty() ? std::nullopt : std::optional(std::move(found));

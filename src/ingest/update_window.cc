@@ -24,16 +24,12 @@ std::int64_t next_midnight(std::int64_t epoch_ms, const TimeZone& zone) {
 Result<std::int64_t> parse_update_from(std::string_view text,
                                        std::string_view time_zone,
                                        Clock::SystemTime now) {
-  auto zone = TimeZone::find(time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
+  CEEMS_TRY(zone, TimeZone::find(time_zone));
   if (text.empty() || text == "today") {
-    return zone->day_start(
-        std::chrono::duration_cast<milliseconds>(now.time_since_epoch()).count());
+    return zone.day_start(std::chrono::duration_cast<milliseconds>(now.time_since_epoch()).count());
   }
   const auto local = complete_local(text);
-  const auto ms = local ? zone->parse_local(*local) : std::nullopt;
+  const auto ms = local ? zone.parse_local(*local) : std::nullopt;
   if (!ms) {
     return fail(ErrorCode::kInvalidArgument, "failed to parse time string: {}", text);
   }

@@ -12,11 +12,8 @@ Result<std::filesystem::path> command_directory(const ClusterConfig& config,
                                                 std::string_view program,
                                                 const std::string& search_path) {
   if (config.cli_path.empty()) {
-    auto found = os::find_program(program, search_path);
-    if (!found) {
-      return fail(std::move(found).error().with_context("cli.path is not set"));
-    }
-    return std::filesystem::path(*found).parent_path();
+    CEEMS_TRY_IN("cli.path is not set", found, os::find_program(program, search_path));
+    return std::filesystem::path(found).parent_path();
   }
   std::error_code error;
   if (!std::filesystem::exists(config.cli_path, error)) {

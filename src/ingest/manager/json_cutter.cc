@@ -141,9 +141,7 @@ Result<> JsonCutter::add(std::string_view part) {
         break;
       }
     }
-    if (Result<> done = add_character(part.front()); !done) {
-      return done;
-    }
+    CEEMS_TRY(add_character(part.front()));
     part.remove_prefix(1);
   }
   return {};

@@ -48,9 +48,7 @@ const ManagerSpec* find_manager(std::string_view name) {
 Result<std::unique_ptr<ResourceManager>> create_manager(const ManagerSpec& spec,
                                                         const ClusterConfig& config,
                                                         const ManagerContext& context) {
-  if (auto known = config::Section(config.extra).only(spec.extra_keys).done(); !known) {
-    return fail(std::move(known).error());
-  }
+  CEEMS_TRY(config::Section(config.extra).only(spec.extra_keys).done());
   warn_about_unread_section(
       !spec.reads_cli && (!config.cli_path.empty() || !config.cli_environment.empty()), "cli",
       config);

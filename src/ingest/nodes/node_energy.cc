@@ -80,9 +80,7 @@ class Reading {
 
   Result<store::NodeUpdate> read() {
     for (const auto step : {&Reading::read_facts, &Reading::read_nodes, &Reading::read_units}) {
-      if (auto done = (this->*step)(); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY((this->*step)());
     }
     return update();
   }
@@ -107,14 +105,13 @@ class Reading {
 
   /// What the nodes are, and whose energy is modelled.
   Result<> read_facts() {
-    const auto answer = source_.client->query(at_end(fmt::format(
-        "last_over_time({})",
-        selector("__name__=~\"ceems_node_info|ceems_cpu_count|ceems_meminfo_MemTotal_bytes|"
-                 "ceems_energy_source_info|ceems_gpu_info\""))));
-    if (!answer) {
-      return fail(answer.error());
-    }
-    for (const tsdb::Series& series : answer->series) {
+    CEEMS_TRY(
+        answer,
+        source_.client->query(at_end(fmt::format(
+            "last_over_time({})",
+            selector("__name__=~\"ceems_node_info|ceems_cpu_count|ceems_meminfo_MemTotal_bytes|"
+                     "ceems_energy_source_info|ceems_gpu_info\"")))));
+    for (const tsdb::Series& series : answer.series) {
       const std::string host(series.labels.get("hostname"));
       if (host.empty() || series.samples.empty() || !std::isfinite(series.samples.front().value)) {
         continue;
@@ -150,12 +147,9 @@ class Reading {
   }
 
   Result<Origins> samples(const std::string& matchers, std::string_view part) const {
-    auto answer = source_.client->query_samples(at_end(selector(matchers)));
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
+    CEEMS_TRY(answer, source_.client->query_samples(at_end(selector(matchers))));
     Origins origins;
-    for (tsdb::Series& series : answer->series) {
+    for (tsdb::Series& series : answer.series) {
       std::erase_if(series.samples, [](const tsdb::Sample& sample) {
         return !std::isfinite(sample.value) || sample.value < 0;
       });
@@ -174,13 +168,10 @@ class Reading {
 
   /// The counters of the node itself. Before its first reading nothing is known.
   Result<> read_nodes() {
-    auto origins = samples(fmt::format("__name__=~\"{}|{}|{}\",domain=\"node\"", kNodeEnergy,
-                                       kSystemEnergy, kUnallocatedEnergy),
-                           "source");
-    if (!origins) {
-      return fail(std::move(origins).error());
-    }
-    for (auto& [origin, series] : *origins) {
+    CEEMS_TRY(origins, samples(fmt::format("__name__=~\"{}|{}|{}\",domain=\"node\"", kNodeEnergy,
+                                           kSystemEnergy, kUnallocatedEnergy),
+                               "source"));
+    for (auto& [origin, series] : origins) {
       Host& host = hosts_[origin.host];
       if (origin.metric == kNodeEnergy) {
         cover(host, series);
@@ -224,11 +215,9 @@ class Reading {
   }
 
   Result<> read_units() {
-    auto origins = samples(fmt::format("__name__=\"{}\",domain=\"node\"", kIdleEnergy), "uuid");
-    if (!origins) {
-      return fail(std::move(origins).error());
-    }
-    for (auto& [origin, series] : *origins) {
+    CEEMS_TRY(origins,
+              samples(fmt::format("__name__=\"{}\",domain=\"node\"", kIdleEnergy), "uuid"));
+    for (auto& [origin, series] : origins) {
       const auto host = hosts_.find(origin.host);
       if (host == hosts_.end()) {
         continue;

@@ -23,19 +23,18 @@ Result<std::map<std::string, std::string>> find_providers(tsdb::Client& client,
                                                           const tsdb::Settings& settings,
                                                           const FactorRequest& request) {
   const milliseconds range(request.to_ms - request.from_ms + kBefore.count());
-  auto answer = client.query(
-      {.query = fmt::format(
-           "max by (provider, country_code) (max_over_time(ceems_emissions_gCo2_kWh[{}]))",
-           tsdb::duration_text(range)),
-       .time_ms = request.to_ms,
-       .lookback = milliseconds(0),
-       .timeout = settings.query_timeout,
-       .complete = !request.accept_incomplete});
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
+  CEEMS_TRY(
+      answer,
+      client.query(
+          {.query = fmt::format(
+               "max by (provider, country_code) (max_over_time(ceems_emissions_gCo2_kWh[{}]))",
+               tsdb::duration_text(range)),
+           .time_ms = request.to_ms,
+           .lookback = milliseconds(0),
+           .timeout = settings.query_timeout,
+           .complete = !request.accept_incomplete}));
   std::map<std::string, std::set<std::string>> countries;
-  for (const auto& series : answer->series) {
+  for (const auto& series : answer.series) {
     const double value = series.samples.front().value;
     const std::string provider(series.labels.get("provider"));
     if (!provider.empty() && std::isfinite(value) && value > 0) {
@@ -74,12 +73,9 @@ double EmissionFactor::mean(std::int64_t from_ms, std::int64_t to_ms) const {
 Result<std::vector<EmissionFactor>> read_emission_factors(tsdb::Client& client,
                                                           const tsdb::Settings& settings,
                                                           const FactorRequest& request) {
-  const auto providers = find_providers(client, settings, request);
-  if (!providers) {
-    return fail(providers.error());
-  }
+  CEEMS_TRY(providers, find_providers(client, settings, request));
   std::vector<EmissionFactor> factors;
-  for (const auto& [provider, country] : *providers) {
+  for (const auto& [provider, country] : providers) {
     EmissionFactor factor{.provider = provider, .by_time = {}};
     const std::string query = fmt::format(
         "avg(ceems_emissions_gCo2_kWh{{provider=\"{}\",country_code=\"{}\"}} > 0 < inf)",
@@ -88,14 +84,11 @@ Result<std::vector<EmissionFactor>> read_emission_factors(tsdb::Client& client,
     while (begin <= request.to_ms) {
       const std::int64_t end =
           std::min(request.to_ms, begin + (kPointsPerQuery - 1) * kStep.count());
-      auto answer = client.query_range(query, begin, end, kStep);
-      if (!answer) {
-        return fail(std::move(answer).error());
+      CEEMS_TRY(answer, client.query_range(query, begin, end, kStep));
+      if (!request.accept_incomplete && !answer.incomplete.empty()) {
+        return fail(ErrorCode::kUnavailable, "TSDB: incomplete answer: {}", answer.incomplete);
       }
-      if (!request.accept_incomplete && !answer->incomplete.empty()) {
-        return fail(ErrorCode::kUnavailable, "TSDB: incomplete answer: {}", answer->incomplete);
-      }
-      for (const auto& series : answer->series) {
+      for (const auto& series : answer.series) {
         for (const auto& sample : series.samples) {
           if (std::isfinite(sample.value)) {
             factor.by_time.emplace(sample.time_ms, sample.value);

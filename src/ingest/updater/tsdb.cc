@@ -304,13 +304,9 @@ Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
     had_time.push_back(unit.total_time_seconds.contains(kUsedCpuTime));
   }
   Parts parts(request.parts);
-  if (auto done = run_queries(request, settings, units, parts, stop); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(run_queries(request, settings, units, parts, stop));
   if (options_.unit_counters && parts.wants_counters()) {
-    if (auto done = add_counters(request, settings, units, parts, stop); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(add_counters(request, settings, units, parts, stop));
   }
   parts.restrict(units, had_time);
   if (request.parts.empty()) {
@@ -358,9 +354,7 @@ Result<> TsdbUpdater::run_queries(const UpdateRequest& request,
         batch.queries.push_back(&query);
       }
     }
-    if (auto done = run_batch(batch, units, parts, stop); !done) {
-      return done;
-    }
+    CEEMS_TRY(run_batch(batch, units, parts, stop));
   }
   return {};
 }
@@ -479,20 +473,14 @@ Result<> TsdbUpdater::add_counters(const UpdateRequest& request,
 namespace {
 
 Result<std::unique_ptr<Updater>> create_tsdb(const UpdaterConfig& config, const Clock& clock) {
-  auto options = read_tsdb_updater_options(config.extra);
-  if (!options) {
-    return fail(std::move(options).error());
-  }
+  CEEMS_TRY(options, read_tsdb_updater_options(config.extra));
   net::ClientOptions web = config.web;
   // Prometheus has a query timeout of 2 min by default; ours is longer, so that we see its error.
   web.timeout = std::max<milliseconds>(web.timeout, std::chrono::seconds(130));
-  auto transport = tsdb::http_transport(std::move(web));
-  if (!transport) {
-    return fail(std::move(transport).error().with_context("updater " + config.id));
-  }
+  CEEMS_TRY_IN("updater " + config.id, transport, tsdb::http_transport(std::move(web)));
   return std::make_unique<TsdbUpdater>(
-      std::move(*options),
-      std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), clock));
+      std::move(options),
+      std::make_unique<tsdb::Client>(config.web_url, std::move(transport), clock));
 }
 
 }  // namespace

@@ -111,11 +111,8 @@ Result<std::vector<MetricQuery>> read_queries(const config::Node& queries) {
     }
     const auto metric = metric_named(name);
     for (const auto& [key, node] : sub_metrics.entries()) {
-      auto text = node.as_string();
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      auto query = tsdb::QueryTemplate::parse(*text);
+      CEEMS_TRY(text, node.as_string());
+      auto query = tsdb::QueryTemplate::parse(text);
       if (!query) {
         return fail(node.error(query.error().message));
       }
@@ -178,18 +175,13 @@ Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) 
     return fail(section.done().error());
   }
   if (!queries.entries().empty()) {
-    auto value = read_queries(queries);
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    options.queries = std::move(*value);
+    CEEMS_TRY(value, read_queries(queries));
+    options.queries = std::move(value);
     options.unit_counters = false;
   } else {
     options.queries = default_queries();
   }
-  if (auto done = section.boolean("unit_counters", options.unit_counters).done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.boolean("unit_counters", options.unit_counters).done());
   return options;
 }
 

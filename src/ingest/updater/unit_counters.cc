@@ -41,29 +41,22 @@ class Reader {
         uses_(units.size()) {}
 
   Result<std::vector<UnitUse>> read() {
-    auto presence_of_all = samples_.find_presence();
-    if (!presence_of_all) {
-      return fail(std::move(presence_of_all).error());
-    }
-    presence_ = std::move(*presence_of_all);
+    CEEMS_TRY(presence_of_all, samples_.find_presence());
+    presence_ = std::move(presence_of_all);
     const std::int64_t samples_per_series = samples_.samples_per_series();
     std::vector<std::string> batch;
     std::int64_t samples = 0;
     for (const auto& [uuid, presence] : presence_) {
       const auto more = static_cast<std::int64_t>(presence.series) * samples_per_series;
       if (!batch.empty() && (samples + more > kSamplesPerQuery || batch.size() >= kUnitsPerQuery)) {
-        if (auto done = read_batch(batch); !done) {
-          return fail(std::move(done).error());
-        }
+        CEEMS_TRY(read_batch(batch));
         batch.clear();
         samples = 0;
       }
       batch.push_back(uuid);
       samples += more;
     }
-    if (auto done = read_batch(batch); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(read_batch(batch));
     return std::move(uses_);
   }
 
@@ -94,20 +87,15 @@ class Reader {
     if (uuids.empty()) {
       return {};
     }
-    auto user = samples_.raw_counter(series_of("ceems_compute_unit_cpu_user_seconds_total", uuids));
-    if (!user) {
-      return fail(std::move(user).error());
-    }
-    auto system =
-        samples_.raw_counter(series_of("ceems_compute_unit_cpu_system_seconds_total", uuids));
-    if (!system) {
-      return fail(std::move(system).error());
-    }
+    CEEMS_TRY(user,
+              samples_.raw_counter(series_of("ceems_compute_unit_cpu_user_seconds_total", uuids)));
+    CEEMS_TRY(system, samples_.raw_counter(
+                          series_of("ceems_compute_unit_cpu_system_seconds_total", uuids)));
     for (const auto& uuid : uuids) {
       for (const std::size_t index : samples_.places_of(uuid)) {
         const auto any = [](const UnitSeries&) { return true; };
-        const auto user_seconds = sum_of(samples_.increments(*user, index, any));
-        const auto system_seconds = sum_of(samples_.increments(*system, index, any));
+        const auto user_seconds = sum_of(samples_.increments(user, index, any));
+        const auto system_seconds = sum_of(samples_.increments(system, index, any));
         if (user_seconds || system_seconds) {
           uses_[index].cpu_seconds = user_seconds.value_or(0) + system_seconds.value_or(0);
         }
@@ -120,15 +108,9 @@ class Reader {
         }
       }
     }
-    if (auto done = read_memory(uuids); !done) {
-      return done;
-    }
-    if (auto done = read_memory_peaks(uuids); !done) {
-      return done;
-    }
-    if (auto done = read_gpus(uuids); !done) {
-      return done;
-    }
+    CEEMS_TRY(read_memory(uuids));
+    CEEMS_TRY(read_memory_peaks(uuids));
+    CEEMS_TRY(read_gpus(uuids));
     return read_energy(uuids);
   }
 
@@ -147,22 +129,16 @@ class Reader {
       }
     };
     if (!alone.empty()) {
-      auto answer = samples_.over_range("max_over_time", series_of(kMemoryPeak, alone));
-      if (!answer) {
-        return fail(std::move(answer).error());
-      }
-      for (const auto& series : answer->series) {
+      CEEMS_TRY(answer, samples_.over_range("max_over_time", series_of(kMemoryPeak, alone)));
+      for (const auto& series : answer.series) {
         if (const std::string uuid(series.labels.get("uuid")); samples_.knows(uuid)) {
           take(samples_.places_of(uuid).front(), series.samples.front().value);
         }
       }
     }
     if (!shared.empty()) {
-      auto peaks = samples_.raw(series_of(kMemoryPeak, shared));
-      if (!peaks) {
-        return fail(std::move(peaks).error());
-      }
-      for (const auto& [uuid, all] : *peaks) {
+      CEEMS_TRY(peaks, samples_.raw(series_of(kMemoryPeak, shared)));
+      for (const auto& [uuid, all] : peaks) {
         for (const std::size_t index : samples_.places_of(uuid)) {
           const auto [from, to] = samples_.span_of(index);
           for (const auto& series : all) {
@@ -179,11 +155,8 @@ class Reader {
   }
 
   Result<> read_gpus(const std::vector<std::string>& uuids) {
-    auto busy = samples_.raw_counter(series_of(kGpuBusy, uuids));
-    if (!busy) {
-      return fail(std::move(busy).error());
-    }
-    for (const auto& [uuid, all] : *busy) {
+    CEEMS_TRY(busy, samples_.raw_counter(series_of(kGpuBusy, uuids)));
+    for (const auto& [uuid, all] : busy) {
       for (const std::size_t index : samples_.places_of(uuid)) {
         const auto [from, to] = samples_.span_of(index);
         std::set<std::pair<std::string_view, std::string_view>> gpus;
@@ -196,7 +169,7 @@ class Reader {
         if (!gpus.empty()) {
           uses_[index].gpus_seen = gpus.size();
           uses_[index].gpu_busy_seconds =
-              sum_of(samples_.increments(*busy, index, [](const UnitSeries&) { return true; }));
+              sum_of(samples_.increments(busy, index, [](const UnitSeries&) { return true; }));
         }
       }
     }
@@ -204,21 +177,16 @@ class Reader {
   }
 
   Result<> read_memory(const std::vector<std::string>& uuids) {
-    auto used = samples_.raw(series_of("ceems_compute_unit_memory_used_bytes", uuids));
-    if (!used) {
-      return fail(std::move(used).error());
-    }
-    auto answer = samples_.over_range("max_over_time",
-                                      series_of("ceems_compute_unit_memory_total_bytes", uuids));
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
+    CEEMS_TRY(used, samples_.raw(series_of("ceems_compute_unit_memory_used_bytes", uuids)));
+    CEEMS_TRY(answer,
+              samples_.over_range("max_over_time",
+                                  series_of("ceems_compute_unit_memory_total_bytes", uuids)));
     std::map<std::string, std::map<std::string, double>, std::less<>> totals;
-    for (const auto& series : answer->series) {
+    for (const auto& series : answer.series) {
       double& total = totals[std::string(series.labels.get("uuid"))][origin_of(series.labels)];
       total = std::max(total, series.samples.front().value);
     }
-    for (const auto& [uuid, all] : *used) {
+    for (const auto& [uuid, all] : used) {
       std::map<std::string, std::vector<tsdb::Sample>> origins;
       for (const auto& series : all) {
         auto& samples = origins[series.origin];
@@ -276,28 +244,17 @@ class Reader {
       (all_have_node ? with_node : by_parts).push_back(uuid);
     }
     if (!with_node.empty()) {
-      auto energy = samples_.raw_counter(series_of(kEnergy, with_node, ",domain=~\"node|gpu.*\""));
-      if (!energy) {
-        return fail(std::move(energy).error());
-      }
-      add_energy(with_node, *energy);
-      auto idle = samples_.raw_counter(series_of(kIdleEnergy, with_node, ",domain=\"node\""));
-      if (!idle) {
-        return fail(std::move(idle).error());
-      }
-      add_idle_energy(with_node, *idle);
+      CEEMS_TRY(energy,
+                samples_.raw_counter(series_of(kEnergy, with_node, ",domain=~\"node|gpu.*\"")));
+      add_energy(with_node, energy);
+      CEEMS_TRY(idle, samples_.raw_counter(series_of(kIdleEnergy, with_node, ",domain=\"node\"")));
+      add_idle_energy(with_node, idle);
     }
     if (!by_parts.empty()) {
-      auto energy = samples_.raw_counter(series_of(kEnergy, by_parts));
-      if (!energy) {
-        return fail(std::move(energy).error());
-      }
-      add_energy(by_parts, *energy);
-      auto idle = samples_.raw_counter(series_of(kIdleEnergy, by_parts));
-      if (!idle) {
-        return fail(std::move(idle).error());
-      }
-      add_idle_energy(by_parts, *idle);
+      CEEMS_TRY(energy, samples_.raw_counter(series_of(kEnergy, by_parts)));
+      add_energy(by_parts, energy);
+      CEEMS_TRY(idle, samples_.raw_counter(series_of(kIdleEnergy, by_parts)));
+      add_idle_energy(by_parts, idle);
     }
     return {};
   }

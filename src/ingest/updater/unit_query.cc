@@ -105,15 +105,9 @@ Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
     return fail(std::move(answer).error());
   }
   const auto middle = uuids.begin() + static_cast<std::ptrdiff_t>(uuids.size() / 2);
-  auto first = ask_units(client, query, context, {uuids.begin(), middle}, stop);
-  if (!first) {
-    return first;
-  }
-  auto second = ask_units(client, query, context, {middle, uuids.end()}, stop);
-  if (!second) {
-    return second;
-  }
-  first->insert(first->end(), second->begin(), second->end());
+  CEEMS_TRY(first, ask_units(client, query, context, {uuids.begin(), middle}, stop));
+  CEEMS_TRY(second, ask_units(client, query, context, {middle, uuids.end()}, stop));
+  first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 

@@ -99,9 +99,7 @@ tsdb::Client::InstantQuery UnitSamples::at(std::string query, std::int64_t time_
 
 Result<tsdb::QueryAnswer> UnitSamples::over_range(std::string_view function,
                                                   const std::string& selection) {
-  if (auto go = check_stop(); !go) {
-    return fail(std::move(go).error());
-  }
+  CEEMS_TRY(check_stop());
   return client_.query(at(fmt::format("{}({}[{}])", function, selection,
                                       tsdb::duration_text(milliseconds(last_ms_ - first_ms_))),
                           last_ms_));
@@ -115,11 +113,8 @@ Result<std::map<std::string, UnitPresence>> UnitSamples::find_presence() {
       return {};
     }
     const std::string names = fmt::format("__name__=~\"{}|{}\"", kCpus, kEnergy);
-    auto answer = over_range("max_over_time", series_of("", batch, "," + names));
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
-    for (const auto& series : answer->series) {
+    CEEMS_TRY(answer, over_range("max_over_time", series_of("", batch, "," + names)));
+    for (const auto& series : answer.series) {
       const std::string uuid(series.labels.get("uuid"));
       if (!by_uuid_.contains(uuid)) {
         continue;
@@ -141,30 +136,23 @@ Result<std::map<std::string, UnitPresence>> UnitSamples::find_presence() {
   for (const auto& [uuid, indexes] : by_uuid_) {
     batch.push_back(uuid);
     if (batch.size() >= kUnitsPerQuery) {
-      if (auto done = ask(); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(ask());
     }
   }
-  if (auto done = ask(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(ask());
   return all;
 }
 
 Result<UnitHistory> UnitSamples::raw(const std::string& selection) {
   std::map<std::string, std::pair<tsdb::Labels, std::vector<tsdb::Sample>>> found;
   for (std::int64_t begin = first_ms_; begin < last_ms_; begin += kPart.count()) {
-    if (auto go = check_stop(); !go) {
-      return fail(std::move(go).error());
-    }
+    CEEMS_TRY(check_stop());
     const std::int64_t end = std::min(begin + kPart.count(), last_ms_);
-    auto answer = client_.query_samples(
-        at(fmt::format("{}[{}]", selection, tsdb::duration_text(milliseconds(end - begin))), end));
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
-    for (auto& series : answer->series) {
+    CEEMS_TRY(answer,
+              client_.query_samples(at(
+                  fmt::format("{}[{}]", selection, tsdb::duration_text(milliseconds(end - begin))),
+                  end)));
+    for (auto& series : answer.series) {
       auto& entry = found[identity_of(series.labels)];
       for (const auto& sample : series.samples) {
         // Both ends of a range are included, so a sample on the boundary is returned twice.
@@ -190,13 +178,10 @@ Result<UnitHistory> UnitSamples::raw(const std::string& selection) {
 }
 
 Result<UnitHistory> UnitSamples::raw_counter(const std::string& selection) {
-  auto history = raw(selection);
-  if (!history) {
-    return history;
-  }
+  CEEMS_TRY(history, raw(selection));
   std::vector<UnitSeries*> unexplained;
   std::int64_t oldest = first_ms_;
-  for (auto& [uuid, all] : *history) {
+  for (auto& [uuid, all] : history) {
     const std::size_t index = by_uuid_.at(uuid).front();
     const std::int64_t started = units_[index].started_at_ts;
     for (auto& series : all) {
@@ -211,16 +196,12 @@ Result<UnitHistory> UnitSamples::raw_counter(const std::string& selection) {
   }
   const milliseconds silence =
       std::min(milliseconds(first_ms_ - oldest) + std::chrono::minutes(1), kMaxSilence);
-  if (auto go = check_stop(); !go) {
-    return fail(std::move(go).error());
-  }
-  auto answer = client_.query(at(
-      fmt::format("last_over_time({}[{}])", selection, tsdb::duration_text(silence)), first_ms_));
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
+  CEEMS_TRY(check_stop());
+  CEEMS_TRY(answer, client_.query(at(fmt::format("last_over_time({}[{}])", selection,
+                                                 tsdb::duration_text(silence)),
+                                     first_ms_)));
   std::map<std::string, double> earlier;
-  for (const auto& series : answer->series) {
+  for (const auto& series : answer.series) {
     // If one origin has several addresses, the largest value of a counter is the latest.
     double& value = earlier[counter_key(series.labels.get("uuid"), origin_of(series.labels),
                                         part_of(series.labels))];

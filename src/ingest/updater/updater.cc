@@ -15,9 +15,7 @@ const UpdaterSpec* find_updater(std::string_view name) {
 Result<std::unique_ptr<Updater>> create_updater(const UpdaterSpec& spec,
                                                 const UpdaterConfig& config,
                                                 const Clock& clock) {
-  if (auto known = config::Section(config.extra).only(spec.extra_keys).done(); !known) {
-    return fail(std::move(known).error());
-  }
+  CEEMS_TRY(config::Section(config.extra).only(spec.extra_keys).done());
   return spec.create(config, clock);
 }
 

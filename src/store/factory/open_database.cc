@@ -12,12 +12,9 @@ namespace ceems::store {
 
 Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const Clock& clock) {
-  auto zone = TimeZone::find(options.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
-  return options.url.empty() ? sqlite::open_database(options, *zone, clock)
-                             : postgres::open_database(options, *zone, clock);
+  CEEMS_TRY(zone, TimeZone::find(options.time_zone));
+  return options.url.empty() ? sqlite::open_database(options, zone, clock)
+                             : postgres::open_database(options, zone, clock);
 }
 
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
@@ -26,11 +23,8 @@ Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   }
   DatabaseOptions in_use = options;
   in_use.upgrade_in_use_above = in_use.upgrade_in_use_above.value_or(0);
-  auto database = open_database(in_use, real_clock());
-  if (!database) {
-    return fail(std::move(database).error());
-  }
-  const std::shared_ptr<Database> shared = std::move(*database);
+  CEEMS_TRY(database, open_database(in_use, real_clock()));
+  const std::shared_ptr<Database> shared = std::move(database);
   return std::shared_ptr<Reader>(shared, &shared->reader());
 }
 

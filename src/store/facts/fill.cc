@@ -23,15 +23,12 @@ struct Todo {
 
 Result<std::optional<Todo>> next_todo(Session& session) {
   std::optional<Todo> todo;
-  auto done = session.run(Sql(session.dialect(),
-                              "SELECT first_id, last_id FROM ceems_facts_todo"
-                              " ORDER BY last_id DESC LIMIT 1"),
-                          [&todo](std::size_t, const AnswerRow& row) {
-                            todo = Todo{.first = row.integer(0), .last = row.integer(1)};
-                          });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session.run(Sql(session.dialect(),
+                            "SELECT first_id, last_id FROM ceems_facts_todo"
+                            " ORDER BY last_id DESC LIMIT 1"),
+                        [&todo](std::size_t, const AnswerRow& row) {
+                          todo = Todo{.first = row.integer(0), .last = row.integer(1)};
+                        }));
   return todo;
 }
 
@@ -47,14 +44,11 @@ Result<std::int64_t> units_without_facts(Session& session) {
 }
 
 Result<std::int64_t> fill_some_facts(Session& session, std::int64_t units) {
-  const auto todo = next_todo(session);
+  CEEMS_TRY(todo, next_todo(session));
   if (!todo) {
-    return fail(todo.error());
-  }
-  if (!*todo) {
     return 0;
   }
-  const auto [first, last] = **todo;
+  const auto [first, last] = *todo;
   std::vector<std::vector<WriterCall>> groups;
   std::vector<std::string> ids;
   std::int64_t least = last + 1;
@@ -75,12 +69,9 @@ Result<std::int64_t> fill_some_facts(Session& session, std::int64_t units) {
   if (!done) {
     return fail(std::move(done).error());
   }
-  const auto refused = session.run_groups(groups);
-  if (!refused) {
-    return fail(refused.error());
-  }
+  CEEMS_TRY(refused, session.run_groups(groups));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (const auto& error = (*refused)[i]; error) {
+    if (const auto& error = refused[i]; error) {
       log::error("the database refused the facts of a unit",
                  {{"uuid", printable(ids[i])}, {"err", error->message}});
     }

@@ -288,11 +288,8 @@ Result<std::unique_ptr<Connector>> Connector::create(std::string url, std::strin
 Result<Connection> Connector::try_connect() const {
   std::string password;
   if (!password_file_.empty()) {
-    auto read = os::read_secret({}, password_file_);
-    if (!read) {
-      return fail(std::move(read).error().with_context("password of the database"));
-    }
-    password = std::move(*read);
+    CEEMS_TRY_IN("password of the database", read, os::read_secret({}, password_file_));
+    password = std::move(read);
   }
   // The options before dbname are defaults that the URI may override; empty values have no effect.
   const std::array<std::pair<const char*, const char*>, 8> options{{
@@ -316,9 +313,7 @@ Result<Connection> Connector::try_connect() const {
     return fail(connection.error({}));
   }
   PQsetNoticeProcessor(connection.handle(), log_notice, nullptr);
-  if (auto done = connection.execute(kSessionSettings); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(connection.execute(kSessionSettings));
   return connection;
 }
 

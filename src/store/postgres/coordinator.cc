@@ -88,17 +88,12 @@ void Coordinator::take_notices() {
 }
 
 Result<std::optional<std::int64_t>> Coordinator::try_lead() {
-  if (auto done = connect(); !done) {
-    return fail(std::move(done).error());
-  }
-  auto locked =
-      connection_->query(term_ ? "SELECT true" : "SELECT pg_try_advisory_lock(?)",
-                         term_ ? std::vector<SqlValue>() : std::vector<SqlValue>{kLeaderLock});
-  if (!locked) {
-    return fail(std::move(locked).error());
-  }
+  CEEMS_TRY(connect());
+  CEEMS_TRY(locked, connection_->query(
+                        term_ ? "SELECT true" : "SELECT pg_try_advisory_lock(?)",
+                        term_ ? std::vector<SqlValue>() : std::vector<SqlValue>{kLeaderLock}));
   take_notices();
-  if (term_ || locked->text(0, 0) != "t") {
+  if (term_ || locked.text(0, 0) != "t") {
     return term_;
   }
   // Waits for a transaction of the former leader, which may have lost only its other session.
@@ -109,9 +104,7 @@ Result<std::optional<std::int64_t>> Coordinator::try_lead() {
   auto term = done ? connection_->query("SELECT term FROM ceems_leader")
                    : Result<Answer>(fail(done.error()));
   if (term && term->rows() == 1) {
-    if (auto committed = connection_->execute("COMMIT"); !committed) {
-      return fail(std::move(committed).error());
-    }
+    CEEMS_TRY(connection_->execute("COMMIT"));
     term_ = term->integer(0, 0);
     log::info("this program leads: it updates the database", {{"database", connector_->name()}});
     return term_;

@@ -31,11 +31,8 @@ class PgWriter final : public SessionWriter {
         coordinator_(&coordinator) {}
 
   Result<bool> lead() override {
-    auto term = coordinator_->lead();
-    if (!term) {
-      return fail(std::move(term).error());
-    }
-    return term->has_value();
+    CEEMS_TRY(term, coordinator_->lead());
+    return term.has_value();
   }
 
  private:
@@ -72,9 +69,7 @@ class PgDatabase final : public Database {
     upgrading_.emplace(reader_, on_upgrade_failed_);
     const auto own = std::make_shared<Connection>(std::move(connection));
     upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
-      if (auto done = upgrade(*own, stop); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(upgrade(*own, stop));
       generation_.fetch_add(1);
       return &writer_;
     });
@@ -128,27 +123,16 @@ class PgDatabase final : public Database {
 Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const TimeZone& zone,
                                                 const Clock& clock) {
-  auto connector = Connector::create(options.url, options.password_file);
-  if (!connector) {
-    return fail(std::move(connector).error());
-  }
-  auto connection = (*connector)->connect();
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  const auto bytes = bytes_to_upgrade(*connection);
-  if (!bytes) {
-    return fail(bytes.error());
-  }
-  const bool in_use = options.upgrade_in_use_above && *bytes > *options.upgrade_in_use_above;
+  CEEMS_TRY(connector, Connector::create(options.url, options.password_file));
+  CEEMS_TRY(connection, connector->connect());
+  CEEMS_TRY(bytes, bytes_to_upgrade(connection));
+  const bool in_use = options.upgrade_in_use_above && bytes > *options.upgrade_in_use_above;
   if (!in_use) {
-    if (auto done = upgrade(*connection); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(upgrade(connection));
   }
-  auto database = std::make_unique<PgDatabase>(std::move(*connector), zone, clock, options);
+  auto database = std::make_unique<PgDatabase>(std::move(connector), zone, clock, options);
   if (in_use) {
-    database->upgrade_in_use(std::move(*connection));
+    database->upgrade_in_use(std::move(connection));
   }
   return database;
 }

@@ -42,12 +42,9 @@ class ShortSession final : public Session {
     return not_prepared();
   }
   Result<> run(const Sql& sql, const OnRow& on_row) override {
-    const auto answer = connection_.query(sql.text(), sql.values());
-    if (!answer) {
-      return fail(answer.error());
-    }
-    for (int row = 0; on_row && row < answer->rows(); ++row) {
-      on_row(0, Row(*answer, row));
+    CEEMS_TRY(answer, connection_.query(sql.text(), sql.values()));
+    for (int row = 0; on_row && row < answer.rows(); ++row) {
+      on_row(0, Row(answer, row));
     }
     return {};
   }
@@ -62,15 +59,9 @@ class ShortSession final : public Session {
 Result<BillReport> import_bills(const DatabaseOptions& options,
                                 const std::vector<Bill>& bills,
                                 bool replace) {
-  auto connector = Connector::create(options.url, options.password_file);
-  if (!connector) {
-    return fail(std::move(connector).error());
-  }
-  auto connection = (*connector)->connect();
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  ShortSession session(std::move(*connection));
+  CEEMS_TRY(connector, Connector::create(options.url, options.password_file));
+  CEEMS_TRY(connection, connector->connect());
+  ShortSession session(std::move(connection));
   return put_bills(session, kOwnVersion, bills, replace);
 }
 

@@ -25,10 +25,7 @@ class PgReader::Rows final : public Cursor {
   /// Sends the query and waits for its first row.
   Result<> start(const Sql& sql, std::chrono::milliseconds limit) {
     Connection& connection = lease_.connection();
-    auto done = connection.set_timeout(limit);
-    if (!done) {
-      return done;
-    }
+    CEEMS_TRY(connection.set_timeout(limit));
     const Parameters parameters(sql.values());
     pg_conn* handle = connection.handle();
     if (PQsendQueryParams(handle, numbered(sql.text()).c_str(), parameters.count(),
@@ -39,10 +36,7 @@ class PgReader::Rows final : public Cursor {
     if (PQsetSingleRowMode(handle) != 1) {
       return fail(connection.error({}));
     }
-    auto first = fetch();
-    if (!first) {
-      return fail(std::move(first).error());
-    }
+    CEEMS_TRY(fetch());
     waiting_ = true;
     return {};
   }
@@ -87,11 +81,8 @@ class PgReader::Rows final : public Cursor {
 
 Result<std::unique_ptr<Cursor>> PgReader::open(const Sql& sql, std::chrono::milliseconds limit) {
   while (true) {
-    auto lease = pool_->acquire(use_of(limit));
-    if (!lease) {
-      return fail(std::move(lease).error());
-    }
-    auto rows = std::make_unique<Rows>(std::move(*lease));
+    CEEMS_TRY(lease, pool_->acquire(use_of(limit)));
+    auto rows = std::make_unique<Rows>(std::move(lease));
     auto done = rows->start(sql, limit);
     if (done) {
       return rows;

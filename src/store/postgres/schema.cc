@@ -178,11 +178,8 @@ constexpr std::array<std::string (*)(), 13> kSteps{
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";
 
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
-  auto answer = connection.query(sql);
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
-  return answer->rows() == 0 ? 0 : answer->integer(0, 0);
+  CEEMS_TRY(answer, connection.query(sql));
+  return answer.rows() == 0 ? 0 : answer.integer(0, 0);
 }
 
 /// Returns the version of the existing tables; 0: there are none. Another program may be making
@@ -194,18 +191,12 @@ Result<std::int64_t> stored_version(Connection& connection) {
         connection,
         fmt::format("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')", table));
   };
-  const auto units = exists("units");
-  if (!units) {
-    return units;
-  }
-  const auto ours = exists("ceems_schema");
-  if (!ours) {
-    return ours;
-  }
-  if (*ours > 0) {
+  CEEMS_TRY(units, exists("units"));
+  CEEMS_TRY(ours, exists("ceems_schema"));
+  if (ours > 0) {
     return number(connection, "SELECT coalesce(max(version), 0) FROM ceems_schema");
   }
-  if (*units > 0) {
+  if (units > 0) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: holds a table units but no ceems_schema: not a database of this"
                 " program",
@@ -216,13 +207,11 @@ Result<std::int64_t> stored_version(Connection& connection) {
 
 /// stored_version(), which must not be newer than this program.
 Result<std::int64_t> known_version(Connection& connection) {
-  const auto copying = number(
-      connection,
-      fmt::format("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')", kCopyTable));
-  if (!copying) {
-    return copying;
-  }
-  if (*copying > 0) {
+  CEEMS_TRY(
+      copying,
+      number(connection, fmt::format("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')",
+                                     kCopyTable)));
+  if (copying > 0) {
     return fail(ErrorCode::kInvalidArgument, kUnfinishedCopy, connection.name());
   }
   auto version = stored_version(connection);
@@ -235,23 +224,17 @@ Result<std::int64_t> known_version(Connection& connection) {
 }
 
 Result<> check_encoding(Connection& connection) {
-  auto encoding = connection.query("SHOW server_encoding");
-  if (!encoding) {
-    return fail(std::move(encoding).error());
-  }
-  if (encoding->text(0, 0) != "UTF8") {
+  CEEMS_TRY(encoding, connection.query("SHOW server_encoding"));
+  if (encoding.text(0, 0) != "UTF8") {
     return fail(ErrorCode::kInvalidArgument, "database {}: has the encoding {}; it has to be UTF8",
-                connection.name(), printable(encoding->text(0, 0)));
+                connection.name(), printable(encoding.text(0, 0)));
   }
   return {};
 }
 
 Result<> run_steps(Connection& connection, const std::stop_token& stop) {
-  const auto version = known_version(connection);
-  if (!version) {
-    return fail(version.error());
-  }
-  for (std::int64_t next = *version + 1; next <= kOwnVersion; ++next) {
+  CEEMS_TRY(version, known_version(connection));
+  for (std::int64_t next = version + 1; next <= kOwnVersion; ++next) {
     if (stop.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "database {}: stopped before schema version {}",
                   connection.name(), next);
@@ -283,9 +266,7 @@ std::string upgrade_sql(int version) {
 }
 
 Result<std::int64_t> bytes_to_upgrade(Connection& connection) {
-  if (auto right = check_encoding(connection); !right) {
-    return fail(std::move(right).error());
-  }
+  CEEMS_TRY(check_encoding(connection));
   const auto version = known_version(connection);
   if (!version || *version == 0 || *version == kOwnVersion) {
     return version ? Result<std::int64_t>(0) : version;
@@ -296,9 +277,7 @@ Result<std::int64_t> bytes_to_upgrade(Connection& connection) {
 }
 
 Result<> upgrade(Connection& connection, const std::stop_token& stop) {
-  if (auto right = check_encoding(connection); !right) {
-    return right;
-  }
+  CEEMS_TRY(check_encoding(connection));
   // In the background, this program waits for as long as another one needs for the upgrade.
   auto locked = stop.stop_possible() ? connection.execute("SET lock_timeout = 0") : Result<>();
   if (locked) {

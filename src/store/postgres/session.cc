@@ -44,11 +44,8 @@ Result<> PgSession::connect() {
   }
   connection_.reset();
   prepared_ = {};
-  auto connection = connector_->connect();
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  connection_ = std::make_unique<Connection>(std::move(*connection));
+  CEEMS_TRY(connection, connector_->connect());
+  connection_ = std::make_unique<Connection>(std::move(connection));
   // All statements of the writer can use an index. A plan made while a table is new and empty would
   // scan the whole table each time until there are statistics, which takes minutes for the first
   // window.
@@ -69,20 +66,15 @@ Result<> PgSession::begin() {
   for (int attempt = 0;; ++attempt) {
     auto term = coordinator_->term();
     if (!term) {
-      auto leads = coordinator_->lead();
-      if (!leads) {
-        return fail(std::move(leads).error());
-      }
-      term = *leads;
+      CEEMS_TRY(leads, coordinator_->lead());
+      term = leads;
     }
     if (!term) {
       return fail(ErrorCode::kUnavailable, "database {}: another program leads",
                   connector_->name());
     }
     roll_back();  // a transaction that an earlier failure left open; closes a connection that fails
-    if (auto done = connect(); !done) {
-      return done;
-    }
+    CEEMS_TRY(connect());
     auto done = start_transaction(*term);
     if (done || attempt > 0 || connection_->alive()) {
       return done;
@@ -92,17 +84,11 @@ Result<> PgSession::begin() {
 
 Result<> PgSession::start_transaction(std::int64_t term) {
   // The lock comes first, so that later statements see what the previous writer has committed.
-  if (auto done = connection_->execute(fmt::format(
-          "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({})",
-          kWriterLock));
-      !done) {
-    return done;
-  }
-  auto stored = connection_->query("SELECT term FROM ceems_leader");
-  if (!stored) {
-    return fail(std::move(stored).error());
-  }
-  if (stored->rows() != 1 || stored->integer(0, 0) != term) {
+  CEEMS_TRY(connection_->execute(fmt::format(
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({})",
+      kWriterLock)));
+  CEEMS_TRY(stored, connection_->query("SELECT term FROM ceems_leader"));
+  if (stored.rows() != 1 || stored.integer(0, 0) != term) {
     return fail(ErrorCode::kUnavailable, "database {}: another program leads since",
                 connector_->name());
   }
@@ -111,9 +97,7 @@ Result<> PgSession::start_transaction(std::int64_t term) {
 }
 
 Result<> PgSession::commit() {
-  if (auto done = still_there(); !done) {
-    return done;
-  }
+  CEEMS_TRY(still_there());
   auto done = connection_->execute("NOTIFY ceems_commit; COMMIT");
   in_transaction_ = !done;
   return done;
@@ -139,11 +123,8 @@ Result<> PgSession::prepare(std::span<const WriterCall> calls) {
     if (prepared) {
       continue;
     }
-    if (auto done = connection_->prepare(name_of(call.statement), statement_text(call.statement),
-                                         Parameters(call.values));
-        !done) {
-      return done;
-    }
+    CEEMS_TRY(connection_->prepare(name_of(call.statement), statement_text(call.statement),
+                                   Parameters(call.values)));
     prepared = true;
   }
   return {};
@@ -287,9 +268,7 @@ Result<> PgSession::copy_groups(std::span<const std::vector<WriterCall>> all,
       if (!failure->row_only) {
         return fail(std::move(failure->error));
       }
-      if (auto done = undo(); !done) {
-        return done;
-      }
+      CEEMS_TRY(undo());
     }
     others.insert(others.end(), inserts.begin(), inserts.end());
   }
@@ -330,9 +309,7 @@ Result<std::vector<std::optional<Error>>> PgSession::run_groups(
   if (!failure->row_only) {
     return fail(std::move(failure->error));
   }
-  if (auto done = undo(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(undo());
   // One of them was rejected, so each is run separately.
   for (const std::size_t i : rest) {
     failure = pipeline(groups[i], {}, true);
@@ -342,24 +319,17 @@ Result<std::vector<std::optional<Error>>> PgSession::run_groups(
     if (!failure->row_only) {
       return fail(std::move(failure->error));
     }
-    if (auto done = undo(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(undo());
     refused[i] = std::move(failure->error);
   }
   return refused;
 }
 
 Result<> PgSession::run(const Sql& sql, const OnRow& on_row) {
-  if (auto done = in_transaction_ ? still_there() : connect(); !done) {
-    return done;
-  }
-  auto answer = connection_->query(sql.text(), sql.values());
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
-  for (int row = 0; on_row && row < answer->rows(); ++row) {
-    on_row(0, Row(*answer, row));
+  CEEMS_TRY(in_transaction_ ? still_there() : connect());
+  CEEMS_TRY(answer, connection_->query(sql.text(), sql.values()));
+  for (int row = 0; on_row && row < answer.rows(); ++row) {
+    on_row(0, Row(answer, row));
   }
   return {};
 }

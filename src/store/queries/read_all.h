@@ -15,11 +15,8 @@ Result<> read_all(Result<std::unique_ptr<Cursor>> rows, const Each& each) {
     return fail(std::move(rows).error());
   }
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, (*rows)->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return {};
     }
     each(static_cast<const Cursor&>(**rows));

@@ -42,24 +42,16 @@ bool lacks_table(const Error& error, std::string_view table) {
 }  // namespace
 
 Result<> SqlReader::ping() {
-  const auto rows = open(query_of("SELECT version FROM schema_migrations"), kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
-  if (const auto row = (*rows)->next(); !row) {
-    return fail(row.error());
-  }
+  CEEMS_TRY(rows, open(query_of("SELECT version FROM schema_migrations"), kShortLimit));
+  CEEMS_TRY(rows->next());
   return {};
 }
 
 Result<bool> SqlReader::is_admin(std::string_view user) {
   Sql query = query_of("SELECT 1 FROM admin_users WHERE name = ");
   query.value(user);
-  const auto rows = open(query, kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
-  return (*rows)->next();
+  CEEMS_TRY(rows, open(query, kShortLimit));
+  return rows->next();
 }
 
 Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view user) {
@@ -74,11 +66,8 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   }
   std::vector<ClusterProject> led;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, (*rows)->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return led;
     }
     led.push_back(
@@ -103,11 +92,8 @@ Result<std::vector<std::string>> SqlReader::leads_of(std::string_view cluster_id
   }
   std::vector<std::string> names;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, (*rows)->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return names;
     }
     names.emplace_back((*rows)->text(0));
@@ -125,11 +111,8 @@ Result<std::map<std::string, std::int64_t>> SqlReader::watermarks() {
   }
   std::map<std::string, std::int64_t> read;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, (*rows)->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return read;
     }
     read.emplace((*rows)->text(0), (*rows)->integer(1));
@@ -143,15 +126,9 @@ Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldLi
 Result<std::size_t> SqlReader::count_member_units(const Scope& members,
                                                   const std::vector<std::string>& clusters,
                                                   const std::vector<std::string>& uuids) {
-  const auto rows = open(count_members_of(dialect_, members, clusters, uuids), kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
-  const auto row = (*rows)->next();
-  if (!row) {
-    return fail(row.error());
-  }
-  return *row ? static_cast<std::size_t>((*rows)->integer(0)) : 0;
+  CEEMS_TRY(rows, open(count_members_of(dialect_, members, clusters, uuids), kShortLimit));
+  CEEMS_TRY(row, rows->next());
+  return row ? static_cast<std::size_t>(rows->integer(0)) : 0;
 }
 
 Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
@@ -163,20 +140,14 @@ Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
   query.and_project_among(members, units);
   query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
   query.add(" ORDER BY uuid, started_at");
-  const auto rows = open(query, kShortLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, open(query, kShortLimit));
   std::vector<UnitLife> lives;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, rows->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return lives;
     }
-    const Cursor& cursor = **rows;
+    const Cursor& cursor = *rows;
     lives.push_back({.uuid = std::string(cursor.text(0)),
                      .in_scope = cursor.integer(1) != 0,
                      .created_ms = cursor.integer(2),

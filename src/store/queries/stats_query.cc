@@ -112,15 +112,12 @@ Result<bool> add_all(std::map<std::string, Counts>& clusters, Cursor& rows, std:
 }  // namespace
 
 Result<bool> SqlReader::has_few_units(const TimeRange& ended) {
-  const auto rows = open(estimate_units(dialect_, ended), kLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
-  const auto row = (*rows)->next();
+  CEEMS_TRY(rows, open(estimate_units(dialect_, ended), kLimit));
+  const auto row = rows->next();
   if (!row || !*row) {
     return row;
   }
-  return (*rows)->integer(0) < (*rows)->integer(1);
+  return rows->integer(0) < rows->integer(1);
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::string>& clusters,
@@ -136,59 +133,41 @@ Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::st
       return fail(std::move(row).error());
     }
   }
-  const auto few = ended ? has_few_units(*ended) : Result<bool>(false);
-  if (!few) {
-    return fail(few.error());
-  }
-  const auto rows = open(*few ? count_few_units(dialect_, clusters, ended.value_or(TimeRange{}))
-                              : count_all_units(dialect_, clusters, ended),
-                         kLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(few, ended ? has_few_units(*ended) : Result<bool>(false));
+  CEEMS_TRY(rows, open(few ? count_few_units(dialect_, clusters, ended.value_or(TimeRange{}))
+                           : count_all_units(dialect_, clusters, ended),
+                       kLimit));
   std::map<std::string, Counts> counts;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, rows->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return std::make_unique<CountRows>(counts);
     }
-    const std::string cluster((*rows)->text(0));
+    const std::string cluster(rows->text(0));
     Counts& sum = counts[cluster];
     sum.manager = managers[cluster];
-    sum.projects.emplace((*rows)->text(1));
-    sum.users.emplace((*rows)->text(2));
-    sum.units += (*rows)->integer(3);
-    sum.ended += (*rows)->integer(4);
-    sum.running += (*rows)->integer(5);
+    sum.projects.emplace(rows->text(1));
+    sum.users.emplace(rows->text(2));
+    sum.units += rows->integer(3);
+    sum.ended += rows->integer(4);
+    sum.running += rows->integer(5);
   }
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>& clusters,
                                                  const std::optional<TimeRange>& ended) {
   const TimeRange ever{0, std::numeric_limits<std::int64_t>::max()};
-  auto spans = ended ? Result<Spans>(Spans()) : known_spans(SumsOf::kUnits, ever);
-  if (!spans) {
-    return fail(std::move(spans).error());
-  }
-  SpanPlan plan = plan_spans(ever, *spans);
+  CEEMS_TRY(spans, ended ? Result<Spans>(Spans()) : known_spans(SumsOf::kUnits, ever));
+  SpanPlan plan = plan_spans(ever, spans);
   if (plan.runs.empty()) {
     return count_units(clusters, ended);
   }
   plan.rest.push_back({std::numeric_limits<std::int64_t>::min(), -1});
   std::map<std::string, Counts> counts;
   {
-    const auto rows = open(counts_of(dialect_, clusters, plan), kLimit);
-    if (!rows) {
-      return fail(rows.error());
-    }
-    const auto added = add_all(counts, **rows, plan.spans);
-    if (!added) {
-      return fail(added.error());
-    }
-    if (*added) {
+    CEEMS_TRY(rows, open(counts_of(dialect_, clusters, plan), kLimit));
+    CEEMS_TRY(added, add_all(counts, *rows, plan.spans));
+    if (added) {
       return std::make_unique<CountRows>(counts);
     }
   }

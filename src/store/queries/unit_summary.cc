@@ -199,38 +199,26 @@ Result<std::unique_ptr<Cursor>> SqlReader::unit_facts(const FactListQuery& query
 
 Result<bool> SqlReader::has_more_units(const FactFilter& filter, std::int64_t limit) {
   const auto rows = open(count_facts_up_to(dialect_, filter, limit), kFactLimit);
-  const auto row = rows ? (*rows)->next() : fail(rows.error());
-  if (!row) {
-    return fail(row.error());
-  }
-  return *row && (*rows)->integer(0) > limit;
+  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
+  return row && (*rows)->integer(0) > limit;
 }
 
 Result<UnitSummary> SqlReader::unit_summary(const SummaryQuery& query) {
-  const auto rows = open(summary_statement(dialect_, query), kFactLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, open(summary_statement(dialect_, query), kFactLimit));
   Adding adding(query);
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, rows->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return adding.done();
     }
-    adding.add(**rows);
+    adding.add(*rows);
   }
 }
 
 Result<bool> SqlReader::facts_complete() {
   const auto rows = open(query_of("SELECT 1 FROM ceems_facts_todo LIMIT 1"), kShortLimit);
-  const auto row = rows ? (*rows)->next() : fail(rows.error());
-  if (!row) {
-    return fail(row.error());
-  }
-  return !*row;
+  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
+  return !row;
 }
 
 }  // namespace ceems::store

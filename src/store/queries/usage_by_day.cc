@@ -53,11 +53,8 @@ double grams_of(std::string_view text) {
 
 Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
   while (true) {
-    const auto row = rows.next();
+    CEEMS_TRY(row, rows.next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return {};
     }
     const std::int64_t day = rows.integer(0);
@@ -78,11 +75,8 @@ Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
 Result<> read_idle(Cursor& rows, std::vector<UsageOfDay>& days) {
   constexpr double kKwh = 1e-9;
   while (true) {
-    const auto row = rows.next();
+    CEEMS_TRY(row, rows.next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return {};
     }
     UsageOfDay one{.day_ms = rows.integer(0), .group = std::string(rows.text(1))};
@@ -106,10 +100,7 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   std::vector<UsageOfDay> all;
   {
     const auto rows = open(days, kFactLimit);
-    auto done = rows ? read_days(**rows, all) : fail(rows.error());
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(rows ? read_days(**rows, all) : fail(rows.error()));
   }
   if (!query.idle) {
     return all;
@@ -125,10 +116,7 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   add_filters(idle, query);
   idle.add(" GROUP BY ").add(quarter).add(", grouped");
   const auto rows = open(idle, kFactLimit);
-  auto done = rows ? read_idle(**rows, all) : fail(rows.error());
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(rows ? read_idle(**rows, all) : fail(rows.error()));
   return all;
 }
 

@@ -123,21 +123,14 @@ Result<Spans> SqlReader::known_spans(SumsOf what, const TimeRange& range) {
     sql.value(range.from_ms / span_width(level)).add(" AND ");
     sql.value(range.to_ms / span_width(level)).add(")");
   }
-  const auto rows = open(sql, kLimit);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, open(sql, kLimit));
   Spans spans;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, rows->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return spans;
     }
-    spans.emplace(static_cast<int>((*rows)->integer(0) - stored_level(what, 0)),
-                  (*rows)->integer(1));
+    spans.emplace(static_cast<int>(rows->integer(0) - stored_level(what, 0)), rows->integer(1));
   }
 }
 
@@ -149,34 +142,25 @@ Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery
   // The sums do not know the tags of their units.
   if (query.tags.empty() && query.updated.from_ms >= 0 &&
       query.updated.to_ms - query.updated.from_ms > kSpanMs) {
-    const auto spans = known_spans(query.daily ? SumsOf::kDays : SumsOf::kUnits, query.updated);
-    if (!spans) {
-      return fail(spans.error());
-    }
-    plan = plan_spans(query.updated, *spans);
+    CEEMS_TRY(spans, known_spans(query.daily ? SumsOf::kDays : SumsOf::kUnits, query.updated));
+    plan = plan_spans(query.updated, spans);
   }
   while (true) {
-    const auto rows = open(usage_statement(dialect_, query, plan, reference()), kLimit);
-    if (!rows) {
-      return fail(rows.error());
-    }
+    CEEMS_TRY(rows, open(usage_statement(dialect_, query, plan, reference()), kLimit));
     UsageGroups groups(query);
     bool changed = false;
     while (true) {
-      const auto row = (*rows)->next();
+      CEEMS_TRY(row, rows->next());
       if (!row) {
-        return fail(row.error());
-      }
-      if (!*row) {
         break;
       }
-      if (!query.tags.empty() && !has_tags((*rows)->text(tags_column()), query.tags)) {
+      if (!query.tags.empty() && !has_tags(rows->text(tags_column()), query.tags)) {
         continue;
       }
-      if ((*rows)->integer(0) != kSpanCount) {
-        add(groups, **rows);
+      if (rows->integer(0) != kSpanCount) {
+        add(groups, *rows);
       } else {
-        changed = std::cmp_not_equal((*rows)->integer(2), plan.spans);
+        changed = std::cmp_not_equal(rows->integer(2), plan.spans);
       }
     }
     if (!changed) {

@@ -104,9 +104,7 @@ Result<> postpone_reports(Session& session, std::span<const ReportKey> keys, std
   for (const ReportKey& key : keys) {
     Sql sql(session.dialect(), "UPDATE ceems_unit_reports SET due_ms = ");
     sql.value(due_ms);
-    if (auto done = session.run(add_key(sql, key).add(" AND state < 2"), {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(add_key(sql, key).add(" AND state < 2"), {}));
   }
   return {};
 }
@@ -158,9 +156,7 @@ Result<> purge_reports_of(Session& session, const Sql& units) {
     sql.add(table).add(
         " WHERE (cluster_id, uuid, started_at_ts) IN"
         " (SELECT cluster_id, uuid, started_at_ts FROM units WHERE ");
-    if (auto done = session.run(sql.append(units).add(")"), {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(sql.append(units).add(")"), {}));
   }
   return {};
 }

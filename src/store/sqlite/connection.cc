@@ -202,27 +202,15 @@ Result<> Connection::execute(const std::string& sql) {
 }
 
 Result<std::string> Connection::query_text(std::string_view sql) {
-  auto statement = prepare(sql);
-  if (!statement) {
-    return fail(std::move(statement).error());
-  }
-  const auto row = statement->step();
-  if (!row) {
-    return fail(row.error());
-  }
-  return *row ? std::string(statement->text(0)) : std::string();
+  CEEMS_TRY(statement, prepare(sql));
+  CEEMS_TRY(row, statement.step());
+  return row ? std::string(statement.text(0)) : std::string();
 }
 
 Result<std::int64_t> Connection::query_integer(std::string_view sql) {
-  auto statement = prepare(sql);
-  if (!statement) {
-    return fail(std::move(statement).error());
-  }
-  const auto row = statement->step();
-  if (!row) {
-    return fail(row.error());
-  }
-  return *row ? statement->integer(0) : 0;
+  CEEMS_TRY(statement, prepare(sql));
+  CEEMS_TRY(row, statement.step());
+  return row ? statement.integer(0) : 0;
 }
 
 bool Connection::autocommit() const {
@@ -272,13 +260,10 @@ Result<> Connection::copy_to(const std::string& path,
     }
   }
   const auto copy = [&]() -> Result<> {
-    auto target = Connection::open(path, OpenMode::kReadWrite);
-    if (!target) {
-      return fail(std::move(target).error());
-    }
-    sqlite3_backup* backup = sqlite3_backup_init(target->handle(), "main", handle_.get(), "main");
+    CEEMS_TRY(target, Connection::open(path, OpenMode::kReadWrite));
+    sqlite3_backup* backup = sqlite3_backup_init(target.handle(), "main", handle_.get(), "main");
     if (backup == nullptr) {
-      return fail(last_error(target->handle(), {}));
+      return fail(last_error(target.handle(), {}));
     }
     int status = SQLITE_OK;
     bool stopped = false;

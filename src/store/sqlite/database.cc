@@ -50,9 +50,7 @@ class SqliteWriter final : public SessionWriter {
       : SessionWriter(*session, zone, clock, generation), session_(std::move(session)) {}
 
   Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override {
-    if (auto done = SessionWriter::purge(cutoff_ms, stop); !done) {
-      return done;
-    }
+    CEEMS_TRY(SessionWriter::purge(cutoff_ms, stop));
     // Returns a bounded number of free pages to the file system, so that readers are not delayed.
     // Has no effect in files that the reference created.
     return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
@@ -93,11 +91,8 @@ class SqliteDatabase final : public Database {
   }
 
   Result<> start() {
-    auto lock = lock_file(path_);
-    if (!lock) {
-      return fail(std::move(lock).error());
-    }
-    lock_ = std::move(*lock);
+    CEEMS_TRY(lock, lock_file(path_));
+    lock_ = std::move(lock);
     {
       // SQLite would create it with the permissions of the umask.
       const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
@@ -105,19 +100,13 @@ class SqliteDatabase final : public Database {
         return fail(errno_error(errno, fmt::format("database {}", path_)));
       }
     }
-    auto connection = Connection::open(path_, OpenMode::kReadWrite);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    const auto bytes = bytes_to_upgrade(*connection, path_, target_);
-    if (!bytes) {
-      return fail(bytes.error());
-    }
-    if (*bytes > upgrade_in_use_above_.value_or(std::numeric_limits<std::int64_t>::max())) {
-      upgrade_in_use(std::move(*connection));
+    CEEMS_TRY(connection, Connection::open(path_, OpenMode::kReadWrite));
+    CEEMS_TRY(bytes, bytes_to_upgrade(connection, path_, target_));
+    if (bytes > upgrade_in_use_above_.value_or(std::numeric_limits<std::int64_t>::max())) {
+      upgrade_in_use(std::move(connection));
       return {};
     }
-    return upgrade_now(std::move(*connection), {});
+    return upgrade_now(std::move(connection), {});
   }
 
   Writer& writer() override {
@@ -127,25 +116,16 @@ class SqliteDatabase final : public Database {
     return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
   }
   Result<std::unique_ptr<Outbox>> open_outbox() override {
-    auto connection = Connection::open(path_, OpenMode::kReadWrite);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    auto session = SqliteSession::create(std::move(*connection), reference_);
-    if (!session) {
-      return fail(std::move(session).error());
-    }
-    return std::make_unique<SessionOutbox>(std::move(*session));
+    CEEMS_TRY(connection, Connection::open(path_, OpenMode::kReadWrite));
+    CEEMS_TRY(session, SqliteSession::create(std::move(connection), reference_));
+    return std::make_unique<SessionOutbox>(std::move(session));
   }
   bool wait_until_ready(const std::stop_token& stop) override {
     return upgrading_ == nullptr || upgrading_->state().wait(stop);
   }
 
   Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
-    auto source = Connection::open(path_, OpenMode::kReadOnly);
-    if (!source) {
-      return fail(std::move(source).error());
-    }
+    CEEMS_TRY(source, Connection::open(path_, OpenMode::kReadOnly));
     std::string stamp = zone_.local(now_ms(*clock_)).substr(0, 16);
     std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'T'; });
     std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
@@ -155,9 +135,7 @@ class SqliteDatabase final : public Database {
     const auto keep_going = [](void* token) {
       return !static_cast<std::stop_token*>(token)->stop_requested();
     };
-    if (auto done = source->copy_to(partial, keep_going, &stop); !done) {
-      return fail(std::move(done).error().with_context("backup"));
-    }
+    CEEMS_TRY_IN("backup", source.copy_to(partial, keep_going, &stop));
     if (std::rename(partial.c_str(), name.c_str()) != 0) {
       const int cause = errno;
       std::filesystem::remove(partial, ignored);
@@ -182,17 +160,11 @@ class SqliteDatabase final : public Database {
 
  private:
   Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
-    const auto version = upgrade(connection, path_, zone_, now_ms(*clock_), target_, stop);
-    if (!version) {
-      return fail(version.error());
-    }
-    reference_ = *version;
+    CEEMS_TRY(version, upgrade(connection, path_, zone_, now_ms(*clock_), target_, stop));
+    reference_ = version;
     connection.recycle();
-    auto session = SqliteSession::create(std::move(connection), *version);
-    if (!session) {
-      return fail(std::move(session).error());
-    }
-    writer_ = std::make_unique<SqliteWriter>(std::move(*session), zone_, *clock_, generation_);
+    CEEMS_TRY(session, SqliteSession::create(std::move(connection), version));
+    writer_ = std::make_unique<SqliteWriter>(std::move(session), zone_, *clock_, generation_);
     return {};
   }
 
@@ -201,9 +173,7 @@ class SqliteDatabase final : public Database {
     const auto own = std::make_shared<Connection>(std::move(connection));
     upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
       own->stop_with(stop);
-      if (auto done = upgrade_now(std::move(*own), stop); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(upgrade_now(std::move(*own), stop));
       generation_.fetch_add(1);
       log::info("the database is upgraded", {{"file", path_}});
       return writer_.get();
@@ -274,20 +244,15 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const Clock& clock) {
   auto database =
       std::make_unique<SqliteDatabase>(file_in(options.directory), zone, clock, options);
-  if (auto done = database->start(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(database->start());
   return database;
 }
 
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   const std::string path = file_in(options.directory);
   const auto reading = std::make_shared<FileReading>(path, options);
-  const auto version = reading->reader.reference_version();
-  if (!version) {
-    return fail(version.error());
-  }
-  reading->reference = *version >= kCustomStatsVersion ? kCustomStatsVersion : kSchemaVersion;
+  CEEMS_TRY(version, reading->reader.reference_version());
+  reading->reference = version >= kCustomStatsVersion ? kCustomStatsVersion : kSchemaVersion;
   return std::shared_ptr<Reader>(reading, &reading->reader);
 }
 

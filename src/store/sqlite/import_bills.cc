@@ -16,20 +16,11 @@ Result<BillReport> import_bills(const DatabaseOptions& options,
                                 const std::vector<Bill>& bills,
                                 bool replace) {
   const std::string path = fmt::format("{}/{}", options.directory, kDatabaseFile);
-  auto connection = Connection::open(path, OpenMode::kReadWrite);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  connection->set_busy_wait(options.busy_wait);
-  const auto reference = connection->query_integer("SELECT version FROM schema_migrations");
-  if (!reference) {
-    return fail(reference.error());
-  }
-  auto session = SqliteSession::create(std::move(*connection), static_cast<int>(*reference));
-  if (!session) {
-    return fail(std::move(session).error());
-  }
-  return put_bills(**session, kOwnVersion, bills, replace);
+  CEEMS_TRY(connection, Connection::open(path, OpenMode::kReadWrite));
+  connection.set_busy_wait(options.busy_wait);
+  CEEMS_TRY(reference, connection.query_integer("SELECT version FROM schema_migrations"));
+  CEEMS_TRY(session, SqliteSession::create(std::move(connection), static_cast<int>(reference)));
+  return put_bills(*session, kOwnVersion, bills, replace);
 }
 
 }  // namespace ceems::store::sqlite

@@ -24,27 +24,18 @@ class SqliteReader::Rows final : public Cursor {
 
 Result<std::unique_ptr<Cursor>> SqliteReader::open(const Sql& sql,
                                                    std::chrono::milliseconds limit) {
-  auto lease = pool_->acquire(use_of(limit));
-  if (!lease) {
-    return fail(std::move(lease).error());
-  }
-  lease->connection().set_deadline(std::chrono::steady_clock::now() + limit);
-  auto statement = lease->connection().prepare(sql.text());
-  if (!statement) {
-    return fail(std::move(statement).error());
-  }
-  statement->bind_all(sql.values());
-  return std::make_unique<Rows>(std::move(*lease), std::move(*statement));
+  CEEMS_TRY(lease, pool_->acquire(use_of(limit)));
+  lease.connection().set_deadline(std::chrono::steady_clock::now() + limit);
+  CEEMS_TRY(statement, lease.connection().prepare(sql.text()));
+  statement.bind_all(sql.values());
+  return std::make_unique<Rows>(std::move(lease), std::move(statement));
 }
 
 Result<std::int64_t> SqliteReader::reference_version() {
   const auto rows =
       open(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"), kShortLimit);
-  const auto row = rows ? (*rows)->next() : fail(rows.error());
-  if (!row) {
-    return fail(row.error());
-  }
-  return *row ? (*rows)->integer(0) : 0;
+  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
+  return row ? (*rows)->integer(0) : 0;
 }
 
 }  // namespace ceems::store::sqlite

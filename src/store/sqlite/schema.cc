@@ -92,29 +92,22 @@ Result<> in_transaction(Connection& connection, const std::string& sql) {
 }
 
 Result<bool> has_column(Connection& connection, std::string_view table, std::string_view column) {
-  auto count = connection.query_integer(
-      fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name = '{}'", table, column));
-  if (!count) {
-    return fail(std::move(count).error());
-  }
-  return *count > 0;
+  CEEMS_TRY(count,
+            connection.query_integer(fmt::format(
+                "SELECT count(*) FROM pragma_table_info('{}') WHERE name = '{}'", table, column)));
+  return count > 0;
 }
 
 Result<std::vector<std::string>> columns_of(Connection& connection, std::string_view table) {
-  auto rows = connection.prepare(fmt::format("SELECT name FROM pragma_table_info('{}')", table));
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows,
+            connection.prepare(fmt::format("SELECT name FROM pragma_table_info('{}')", table)));
   std::vector<std::string> names;
   while (true) {
-    const auto more = rows->step();
+    CEEMS_TRY(more, rows.step());
     if (!more) {
-      return fail(more.error());
-    }
-    if (!*more) {
       return names;
     }
-    names.emplace_back(rows->text(0));
+    names.emplace_back(rows.text(0));
   }
 }
 
@@ -123,11 +116,8 @@ Result<std::vector<std::string>> columns_of(Connection& connection, std::string_
 Result<std::string> missing_columns(Connection& connection, int version) {
   std::string sql;
   for (const Table* table : kTables) {
-    const auto present = columns_of(connection, table->name);
-    if (!present) {
-      return fail(present.error());
-    }
-    sql += add_reference_columns(*table, version, *present);
+    CEEMS_TRY(present, columns_of(connection, table->name));
+    sql += add_reference_columns(*table, version, present);
   }
   return sql;
 }
@@ -142,11 +132,8 @@ Result<std::string> step_sql(Connection& connection, int version) {
     return first_steps(version);
   }
   if (version == 8) {
-    const auto by_source = has_column(connection, "admin_users", "source");
-    if (!by_source) {
-      return fail(by_source.error());
-    }
-    return std::string(*by_source ? kAdminsByName : "");
+    CEEMS_TRY(by_source, has_column(connection, "admin_users", "source"));
+    return std::string(by_source ? kAdminsByName : "");
   }
   std::string sql;
   for (const Table* table : kTables) {
@@ -154,11 +141,8 @@ Result<std::string> step_sql(Connection& connection, int version) {
       if (column.old_name.empty()) {
         continue;
       }
-      const auto old_name = has_column(connection, table->name, column.old_name);
-      if (!old_name) {
-        return fail(old_name.error());
-      }
-      if (*old_name) {
+      CEEMS_TRY(old_name, has_column(connection, table->name, column.old_name));
+      if (old_name) {
         sql += fmt::format("ALTER TABLE {} RENAME COLUMN {} TO {};", table->name, column.old_name,
                            column.name);
       }
@@ -169,26 +153,21 @@ Result<std::string> step_sql(Connection& connection, int version) {
 
 Result<> run_step(Connection& connection, int version) {
   auto sql = step_sql(connection, version);
-  auto done =
+  CEEMS_TRY_IN(
+      fmt::format("upgrading to schema version {}", version),
       sql ? in_transaction(connection,
                            *sql + fmt::format("DELETE FROM schema_migrations;"
                                               "INSERT INTO schema_migrations VALUES ({}, 0)",
                                               version))
-          : Result<>(fail(std::move(sql).error()));
-  if (!done) {
-    return fail(std::move(done).error().with_context(
-        fmt::format("upgrading to schema version {}", version)));
-  }
+          : Result<>(fail(std::move(sql).error())));
   return {};
 }
 
 Result<bool> has_table(Connection& connection, std::string_view name) {
-  auto count = connection.query_integer(
-      fmt::format("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='{}'", name));
-  if (!count) {
-    return fail(std::move(count).error());
-  }
-  return *count > 0;
+  CEEMS_TRY(count,
+            connection.query_integer(fmt::format(
+                "SELECT count(*) FROM sqlite_master WHERE type='table' AND name='{}'", name)));
+  return count > 0;
 }
 
 Result<> take_over(Connection& connection, const TimeZone& zone) {
@@ -244,20 +223,15 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
 Result<> set_modes(Connection& connection, bool empty) {
   if (empty) {
     // Only possible before the first table. A purge can return space to the file system then.
-    if (auto done = connection.execute("PRAGMA auto_vacuum = INCREMENTAL"); !done) {
-      return done;
-    }
+    CEEMS_TRY(connection.execute("PRAGMA auto_vacuum = INCREMENTAL"));
   }
   // WAL: reading continues while a window is written, and replication programs (litestream) work.
   // NORMAL: a power failure may lose the newest windows, which are then fetched again, but never
   // damages the file. 64 MiB of cache and log: index pages that a window touches are read and
   // written once.
-  if (auto done =
-          connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                             "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536");
-      !done) {
-    return done;
-  }
+  CEEMS_TRY(
+      connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                         "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536"));
   return {};
 }
 
@@ -294,15 +268,12 @@ Result<> make_copy(Connection& connection,
   std::string stamp = TimeZone().local(now_ms);
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
   const std::string backup = fmt::format("{}.v{}-{}.bak", path, version, stamp);
-  const auto bytes = size_of(connection);
-  if (!bytes) {
-    return fail(bytes.error());
-  }
+  CEEMS_TRY(bytes, size_of(connection));
   log::info("database will be upgraded",
-            {{"file", path}, {"from", version}, {"to", to}, {"bytes", *bytes}, {"backup", backup}});
+            {{"file", path}, {"from", version}, {"to", to}, {"bytes", bytes}, {"backup", backup}});
   constexpr std::int64_t kLarge = std::int64_t{32} << 20;
   std::function<void(int)> progress;
-  if (*bytes > kLarge) {
+  if (bytes > kLarge) {
     progress = [](int percent) {
       log::info("copying the database before its upgrade", {{"percent", percent}});
     };
@@ -322,44 +293,29 @@ Result<SchemaState> schema_state(Connection& connection,
                                  const std::string& path,
                                  const SchemaTarget& target) {
   SchemaState state;
-  const auto tables = connection.query_integer("SELECT count(*) FROM sqlite_master");
-  if (!tables) {
-    return fail(tables.error());
-  }
-  state.empty = *tables == 0;
+  CEEMS_TRY(tables, connection.query_integer("SELECT count(*) FROM sqlite_master"));
+  state.empty = tables == 0;
   if (state.empty) {
     return state;
   }
-  const auto copying = has_table(connection, kCopyTable);
-  if (!copying) {
-    return fail(copying.error());
-  }
-  if (*copying) {
+  CEEMS_TRY(copying, has_table(connection, kCopyTable));
+  if (copying) {
     return fail(ErrorCode::kInvalidArgument, kUnfinishedCopy, path);
   }
-  const auto migrations = has_table(connection, "schema_migrations");
+  CEEMS_TRY(migrations, has_table(connection, "schema_migrations"));
   if (!migrations) {
-    return fail(migrations.error());
-  }
-  if (!*migrations) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: holds tables but no schema_migrations: not a database of CEEMS",
                 path);
   }
-  auto row = connection.prepare("SELECT version, dirty FROM schema_migrations");
-  if (!row) {
-    return fail(std::move(row).error());
-  }
-  const auto found = row->step();
+  CEEMS_TRY(row, connection.prepare("SELECT version, dirty FROM schema_migrations"));
+  CEEMS_TRY(found, row.step());
   if (!found) {
-    return fail(found.error());
-  }
-  if (!*found) {
     return state;  // migrations never ran
   }
-  const std::int64_t version = row->integer(0);
+  const std::int64_t version = row.integer(0);
   // The reference binds a Go bool, which its driver stores as 0 or 1; words are accepted as well.
-  const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
+  const bool dirty = row.integer(1) != 0 || row.text(1) == "true";
   const bool can_finish = version == kCustomStatsVersion;
   if (dirty && !(can_finish && target.finish)) {
     return fail(ErrorCode::kInvalidArgument,
@@ -375,27 +331,18 @@ Result<SchemaState> schema_state(Connection& connection,
   }
   state.version = static_cast<int>(version);
   if (state.version == kCustomStatsVersion) {
-    const auto missing = missing_columns(connection, state.version);
-    if (!missing) {
-      return fail(missing.error());
-    }
-    state.complete = !dirty && missing->empty();
+    CEEMS_TRY(missing, missing_columns(connection, state.version));
+    state.complete = !dirty && missing.empty();
   }
-  const auto own = has_table(connection, "ceems_schema");
-  if (!own) {
-    return fail(own.error());
-  }
-  if (*own) {
-    const auto own_version = connection.query_integer("SELECT max(version) FROM ceems_schema");
-    if (!own_version) {
-      return fail(own_version.error());
-    }
-    if (*own_version > kOwnVersion) {
+  CEEMS_TRY(own, has_table(connection, "ceems_schema"));
+  if (own) {
+    CEEMS_TRY(own_version, connection.query_integer("SELECT max(version) FROM ceems_schema"));
+    if (own_version > kOwnVersion) {
       return fail(ErrorCode::kInvalidArgument,
                   "database {}: was written by a newer version of this program (ceems_schema {})",
-                  path, *own_version);
+                  path, own_version);
     }
-    state.own = static_cast<int>(*own_version);
+    state.own = static_cast<int>(own_version);
   }
   return state;
 }
@@ -427,18 +374,15 @@ Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_
 Result<std::int64_t> bytes_to_upgrade(Connection& connection,
                                       const std::string& path,
                                       const SchemaTarget& target) {
-  const auto state = schema_state(connection, path, target);
-  if (!state) {
-    return fail(state.error());
-  }
-  if (state->empty || !needs_steps(*state, target)) {
+  CEEMS_TRY(state, schema_state(connection, path, target));
+  if (state.empty || !needs_steps(state, target)) {
     return 0;
   }
   const auto bytes = size_of(connection);
   if (!bytes) {
     return bytes;
   }
-  auto done = check_space(path, *state, *bytes, target);
+  auto done = check_space(path, state, *bytes, target);
   if (done) {
     done = set_modes(connection, false);
   }
@@ -446,17 +390,13 @@ Result<std::int64_t> bytes_to_upgrade(Connection& connection,
 }
 
 Result<> create_reference_schema(Connection& connection, int version) {
-  if (auto done = connection.execute("CREATE TABLE IF NOT EXISTS schema_migrations"
-                                     " (version uint64, dirty bool);"
-                                     "CREATE UNIQUE INDEX IF NOT EXISTS version_unique"
-                                     " ON schema_migrations (version);");
-      !done) {
-    return done;
-  }
+  CEEMS_TRY(
+      connection.execute("CREATE TABLE IF NOT EXISTS schema_migrations"
+                         " (version uint64, dirty bool);"
+                         "CREATE UNIQUE INDEX IF NOT EXISTS version_unique"
+                         " ON schema_migrations (version);"));
   for (int step = 1; step <= version; ++step) {
-    if (auto done = run_step(connection, step); !done) {
-      return done;
-    }
+    CEEMS_TRY(run_step(connection, step));
   }
   return {};
 }
@@ -467,53 +407,33 @@ Result<int> upgrade(Connection& connection,
                     std::int64_t now_ms,
                     const SchemaTarget& target,
                     const std::stop_token& stop) {
-  const auto state = schema_state(connection, path, target);
-  if (!state) {
-    return fail(state.error());
-  }
-  if (auto done = set_modes(connection, state->empty); !done) {
-    return fail(std::move(done).error());
-  }
-  const bool change = needs_steps(*state, target);
-  const int version = std::max(state->version, target.version);
-  if (change && !state->empty) {
-    const auto bytes = size_of(connection);
-    if (!bytes) {
-      return fail(bytes.error());
-    }
-    if (auto done = check_space(path, *state, *bytes, target); !done) {
-      return fail(std::move(done).error());
-    }
-    if (auto done = make_copy(connection, path, state->version, version, now_ms, stop); !done) {
-      return fail(std::move(done).error());
-    }
+  CEEMS_TRY(state, schema_state(connection, path, target));
+  CEEMS_TRY(set_modes(connection, state.empty));
+  const bool change = needs_steps(state, target);
+  const int version = std::max(state.version, target.version);
+  if (change && !state.empty) {
+    CEEMS_TRY(bytes, size_of(connection));
+    CEEMS_TRY(check_space(path, state, bytes, target));
+    CEEMS_TRY(make_copy(connection, path, state.version, version, now_ms, stop));
   }
   if (change) {
-    if (state->empty || state->version == 0) {
-      if (auto done = create_reference_schema(connection, 0); !done) {
-        return fail(std::move(done).error());
-      }
+    if (state.empty || state.version == 0) {
+      CEEMS_TRY(create_reference_schema(connection, 0));
     }
-    if (!state->empty) {
+    if (!state.empty) {
       log::info("adding tables, columns and indexes to the database", {{"file", path}});
     }
-    for (int step = state->version + (state->complete ? 1 : 0); step <= version; ++step) {
-      if (auto done = run_step(connection, step); !done) {
-        return fail(std::move(done).error());
-      }
+    for (int step = state.version + (state.complete ? 1 : 0); step <= version; ++step) {
+      CEEMS_TRY(run_step(connection, step));
     }
-    if (state->own < kOwnVersion) {
-      if (auto done = in_transaction(connection, own_steps(state->own)); !done) {
-        return fail(std::move(done).error().with_context("adding tables"));
-      }
+    if (state.own < kOwnVersion) {
+      CEEMS_TRY_IN("adding tables", in_transaction(connection, own_steps(state.own)));
     }
   }
-  if (state->own == 0 && !state->empty) {
+  if (state.own == 0 && !state.empty) {
     log::info("reading the times of all units", {{"file", path}});
   }
-  if (auto done = take_over(connection, zone); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(take_over(connection, zone));
   return version;
 }
 

@@ -41,12 +41,9 @@ Result<> step_all(Statement& statement, std::size_t index, const OnRow& on_row) 
 Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection, int reference) {
   std::unique_ptr<SqliteSession> session(new SqliteSession(std::move(connection), reference));
   for (std::size_t i = 0; i < kWriterStatements; ++i) {
-    auto prepared =
-        session->connection_.prepare(statement_text(static_cast<WriterStatement>(i), reference));
-    if (!prepared) {
-      return fail(std::move(prepared).error());
-    }
-    session->statements_[i] = std::move(*prepared);
+    CEEMS_TRY(prepared, session->connection_.prepare(
+                            statement_text(static_cast<WriterStatement>(i), reference)));
+    session->statements_[i] = std::move(prepared);
   }
   return session;
 }
@@ -110,35 +107,26 @@ Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
       }
       continue;
     }
-    if (auto done = connection_.execute("SAVEPOINT one"); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(connection_.execute("SAVEPOINT one"));
     auto done = run(groups[i], {});
     if (!done) {
       const bool row_only = row_error(connection_.handle());
-      if (auto undone = connection_.execute("ROLLBACK TO one; RELEASE one"); !undone) {
-        return fail(std::move(undone).error());
-      }
+      CEEMS_TRY(connection_.execute("ROLLBACK TO one; RELEASE one"));
       if (!row_only) {
         return fail(std::move(done).error());
       }
       refused[i] = std::move(done).error();
       continue;
     }
-    if (auto released = connection_.execute("RELEASE one"); !released) {
-      return fail(std::move(released).error());
-    }
+    CEEMS_TRY(connection_.execute("RELEASE one"));
   }
   return refused;
 }
 
 Result<> SqliteSession::run(const Sql& sql, const OnRow& on_row) {
-  auto statement = connection_.prepare(sql.text());
-  if (!statement) {
-    return fail(std::move(statement).error());
-  }
-  statement->bind_all(sql.values());
-  return step_all(*statement, 0, on_row);
+  CEEMS_TRY(statement, connection_.prepare(sql.text()));
+  statement.bind_all(sql.values());
+  return step_all(statement, 0, on_row);
 }
 
 }  // namespace ceems::store::sqlite

@@ -155,15 +155,11 @@ Result<> sum_span(Session& session, SumsOf what, Span span) {
 
 Result<std::optional<std::int64_t>> number(Session& session, std::string_view text) {
   std::optional<std::int64_t> result;
-  auto done =
-      session.run(Sql(session.dialect(), text), [&result](std::size_t, const AnswerRow& row) {
-        if (!row.text(0).empty()) {
-          result = row.integer(0);
-        }
-      });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session.run(Sql(session.dialect(), text), [&result](std::size_t, const AnswerRow& row) {
+    if (!row.text(0).empty()) {
+      result = row.integer(0);
+    }
+  }));
   return result;
 }
 
@@ -272,9 +268,7 @@ Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition) {
     sql.value(stored_level(what, level)).add(" AND span IN (SELECT last_updated_at_ts / ");
     sql.value(span_width(level)).add(" FROM ").add(table_of(what)).add(" WHERE ");
     sql.append(condition).add(")");
-    if (auto done = session.run(sql, {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(sql, {}));
   }
   return {};
 }
@@ -287,13 +281,11 @@ Result<> sum_some(Session& session,
                   std::int64_t until_ms,
                   std::chrono::steady_clock::time_point deadline,
                   Spans known) {
-  const auto found = number(
-      session, fmt::format("SELECT min(last_updated_at_ts) FROM {} WHERE last_updated_at_ts > 0",
-                           table_of(what)));
-  if (!found) {
-    return fail(found.error());
-  }
-  const std::optional<std::int64_t> oldest = *found;
+  CEEMS_TRY(found, number(session,
+                          fmt::format(
+                              "SELECT min(last_updated_at_ts) FROM {} WHERE last_updated_at_ts > 0",
+                              table_of(what))));
+  const std::optional<std::int64_t> oldest = found;
   if (!oldest) {
     return {};
   }
@@ -316,9 +308,7 @@ Result<> sum_some(Session& session,
       if (std::chrono::steady_clock::now() > deadline) {
         return {};
       }
-      if (auto summed = sum_span(session, what, span); !summed) {
-        return summed;
-      }
+      CEEMS_TRY(sum_span(session, what, span));
       known.insert(span);
     }
   }

@@ -51,13 +51,10 @@ Result<Rows> find_units(Session& session,
   std::vector<std::string> together;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (!plain(uuids[i])) {
-      auto done = session.run(select_units(session, cluster_id, {std::string(uuids[i])}),
-                              [&rows, i](std::size_t, const AnswerRow& row) {
-                                rows[i].push_back(stored_columns().read(row));
-                              });
-      if (!done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(session.run(select_units(session, cluster_id, {std::string(uuids[i])}),
+                            [&rows, i](std::size_t, const AnswerRow& row) {
+                              rows[i].push_back(stored_columns().read(row));
+                            }));
       continue;
     }
     const auto [found, fresh] = places.try_emplace(uuids[i]);
@@ -69,19 +66,16 @@ Result<Rows> find_units(Session& session,
   if (together.empty()) {
     return rows;
   }
-  auto done = session.run(select_units(session, cluster_id, together),
-                          [&](std::size_t, const AnswerRow& row) {
-                            const auto found = places.find(stored_columns().uuid(row));
-                            if (found == places.end()) {
-                              return;
-                            }
-                            for (const std::size_t place : found->second) {
-                              rows[place].push_back(stored_columns().read(row));
-                            }
-                          });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session.run(select_units(session, cluster_id, together),
+                        [&](std::size_t, const AnswerRow& row) {
+                          const auto found = places.find(stored_columns().uuid(row));
+                          if (found == places.end()) {
+                            return;
+                          }
+                          for (const std::size_t place : found->second) {
+                            rows[place].push_back(stored_columns().read(row));
+                          }
+                        }));
   return rows;
 }
 

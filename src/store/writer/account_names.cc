@@ -32,12 +32,9 @@ Result<> read_kind(Session& session,
                    model::NamesOfKind& names) {
   Sql given(session.dialect(), "SELECT id, name FROM ceems_names WHERE cluster_id = ");
   given.value(cluster_id).add(" AND kind = ").value(kind.name);
-  auto done = session.run(given, [&names](std::size_t, const AnswerRow& row) {
+  CEEMS_TRY(session.run(given, [&names](std::size_t, const AnswerRow& row) {
     names.by_id.emplace(row.text(0), row.text(1));
-  });
-  if (!done) {
-    return done;
-  }
+  }));
   Sql used(session.dialect(), fmt::format("SELECT DISTINCT {0} FROM usage WHERE {0} <> ''"
                                           " AND {0} NOT IN (SELECT name FROM ceems_names WHERE"
                                           " cluster_id = ",
@@ -67,11 +64,8 @@ Result<> add_kind(Session& session,
       break;
     }
     refused += rows;
-    auto done = session.run(insert.add(" ON CONFLICT DO NOTHING RETURNING 1"),
-                            [&refused](std::size_t, const AnswerRow&) { --refused; });
-    if (!done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(insert.add(" ON CONFLICT DO NOTHING RETURNING 1"),
+                          [&refused](std::size_t, const AnswerRow&) { --refused; }));
   }
   if (refused > 0) {
     return fail(ErrorCode::kUnavailable, "{} names of {}s have been given by another program",
@@ -85,9 +79,8 @@ Result<> add_kind(Session& session,
 Result<model::AccountNames> read_account_names(Session& session, const std::string& cluster_id) {
   model::AccountNames names;
   for (const Kind& kind : kKinds) {
-    if (auto done = read_kind(session, cluster_id, kind, names.*kind.names); !done) {
-      return fail(std::move(done).error().with_context("reading names of accounts"));
-    }
+    CEEMS_TRY_IN("reading names of accounts",
+                 read_kind(session, cluster_id, kind, names.*kind.names));
   }
   return names;
 }
@@ -96,9 +89,7 @@ Result<> add_account_names(Session& session,
                            const std::string& cluster_id,
                            const model::AccountNames& names) {
   for (const Kind& kind : kKinds) {
-    if (auto done = add_kind(session, cluster_id, kind, names.*kind.names); !done) {
-      return done;
-    }
+    CEEMS_TRY(add_kind(session, cluster_id, kind, names.*kind.names));
   }
   return {};
 }

@@ -65,27 +65,22 @@ Result<> write_flavors(Session& session,
       wanted.emplace(Key(flavor.region, flavor.id), &flavor);
     }
   }
-  const auto stored = read_stored(session, cluster_id);
-  if (!stored) {
-    return fail(stored.error());
-  }
+  CEEMS_TRY(stored, read_stored(session, cluster_id));
   std::vector<Sql> changes;
-  for (const auto& [key, flavor] : *stored) {
+  for (const auto& [key, flavor] : stored) {
     const auto found = wanted.find(key);
     if (found == wanted.end() || *found->second != flavor) {
       changes.push_back(remove(session, cluster_id, key));
     }
   }
   for (const auto& [key, flavor] : wanted) {
-    const auto found = stored->find(key);
-    if (found == stored->end() || found->second != *flavor) {
+    const auto found = stored.find(key);
+    if (found == stored.end() || found->second != *flavor) {
       changes.push_back(add(session, cluster_id, *flavor));
     }
   }
   for (const Sql& change : changes) {
-    if (auto done = session.run(change, {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(change, {}));
   }
   return {};
 }

@@ -35,28 +35,22 @@ Sql find_gaps(const Session& session) {
 
 Result<std::vector<Gap>> read_gaps(Session& session, std::string_view cluster_id) {
   std::vector<Gap> gaps;
-  auto done =
+  CEEMS_TRY(
       session.run(find_gaps(session).add("cluster_id = ").value(cluster_id).add(" ORDER BY id"),
-                  [&gaps](std::size_t, const AnswerRow& row) { gaps.push_back(gap_of(row)); });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+                  [&gaps](std::size_t, const AnswerRow& row) { gaps.push_back(gap_of(row)); }));
   return gaps;
 }
 
 Result<std::optional<Gap>> read_gap(Session& session, std::int64_t gap_id) {
   std::optional<Gap> gap;
-  auto done = session.run(find_gaps(session).add("id = ").value(gap_id),
-                          [&gap](std::size_t, const AnswerRow& row) { gap = gap_of(row); });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session.run(find_gaps(session).add("id = ").value(gap_id),
+                        [&gap](std::size_t, const AnswerRow& row) { gap = gap_of(row); }));
   return gap;
 }
 
 Result<std::vector<model::Unit>> read_gap_units(Session& session, std::int64_t gap_id) {
   std::vector<model::Unit> units;
-  auto done = session.run(
+  CEEMS_TRY(session.run(
       Sql(session.dialect(),
           "SELECT uuid,started_at,started_at_ts,ended_at_ts,times FROM ceems_gap_units"
           " WHERE gap_id = ")
@@ -68,10 +62,7 @@ Result<std::vector<model::Unit>> read_gap_units(Session& session, std::int64_t g
         unit.started_at_ts = row.integer(2);
         unit.ended_at_ts = row.integer(3);
         unit.total_time_seconds = parse_metric_map(row.text(4)).value_or(model::MetricMap{});
-      });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+      }));
   return units;
 }
 

@@ -32,12 +32,9 @@ Result<> write_leads(Session& session,
   const auto sql = [&session](std::string_view text) { return Sql(session.dialect(), text); };
   std::set<Lead> stored;
   Sql select = sql("SELECT name, project FROM ceems_project_leads WHERE cluster_id = ");
-  const auto read = session.run(
-      select.value(cluster_id),
-      [&stored](std::size_t, const AnswerRow& row) { stored.emplace(row.text(0), row.text(1)); });
-  if (!read) {
-    return fail(read.error());
-  }
+  CEEMS_TRY(session.run(select.value(cluster_id), [&stored](std::size_t, const AnswerRow& row) {
+    stored.emplace(row.text(0), row.text(1));
+  }));
   std::vector<Sql> changes;
   for (const auto& [name, project] : stored) {
     if (!wanted.contains({name, project})) {
@@ -55,9 +52,7 @@ Result<> write_leads(Session& session,
     }
   }
   for (const Sql& change : changes) {
-    if (auto done = session.run(change, {}); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(session.run(change, {}));
   }
   return {};
 }

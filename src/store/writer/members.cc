@@ -44,15 +44,12 @@ Result<> add_members_of_usage(Session& session,
   Sql select(session.dialect(),
              "SELECT DISTINCT username, project FROM usage WHERE username <> ''"
              " AND project <> '' AND cluster_id = ");
-  auto done = session.run(select.value(cluster_id), [&](std::size_t, const AnswerRow& row) {
+  CEEMS_TRY(session.run(select.value(cluster_id), [&](std::size_t, const AnswerRow& row) {
     const std::string user(row.text(0));
     const std::string project(row.text(1));
     projects_of[user].insert(project);
     users_of[project].insert(user);
-  });
-  if (!done) {
-    return done;
-  }
+  }));
   merge(projects_of, &model::User::projects, users);
   merge(users_of, &model::Project::users, projects);
   return {};

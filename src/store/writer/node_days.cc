@@ -124,39 +124,29 @@ Result<std::optional<std::int64_t>> read_nodes_until(Session& session,
                                                      const std::string& cluster_id) {
   std::optional<std::int64_t> until;
   Sql sql(session.dialect(), "SELECT until_ms FROM ceems_node_progress WHERE cluster_id = ");
-  auto done = session.run(sql.value(cluster_id),
-                          [&until](std::size_t, const AnswerRow& row) { until = row.integer(0); });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session.run(sql.value(cluster_id),
+                        [&until](std::size_t, const AnswerRow& row) { until = row.integer(0); }));
   return until;
 }
 
 Result<> put_nodes(Session& session, const NodeUpdate& update) {
-  const auto until = read_nodes_until(session, update.cluster_id);
-  if (!until) {
-    return fail(until.error());
-  }
-  if (update.start_ms >= update.end_ms || (*until && until->value() != update.start_ms)) {
+  CEEMS_TRY(until, read_nodes_until(session, update.cluster_id));
+  if (update.start_ms >= update.end_ms || (until && until.value() != update.start_ms)) {
     return fail(ErrorCode::kInvalidArgument,
                 "nodes of cluster {}: an update begins at {} and the last one ended at {}",
-                printable(update.cluster_id, 40), update.start_ms, until->value_or(0));
+                printable(update.cluster_id, 40), update.start_ms, until.value_or(0));
   }
   for (const NodeEnergy& one : update.energies) {
     if (!is_name(one.node)) {
       continue;
     }
-    if (auto done = session.run(add_energy(session, update, one), {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(add_energy(session, update, one), {}));
   }
   for (const NodeFacts& one : update.facts) {
     if (!is_name(one.node)) {
       continue;
     }
-    if (auto done = session.run(keep_facts(session, update, one), {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session.run(keep_facts(session, update, one), {}));
   }
   Sql progress(session.dialect(),
                "INSERT INTO ceems_node_progress (cluster_id, until_ms) VALUES (");
@@ -169,9 +159,7 @@ Result<BillReport> put_bills(Session& session,
                              std::int64_t version,
                              const std::vector<Bill>& bills,
                              bool replace) {
-  if (auto right = check_version(session, version); !right) {
-    return fail(std::move(right).error());
-  }
+  CEEMS_TRY(check_version(session, version));
   std::vector<Bill> sorted = bills;
   std::ranges::sort(sorted, [](const Bill& a, const Bill& b) {
     return std::tie(a.cluster_id, a.start_ms) < std::tie(b.cluster_id, b.start_ms);
@@ -187,9 +175,7 @@ Result<BillReport> put_bills(Session& session,
   BillReport report;
   auto done = in_transaction(session, [&]() -> Result<> {
     for (const Bill& bill : sorted) {
-      if (auto put = put_bill(session, bill, replace, report); !put) {
-        return put;
-      }
+      CEEMS_TRY(put_bill(session, bill, replace, report));
     }
     return {};
   });

@@ -20,20 +20,14 @@ Result<std::vector<model::Unit>> SessionWriter::gap_units(std::int64_t gap_id) {
 
 Result<> SessionWriter::fill_gap(const GapFill& fill) {
   const MutexLock lock(mutex_);
-  auto done = in_transaction([&] { return fill_in_transaction(fill); });
-  if (!done) {
-    return fail(std::move(done).error().with_context(
-        fmt::format("filling a gap of cluster {}", fill.cluster.id)));
-  }
+  CEEMS_TRY_IN(fmt::format("filling a gap of cluster {}", fill.cluster.id),
+               in_transaction([&] { return fill_in_transaction(fill); }));
   return {};
 }
 
 Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
-  const auto found = read_gap(*session_, fill.gap_id);
-  if (!found) {
-    return fail(found.error());
-  }
-  const std::optional<Gap>& gap = *found;
+  CEEMS_TRY(found, read_gap(*session_, fill.gap_id));
+  const std::optional<Gap>& gap = found;
   if (!gap) {
     return fail(ErrorCode::kNotFound, "gap {} does not exist", fill.gap_id);
   }
@@ -49,13 +43,9 @@ Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
   const std::span<const model::Unit> units(fill.units);
   for (std::size_t begin = 0; begin < units.size(); begin += kUnitsAtOnce) {
     const auto some = units.subspan(begin, std::min(kUnitsAtOnce, units.size() - begin));
-    if (auto done = fill_units(batch, some, fill.times, moments, usage, days); !done) {
-      return done;
-    }
+    CEEMS_TRY(fill_units(batch, some, fill.times, moments, usage, days));
   }
-  if (auto done = forget_sums(batch, moments); !done) {
-    return done;
-  }
+  CEEMS_TRY(forget_sums(batch, moments));
   std::vector<std::vector<WriterCall>> rows;
   for (const bool daily : {false, true}) {
     for (const auto& [key, row] : daily ? days : usage) {
@@ -64,9 +54,7 @@ Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
       }
     }
   }
-  if (auto done = run_and_log(rows, "row of usage"); !done) {
-    return done;
-  }
+  CEEMS_TRY(run_and_log(rows, "row of usage"));
   return set_gap_parts(*session_, fill.gap_id, fill.still_missing);
 }
 
@@ -80,17 +68,14 @@ Result<> SessionWriter::fill_units(const Batch& batch,
   for (const model::Unit& unit : units) {
     ids.push_back(unit.uuid);
   }
-  const auto stored = find_units(*session_, batch.cluster.id, ids);
-  if (!stored) {
-    return fail(stored.error());
-  }
+  CEEMS_TRY(stored, find_units(*session_, batch.cluster.id, ids));
   std::vector<UnitFill> fills;
   std::vector<std::vector<WriterCall>> groups;
   std::vector<std::vector<WriterCall>> facts;
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    fills.push_back(fill_of(batch.cluster.id, units[i], times, (*stored)[i]));
+    fills.push_back(fill_of(batch.cluster.id, units[i], times, stored[i]));
     const UnitFill& one = fills.back();
     if (!one.call) {
       continue;
@@ -106,18 +91,10 @@ Result<> SessionWriter::fill_units(const Batch& batch,
       }
     }
   }
-  if (auto done = run_and_log(groups, "filled unit"); !done) {
-    return done;
-  }
-  if (auto done = run_and_log(facts, "facts of a filled unit"); !done) {
-    return done;
-  }
-  if (auto done = load_usage(batch, false, unknown_usage); !done) {
-    return done;
-  }
-  if (auto done = load_usage(batch, true, unknown_days); !done) {
-    return done;
-  }
+  CEEMS_TRY(run_and_log(groups, "filled unit"));
+  CEEMS_TRY(run_and_log(facts, "facts of a filled unit"));
+  CEEMS_TRY(load_usage(batch, false, unknown_usage));
+  CEEMS_TRY(load_usage(batch, true, unknown_days));
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (fills[i].call) {
       for (UsageRows* rows : {&usage, &days}) {

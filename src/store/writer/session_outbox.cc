@@ -20,9 +20,7 @@ Result<> in_parts(const std::vector<std::string>& all, const Work& work) {
   for (std::size_t begin = 0; begin < all.size(); begin += kIdsAtOnce) {
     const auto count = std::min(kIdsAtOnce, all.size() - begin);
     const auto part = std::span(all).subspan(begin, count);
-    if (auto done = work(std::vector<std::string>(part.begin(), part.end())); !done) {
-      return done;
-    }
+    CEEMS_TRY(work(std::vector<std::string>(part.begin(), part.end())));
   }
   return {};
 }
@@ -45,7 +43,7 @@ Result<std::vector<OutgoingMail>> SessionOutbox::read(const Sql& condition) {
       sql("SELECT id, kind, username, recipient, digest, body, received_ms, due_ms, tries"
           " FROM ceems_outbox WHERE state = 'queued'");
   query.append(condition);
-  auto done = session_->run(query, [&mails](std::size_t, const AnswerRow& row) {
+  CEEMS_TRY(session_->run(query, [&mails](std::size_t, const AnswerRow& row) {
     mails.push_back({.id = std::string(row.text(0)),
                      .kind = std::string(row.text(1)),
                      .username = std::string(row.text(2)),
@@ -55,30 +53,21 @@ Result<std::vector<OutgoingMail>> SessionOutbox::read(const Sql& condition) {
                      .received_ms = row.integer(6),
                      .due_ms = row.integer(7),
                      .tries = row.integer(8)});
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return mails;
 }
 
 Result<std::int64_t> SessionOutbox::number(const Sql& query) {
   std::int64_t value = 0;
-  auto done =
-      session_->run(query, [&value](std::size_t, const AnswerRow& row) { value = row.integer(0); });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session_->run(query,
+                          [&value](std::size_t, const AnswerRow& row) { value = row.integer(0); }));
   return value;
 }
 
 Result<std::size_t> SessionOutbox::add(const std::vector<OutgoingMail>& mails) {
   std::int64_t added = 0;
-  auto done = store::in_transaction(*session_, [&]() -> Result<> {
-    const auto before = number(sql("SELECT count(*) FROM ceems_outbox"));
-    if (!before) {
-      return fail(before.error());
-    }
+  CEEMS_TRY(store::in_transaction(*session_, [&]() -> Result<> {
+    CEEMS_TRY(before, number(sql("SELECT count(*) FROM ceems_outbox")));
     for (const OutgoingMail& mail : mails) {
       Sql insert =
           sql("INSERT INTO ceems_outbox (id, kind, state, username, recipient, digest, body,"
@@ -88,20 +77,12 @@ Result<std::size_t> SessionOutbox::add(const std::vector<OutgoingMail>& mails) {
       insert.value(clean_text(mail.digest)).add(",").value(clean_text(mail.body)).add(",");
       insert.value(mail.received_ms).add(",").value(mail.due_ms);
       insert.add(",0,0) ON CONFLICT DO NOTHING");
-      if (auto inserted = run(insert); !inserted) {
-        return inserted;
-      }
+      CEEMS_TRY(run(insert));
     }
-    const auto after = number(sql("SELECT count(*) FROM ceems_outbox"));
-    if (!after) {
-      return fail(after.error());
-    }
-    added = *after - *before;
+    CEEMS_TRY(after, number(sql("SELECT count(*) FROM ceems_outbox")));
+    added = after - before;
     return {};
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return static_cast<std::size_t>(added);
 }
 
@@ -120,19 +101,13 @@ Result<bool> SessionOutbox::hand_over(const std::vector<std::string>& ids) {
   bool all = true;
   auto done = store::in_transaction(*session_, [&]() -> Result<> {
     std::int64_t queued = 0;
-    auto changed = in_parts(ids, [&](const std::vector<std::string>& part) -> Result<> {
+    CEEMS_TRY(in_parts(ids, [&](const std::vector<std::string>& part) -> Result<> {
       Sql count = sql("SELECT count(*) FROM ceems_outbox WHERE state = 'queued'");
-      const auto found = number(count.and_in("id", part));
-      if (!found) {
-        return fail(found.error());
-      }
-      queued += *found;
+      CEEMS_TRY(found, number(count.and_in("id", part)));
+      queued += found;
       Sql update = sql("UPDATE ceems_outbox SET state = 'handed' WHERE state = 'queued'");
       return run(update.and_in("id", part));
-    });
-    if (!changed) {
-      return changed;
-    }
+    }));
     all = std::cmp_equal(queued, ids.size());
     return all ? Result<>() : fail(ErrorCode::kInvalidArgument, "not queued");
   });
@@ -170,20 +145,14 @@ Result<> SessionOutbox::postpone(const std::vector<std::string>& ids,
 
 Result<std::vector<std::string>> SessionOutbox::end_interrupted(std::int64_t now_ms) {
   std::vector<std::string> ids;
-  auto done = store::in_transaction(*session_, [&]() -> Result<> {
-    auto found =
-        session_->run(sql("SELECT id FROM ceems_outbox WHERE state = 'handed' ORDER BY id"),
-                      [&ids](std::size_t, const AnswerRow& row) { ids.emplace_back(row.text(0)); });
-    if (!found) {
-      return found;
-    }
+  CEEMS_TRY(store::in_transaction(*session_, [&]() -> Result<> {
+    CEEMS_TRY(session_->run(
+        sql("SELECT id FROM ceems_outbox WHERE state = 'handed' ORDER BY id"),
+        [&ids](std::size_t, const AnswerRow& row) { ids.emplace_back(row.text(0)); }));
     return run(sql("UPDATE ceems_outbox SET state = 'unknown', body = '', done_ms = ")
                    .value(now_ms)
                    .add(" WHERE state = 'handed'"));
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return ids;
 }
 
@@ -200,9 +169,7 @@ Result<std::int64_t> SessionOutbox::dry_people(std::int64_t since_ms) {
 Result<std::int64_t> SessionOutbox::first_started(std::string_view what, std::int64_t now_ms) {
   Sql insert = sql("INSERT INTO ceems_contacts (username, rule, told_ms, muted_until_ms) VALUES (");
   insert.value(kNobody).add(",").value(what).add(",").value(now_ms);
-  if (auto done = run_alone(insert.add(",0) ON CONFLICT DO NOTHING")); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(run_alone(insert.add(",0) ON CONFLICT DO NOTHING")));
   return number(sql("SELECT told_ms FROM ceems_contacts WHERE username = ")
                     .value(kNobody)
                     .add(" AND rule = ")
@@ -221,9 +188,7 @@ Result<> SessionOutbox::note_told(const std::string& username,
           sql("INSERT INTO ceems_contacts (username, rule, told_ms, muted_until_ms) VALUES (");
       put.value(clean_text(username)).add(",").value(clean_text(rule)).add(",").value(now_ms);
       put.add(",0) ON CONFLICT (username, rule) DO UPDATE SET told_ms = ").value(now_ms);
-      if (auto done = run(put); !done) {
-        return done;
-      }
+      CEEMS_TRY(run(put));
     }
     return {};
   });
@@ -234,11 +199,8 @@ Result<std::vector<std::string>> SessionOutbox::muted(const std::string& usernam
   std::vector<std::string> rules;
   Sql query = sql("SELECT rule FROM ceems_contacts WHERE username = ");
   query.value(username).add(" AND muted_until_ms > ").value(now_ms).add(" ORDER BY rule");
-  auto done = session_->run(
-      query, [&rules](std::size_t, const AnswerRow& row) { rules.emplace_back(row.text(0)); });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(session_->run(
+      query, [&rules](std::size_t, const AnswerRow& row) { rules.emplace_back(row.text(0)); }));
   return rules;
 }
 

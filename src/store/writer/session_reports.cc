@@ -9,11 +9,8 @@ Result<std::size_t> SessionWriter::store_reports(const std::vector<ReportRow>& r
   std::size_t final = 0;
   auto done = in_transaction([&]() -> Result<> {
     for (const ReportRow& report : reports) {
-      const auto stored = store_report(*session_, report);
-      if (!stored) {
-        return fail(stored.error());
-      }
-      final += *stored ? 1 : 0;
+      CEEMS_TRY(stored, store_report(*session_, report));
+      final += stored ? 1 : 0;
     }
     return {};
   });
@@ -36,14 +33,11 @@ Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms) {
   std::int64_t purged = kAtOnce;
   while (purged == kAtOnce) {
     const MutexLock lock(mutex_);  // windows may come in between
-    auto done = in_transaction([&]() -> Result<> {
-      const auto some = purge_some_reports(*session_, cutoff_ms, kAtOnce);
-      purged = some.value_or(0);
-      return some ? Result<>() : fail(some.error());
-    });
-    if (!done) {
-      return fail(std::move(done).error().with_context("purging reports"));
-    }
+    CEEMS_TRY_IN("purging reports", in_transaction([&]() -> Result<> {
+                   const auto some = purge_some_reports(*session_, cutoff_ms, kAtOnce);
+                   purged = some.value_or(0);
+                   return some ? Result<>() : fail(some.error());
+                 }));
   }
   return {};
 }

@@ -56,12 +56,9 @@ Result<std::optional<std::int64_t>> SessionWriter::read_watermark(std::string_vi
   std::optional<std::int64_t> result;
   const WriterCall call{.statement = WriterStatement::kWatermark,
                         .values = {std::string(cluster_id)}};
-  auto done = session_->run(std::span(&call, 1), [&result](std::size_t, const AnswerRow& row) {
+  CEEMS_TRY(session_->run(std::span(&call, 1), [&result](std::size_t, const AnswerRow& row) {
     result = row.integer(0);
-  });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  }));
   return result;
 }
 
@@ -91,16 +88,13 @@ Result<bool> SessionWriter::fill_facts() {
   if (left == 0) {
     return before ? Result<bool>(false) : fail(std::move(before).error());
   }
-  auto done = in_transaction([&]() -> Result<> {
-    auto some = fill_some_facts(*session_, kFilledAtOnce);
-    looked_at = some.value_or(0);
-    auto rest = some ? units_without_facts(*session_) : fail(some.error());
-    left = rest.value_or(0);
-    return rest ? Result<>() : fail(std::move(rest).error());
-  });
-  if (!done) {
-    return fail(std::move(done).error().with_context("writing the facts of units"));
-  }
+  CEEMS_TRY_IN("writing the facts of units", in_transaction([&]() -> Result<> {
+                 auto some = fill_some_facts(*session_, kFilledAtOnce);
+                 looked_at = some.value_or(0);
+                 auto rest = some ? units_without_facts(*session_) : fail(some.error());
+                 left = rest.value_or(0);
+                 return rest ? Result<>() : fail(std::move(rest).error());
+               }));
   const auto now = clock_->steady_now();
   if (looked_at > 0 && (left == 0 || now >= next_fill_report_)) {
     next_fill_report_ = now + kReportEvery;
@@ -112,11 +106,8 @@ Result<bool> SessionWriter::fill_facts() {
 Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
   const MutexLock lock(mutex_);
   WriteReport report;
-  auto done = in_transaction([&] { return write_window(update, report); });
-  if (!done) {
-    return fail(std::move(done).error().with_context(
-        fmt::format("writing the update of cluster {}", update.cluster.id)));
-  }
+  CEEMS_TRY_IN(fmt::format("writing the update of cluster {}", update.cluster.id),
+               in_transaction([&] { return write_window(update, report); }));
   sum_up(update.window.end_ms);
   return report;
 }
@@ -141,11 +132,8 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     return fail(ErrorCode::kInvalidArgument, "window ends at {} before its start {}", end_ms,
                 start_ms);
   }
-  const auto last = read_watermark(update.cluster.id);
-  if (!last) {
-    return fail(last.error());
-  }
-  if (const std::optional<std::int64_t> before = *last; before && *before != start_ms) {
+  CEEMS_TRY(last, read_watermark(update.cluster.id));
+  if (const std::optional<std::int64_t> before = last; before && *before != start_ms) {
     return fail(ErrorCode::kInvalidArgument, "window starts at {} but the last one ended at {}",
                 start_ms, *before);
   }
@@ -175,23 +163,15 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     }
     // If a uuid occurs twice, the first unit must be stored before the second one is looked up.
     if (chunk.size() == kUnitsAtOnce || ids.contains(unit.uuid)) {
-      if (auto done = flush(); !done) {
-        return done;
-      }
+      CEEMS_TRY(flush());
     }
     chunk.push_back(&unit);
     ids.insert(unit.uuid);
   }
-  if (auto done = flush(); !done) {
-    return done;
-  }
-  if (auto done = forget_sums(batch, moments); !done) {
-    return done;
-  }
+  CEEMS_TRY(flush());
+  CEEMS_TRY(forget_sums(batch, moments));
   if (!counted.empty()) {
-    if (auto done = insert_gaps(*session_, update, counted); !done) {
-      return done;
-    }
+    CEEMS_TRY(insert_gaps(*session_, update, counted));
   }
   std::vector<std::vector<WriterCall>> rows;
   for (const bool daily : {false, true}) {
@@ -199,17 +179,12 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
       rows.push_back({row.call(batch, daily, key.first, key.second)});
     }
   }
-  if (auto done = run_and_log(rows, "row of usage"); !done) {
-    return done;
-  }
+  CEEMS_TRY(run_and_log(rows, "row of usage"));
   auto users = update.users;
   auto projects = update.projects;
   const bool merge = update.members_of_usage && users && projects;
   if (merge) {
-    auto done = add_members_of_usage(*session_, update.cluster.id, *users, *projects);
-    if (!done) {
-      return done;
-    }
+    CEEMS_TRY(add_members_of_usage(*session_, update.cluster.id, *users, *projects));
   }
   if (users && (merge || !users->empty())) {
     People people{.upsert = WriterStatement::kUpsertUser,
@@ -225,9 +200,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
                                 tags_text(user.tags),
                                 batch.updated};
     }
-    if (auto done = write_people(batch, people); !done) {
-      return done;
-    }
+    CEEMS_TRY(write_people(batch, people));
   }
   if (projects && (merge || !projects->empty())) {
     People people{.upsert = WriterStatement::kUpsertProject,
@@ -243,23 +216,15 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
                                    tags_text(project.tags),
                                    batch.updated};
     }
-    if (auto done = write_people(batch, people); !done) {
-      return done;
-    }
+    CEEMS_TRY(write_people(batch, people));
   }
   if (update.leads) {
-    if (auto done = write_leads(*session_, update.cluster.id, *update.leads); !done) {
-      return done;
-    }
+    CEEMS_TRY(write_leads(*session_, update.cluster.id, *update.leads));
   }
   if (update.flavors) {
-    if (auto done = write_flavors(*session_, update.cluster.id, *update.flavors); !done) {
-      return done;
-    }
+    CEEMS_TRY(write_flavors(*session_, update.cluster.id, *update.flavors));
   }
-  if (auto done = add_account_names(*session_, update.cluster.id, update.names); !done) {
-    return done;
-  }
+  CEEMS_TRY(add_account_names(*session_, update.cluster.id, update.names));
   const WriterCall call{.statement = WriterStatement::kSetWatermark,
                         .values = {batch.cluster.id, end_ms}};
   return session_->run(std::span(&call, 1), {});
@@ -277,29 +242,23 @@ Result<> SessionWriter::write_units(const Batch& batch,
   for (const model::Unit* unit : units) {
     ids.push_back(unit->uuid);
   }
-  const auto stored = find_units(*session_, batch.cluster.id, ids);
-  if (!stored) {
-    return fail(stored.error());
-  }
+  CEEMS_TRY(stored, find_units(*session_, batch.cluster.id, ids));
   std::vector<UnitChange> changes;
   std::vector<std::vector<WriterCall>> groups;
   changes.reserve(units.size());
   groups.reserve(units.size());
   for (std::size_t i = 0; i < units.size(); ++i) {
-    changes.push_back(change_of(batch, *units[i], (*stored)[i]));
+    changes.push_back(change_of(batch, *units[i], stored[i]));
     groups.push_back(std::move(changes.back().calls));
   }
-  const auto refused = session_->run_groups(groups);
-  if (!refused) {
-    return fail(refused.error());
-  }
+  CEEMS_TRY(refused, session_->run_groups(groups));
   std::vector<std::vector<WriterCall>> facts;
   std::vector<std::vector<WriterCall>> ended;
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
   std::vector<std::array<UsageRows::iterator, 2>> sums(units.size());  // where units are added
   for (std::size_t i = 0; i < units.size(); ++i) {
-    if (const auto& error = (*refused)[i]; error) {
+    if (const auto& error = refused[i]; error) {
       ++report.skipped;
       changes[i].counts = false;
       log::error("unit skipped", {{"cluster_id", batch.cluster.id},
@@ -337,18 +296,10 @@ Result<> SessionWriter::write_units(const Batch& batch,
       }
     }
   }
-  if (auto done = run_and_log(facts, "facts of a unit"); !done) {
-    return done;
-  }
-  if (auto done = run_and_log(ended, "report of a unit"); !done) {
-    return done;
-  }
-  if (auto done = load_usage(batch, false, unknown_usage); !done) {
-    return done;
-  }
-  if (auto done = load_usage(batch, true, unknown_days); !done) {
-    return done;
-  }
+  CEEMS_TRY(run_and_log(facts, "facts of a unit"));
+  CEEMS_TRY(run_and_log(ended, "report of a unit"));
+  CEEMS_TRY(load_usage(batch, false, unknown_usage));
+  CEEMS_TRY(load_usage(batch, true, unknown_days));
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (changes[i].counts) {
       for (const auto& row : sums[i]) {
@@ -361,10 +312,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
 
 /// `moments` are the last updates (epoch ms) of the units that the batch changes.
 Result<> SessionWriter::forget_sums(const Batch& batch, const std::set<std::int64_t>& moments) {
-  auto done = forget_spans(*session_, SumsOf::kUnits, moments);
-  if (!done) {
-    return done;
-  }
+  CEEMS_TRY(forget_spans(*session_, SumsOf::kUnits, moments));
   // The row of this day may have been written while another time zone was configured.
   constexpr std::int64_t kTwoDaysMs = 48LL * 60 * 60 * 1000;
   return forget_spans(*session_, SumsOf::kDays,
@@ -393,11 +341,8 @@ Result<> SessionWriter::load_usage(const Batch& batch,
 /// A row that the database refuses must not block the window forever.
 Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> groups,
                                     std::string_view what) {
-  const auto refused = session_->run_groups(groups);
-  if (!refused) {
-    return fail(refused.error());
-  }
-  for (const auto& error : *refused) {
+  CEEMS_TRY(refused, session_->run_groups(groups));
+  for (const auto& error : refused) {
     if (error) {
       log::error("the database refused a row", {{"what", what}, {"err", error->message}});
     }
@@ -408,15 +353,12 @@ Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> gro
 Result<> SessionWriter::write_people(const Batch& batch, const People& people) {
   std::vector<std::vector<WriterCall>> groups;
   const WriterCall names{.statement = people.names, .values = {batch.cluster.id}};
-  auto done = session_->run(std::span(&names, 1), [&](std::size_t, const AnswerRow& row) {
+  CEEMS_TRY(session_->run(std::span(&names, 1), [&](std::size_t, const AnswerRow& row) {
     std::string name(row.text(0));
     if (!people.rows.contains(name)) {
       groups.push_back({{people.remove, {batch.cluster.id, std::move(name)}}});
     }
-  });
-  if (!done) {
-    return done;
-  }
+  }));
   for (const auto& [name, values] : people.rows) {
     groups.push_back({{people.upsert, values}});
   }
@@ -436,10 +378,8 @@ Result<> SessionWriter::change_admins(std::string_view source,
                                       const std::vector<std::string>& names,
                                       bool replace) {
   const MutexLock lock(mutex_);
-  auto done = in_transaction([&] { return put_admins(source, names, replace); });
-  if (!done) {
-    return fail(std::move(done).error().with_context("writing admins"));
-  }
+  CEEMS_TRY_IN("writing admins",
+               in_transaction([&] { return put_admins(source, names, replace); }));
   return {};
 }
 
@@ -483,9 +423,7 @@ Result<> SessionWriter::put_admins(std::string_view source,
           " (SELECT 1 FROM ceems_admin_sources s WHERE s.name = admin_users.name"
           " AND '[\"' || s.source || '\"]' = admin_users.tags)"));
   for (const Sql& one : all) {
-    if (auto done = session_->run(one, {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session_->run(one, {}));
   }
   return {};
 }
@@ -572,9 +510,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
 
 /// Deletes what is left of windows and rows before the cutoff, none of which are many.
 Result<> SessionWriter::remove_rest(std::int64_t cutoff_ms) {
-  if (auto done = purge_gaps(*session_, cutoff_ms); !done) {
-    return done;
-  }
+  CEEMS_TRY(purge_gaps(*session_, cutoff_ms));
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<Sql> all{
       sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms),
@@ -582,9 +518,7 @@ Result<> SessionWriter::remove_rest(std::int64_t cutoff_ms) {
       sql("DELETE FROM ceems_unit_sums WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_spans s"
           " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)")};
   for (const Sql& one : all) {
-    if (auto done = session_->run(one, {}); !done) {
-      return done;
-    }
+    CEEMS_TRY(session_->run(one, {}));
   }
   return {};
 }

@@ -29,10 +29,7 @@ class BatchManager final : public ResourceManager {
                                                std::stop_token stop) override {
     follow(window);
     Jobs jobs;
-    auto done = source_->jobs(window, [&jobs](BatchJob job) { add(std::move(job), jobs); }, stop);
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(source_->jobs(window, [&jobs](BatchJob job) { add(std::move(job), jobs); }, stop));
     ask_for_missing(jobs, stop);
     users_.clear();
     members_.clear();

@@ -38,16 +38,11 @@ Result<BatchCommands> BatchCommands::create(const ClusterConfig& config,
   BatchCommands commands(runner, config.cluster.id);
   commands.environment_ = os::process_environment();
   commands.timeout_ = options.timeout;
-  auto directory = command_directory(config, program, commands.environment_["PATH"]);
-  if (!directory) {
-    return fail(std::move(directory).error().with_context("cluster " + config.cluster.id));
-  }
-  commands.directory_ = *std::move(directory);
-  auto zone = TimeZone::find(options.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error().with_context("cluster " + config.cluster.id));
-  }
-  commands.zone_ = *zone;
+  CEEMS_TRY_IN("cluster " + config.cluster.id, directory,
+               command_directory(config, program, commands.environment_["PATH"]));
+  commands.directory_ = std::move(directory);
+  CEEMS_TRY_IN("cluster " + config.cluster.id, zone, TimeZone::find(options.time_zone));
+  commands.zone_ = zone;
   commands.environment_["LC_ALL"] = "C";
   for (const auto& [name, value] : environment) {
     commands.environment_[name] = value;
@@ -72,15 +67,12 @@ Result<> BatchCommands::run(const std::string& program,
   command.environment = environment_;
   command.timeout = timeout_;
   command.max_output_bytes = kMaxLineBytes;
-  auto result = runner_->run_lines(command, line, stop);
-  if (!result) {
-    return fail(std::move(result).error().with_context(program));
-  }
-  const std::string_view message = trim(result->error_text);
+  CEEMS_TRY_IN(program, result, runner_->run_lines(command, line, stop));
+  const std::string_view message = trim(result.error_text);
   const bool none = !nothing.empty() && message.find(nothing) != std::string_view::npos;
   const std::string problem = printable(message, 300);
-  if (result->exit_status != 0 && !none) {
-    return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result->exit_status,
+  if (result.exit_status != 0 && !none) {
+    return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result.exit_status,
                 problem.empty() ? "no message" : problem);
   }
   const bool noted = !problem.empty() && !none;

@@ -34,18 +34,15 @@ class ExecManager final : public ResourceManager {
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
     lines_.reset();
-    auto lines = read(window, stop);
-    if (!lines) {
-      return fail(std::move(lines).error());
-    }
+    CEEMS_TRY(lines, read(window, stop));
     std::vector<model::Unit> units;
-    for (const ExecUnit& line : lines->units) {
+    for (const ExecUnit& line : lines.units) {
       if (auto unit = unit_of(line, window, zone_)) {
         units.push_back(std::move(*unit));
       }
     }
-    lines->units = {};
-    lines_ = std::move(*lines);
+    lines.units = {};
+    lines_ = std::move(lines);
     window_end_ms_ = window.end_ms;
     return units;
   }
@@ -54,11 +51,8 @@ class ExecManager final : public ResourceManager {
   Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                 std::stop_token stop) override {
     if (!lines_ || window_end_ms_ != window.end_ms) {
-      auto lines = read(window, stop);
-      if (!lines) {
-        return fail(std::move(lines).error());
-      }
-      lines_ = std::move(*lines);
+      CEEMS_TRY(lines, read(window, stop));
+      lines_ = std::move(lines);
       window_end_ms_ = window.end_ms;
     }
     return users_and_projects(lines_->members);
@@ -66,11 +60,8 @@ class ExecManager final : public ResourceManager {
 
   Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
     if (!lines_) {
-      auto lines = read({}, stop);
-      if (!lines) {
-        return fail(std::move(lines).error());
-      }
-      lines_ = std::move(*lines);
+      CEEMS_TRY(lines, read({}, stop));
+      lines_ = std::move(lines);
     }
     return lines_->leads;
   }
@@ -87,10 +78,7 @@ class ExecManager final : public ResourceManager {
                   : fail(std::move(read).error().with_context(
                         fmt::format("{}: line {}", source(), number)));
     };
-    auto done = options_.file.empty() ? run(window, take, stop) : read_file(take, stop);
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(options_.file.empty() ? run(window, take, stop) : read_file(take, stop));
     return lines;
   }
 
@@ -109,19 +97,16 @@ class ExecManager final : public ResourceManager {
     command.environment["CEEMS_CLUSTER"] = cluster_;
     command.environment["CEEMS_START"] = std::to_string(window.start_ms / 1000);
     command.environment["CEEMS_END"] = std::to_string(window.end_ms / 1000);
-    const auto result = runner_->run_lines(command, take, stop);
-    if (!result) {
-      return fail(result.error());
+    CEEMS_TRY(result, runner_->run_lines(command, take, stop));
+    if (result.exit_status != 0) {
+      return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", source(), result.exit_status,
+                  printable(trim(result.error_text), 400));
     }
-    if (result->exit_status != 0) {
-      return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", source(), result->exit_status,
-                  printable(trim(result->error_text), 400));
-    }
-    if (!trim(result->error_text).empty()) {
+    if (!trim(result.error_text).empty()) {
       log::warn("the command of a cluster wrote to standard error",
                 {{"cluster", cluster_},
                  {"command", source()},
-                 {"stderr", printable(trim(result->error_text), 400)}});
+                 {"stderr", printable(trim(result.error_text), 400)}});
     }
     return {};
   }
@@ -140,9 +125,7 @@ class ExecManager final : public ResourceManager {
         return fail(ErrorCode::kParse, "{}: a line of more than {} bytes", options_.file,
                     kMaxLineBytes);
       }
-      if (auto taken = take(line); !taken) {
-        return taken;
-      }
+      CEEMS_TRY(take(line));
     }
     return file.bad() ? fail(errno_error(EIO, options_.file)) : Result<>();
   }
@@ -170,9 +153,7 @@ Result<std::unique_ptr<ResourceManager>> create_exec(const ClusterConfig& config
       .refuse(!options.file.empty() && !options.file.starts_with('/'), "file",
               "expected an absolute path")
       .refuse(options.timeout.count() <= 0, "timeout", "must be more than 0s");
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   return std::make_unique<ExecManager>(std::move(options), config, context);
 }
 

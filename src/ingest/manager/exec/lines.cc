@@ -178,9 +178,7 @@ Result<> read_unit(const json::object& object, ExecLines& lines) {
       .require(!unit.project.empty(), "project", "the name of a project")
       .require(unit.end_ms == 0 || unit.start_ms != 0, "start", "the time of the start")
       .require(unit.end_ms == 0 || unit.end_ms >= unit.start_ms, "end", "a time after the start");
-  if (auto done = members.done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(members.done());
   lines.members.insert({.project = unit.project, .user = unit.user});
   lines.units.push_back(std::move(unit));
   return {};
@@ -195,9 +193,7 @@ Result<> read_project(const json::object& object, ExecLines& lines) {
       .texts("users", users)
       .texts("leads", leads)
       .require(!project.empty(), "project", "the name of a project");
-  if (auto done = members.done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(members.done());
   for (const std::string& user : users) {
     lines.members.insert({.project = project, .user = user});
   }
@@ -215,9 +211,7 @@ Result<> read_user(const json::object& object, ExecLines& lines) {
   members.text("user", user)
       .texts("projects", projects)
       .require(!user.empty(), "user", "the name of a user");
-  if (auto done = members.done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(members.done());
   for (const std::string& project : projects) {
     lines.members.insert({.project = project, .user = user});
   }

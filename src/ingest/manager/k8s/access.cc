@@ -60,11 +60,8 @@ class PluginCredentials {
       return *kept_;
     }
     kept_.reset();
-    auto credential = run(plugin, stop);
-    if (!credential) {
-      return fail(std::move(credential).error().with_context("exec plug-in of the kubeconfig"));
-    }
-    kept_ = *credential;
+    CEEMS_TRY_IN("exec plug-in of the kubeconfig", credential, run(plugin, stop));
+    kept_ = credential;
     return credential;
   }
 
@@ -73,11 +70,8 @@ class PluginCredentials {
     os::Command command;
     command.environment = os::process_environment();
     if (plugin.command.find('/') == std::string::npos) {
-      auto found = os::find_program(plugin.command, command.environment["PATH"]);
-      if (!found) {
-        return fail(std::move(found).error());
-      }
-      command.path = *std::move(found);
+      CEEMS_TRY(found, os::find_program(plugin.command, command.environment["PATH"]));
+      command.path = std::move(found);
     } else {
       std::error_code error;
       command.path = std::filesystem::absolute(plugin.command, error);
@@ -89,15 +83,12 @@ class PluginCredentials {
     command.environment["KUBERNETES_EXEC_INFO"] = exec_info(plugin);
     command.timeout = kPluginTimeout;
     command.max_output_bytes = kPluginOutput;
-    auto result = runner_.run(command, stop);
-    if (!result) {
-      return fail(std::move(result).error());
-    }
-    if (result->exit_status != 0) {
+    CEEMS_TRY(result, runner_.run(command, stop));
+    if (result.exit_status != 0) {
       return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", printable(plugin.command),
-                  result->exit_status, printable(trim(result->error_text), 300));
+                  result.exit_status, printable(trim(result.error_text), 300));
     }
-    return kube::parse_exec_credential(result->output);
+    return kube::parse_exec_credential(result.output);
   }
 
   os::CommandRunner& runner_;
@@ -125,34 +116,20 @@ Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {
 Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
                                   os::CommandRunner& runner,
                                   const Clock& clock) {
-  auto at_start = find_access(kubeconfig_file);
-  if (!at_start) {
-    return fail(std::move(at_start).error());
-  }
-  if (auto options = kube::client_options(*std::move(at_start), read_file); !options) {
-    return fail(std::move(options).error());
-  }
+  CEEMS_TRY(at_start, find_access(kubeconfig_file));
+  CEEMS_TRY(kube::client_options(std::move(at_start), read_file));
   auto plugin = std::make_shared<PluginCredentials>(runner, clock);
   return [kubeconfig_file, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
-    auto access = find_access(kubeconfig_file);
-    if (!access) {
-      return fail(std::move(access).error());
+    CEEMS_TRY(access, find_access(kubeconfig_file));
+    if (access.exec) {
+      CEEMS_TRY(credential, plugin->get(*access.exec, stop));
+      access.token = std::move(credential.token);
+      access.client_cert = std::move(credential.client_cert);
+      access.client_key = std::move(credential.client_key);
     }
-    if (access->exec) {
-      auto credential = plugin->get(*access->exec, stop);
-      if (!credential) {
-        return fail(std::move(credential).error());
-      }
-      access->token = std::move(credential->token);
-      access->client_cert = std::move(credential->client_cert);
-      access->client_key = std::move(credential->client_key);
-    }
-    std::string server = access->server;
-    auto options = kube::client_options(*std::move(access), read_file);
-    if (!options) {
-      return fail(std::move(options).error());
-    }
-    return kube::Connection{.server = std::move(server), .options = *std::move(options)};
+    std::string server = access.server;
+    CEEMS_TRY(options, kube::client_options(std::move(access), read_file));
+    return kube::Connection{.server = std::move(server), .options = std::move(options)};
   };
 }
 

@@ -80,15 +80,12 @@ class K8sManager final : public ResourceManager {
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
     settle_last_window(window);
-    auto pods = sources_.pods->pods(patience_, stop);
-    if (!pods) {
-      return fail(std::move(pods).error());
-    }
-    std::ranges::sort(*pods, {},
+    CEEMS_TRY(pods, sources_.pods->pods(patience_, stop));
+    std::ranges::sort(pods, {},
                       [](const auto& stored) -> const std::string& { return stored->pod.uid; });
     std::vector<model::Unit> units;
     std::vector<std::string> done;
-    for (const auto& stored : *pods) {
+    for (const auto& stored : pods) {
       const auto reported = reported_.find(stored->pod.uid);
       if (reported != reported_.end() && reported->second.ended) {
         if (stored->gone_ms > 0) {
@@ -119,18 +116,12 @@ class K8sManager final : public ResourceManager {
                                                 std::stop_token stop) override {
     std::set<Membership> listed;
     if (sources_.users_file) {
-      auto members = users_file_.take(read_users_file(), cluster_id_);
-      if (!members) {
-        return fail(std::move(members).error());
-      }
-      listed.merge(*members);
+      CEEMS_TRY(members, users_file_.take(read_users_file(), cluster_id_));
+      listed.merge(members);
     }
     if (sources_.role_bindings) {
-      auto members = bindings_.take(read_bindings(stop), cluster_id_);
-      if (!members) {
-        return fail(std::move(members).error());
-      }
-      listed.merge(*members);
+      CEEMS_TRY(members, bindings_.take(read_bindings(stop), cluster_id_));
+      listed.merge(members);
     }
     const auto now = std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch());
     members_.listed(listed, now.count());
@@ -179,16 +170,13 @@ class K8sManager final : public ResourceManager {
   }
 
   Result<std::set<Membership>> read_bindings(const std::stop_token& stop) {
-    auto list = sources_.role_bindings(stop);
-    if (!list) {
-      return fail(std::move(list).error());
-    }
+    CEEMS_TRY(list, sources_.role_bindings(stop));
     // Kubernetes itself creates some in every cluster, so an empty list is wrong.
-    if (list->bindings == 0 && bindings_.had_members()) {
+    if (list.bindings == 0 && bindings_.had_members()) {
       return fail(ErrorCode::kUnavailable, "the API server lists none at all");
     }
     std::set<Membership> members;
-    for (const auto& bound : list->users) {
+    for (const auto& bound : list.users) {
       members.insert({.project = bound.name_space, .user = bound.user});
     }
     return members;
@@ -214,34 +202,24 @@ class K8sManager final : public ResourceManager {
 
 Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
                                                  const std::stop_token& stop) {
-  auto connection = connect(stop);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  connection->options.user_agent = "ceems_api_server";
-  connection->options.timeout = kListTimeout;
-  connection->options.max_response_bytes = kMaxAnswerBytes;
+  CEEMS_TRY(connection, connect(stop));
+  connection.options.user_agent = "ceems_api_server";
+  connection.options.timeout = kListTimeout;
+  connection.options.max_response_bytes = kMaxAnswerBytes;
   const std::string url =
-      connection->server + "/apis/rbac.authorization.k8s.io/v1/rolebindings?limit=500";
-  auto client = net::Client::create(std::move(connection->options));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+      connection.server + "/apis/rbac.authorization.k8s.io/v1/rolebindings?limit=500";
+  CEEMS_TRY(client, net::Client::create(std::move(connection.options)));
+  const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
   kube::RoleBindingList all;
   do {
-    auto body = kube::get_json(
-        **client, all.next.empty() ? url : url + "&continue=" + kube::percent_encode(all.next));
-    if (!body) {
-      return fail(std::move(body).error());
-    }
-    auto page = kube::parse_role_bindings(*body);
-    if (!page) {
-      return fail(std::move(page).error());
-    }
-    all.next = std::move(page->next);
-    all.bindings += page->bindings;
-    std::ranges::move(page->users, std::back_inserter(all.users));
+    CEEMS_TRY(
+        body,
+        kube::get_json(
+            *client, all.next.empty() ? url : url + "&continue=" + kube::percent_encode(all.next)));
+    CEEMS_TRY(page, kube::parse_role_bindings(body));
+    all.next = std::move(page.next);
+    all.bindings += page.bindings;
+    std::ranges::move(page.users, std::back_inserter(all.users));
     if (all.bindings > kMaxBindings || all.users.size() > kMaxBindings) {
       return fail(ErrorCode::kUnavailable, "more than {} bindings", kMaxBindings);
     }
@@ -272,9 +250,7 @@ Result<ExtraConfig> read_extra(const config::Node& node) {
       .list("project_annotations", extra.units.project_annotations)
       .boolean("role_bindings", extra.role_bindings)
       .boolean("memory_time_in_mib", extra.units.memory_time_in_mib);
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   if (extra.users_file.empty()) {
     extra.users_file = std::move(users_db_file);
   }
@@ -287,27 +263,24 @@ Result<ExtraConfig> read_extra(const config::Node& node) {
 
 Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
                                                     const ManagerContext& context) {
-  auto extra = read_extra(config.extra);
-  if (!extra) {
-    return fail(std::move(extra).error());
-  }
-  auto connect = k8s_connect(extra->kubeconfig_file, *context.runner, *context.clock);
+  CEEMS_TRY(extra, read_extra(config.extra));
+  auto connect = k8s_connect(extra.kubeconfig_file, *context.runner, *context.clock);
   if (!connect) {
     return fail(std::move(connect).error().with_context("cluster " + config.cluster.id));
   }
   K8sSources sources;
   sources.pods = std::make_unique<kube::PodWatch>(
       kube::PodWatchOptions{.cluster_id = config.cluster.id, .connect = *connect}, *context.clock);
-  if (extra->role_bindings) {
+  if (extra.role_bindings) {
     sources.role_bindings = [connect = *std::move(connect)](const std::stop_token& stop) {
       return list_role_bindings(connect, stop);
     };
   }
-  sources.users_file_optional = extra->users_file.empty();
-  sources.users_file = [file = extra->users_file.empty() ? kDefaultUsersFile : extra->users_file] {
+  sources.users_file_optional = extra.users_file.empty();
+  sources.users_file = [file = extra.users_file.empty() ? kDefaultUsersFile : extra.users_file] {
     return config::load_yaml(file);
   };
-  return make_k8s(config.cluster.id, std::move(extra->units), std::move(sources), context.zone,
+  return make_k8s(config.cluster.id, std::move(extra.units), std::move(sources), context.zone,
                   *context.clock, kPatience);
 }
 

@@ -17,11 +17,8 @@ Result<std::set<Membership>> users_of_file(const config::Node& document) {
     if (node.is_null()) {
       continue;
     }
-    auto names = node.as_string_list();
-    if (!names) {
-      return fail(std::move(names).error());
-    }
-    for (const auto& name : *names) {
+    CEEMS_TRY(names, node.as_string_list());
+    for (const auto& name : names) {
       if (!name.empty() && !name_space.empty()) {
         members.insert({.project = clean_text(name_space), .user = clean_text(name)});
       }

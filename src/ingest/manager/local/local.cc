@@ -56,38 +56,23 @@ class LocalManager final : public ResourceManager {
                       .last_ms = window.end_ms + settle.count(),
                       .mark_ms = window.start_ms + settle.count()};
 
-    auto starts = runs("ceems_compute_unit_start_time_seconds", range, stop);
-    if (!starts) {
-      return fail(std::move(starts).error());
-    }
-    auto ends = runs("ceems_compute_unit_end_time_seconds", range, stop);
-    if (!ends) {
-      return fail(std::move(ends).error());
-    }
-    auto names = latest("last_over_time", "ceems_compute_unit_info", range);
-    if (!names) {
-      return fail(std::move(names).error());
-    }
-    auto cpus = latest("max_over_time", "ceems_compute_unit_cpus", range);
-    if (!cpus) {
-      return fail(std::move(cpus).error());
-    }
-    auto memory = latest("max_over_time", "ceems_compute_unit_memory_total_bytes", range);
-    if (!memory) {
-      return fail(std::move(memory).error());
-    }
+    CEEMS_TRY(starts, runs("ceems_compute_unit_start_time_seconds", range, stop));
+    CEEMS_TRY(ends, runs("ceems_compute_unit_end_time_seconds", range, stop));
+    CEEMS_TRY(names, latest("last_over_time", "ceems_compute_unit_info", range));
+    CEEMS_TRY(cpus, latest("max_over_time", "ceems_compute_unit_cpus", range));
+    CEEMS_TRY(memory, latest("max_over_time", "ceems_compute_unit_memory_total_bytes", range));
 
     std::vector<UnitLife> lives;
-    for (const auto& [key, start_runs] : *starts) {
-      for (auto& life : lives_of(start_runs, (*ends)[key])) {
-        const auto& info = (*names)[key].labels;
+    for (const auto& [key, start_runs] : starts) {
+      for (auto& life : lives_of(start_runs, ends[key])) {
+        const auto& info = names[key].labels;
         life.uuid = key.first;
         life.origin = key.second;
         life.name = info.get("name").empty() ? key.first : std::string(info.get("name"));
         life.username =
             std::string(info.get("username").empty() ? kUnknownUser : info.get("username"));
-        life.cpus = std::max((*cpus)[key].value, 0.0);
-        life.memory_bytes = std::clamp((*memory)[key].value, 0.0, 9e18);
+        life.cpus = std::max(cpus[key].value, 0.0);
+        life.memory_bytes = std::clamp(memory[key].value, 0.0, 9e18);
         lives.push_back(std::move(life));
       }
     }
@@ -109,12 +94,9 @@ class LocalManager final : public ResourceManager {
     // After a restart, owners of units that ended long ago must not lose access to them.
     if (!history_read_) {
       const milliseconds reach = std::chrono::days(30);
-      auto series = client_->series({fmt::format("ceems_compute_unit_info{{{}}}", matcher_)},
-                                    window.end_ms - reach.count(), window.end_ms);
-      if (!series) {
-        return fail(std::move(series).error());
-      }
-      for (const auto& labels : *series) {
+      CEEMS_TRY(series, client_->series({fmt::format("ceems_compute_unit_info{{{}}}", matcher_)},
+                                        window.end_ms - reach.count(), window.end_ms));
+      for (const auto& labels : series) {
         const auto name = labels.get("username");
         users_.insert(clean_text(name.empty() ? kUnknownUser : name));
       }
@@ -152,16 +134,14 @@ class LocalManager final : public ResourceManager {
         return fail(ErrorCode::kUnavailable, "stopped");
       }
       const std::int64_t end = std::min(begin + kPart.count(), range.last_ms);
-      auto answer = client_->query_samples({.query = selector(metric, milliseconds(end - begin)),
-                                            .time_ms = end,
-                                            .lookback = milliseconds(0),
-                                            .timeout = milliseconds(0)});
-      if (!answer) {
-        return fail(std::move(answer).error());
-      }
+      CEEMS_TRY(answer,
+                client_->query_samples({.query = selector(metric, milliseconds(end - begin)),
+                                        .time_ms = end,
+                                        .lookback = milliseconds(0),
+                                        .timeout = milliseconds(0)}));
       // If a target changed its address within the part, one unit has two series.
       std::map<Key, std::vector<tsdb::Sample>> samples;
-      for (const auto& series : answer->series) {
+      for (const auto& series : answer.series) {
         if (!series.labels.get("uuid").empty()) {
           auto& all = samples[key_of(series.labels)];
           all.insert(all.end(), series.samples.begin(), series.samples.end());
@@ -179,16 +159,13 @@ class LocalManager final : public ResourceManager {
                                        std::string_view metric,
                                        Range range) {
     const milliseconds length(range.last_ms - range.first_ms);
-    auto answer =
-        client_->query({.query = fmt::format("{}({})", function, selector(metric, length)),
-                        .time_ms = range.last_ms,
-                        .lookback = milliseconds(0),
-                        .timeout = milliseconds(0)});
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
+    CEEMS_TRY(answer,
+              client_->query({.query = fmt::format("{}({})", function, selector(metric, length)),
+                              .time_ms = range.last_ms,
+                              .lookback = milliseconds(0),
+                              .timeout = milliseconds(0)}));
     std::map<Key, Latest> found;
-    for (auto& series : answer->series) {
+    for (auto& series : answer.series) {
       const double value = series.samples.front().value;
       auto& entry = found[key_of(series.labels)];
       entry = {.labels = std::move(series.labels), .value = value};
@@ -210,31 +187,23 @@ Result<LocalOptions> read_options(const config::Node& extra) {
   section.text("project", options.project)
       .list("unit_managers", options.unit_managers)
       .refuse(options.unit_managers.empty(), "unit_managers", "expected at least one manager");
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   return options;
 }
 
 Result<std::unique_ptr<ResourceManager>> create_local(const ClusterConfig& config,
                                                       const ManagerContext& context) {
-  auto options = read_options(config.extra);
-  if (!options) {
-    return fail(std::move(options).error());
-  }
+  CEEMS_TRY(options, read_options(config.extra));
   if (config.web_url.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "cluster {}: manager local needs the URL of a TSDB: extra_config.tsdb, web.url or "
                 "an updater with one",
                 config.cluster.id);
   }
-  auto transport = tsdb::http_transport(config.web);
-  if (!transport) {
-    return fail(std::move(transport).error().with_context("cluster " + config.cluster.id));
-  }
+  CEEMS_TRY_IN("cluster " + config.cluster.id, transport, tsdb::http_transport(config.web));
   return make_local(
-      std::move(*options),
-      std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), *context.clock),
+      std::move(options),
+      std::make_unique<tsdb::Client>(config.web_url, std::move(transport), *context.clock),
       context.zone);
 }
 

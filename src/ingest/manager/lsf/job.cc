@@ -400,9 +400,7 @@ Result<std::optional<FinishedJob>> parse_finished(const std::vector<std::string>
   if (lines.empty()) {
     return fail(ErrorCode::kParse, "expected 'Job <ID>, ...', got nothing");
   }
-  if (auto done = take_header(lines.front(), finished); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(take_header(lines.front(), finished));
   // A name with a line end would show the rest of the name in the second line.
   if (lines.size() < 2 || !event_of(lines[1], times).ms) {
     finished.clear = false;

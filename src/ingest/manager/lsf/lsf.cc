@@ -125,16 +125,13 @@ class LsfSource final : public BatchSource {
     });
     std::vector<std::string> arguments = {"-u", "all", "-l", "-gpu", "-UF"};
     arguments.insert(arguments.end(), which.begin(), which.end());
-    auto done = commands_.run(
+    CEEMS_TRY(commands_.run(
         "bacct", std::move(arguments),
         [&](std::string_view line) -> Result<> {
           reader.add_line(line);
           return {};
         },
-        stop, kNoMatch);
-    if (!done) {
-      return done;
-    }
+        stop, kNoMatch));
     reader.finish();
     commands_.note_left_out("bacct", reader.malformed(), reader.first_problem());
     clear_up(unclear, stop);
@@ -220,17 +217,12 @@ namespace {
 Result<std::unique_ptr<ResourceManager>> create_lsf(const ClusterConfig& config,
                                                     const ManagerContext& context) {
   BatchOptions options;
-  if (auto done = read_batch_options(config.extra, options); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_batch_options(config.extra, options));
   // With a year and seconds, whatever lsf.conf says.
-  auto commands =
-      BatchCommands::create(config, options, "bjobs", {{"LSB_DISPLAY_YEAR", "Y"}}, *context.runner);
-  if (!commands) {
-    return fail(std::move(commands).error());
-  }
+  CEEMS_TRY(commands, BatchCommands::create(config, options, "bjobs", {{"LSB_DISPLAY_YEAR", "Y"}},
+                                            *context.runner));
   return make_batch_manager(config.cluster.id,
-                            lsf::make_source(*std::move(commands), *context.clock), context.zone,
+                            lsf::make_source(std::move(commands), *context.clock), context.zone,
                             options.members);
 }
 

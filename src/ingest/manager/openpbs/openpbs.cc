@@ -18,9 +18,7 @@ class OpenpbsSource final : public BatchSource {
   Result<> jobs(model::Window window, const JobSink& job, std::stop_token stop) override {
     const std::int64_t from = window.start_ms - std::chrono::milliseconds(kBatchOverlap).count();
     if (window.end_ms > reading_.asked_ms || from < reading_.from_ms) {
-      if (auto done = read(from, stop); !done) {
-        return done;
-      }
+      CEEMS_TRY(read(from, stop));
     }
     std::erase_if(reading_.jobs, [from](const BatchJob& known) {
       return known.end_ms != 0 && known.end_ms < from;
@@ -133,31 +131,21 @@ Result<std::vector<openpbs::ProjectSource>> read_projects(const config::Node& ex
       section.refuse(true, "project_from", "expected a list of project, account and group");
     }
   }
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   return names.empty() ? openpbs::JobRules{}.projects : projects;
 }
 
 Result<std::unique_ptr<ResourceManager>> create_openpbs(const ClusterConfig& config,
                                                         const ManagerContext& context) {
   BatchOptions options;
-  if (auto done = read_batch_options(config.extra, options); !done) {
-    return fail(std::move(done).error());
-  }
-  auto projects = read_projects(config.extra);
-  if (!projects) {
-    return fail(std::move(projects).error());
-  }
-  auto commands = BatchCommands::create(config, options, "qstat", {}, *context.runner);
-  if (!commands) {
-    return fail(std::move(commands).error());
-  }
+  CEEMS_TRY(read_batch_options(config.extra, options));
+  CEEMS_TRY(projects, read_projects(config.extra));
+  CEEMS_TRY(commands, BatchCommands::create(config, options, "qstat", {}, *context.runner));
   openpbs::JobRules rules;
-  rules.projects = *std::move(projects);
+  rules.projects = std::move(projects);
   return make_batch_manager(
       config.cluster.id,
-      openpbs::make_source(*std::move(commands), std::move(rules), *context.clock), context.zone,
+      openpbs::make_source(std::move(commands), std::move(rules), *context.clock), context.zone,
       options.members);
 }
 

@@ -98,11 +98,8 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options,
   if (!versioned) {
     options.headers["X-OpenStack-Nova-API-Version"].values = {"latest"};
   }
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::make_unique<HttpTransport>(std::move(*client));
+  CEEMS_TRY(client, net::Client::create(std::move(options)));
+  return std::make_unique<HttpTransport>(std::move(client));
 }
 
 Client::Client(Endpoints endpoints,
@@ -127,21 +124,18 @@ std::string token_request(std::string_view auth) {
 Result<Client::Token> Client::request_token() {
   const std::string url = endpoints_.identity + "/v3/auth/tokens";
   const auto asked_at = clock_.steady_now();
-  auto answer = transport_->post(url, token_request(auth_), {});
-  if (!answer) {
-    return fail(std::move(answer).error());
+  CEEMS_TRY(answer, transport_->post(url, token_request(auth_), {}));
+  if (answer.status != 201) {
+    return fail(status_error("POST", url, answer));
   }
-  if (answer->status != 201) {
-    return fail(status_error("POST", url, *answer));
-  }
-  const std::string* text = net::find_header(answer->headers, "X-Subject-Token");
+  const std::string* text = net::find_header(answer.headers, "X-Subject-Token");
   if (text == nullptr || !is_token(*text)) {
     return fail(ErrorCode::kParse, "POST {}: an answer without X-Subject-Token", shown(url));
   }
   const auto now_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
           .count();
-  const auto stated = token_lifetime(answer->body, now_ms);
+  const auto stated = token_lifetime(answer.body, now_ms);
   const seconds lifetime = stated ? seconds(*stated) : kDefaultLifetime;
   // Renewed a little early, so that no token expires while a request is in flight.
   return Token{.text = *text, .good_until = asked_at + lifetime - std::min(kEarly, lifetime / 10)};
@@ -151,11 +145,8 @@ Result<std::string> Client::token() {
   // Held during the request, so that one thread requests the token and the others wait for it.
   const MutexLock lock(mutex_);
   if (token_.text.empty() || clock_.steady_now() >= token_.good_until) {
-    auto fresh = request_token();
-    if (!fresh) {
-      return fail(std::move(fresh).error());
-    }
-    token_ = std::move(*fresh);
+    CEEMS_TRY(fresh, request_token());
+    token_ = std::move(fresh);
   }
   return token_.text;
 }
@@ -169,23 +160,17 @@ void Client::forget(const std::string& token) {
 
 Result<std::string> Client::get(const std::string& url) {
   for (bool again = true;; again = false) {
-    auto text = token();
-    if (!text) {
-      return fail(std::move(text).error());
+    CEEMS_TRY(text, token());
+    CEEMS_TRY(answer, transport_->get(url, {{"X-Auth-Token", text},
+                                            {"Content-Type", "application/json"},
+                                            {"Accept", "application/json"}}));
+    if (answer.status == 200) {
+      return std::move(answer.body);
     }
-    auto answer = transport_->get(url, {{"X-Auth-Token", *text},
-                                        {"Content-Type", "application/json"},
-                                        {"Accept", "application/json"}});
-    if (!answer) {
-      return fail(std::move(answer).error());
+    if (answer.status != 401 || !again) {
+      return fail(status_error("GET", url, answer));
     }
-    if (answer->status == 200) {
-      return std::move(answer->body);
-    }
-    if (answer->status != 401 || !again) {
-      return fail(status_error("GET", url, *answer));
-    }
-    forget(*text);
+    forget(text);
   }
 }
 
@@ -195,22 +180,16 @@ Result<> Client::get_pages(const std::string& url,
   std::set<std::string> seen;
   Query page = query;
   for (std::size_t count = 0; count < kMaxPages; ++count) {
-    auto body = get(with_query(url, page));
-    if (!body) {
-      return fail(std::move(body).error());
-    }
-    auto marker = read(*body);
-    if (!marker) {
-      return fail(std::move(marker).error().with_context("GET " + shown(url)));
-    }
-    if (marker->empty()) {
+    CEEMS_TRY(body, get(with_query(url, page)));
+    CEEMS_TRY_IN("GET " + shown(url), marker, read(body));
+    if (marker.empty()) {
       return {};
     }
-    if (!seen.insert(*marker).second) {
+    if (!seen.insert(marker).second) {
       return fail(ErrorCode::kUnavailable, "GET {}: pages go round in a circle", shown(url));
     }
     page = query;
-    page.emplace_back("marker", *marker);
+    page.emplace_back("marker", marker);
   }
   return fail(ErrorCode::kUnavailable, "GET {}: more than {} pages", shown(url), kMaxPages);
 }
@@ -222,15 +201,12 @@ Result<> Client::add_servers(const std::string& region,
                              std::map<std::string, std::size_t>& index) {
   return get_pages(base + "/servers/detail", query,
                    [&](std::string_view body) -> Result<std::string> {
-                     auto page = parse_servers(body);
-                     if (!page) {
-                       return fail(std::move(page).error());
-                     }
+                     CEEMS_TRY(page, parse_servers(body));
                      if (found.malformed == 0) {
-                       found.first_problem = page->first_problem;
+                       found.first_problem = page.first_problem;
                      }
-                     found.malformed += page->malformed;
-                     for (auto& server : page->servers) {
+                     found.malformed += page.malformed;
+                     for (auto& server : page.servers) {
                        server.region = region;
                        const auto [place, fresh] = index.emplace(server.id, found.servers.size());
                        if (fresh) {
@@ -239,7 +215,7 @@ Result<> Client::add_servers(const std::string& region,
                          found.servers[place->second] = std::move(server);
                        }
                      }
-                     return std::move(page->next_marker);
+                     return std::move(page.next_marker);
                    });
 }
 
@@ -250,12 +226,9 @@ Result<> Client::add_flavors(const std::string& region, Servers& found) {
   if (std::ranges::none_of(found.servers, lacks)) {
     return {};
   }
-  const auto listed = flavors(region);
-  if (!listed) {
-    return fail(listed.error());
-  }
+  CEEMS_TRY(listed, flavors(region));
   std::map<std::string_view, const Flavor*> by_id;
-  for (const Flavor& flavor : *listed) {
+  for (const Flavor& flavor : listed) {
     by_id.insert_or_assign(flavor.id, &flavor);
   }
   for (auto& server : found.servers) {
@@ -272,15 +245,12 @@ Result<std::vector<Flavor>> Client::flavors(const std::string& region) {
       get_pages(endpoints_.compute.at(region) + "/flavors/detail",
                 {{"is_public", "None"}, {"limit", std::string(kPageSize)}},
                 [&flavors](std::string_view body) -> Result<std::string> {
-                  auto page = parse_flavors(body);
-                  if (!page) {
-                    return fail(std::move(page).error());
-                  }
-                  if (flavors.size() + page->flavors.size() > kMaxFlavors) {
+                  CEEMS_TRY(page, parse_flavors(body));
+                  if (flavors.size() + page.flavors.size() > kMaxFlavors) {
                     return fail(ErrorCode::kUnavailable, "more than {} flavors", kMaxFlavors);
                   }
-                  std::ranges::move(page->flavors, std::back_inserter(flavors));
-                  return std::move(page->next_marker);
+                  std::ranges::move(page.flavors, std::back_inserter(flavors));
+                  return std::move(page.next_marker);
                 });
   return done ? Result<std::vector<Flavor>>(std::move(flavors)) : fail(std::move(done).error());
 }
@@ -308,9 +278,7 @@ Result<Client::Servers> Client::servers(const std::string& since) {
     // Live servers first, so that a server deleted between the two requests is in at least one
     // answer.
     for (const Query* query : {&live, &deleted}) {
-      if (auto done = add_servers(region, base, *query, found, index); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(add_servers(region, base, *query, found, index));
     }
     // Since microversion 2.69, Nova returns servers in a cell that is down with little more than
     // their id.
@@ -322,58 +290,38 @@ Result<Client::Servers> Client::servers(const std::string& since) {
                   "GET {}/servers/detail: no details of {} servers, a cell of Nova is down",
                   shown(base), bare);
     }
-    if (auto done = add_flavors(region, found); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(add_flavors(region, found));
   }
   return found;
 }
 
 Result<std::vector<Named>> Client::users() {
   std::vector<Named> users;
-  auto done = get_pages(endpoints_.identity + "/v3/users", {},
-                        [&users](std::string_view body) -> Result<std::string> {
-                          auto page = parse_named(body, "users");
-                          if (!page) {
-                            return fail(std::move(page).error());
-                          }
-                          std::ranges::move(page->items, std::back_inserter(users));
-                          return std::move(page->next_marker);
-                        });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(get_pages(endpoints_.identity + "/v3/users", {},
+                      [&users](std::string_view body) -> Result<std::string> {
+                        CEEMS_TRY(page, parse_named(body, "users"));
+                        std::ranges::move(page.items, std::back_inserter(users));
+                        return std::move(page.next_marker);
+                      }));
   return users;
 }
 
 Result<std::vector<Named>> Client::projects_of(const std::string& user_id) {
   std::vector<Named> projects;
-  auto done = get_pages(endpoints_.identity + "/v3/users/" + net::url_encode(user_id) + "/projects",
-                        {}, [&projects](std::string_view body) -> Result<std::string> {
-                          auto page = parse_named(body, "projects");
-                          if (!page) {
-                            return fail(std::move(page).error());
-                          }
-                          std::ranges::move(page->items, std::back_inserter(projects));
-                          return std::move(page->next_marker);
-                        });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(get_pages(endpoints_.identity + "/v3/users/" + net::url_encode(user_id) + "/projects",
+                      {}, [&projects](std::string_view body) -> Result<std::string> {
+                        CEEMS_TRY(page, parse_named(body, "projects"));
+                        std::ranges::move(page.items, std::back_inserter(projects));
+                        return std::move(page.next_marker);
+                      }));
   return projects;
 }
 
 Result<Named> Client::find(std::string_view kind, const std::string& id) {
   const std::string url =
       fmt::format("{}/v3/{}s/{}", endpoints_.identity, kind, net::url_encode(id));
-  auto body = get(url);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  auto found = parse_one_named(*body, kind);
-  if (!found) {
-    return fail(std::move(found).error().with_context("GET " + shown(url)));
-  }
+  CEEMS_TRY(body, get(url));
+  CEEMS_TRY_IN("GET " + shown(url), found, parse_one_named(body, kind));
   return found;
 }
 

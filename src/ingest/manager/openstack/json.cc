@@ -237,41 +237,32 @@ Result<json::value> to_value(const config::Node& node) {
   if (node.is_map()) {
     json::object object;
     for (const auto& [name, value] : node.entries()) {
-      auto member = to_value(value);
-      if (!member) {
-        return member;
-      }
-      object[name] = std::move(*member);
+      CEEMS_TRY(member, to_value(value));
+      object[name] = std::move(member);
     }
     return object;
   }
   if (node.is_list()) {
     json::array array;
     for (const auto& item : node.items()) {
-      auto element = to_value(item);
-      if (!element) {
-        return element;
-      }
-      array.push_back(std::move(*element));
+      CEEMS_TRY(element, to_value(item));
+      array.push_back(std::move(element));
     }
     return array;
   }
   if (!node.present()) {
     return json::value(nullptr);
   }
-  auto text = node.as_string();
-  if (!text) {
-    return fail(std::move(text).error());
-  }
+  CEEMS_TRY(text, node.as_string());
   if (node.is_plain()) {
-    if (*text == "true" || *text == "false") {
-      return json::value(*text == "true");
+    if (text == "true" || text == "false") {
+      return json::value(text == "true");
     }
-    if (is_json_number(*text)) {
-      return json::parse(json::string_view(text->data(), text->size()));
+    if (is_json_number(text)) {
+      return json::parse(json::string_view(text.data(), text.size()));
     }
   }
-  return json::value(json::string_view(text->data(), text->size()));
+  return json::value(json::string_view(text.data(), text.size()));
 }
 
 }  // namespace
@@ -304,11 +295,8 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
 }
 
 Result<ServerPage> parse_servers(std::string_view text) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
-  const json::array* servers = array_at(*document, "servers");
+  CEEMS_TRY(document, parse_object(text));
+  const json::array* servers = array_at(document, "servers");
   if (servers == nullptr) {
     return fail(ErrorCode::kParse, "expected a list 'servers'");
   }
@@ -322,16 +310,13 @@ Result<ServerPage> parse_servers(std::string_view text) {
       page.first_problem = server.error().message;
     }
   }
-  page.next_marker = next_marker(*document, "servers_links");
+  page.next_marker = next_marker(document, "servers_links");
   return page;
 }
 
 Result<FlavorPage> parse_flavors(std::string_view text) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
-  const json::array* flavors = array_at(*document, "flavors");
+  CEEMS_TRY(document, parse_object(text));
+  const json::array* flavors = array_at(document, "flavors");
   if (flavors == nullptr) {
     return fail(ErrorCode::kParse, "expected a list 'flavors'");
   }
@@ -343,16 +328,13 @@ Result<FlavorPage> parse_flavors(std::string_view text) {
       }
     }
   }
-  page.next_marker = next_marker(*document, "flavors_links");
+  page.next_marker = next_marker(document, "flavors_links");
   return page;
 }
 
 Result<NamedPage> parse_named(std::string_view text, std::string_view key) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
-  const json::array* items = array_at(*document, key);
+  CEEMS_TRY(document, parse_object(text));
+  const json::array* items = array_at(document, key);
   if (items == nullptr) {
     return fail(ErrorCode::kParse, "expected a list '{}'", key);
   }
@@ -364,10 +346,10 @@ Result<NamedPage> parse_named(std::string_view text, std::string_view key) {
       page.items.push_back(std::move(item));
     }
   }
-  if (const json::object* links = object_at(*document, "links"); links != nullptr) {
+  if (const json::object* links = object_at(document, "links"); links != nullptr) {
     page.next_marker = marker_of(text_at(*links, "next", 8192));
   }
-  const json::value* truncated = document->if_contains("truncated");
+  const json::value* truncated = document.if_contains("truncated");
   if (page.next_marker.empty() && truncated != nullptr && truncated->is_bool() &&
       truncated->get_bool()) {
     return fail(ErrorCode::kUnavailable, "Keystone cut off its list '{}' (list_limit)", key);
@@ -376,11 +358,8 @@ Result<NamedPage> parse_named(std::string_view text, std::string_view key) {
 }
 
 Result<Named> parse_one_named(std::string_view text, std::string_view key) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
-  const json::object* object = object_at(*document, key);
+  CEEMS_TRY(document, parse_object(text));
+  const json::object* object = object_at(document, key);
   Named item = object != nullptr ? named_of(*object) : Named{};
   if (item.id.empty() || item.name.empty()) {
     return fail(ErrorCode::kParse, "expected an object '{}' with id and name", key);
@@ -425,11 +404,8 @@ std::string error_message(std::string_view text) {
 }
 
 Result<std::string> to_json(const config::Node& node) {
-  auto value = to_value(node);
-  if (!value) {
-    return fail(std::move(value).error());
-  }
-  return json::serialize(*value);
+  CEEMS_TRY(value, to_value(node));
+  return json::serialize(value);
 }
 
 }  // namespace ceems::ingest::openstack

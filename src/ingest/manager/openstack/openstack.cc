@@ -44,19 +44,16 @@ class OpenstackManager final : public ResourceManager {
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
     const std::stop_callback cancel(stop, [this] { client_.cancel(); });
-    auto found = client_.servers(zone_.local_with_offset(window.start_ms - kOverlapMs));
-    if (!found) {
-      return fail(std::move(found).error());
-    }
-    if (found->malformed > 0 && !malformed_) {
+    CEEMS_TRY(found, client_.servers(zone_.local_with_offset(window.start_ms - kOverlapMs)));
+    if (found.malformed > 0 && !malformed_) {
       log::warn("servers left out", {{"cluster_id", cluster_id_},
-                                     {"servers", found->malformed},
-                                     {"first", found->first_problem}});
+                                     {"servers", found.malformed},
+                                     {"first", found.first_problem}});
     }
-    malformed_ = found->malformed > 0;
+    malformed_ = found.malformed > 0;
 
     People::Ids ids;
-    for (const auto& server : found->servers) {
+    for (const auto& server : found.servers) {
       ids.users.insert(server.user_id);
       ids.projects.insert(server.project_id);
     }
@@ -68,8 +65,8 @@ class OpenstackManager final : public ResourceManager {
 
     history_.begin(window);
     std::vector<model::Unit> units;
-    units.reserve(found->servers.size());
-    for (const auto& server : found->servers) {
+    units.reserve(found.servers.size());
+    for (const auto& server : found.servers) {
       auto lives = openstack::to_units(server, people_.project_name(server.project_id),
                                        people_.user_name(server.user_id), window, zone_, history_);
       std::ranges::move(lives, std::back_inserter(units));
@@ -107,11 +104,8 @@ class OpenstackManager final : public ResourceManager {
 
 /// Reads an http or https URL and removes trailing slashes.
 Result<std::string> read_url(const config::Node& node) {
-  auto text = node.as_string();
-  if (!text) {
-    return text;
-  }
-  std::string_view url = trim(*text);
+  CEEMS_TRY(text, node.as_string());
+  std::string_view url = trim(text);
   const std::size_t scheme = url.starts_with("https://") ? 8 : 7;
   if ((!url.starts_with("https://") && !url.starts_with("http://")) || url.size() == scheme ||
       url.find_first_of("?# ") != std::string_view::npos) {
@@ -124,37 +118,26 @@ Result<std::string> read_url(const config::Node& node) {
 }
 
 Result<> read_endpoints(const config::Node& node, openstack::Endpoints& endpoints) {
-  if (auto done = config::Section(node).only({"compute", "identity"}).done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(config::Section(node).only({"compute", "identity"}).done());
   for (const char* key : {"compute", "identity"}) {
     if (!node[key].present()) {
       return fail(node.error(fmt::format("{} is missing", key)));
     }
   }
-  auto identity = read_url(node["identity"]);
-  if (!identity) {
-    return fail(std::move(identity).error());
+  CEEMS_TRY(identity, read_url(node["identity"]));
+  if (identity.ends_with("/v3")) {
+    identity.resize(identity.size() - 3);
   }
-  if (identity->ends_with("/v3")) {
-    identity->resize(identity->size() - 3);
-  }
-  endpoints.identity = std::move(*identity);
+  endpoints.identity = std::move(identity);
   const config::Node compute = node["compute"];
   if (!compute.is_map()) {
-    auto url = read_url(compute);
-    if (!url) {
-      return fail(std::move(url).error());
-    }
-    endpoints.compute[""] = std::move(*url);
+    CEEMS_TRY(url, read_url(compute));
+    endpoints.compute[""] = std::move(url);
     return {};
   }
   for (const auto& [region, value] : compute.entries()) {
-    auto url = read_url(value);
-    if (!url) {
-      return fail(std::move(url).error());
-    }
-    endpoints.compute[region] = std::move(*url);
+    CEEMS_TRY(url, read_url(value));
+    endpoints.compute[region] = std::move(url);
   }
   if (endpoints.compute.empty()) {
     return fail(compute.error("expected at least one region"));
@@ -179,19 +162,14 @@ Result<OpenstackOptions> parse_openstack_options(const config::Node& extra) {
   if (!endpoints.present()) {
     return fail(extra.error("api_service_endpoints is missing"));
   }
-  if (auto done = read_endpoints(endpoints, options.endpoints); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_endpoints(endpoints, options.endpoints));
   const config::Node auth = extra["auth"];
   if (!auth.is_map()) {
     return fail((auth.present() ? auth : extra)
                     .error("expected a mapping 'auth', as Keystone takes it for a token"));
   }
-  auto text = openstack::to_json(auth);
-  if (!text) {
-    return fail(std::move(text).error());
-  }
-  options.auth = std::move(*text);
+  CEEMS_TRY(text, openstack::to_json(auth));
+  options.auth = std::move(text);
   return options;
 }
 
@@ -215,15 +193,9 @@ Result<std::unique_ptr<ResourceManager>> create_openstack(const ClusterConfig& c
                 "extra_config.auth",
                 where);
   }
-  auto options = parse_openstack_options(config.extra);
-  if (!options) {
-    return fail(std::move(options).error());
-  }
-  auto transport = openstack::http_transport(config.web, options->request_timeout);
-  if (!transport) {
-    return fail(std::move(transport).error().with_context(where));
-  }
-  return make_openstack(config.cluster.id, std::move(*options), std::move(*transport), context.zone,
+  CEEMS_TRY(options, parse_openstack_options(config.extra));
+  CEEMS_TRY_IN(where, transport, openstack::http_transport(config.web, options.request_timeout));
+  return make_openstack(config.cluster.id, std::move(options), std::move(transport), context.zone,
                         *context.clock);
 }
 

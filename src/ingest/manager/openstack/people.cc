@@ -115,11 +115,8 @@ Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
   if (read_at_ && now - *read_at_ < refresh_after_ && knows(ids)) {
     return {};
   }
-  auto entries = fetch(stop);
-  if (!entries) {
-    return fail(std::move(entries).error().with_context("users and projects"));
-  }
-  entries_ = std::move(*entries);
+  CEEMS_TRY_IN("users and projects", entries, fetch(stop));
+  entries_ = std::move(entries);
   name_everybody();
   unknown_.clear();
   auto done = look_up(ids.users, "user", users_);
@@ -158,17 +155,14 @@ Result<> People::look_up(const std::set<std::string>& ids, std::string_view kind
 }
 
 Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
-  auto users = client_.users();
-  if (!users) {
-    return fail(std::move(users).error());
-  }
-  if (users->empty()) {
+  CEEMS_TRY(users, client_.users());
+  if (users.empty()) {
     return fail(ErrorCode::kUnavailable, "Keystone lists no users");
   }
-  if (users->size() > kMaxUsers) {
+  if (users.size() > kMaxUsers) {
     return fail(ErrorCode::kUnavailable, "Keystone lists more than {} users", kMaxUsers);
   }
-  auto answers = ProjectLookup(client_, *users, stop).run();
+  auto answers = ProjectLookup(client_, users, stop).run();
   if (stop.stop_requested()) {
     return fail(ErrorCode::kUnavailable, "stopped");
   }
@@ -181,8 +175,8 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
   std::size_t kept = 0;
   std::string first_error;
   bool any_project = false;
-  for (std::size_t i = 0; i < users->size(); ++i) {
-    const Named& user = (*users)[i];
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const Named& user = users[i];
     auto& answer = answers[i];
     if (!answer) {
       return fail(ErrorCode::kUnavailable, "too many failures, the first: {}", first_error);

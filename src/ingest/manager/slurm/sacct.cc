@@ -325,12 +325,9 @@ class SlurmCli final : public SlurmSource {
     if (!options_.slurm_cluster.empty()) {
       arguments.push_back("cluster=" + options_.slurm_cluster);
     }
-    auto done = run(
+    CEEMS_TRY(run(
         "sacctmgr", std::move(arguments),
-        [&found](std::string_view line) { add_association_line(line, found); }, std::move(stop));
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+        [&found](std::string_view line) { add_association_line(line, found); }, std::move(stop)));
     return found;
   }
 
@@ -355,9 +352,7 @@ class SlurmCli final : public SlurmSource {
  private:
   Result<> sacct(std::vector<std::string> which, const JobSink& job, std::stop_token stop) {
     const std::string delimiter = fresh_delimiter();
-    if (auto found = find_details(stop); !found) {
-      return found;
-    }
+    CEEMS_TRY(find_details(stop));
     const std::vector<std::string_view> details =
         details_.value_or(std::vector<std::string_view>{});
     SacctReader reader(delimiter, options_.memory, job, details);
@@ -436,19 +431,17 @@ class SlurmCli final : public SlurmSource {
     command.max_output_bytes = kMaxLineBytes;
     command.as_root = options_.mode == SlurmMode::kCapability;
     command.only_trusted = command.as_root;
-    auto result = runner_.run_lines(
-        command,
-        [&line](std::string_view text) -> Result<> {
-          line(text);
-          return {};
-        },
-        std::move(stop));
-    if (!result) {
-      return fail(std::move(result).error().with_context(program));
-    }
-    const std::string problem = printable(trim(result->error_text), 300);
-    if (result->exit_status != 0) {
-      return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result->exit_status,
+    CEEMS_TRY_IN(program, result,
+                 runner_.run_lines(
+                     command,
+                     [&line](std::string_view text) -> Result<> {
+                       line(text);
+                       return {};
+                     },
+                     std::move(stop)));
+    const std::string problem = printable(trim(result.error_text), 300);
+    if (result.exit_status != 0) {
+      return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result.exit_status,
                   problem.empty() ? "no message" : problem);
     }
     if (changed(program, !problem.empty())) {

@@ -36,9 +36,7 @@ Result<std::vector<SlurmJob>> read_all(const std::vector<std::string>& lines,
   for (const auto& line : lines) {
     reader.add_line(line);
   }
-  if (auto done = reader.finish(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(reader.finish());
   return jobs;
 }
 

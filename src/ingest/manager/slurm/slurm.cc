@@ -54,7 +54,7 @@ class SlurmManager final : public ResourceManager {
     std::vector<model::Unit> units;
     OpenJobs running;
     OpenJobs missing = open_;
-    auto done = source_->jobs(
+    CEEMS_TRY(source_->jobs(
         window,
         [&](const SlurmJob& job) {
           if (auto unit = unit_of(job, counted(job, window))) {
@@ -66,10 +66,7 @@ class SlurmManager final : public ResourceManager {
             units.push_back(std::move(*unit));
           }
         },
-        stop);
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+        stop));
     ask_for(missing, window, units, stop);
     open_ = std::move(running);
     open_.merge(missing);
@@ -79,11 +76,8 @@ class SlurmManager final : public ResourceManager {
 
   Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
                                                 std::stop_token stop) override {
-    auto associations = source_->associations(std::move(stop));
-    if (!associations) {
-      return fail(std::move(associations).error());
-    }
-    return users_and_projects(*associations);
+    CEEMS_TRY(associations, source_->associations(std::move(stop)));
+    return users_and_projects(associations);
   }
 
   Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
@@ -177,7 +171,7 @@ class SlurmManager final : public ResourceManager {
                                                 model::Window window,
                                                 const std::stop_token& stop) {
     std::vector<model::Unit> found;
-    auto done = source_->jobs_by_id(
+    CEEMS_TRY(source_->jobs_by_id(
         ids,
         [&](const SlurmJob& job) {
           if (!missing.contains({job.id, job.start_ms.value_or(0)})) {
@@ -187,10 +181,7 @@ class SlurmManager final : public ResourceManager {
             found.push_back(std::move(*unit));
           }
         },
-        stop);
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+        stop));
     return found;
   }
 
@@ -273,9 +264,7 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
       .refuse(!options.rest_socket.empty() && options.rest_socket.front() != '/', "rest_socket",
               "expected an absolute path")
       .refuse(options.rest_page < std::chrono::minutes(1), "rest_page", "must be 1m or more");
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   return options;
 }
 
@@ -304,11 +293,8 @@ Result<std::unique_ptr<SlurmSource>> create_cli(const ClusterConfig& config,
                       .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated,
                       .reads_js1 = options.read_js1};
   const std::string search_path = cli.environment["PATH"];
-  auto directory = command_directory(config, "sacct", search_path);
-  if (!directory) {
-    return fail(std::move(directory).error());
-  }
-  cli.directory = std::move(*directory);
+  CEEMS_TRY(directory, command_directory(config, "sacct", search_path));
+  cli.directory = std::move(directory);
   for (const auto& [name, value] : config.cli_environment) {
     cli.environment[name] = value;
   }
@@ -330,16 +316,13 @@ Result<std::unique_ptr<SlurmSource>> create_rest(const ClusterConfig& config,
   if (config.web_url.empty()) {
     return fail(ErrorCode::kInvalidArgument, "api: rest needs web.url");
   }
-  auto get = rest_client(config.web, options.timeout, options.rest_socket);
-  if (!get) {
-    return fail(std::move(get).error());
-  }
+  CEEMS_TRY(get, rest_client(config.web, options.timeout, options.rest_socket));
   return make_slurm_rest({.url = config.web_url,
                           .version = options.rest_version,
                           .timeout = options.timeout,
                           .page = options.rest_page,
                           .slurm_cluster = options.slurm_cluster},
-                         std::move(*get), system_accounts());
+                         std::move(get), system_accounts());
 }
 
 }  // namespace
@@ -365,22 +348,17 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
                                                       const ManagerContext& context,
                                                       bool may_become_root) {
   const std::string& id = config.cluster.id;
-  auto options = read_options(config.extra);
-  if (!options) {
-    return fail(std::move(options).error());
-  }
-  const bool rest = options->api == "rest";
+  CEEMS_TRY(options, read_options(config.extra));
+  const bool rest = options.api == "rest";
   if (!rest && !config.web_url.empty()) {
     log::warn("web.url of a SLURM cluster is not used without extra_config.api: rest",
               {{"cluster_id", id}});
   }
-  auto source = rest ? create_rest(config, *options)
-                     : create_cli(config, *options, *context.runner, may_become_root);
-  if (!source) {
-    return fail(std::move(source).error().with_context("cluster " + id));
-  }
-  return make_slurm(id, std::move(*source), context.zone, options->coordinators_lead,
-                    options->read_js1);
+  CEEMS_TRY_IN("cluster " + id, source,
+               rest ? create_rest(config, options)
+                    : create_cli(config, options, *context.runner, may_become_root));
+  return make_slurm(id, std::move(source), context.zone, options.coordinators_lead,
+                    options.read_js1);
 }
 
 ManagerSpec slurm_manager() {

@@ -42,15 +42,11 @@ class FakeRunner final : public os::CommandRunner {
       return fail(*error);
     }
     if (asks_for_fields) {
-      if (auto done = line(fields); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(line(fields));
       return os::CommandResult{.exit_status = exit_status, .output = {}, .error_text = {}};
     }
     for (const auto& text : lines) {
-      if (auto done = line(text); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(line(text));
     }
     return os::CommandResult{.exit_status = exit_status, .output = {}, .error_text = error_text};
   }

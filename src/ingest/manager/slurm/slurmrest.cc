@@ -94,9 +94,7 @@ class SlurmRest final : public SlurmSource {
     std::int64_t from = start;
     do {
       const std::int64_t until = std::min(from + page, end);
-      if (auto done = read_jobs({.from = from, .until = until, .id = {}}, once, stop); !done) {
-        return done;
-      }
+      CEEMS_TRY(read_jobs({.from = from, .until = until, .id = {}}, once, stop));
       from = until;
     } while (from < end);
     return {};
@@ -107,32 +105,24 @@ class SlurmRest final : public SlurmSource {
                       const JobSink& job,
                       std::stop_token stop) override {
     for (const auto& id : ids) {
-      if (auto done = read_jobs({.from = 0, .until = 0, .id = id}, job, stop); !done) {
-        return done;
-      }
+      CEEMS_TRY(read_jobs({.from = 0, .until = 0, .id = id}, job, stop));
     }
     return {};
   }
 
   Result<std::set<Membership>> associations(std::stop_token stop) override {
     std::set<Membership> found;
-    auto done = read(
+    CEEMS_TRY(read(
         "associations", "associations", {},
         [this, &found](std::string_view json) -> Result<> {
-          auto association = parse_rest_association(json);
-          if (!association) {
-            return fail(std::move(association).error());
-          }
-          auto ours = is_ours(association->cluster);
+          CEEMS_TRY(association, parse_rest_association(json));
+          auto ours = is_ours(association.cluster);
           if (ours && *ours) {
-            add_association(association->account, association->user, found);
+            add_association(association.account, association.user, found);
           }
           return ours ? Result<>() : fail(std::move(ours).error());
         },
-        stop);
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+        stop));
     return found;
   }
 
@@ -142,13 +132,10 @@ class SlurmRest final : public SlurmSource {
     auto done = read(
         "accounts", "accounts", {},
         [&](std::string_view json) -> Result<> {
-          auto account = parse_rest_account(json);
-          if (!account) {
-            return fail(std::move(account).error());
-          }
-          const std::string name = clean_text(account->name);
+          CEEMS_TRY(account, parse_rest_account(json));
+          const std::string name = clean_text(account.name);
           any = any || !name.empty();
-          for (const auto& user : account->coordinators) {
+          for (const auto& user : account.coordinators) {
             found[name].push_back(clean_text(user));
           }
           return {};
@@ -224,11 +211,8 @@ class SlurmRest final : public SlurmSource {
   }
 
   Result<> take_job(RestJob found, const JobSink& job) {
-    auto ours = is_ours(found.cluster);
-    if (!ours) {
-      return fail(std::move(ours).error());
-    }
-    if (!*ours || found.waiting) {
+    CEEMS_TRY(ours, is_ours(found.cluster));
+    if (!ours || found.waiting) {
       return {};
     }
     found.job.uid = uids_.of(found.job.user).value_or(0);
@@ -271,13 +255,11 @@ class SlurmRest final : public SlurmSource {
     }
     for (const std::string_view version : versions) {
       const std::string query = parameters ? parameters(version) : std::string();
-      auto there = exchange(fmt::format("{}/slurmdb/{}/{}{}{}", options_.url, version, endpoint,
+      CEEMS_TRY_IN(fmt::format("slurmrestd {}", endpoint), there,
+                   exchange(fmt::format("{}/slurmdb/{}/{}{}{}", options_.url, version, endpoint,
                                         query.empty() ? "" : "?", query),
-                            list, element, stop);
-      if (!there) {
-        return fail(std::move(there).error().with_context(fmt::format("slurmrestd {}", endpoint)));
-      }
-      if (*there) {
+                            list, element, stop));
+      if (there) {
         version_ = version;
         return {};
       }
@@ -314,29 +296,24 @@ class SlurmRest final : public SlurmSource {
       }
       return cutter.add(part);
     };
-    auto answer = get_(url, taker, stop);
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
-    if (answer->status == 404) {
+    CEEMS_TRY(answer, get_(url, taker, stop));
+    if (answer.status == 404) {
       return false;
     }
-    if (answer->status < 200 || answer->status > 299) {
+    if (answer.status < 200 || answer.status > 299) {
       // The body of an error has the same form, or is not JSON at all.
-      const bool has_problems = cutter.add(answer->body) && !problems.empty();
-      return fail(answer->status == 401 || answer->status == 403 ? ErrorCode::kPermissionDenied
-                                                                 : ErrorCode::kUnavailable,
-                  "HTTP status {}: {}", answer->status,
-                  has_problems ? problems.front().text : printable(trim(answer->body), 200));
+      const bool has_problems = cutter.add(answer.body) && !problems.empty();
+      return fail(answer.status == 401 || answer.status == 403 ? ErrorCode::kPermissionDenied
+                                                               : ErrorCode::kUnavailable,
+                  "HTTP status {}: {}", answer.status,
+                  has_problems ? problems.front().text : printable(trim(answer.body), 200));
     }
     const auto real = std::ranges::find_if(
         problems, [](const RestProblem& problem) { return problem.number != kEmptyResult; });
     if (real != problems.end()) {
       return fail(ErrorCode::kUnavailable, "{}", real->text);
     }
-    if (auto ended = cutter.finish(); !ended) {
-      return fail(std::move(ended).error());
-    }
+    CEEMS_TRY(cutter.finish());
     if (problems.empty() && !cutter.has_list(list)) {
       return fail(ErrorCode::kParse, "answer of slurmrestd: no list {}", list);
     }

@@ -238,56 +238,50 @@ std::string exit_code_of(const json::object& job) {
 }  // namespace
 
 Result<RestJob> parse_rest_job(std::string_view text) {
-  auto object = parse_object(text, "a job");
-  if (!object) {
-    return fail(std::move(object).error());
-  }
-  const auto id = number_at(*object, {"job_id"});
+  CEEMS_TRY(object, parse_object(text, "a job"));
+  const auto id = number_at(object, {"job_id"});
   if (!id || *id <= 0) {
     return fail(ErrorCode::kParse, "a job of slurmrestd: no job_id");
   }
   RestJob found;
   SlurmJob& job = found.job;
   job.id = fmt::format("{}", *id);
-  job.partition = text_at(*object, {"partition"});
-  job.qos = text_at(*object, {"qos"});
-  job.account = text_at(*object, {"account"});
-  job.group = text_at(*object, {"group"});
-  job.user = text_at(*object, {"user"});
+  job.partition = text_at(object, {"partition"});
+  job.qos = text_at(object, {"qos"});
+  job.account = text_at(object, {"account"});
+  job.group = text_at(object, {"group"});
+  job.user = text_at(object, {"user"});
   if (job.user.empty()) {
-    job.user = text_at(*object, {"association", "user"});
+    job.user = text_at(object, {"association", "user"});
   }
   job.submit_text = job.start_text = job.end_text = "Unknown";
-  job.submit_ms = time_at(*object, {"time", "submission"});
-  job.start_ms = time_at(*object, {"time", "start"});
-  job.end_ms = time_at(*object, {"time", "end"});
-  job.elapsed = elapsed_text(std::clamp<std::int64_t>(
-      number_at(*object, {"time", "elapsed"}).value_or(0), 0, kMaxSeconds));
-  job.exit_code = exit_code_of(*object);
-  job.state = state_of(*object);
-  job.allocation = allocation_of(*object);
-  if (const auto nodes = number_at(*object, {"allocation_nodes"});
+  job.submit_ms = time_at(object, {"time", "submission"});
+  job.start_ms = time_at(object, {"time", "start"});
+  job.end_ms = time_at(object, {"time", "end"});
+  job.elapsed = elapsed_text(
+      std::clamp<std::int64_t>(number_at(object, {"time", "elapsed"}).value_or(0), 0, kMaxSeconds));
+  job.exit_code = exit_code_of(object);
+  job.state = state_of(object);
+  job.allocation = allocation_of(object);
+  if (const auto nodes = number_at(object, {"allocation_nodes"});
       nodes && *nodes > 0 && job.allocation.nodes == 0) {
     job.allocation.nodes = *nodes;
   }
-  job.details = details_of(*object, job.allocation.nodes);
-  job.node_list = text_at(*object, {"nodes"});
-  job.name = text_at(*object, {"name"});
-  job.work_dir = text_at(*object, {"working_directory"});
-  found.cluster = text_at(*object, {"cluster"});
-  found.killed_by = text_at(*object, {"kill_request_user"});
+  job.details = details_of(object, job.allocation.nodes);
+  job.node_list = text_at(object, {"nodes"});
+  job.name = text_at(object, {"name"});
+  job.work_dir = text_at(object, {"working_directory"});
+  found.cluster = text_at(object, {"cluster"});
+  found.killed_by = text_at(object, {"kill_request_user"});
   found.waiting = job.node_list == "None assigned" || job.state == "PENDING";
   return found;
 }
 
 Result<RestAssociation> parse_rest_association(std::string_view text) {
-  auto object = parse_object(text, "an association");
-  if (!object) {
-    return fail(std::move(object).error());
-  }
-  return RestAssociation{.account = text_at(*object, {"account"}),
-                         .user = text_at(*object, {"user"}),
-                         .cluster = text_at(*object, {"cluster"})};
+  CEEMS_TRY(object, parse_object(text, "an association"));
+  return RestAssociation{.account = text_at(object, {"account"}),
+                         .user = text_at(object, {"user"}),
+                         .cluster = text_at(object, {"cluster"})};
 }
 
 RestProblem parse_rest_problem(std::string_view text) {
@@ -308,13 +302,10 @@ RestProblem parse_rest_problem(std::string_view text) {
 }
 
 Result<RestAccount> parse_rest_account(std::string_view text) {
-  auto object = parse_object(text, "an account");
-  if (!object) {
-    return fail(std::move(object).error());
-  }
-  RestAccount account{.name = text_at(*object, {"name"}),
-                      .coordinators = texts_at(*object, {"coordinators"})};
-  if (const json::value* list = find(*object, {"coordinators"});
+  CEEMS_TRY(object, parse_object(text, "an account"));
+  RestAccount account{.name = text_at(object, {"name"}),
+                      .coordinators = texts_at(object, {"coordinators"})};
+  if (const json::value* list = find(object, {"coordinators"});
       list != nullptr && list->is_array()) {
     for (const auto& item : list->get_array()) {
       if (const json::object* person = item.if_object()) {

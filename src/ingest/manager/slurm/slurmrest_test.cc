@@ -125,18 +125,13 @@ struct FakeRest {
         return net::ClientResponse{
             .status = found->second.first, .headers = {}, .body = found->second.second};
       }
-      if (auto taken = taker.part(found->second.second); !taken) {
-        return fail(std::move(taken).error());
-      }
+      CEEMS_TRY(taker.part(found->second.second));
       return net::ClientResponse{.status = 200, .headers = {}, .body = {}};
     };
   }
   Result<std::vector<SlurmJob>> jobs(model::Window window = kWindow) {
     std::vector<SlurmJob> found;
-    auto done = source().jobs(window, [&found](const SlurmJob& job) { found.push_back(job); }, {});
-    if (!done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(source().jobs(window, [&found](const SlurmJob& job) { found.push_back(job); }, {}));
     return found;
   }
   SlurmSource& source() {
