@@ -65,14 +65,11 @@ AlloyTargets::AlloyTargets(const AlloyTargetOptions& options,
 }
 
 Result<std::string> AlloyTargets::document() const {
-  const auto snapshot = source_->snapshot(kSharedAge);
-  if (!snapshot) {
-    return fail(snapshot.error());
-  }
+  CEEMS_TRY(snapshot, source_->snapshot(kSharedAge));
   std::string out;
   JsonWriter json(out, JsonEscape::kPlain);
   json.begin_array();
-  for (const Unit& unit : (*snapshot)->units) {
+  for (const Unit& unit : snapshot->units) {
     if (unit.ended) {
       continue;
     }

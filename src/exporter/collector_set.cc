@@ -55,9 +55,7 @@ Result<> CollectorSet::prepare(const config::FlagSet& flags, CollectorContext& c
     if (!specs_[i].prepare || off) {
       continue;
     }
-    if (auto prepared = specs_[i].prepare(context); !prepared) {
-      return fail(std::move(prepared).error().with_context("collector " + specs_[i].name));
-    }
+    CEEMS_TRY_IN("collector " + specs_[i].name, specs_[i].prepare(context));
   }
   return {};
 }
@@ -78,9 +76,7 @@ bool CollectorSet::is_on(std::size_t index,
 
 Result<CollectorSet::Created> CollectorSet::create(const config::FlagSet& flags,
                                                    CollectorContext context) const {
-  if (auto prepared = prepare(flags, context); !prepared) {
-    return fail(std::move(prepared).error());
-  }
+  CEEMS_TRY(prepare(flags, context));
   Created created;
   Sources of_stage;  // kept apart, because collectors of a stage do not see each other's
   for (std::size_t i = 0; i < specs_.size(); ++i) {
@@ -91,12 +87,9 @@ Result<CollectorSet::Created> CollectorSet::create(const config::FlagSet& flags,
     if (!is_on(i, flags, context, created.sources)) {
       continue;
     }
-    auto collector = spec.create(context, created.sources);
-    if (!collector) {
-      return fail(std::move(collector).error().with_context("collector " + spec.name));
-    }
-    append(of_stage, (*collector)->sources());
-    created.collectors.push_back({name_on_page(spec, flags), spec.stage, *std::move(collector)});
+    CEEMS_TRY_IN("collector " + spec.name, collector, spec.create(context, created.sources));
+    append(of_stage, collector->sources());
+    created.collectors.push_back({name_on_page(spec, flags), spec.stage, std::move(collector)});
   }
   append(created.sources, std::move(of_stage));
   return created;

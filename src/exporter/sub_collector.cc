@@ -16,12 +16,9 @@ Result<std::vector<std::unique_ptr<SubCollector>>> SubCollectorSet::create(
     const CollectorContext& context, const host::CgroupMount& mount, UnitSource& source) const {
   std::vector<std::unique_ptr<SubCollector>> created;
   for (const SubCollectorSpec& spec : specs_) {
-    auto sub = spec.create(context, mount, source);
-    if (!sub) {
-      return fail(std::move(sub).error().with_context(spec.name));
-    }
-    if (*sub != nullptr) {
-      created.push_back(*std::move(sub));
+    CEEMS_TRY_IN(spec.name, sub, spec.create(context, mount, source));
+    if (sub != nullptr) {
+      created.push_back(std::move(sub));
     }
   }
   return created;

@@ -78,19 +78,13 @@ Result<AllowedTarget> AllowedTarget::parse(std::string_view text) {
     }
     text.remove_prefix(scheme + 3);
   }
-  auto port = take_port(text);
-  if (!port) {
-    return fail(std::move(port).error());
-  }
-  entry.port_ = std::move(*port);
+  CEEMS_TRY(port, take_port(text));
+  entry.port_ = std::move(port);
   std::string host = to_lower(text);
   std::erase_if(host, [](char c) { return c == '[' || c == ']'; });
   if (host.contains('/') || net::canonical_address(host)) {
-    auto range = net::Cidr::parse(host);
-    if (!range) {
-      return fail(std::move(range).error());
-    }
-    entry.range_ = *range;
+    CEEMS_TRY(range, net::Cidr::parse(host));
+    entry.range_ = range;
     return entry;
   }
   if (host.empty() || !std::ranges::all_of(host, is_name_character)) {

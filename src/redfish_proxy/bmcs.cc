@@ -17,12 +17,9 @@ constexpr std::chrono::seconds kIdleTimeout{10};  // between pieces of an answer
 net::Lookup checked(net::Lookup lookup, AddressRules rules) {
   return [lookup = std::move(lookup), rules = std::move(rules)](
              const std::string& host, const std::string& port) -> Result<net::SocketAddresses> {
-    auto found = lookup(host, port);
-    if (!found) {
-      return found;
-    }
-    std::erase_if(*found, [&](const auto& address) { return !rules.permit(address.numeric()); });
-    if (found->empty()) {
+    CEEMS_TRY(found, lookup(host, port));
+    std::erase_if(found, [&](const auto& address) { return !rules.permit(address.numeric()); });
+    if (found.empty()) {
       return fail(ErrorCode::kPermissionDenied,
                   "clients may not name servers with the addresses of this name");
     }
@@ -55,16 +52,12 @@ Bmcs::Bmcs(const Config& config, net::Lookup lookup)
 Result<std::unique_ptr<Bmcs>> Bmcs::create(const Config& config, net::Lookup lookup) {
   std::unique_ptr<Bmcs> bmcs(new Bmcs(config, std::move(lookup)));
   const BmcUrl any{.tls = true, .host = "bmc.invalid", .port = "443", .base_path = {}, .query = {}};
-  if (auto checked_common = bmcs->make_upstream(any, bmcs->tls_, bmcs->lookup_); !checked_common) {
-    return fail(std::move(checked_common).error());
-  }
+  CEEMS_TRY(bmcs->make_upstream(any, bmcs->tls_, bmcs->lookup_));
   for (std::size_t i = 0; i < config.targets.size(); ++i) {
     if (!config.targets[i].tls) {
       continue;
     }
-    if (auto bmc = bmcs->of_target(i); !bmc) {
-      return fail(std::move(bmc).error().with_context(fmt::format("targets[{}]", i)));
-    }
+    CEEMS_TRY_IN(fmt::format("targets[{}]", i), bmcs->of_target(i));
   }
   return bmcs;
 }
@@ -90,12 +83,9 @@ Result<Bmc> Bmcs::of_target(std::size_t index) {
   const std::string key = std::to_string(index);
   auto upstream = of_targets_.find(key);
   if (!upstream) {
-    auto made = make_upstream(target.url, target.tls.value_or(tls_), lookup_);
-    if (!made) {
-      return fail(std::move(made).error());
-    }
-    of_targets_.store(key, *made);
-    upstream = std::move(*made);
+    CEEMS_TRY(made, make_upstream(target.url, target.tls.value_or(tls_), lookup_));
+    of_targets_.store(key, made);
+    upstream = std::move(made);
   }
   return Bmc{.url = target.url, .upstream = std::move(*upstream), .configured = true};
 }
@@ -124,17 +114,14 @@ Result<Bmc> Bmcs::named(const BmcUrl& url, bool loopback) {
   const std::string key = fmt::format("{} {}", loopback ? "local" : "remote", origin);
   auto upstream = named_.find(key);
   if (!upstream) {
-    auto made = make_upstream(url, tls_, checked(lookup_, *rules));
-    if (!made) {
-      return fail(std::move(made).error());
-    }
+    CEEMS_TRY(made, make_upstream(url, tls_, checked(lookup_, *rules)));
     // A name is checked when it is looked up, a numeric address here.
-    const auto known = (*made)->addresses().known();
-    if (!(*made)->addresses().is_looked_up() && !all_permitted(*known.list, *rules)) {
+    const auto known = made->addresses().known();
+    if (!made->addresses().is_looked_up() && !all_permitted(*known.list, *rules)) {
       return fail(ErrorCode::kPermissionDenied, "clients may not name a server at this address");
     }
-    named_.store(key, *made);
-    upstream = std::move(*made);
+    named_.store(key, made);
+    upstream = std::move(made);
   }
   return Bmc{.url = url, .upstream = std::move(*upstream), .configured = false};
 }

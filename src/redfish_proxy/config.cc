@@ -27,9 +27,7 @@ void warn(const Node& node, std::string_view message) {
 /// `tls_config`, or insecure_skip_verify, which replaces all of it.
 Result<net::TlsOptions> read_tls(const Node& node, net::TlsOptions tls) {
   bool skip_verify = false;
-  if (auto done = Section(node).boolean("insecure_skip_verify", skip_verify).done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(Section(node).boolean("insecure_skip_verify", skip_verify).done());
   if (skip_verify) {
     warn(node["insecure_skip_verify"],
          "this key is deprecated and replaces all of tls_config; certificates of BMCs are not "
@@ -42,9 +40,7 @@ Result<net::TlsOptions> read_tls(const Node& node, net::TlsOptions tls) {
 
 Result<> read_addresses(const Node& node, std::vector<std::string>& addresses) {
   std::vector<std::string> texts;
-  if (auto done = Section(node).list("host_ip_addrs", texts).done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(Section(node).list("host_ip_addrs", texts).done());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     auto address = net::canonical_address(texts[i]);
     if (!address) {
@@ -73,11 +69,8 @@ Result<> read_target(const Node& node, const std::string& directory, Config& con
   }
   target.url = std::move(*bmc);
   if (node["tls_config"].present()) {
-    auto client = net::client_options(node, directory, {"host_ip_addrs", "url"});
-    if (!client) {
-      return fail(std::move(client).error());
-    }
-    target.tls = std::move(client->tls);
+    CEEMS_TRY(client, net::client_options(node, directory, {"host_ip_addrs", "url"}));
+    target.tls = std::move(client.tls);
   }
   config.targets.push_back(std::move(target));
   return {};
@@ -99,9 +92,7 @@ Result<> check_addresses(const Node& node, const Config& config) {
 
 Result<> read_policy(const Node& node, Config& config) {
   std::vector<std::string> resources;
-  if (auto done = Section(node).list("allowed_api_resources", resources).done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(Section(node).list("allowed_api_resources", resources).done());
   auto policy = ResourcePolicy::create(resources);
   if (!policy) {
     return fail(node["allowed_api_resources"].error(policy.error().message));
@@ -117,9 +108,7 @@ Result<> read_entries(const Node& node,
                       std::vector<Entry>& entries,
                       const Parse& parse) {
   std::vector<std::string> texts;
-  if (auto done = Section(node).list(key, texts).done(); !done) {
-    return done;
-  }
+  CEEMS_TRY(Section(node).list(key, texts).done());
   entries.clear();
   for (std::size_t i = 0; i < texts.size(); ++i) {
     auto entry = parse(texts[i]);
@@ -140,23 +129,17 @@ Result<> read_proxies(const Node& node, Config& config) {
 }
 
 Result<> read_client(const Node& node, const std::string& directory, Config& config) {
-  auto client =
-      net::client_options(node, directory,
-                          {"targets", "allowed_targets", "allowed_api_resources", "trusted_proxies",
-                           "remember", "timeout", "max_requests_per_client",
-                           "max_request_rate_per_client", "insecure_skip_verify", "web"});
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  if (!client->proxy_url.empty() || client->proxy_from_environment) {
+  CEEMS_TRY(client, net::client_options(
+                        node, directory,
+                        {"targets", "allowed_targets", "allowed_api_resources", "trusted_proxies",
+                         "remember", "timeout", "max_requests_per_client",
+                         "max_request_rate_per_client", "insecure_skip_verify", "web"}));
+  if (!client.proxy_url.empty() || client.proxy_from_environment) {
     return fail(node.error("a BMC cannot be reached through another proxy"));
   }
-  config.client = std::move(*client);
-  auto tls = read_tls(node, std::move(config.client.tls));
-  if (!tls) {
-    return fail(std::move(tls).error());
-  }
-  config.client.tls = std::move(*tls);
+  config.client = std::move(client);
+  CEEMS_TRY(tls, read_tls(node, std::move(config.client.tls)));
+  config.client.tls = std::move(tls);
   return {};
 }
 
@@ -193,9 +176,7 @@ Result<> read_section(const Node& node, const std::string& directory, Config& co
 }  // namespace
 
 Result<Config> parse_config(const Node& document, const std::string& directory) {
-  if (auto done = Section(document).only(config::kTopLevelKeys).done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(Section(document).only(config::kTopLevelKeys).done());
   Node section = document[kSection];
   if (!section.present() && document[kOldSection].present()) {
     section = document[kOldSection];

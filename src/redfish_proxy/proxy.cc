@@ -84,18 +84,12 @@ double seconds_since(steady_clock::time_point start) {
 }  // namespace
 
 Result<std::shared_ptr<const Snapshot>> Snapshot::create(Config config, net::Lookup lookup) {
-  auto bmcs = Bmcs::create(config, std::move(lookup));
-  if (!bmcs) {
-    return fail(std::move(bmcs).error());
-  }
-  auto client = net::Client::create(config.client);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
+  CEEMS_TRY(bmcs, Bmcs::create(config, std::move(lookup)));
+  CEEMS_TRY(client, net::Client::create(config.client));
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->config = std::move(config);
-  snapshot->bmcs = std::move(*bmcs);
-  snapshot->client = std::move(*client);
+  snapshot->bmcs = std::move(bmcs);
+  snapshot->client = std::move(client);
   return snapshot;
 }
 

@@ -66,15 +66,12 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options) 
     proxy->metrics().count_dropped(what);
   };
   server.on_certificate = service->proxy_->metrics().on_certificate();
-  auto made = net::Server::create(
-      std::move(server),
-      [proxy = service->proxy_.get()](const net::Request& request, net::Response& response) {
-        proxy->handle(request, response);
-      });
-  if (!made) {
-    return fail(std::move(made).error());
-  }
-  service->server_ = std::move(*made);
+  CEEMS_TRY(made, net::Server::create(std::move(server),
+                                      [proxy = service->proxy_.get()](const net::Request& request,
+                                                                      net::Response& response) {
+                                        proxy->handle(request, response);
+                                      }));
+  service->server_ = std::move(made);
   return service;
 }
 
@@ -103,12 +100,9 @@ Result<> Service::apply(Config config) {
         "anybody in the network can use this proxy, because there is no --web.config.file "
         "with basic_auth_users");
   }
-  auto snapshot = Snapshot::create(std::move(config));
-  if (!snapshot) {
-    return fail(std::move(snapshot).error());
-  }
-  log::info("configuration", {{"targets", (*snapshot)->bmcs->targets()}});
-  proxy_->publish(std::move(*snapshot));
+  CEEMS_TRY(snapshot, Snapshot::create(std::move(config)));
+  log::info("configuration", {{"targets", snapshot->bmcs->targets()}});
+  proxy_->publish(std::move(snapshot));
   return {};
 }
 

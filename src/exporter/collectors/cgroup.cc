@@ -78,35 +78,27 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
                                                          const SubCollectorSet& subs,
                                                          const CgroupOptions& options) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto matcher = pattern_matcher(options.patterns, mount.mode, other_managers(sources));
-  if (!matcher) {
-    return fail(std::move(matcher).error().with_context("--collector.cgroup.pattern"));
-  }
-  auto source = CgroupUnitSource::create({.manager = "cgroup",
-                                          .paths = context.paths,
-                                          .mount = mount,
-                                          .active_subsystem = cgroups.active_subsystem,
-                                          .stats = {.swap = options.metrics.swap,
-                                                    .pressure = options.metrics.pressure,
-                                                    .block_io = options.metrics.block_io,
-                                                    .flavour = StatFlavour::kGeneric},
-                                          .owners = true,
-                                          .warn_of_stale = false,
-                                          .keep_ended = context.keep_ended},
-                                         *std::move(matcher), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
-  auto sub_collectors = subs.create(context, mount, **source);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
+  CEEMS_TRY_IN("--collector.cgroup.pattern", matcher,
+               pattern_matcher(options.patterns, mount.mode, other_managers(sources)));
+  CEEMS_TRY(source, CgroupUnitSource::create({.manager = "cgroup",
+                                              .paths = context.paths,
+                                              .mount = mount,
+                                              .active_subsystem = cgroups.active_subsystem,
+                                              .stats = {.swap = options.metrics.swap,
+                                                        .pressure = options.metrics.pressure,
+                                                        .block_io = options.metrics.block_io,
+                                                        .flavour = StatFlavour::kGeneric},
+                                              .owners = true,
+                                              .warn_of_stale = false,
+                                              .keep_ended = context.keep_ended},
+                                             std::move(matcher), *context.clock));
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   auto facts = std::make_shared<UnitFacts>(context);
   return make_unit_collector(
       {.name = "cgroup",
-       .source = *std::move(source),
+       .source = std::move(source),
        .metrics = UnitMetrics(context.hostname, options.metrics),
-       .subs = *std::move(sub_collectors),
+       .subs = std::move(sub_collectors),
        .extra = [facts](const UnitSnapshot& snapshot,
                         metrics::Sink& sink) { facts->add(snapshot, sink); }},
       *context.clock);

@@ -69,16 +69,11 @@ class CpuCollector final : public Collector {
         cpus_per_core_(static_cast<double>(cpus_per_core)) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = host::read_file(path_.c_str(), buffer_); !done) {
-      return done;
-    }
-    const auto stat = host::parse_stat(buffer_);
-    if (!stat) {
-      return fail(Error(stat.error()).with_context(path_));
-    }
-    sink.add(kCount, static_cast<double>(stat->cpus), {hostname_});
+    CEEMS_TRY(host::read_file(path_.c_str(), buffer_));
+    CEEMS_TRY_IN(path_, stat, host::parse_stat(buffer_));
+    sink.add(kCount, static_cast<double>(stat.cpus), {hostname_});
     sink.add(kPerCore, cpus_per_core_, {hostname_});
-    const host::CpuTimes& times = counter_.update(stat->total);
+    const host::CpuTimes& times = counter_.update(stat.total);
     for (const auto& [mode, field] : kModes) {
       sink.add(kSeconds, static_cast<double>(times.*field) / kTicksPerSecond, {hostname_, mode});
     }
@@ -100,17 +95,11 @@ Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
     return fail(ErrorCode::kInvalidArgument, "--path.procfs: {} is not a directory", proc);
   }
   const std::string path = context.paths.proc / "cpuinfo";
-  const auto text = host::read_file(path);
-  if (!text) {
-    return fail(text.error());
-  }
-  const auto info = host::parse_cpuinfo(*text);
-  if (!info) {
-    return fail(Error(info.error()).with_context(path));
-  }
-  const std::size_t cores = context.hostname_emptied ? kTestCores : info->physical_cores;
+  CEEMS_TRY(text, host::read_file(path));
+  CEEMS_TRY_IN(path, info, host::parse_cpuinfo(text));
+  const std::size_t cores = context.hostname_emptied ? kTestCores : info.physical_cores;
   const std::size_t cpus_per_core =
-      cores == 0 ? 1 : std::max<std::size_t>(info->processors / cores, 1);
+      cores == 0 ? 1 : std::max<std::size_t>(info.processors / cores, 1);
   return std::make_unique<CpuCollector>(context, cpus_per_core);
 }
 

@@ -76,11 +76,8 @@ class CrayCollector final : public Collector {
       : sys_(context.paths.sys), hostname_(context.hostname) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    auto domains = host::find_cray_domains(sys_);
-    if (!domains) {
-      return fail(std::move(domains).error());
-    }
-    for (const std::string& domain : *domains) {
+    CEEMS_TRY(domains, host::find_cray_domains(sys_));
+    for (const std::string& domain : domains) {
       for (const Quantity& quantity : quantities_) {
         const auto reading = host::read_cray_counter(sys_, domain, quantity.file);
         if (reading && reading->value > 0) {  // 0 means "no cap" or "no sensor"

@@ -135,11 +135,8 @@ class Ebpf final : public SubCollector {
   [[nodiscard]] std::string_view name() const override { return "ebpf"; }
 
   Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
-    const auto page = counts_->page(snapshot);
-    if (!page) {
-      return fail(page.error());
-    }
-    for (const auto& [uuid, unit] : page->units) {
+    CEEMS_TRY(page, counts_->page(snapshot));
+    for (const auto& [uuid, unit] : page.units) {
       const Labels labels{snapshot.manager, hostname_, uuid};
       if (options_.files) {
         add_files(unit, labels, sink);
@@ -148,9 +145,9 @@ class Ebpf final : public SubCollector {
         add_traffic(unit, labels, sink);
       }
     }
-    note_traffic(snapshot, *page);
-    add_latencies(*page, snapshot.manager, sink);
-    add_lost(*page, snapshot.manager, sink);
+    note_traffic(snapshot, page);
+    add_latencies(page, snapshot.manager, sink);
+    add_lost(page, snapshot.manager, sink);
     return {};
   }
 
@@ -390,11 +387,9 @@ SubCollectorSpec ebpf_sub_collector() {
           },
       .create = [values](const CollectorContext& context, const host::CgroupMount&,
                          UnitSource& source) -> Result<std::unique_ptr<SubCollector>> {
-        auto classes = ebpf::NetworkClasses::parse(values->classes);
-        if (!classes) {
-          return fail(std::move(classes).error().with_context("--collector.ebpf.network-class"));
-        }
-        values->options.classes = *std::move(classes);
+        CEEMS_TRY_IN("--collector.ebpf.network-class", classes,
+                     ebpf::NetworkClasses::parse(values->classes));
+        values->options.classes = std::move(classes);
         if (!values->options.files && !values->options.network) {
           return nullptr;
         }

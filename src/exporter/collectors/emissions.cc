@@ -65,12 +65,9 @@ std::optional<std::string> environment_variable(const char* name) {
 Result<std::unique_ptr<Collector>> make_emissions_collector(const CollectorContext& context,
                                                             const std::vector<std::string>& keys,
                                                             emissions::Environment environment) {
-  auto providers = emissions::make_providers(
-      keys, {.clock = context.clock, .environment = std::move(environment)});
-  if (!providers) {
-    return fail(std::move(providers).error());
-  }
-  return std::make_unique<EmissionsCollector>(*std::move(providers));
+  CEEMS_TRY(providers, emissions::make_providers(
+                           keys, {.clock = context.clock, .environment = std::move(environment)}));
+  return std::make_unique<EmissionsCollector>(std::move(providers));
 }
 
 /// --collector.emissions: emission factors of electricity by provider and country. Services are

@@ -216,25 +216,15 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
                                           const CollectorContext& context,
                                           const Sources& sources) {
   using std::chrono::milliseconds;
-  const auto interval = energy::parse_duration("--collector.energy.interval", flags.interval,
-                                               milliseconds(100), std::chrono::minutes(5));
-  if (!interval) {
-    return fail(interval.error());
-  }
-  const auto idle = energy::parse_idle_watts(flags.idle_watts);
-  if (!idle) {
-    return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
-  }
-  const auto second_thread = energy::parse_second_thread(flags.second_thread);
-  if (!second_thread) {
-    return fail(Error(second_thread.error()).with_context("--collector.energy.second-thread"));
-  }
-  const auto model = energy::parse_model_watts(flags.model_watts);
-  if (!model) {
-    return fail(Error(model.error()).with_context("--collector.energy.model-watts"));
-  }
+  CEEMS_TRY(interval, energy::parse_duration("--collector.energy.interval", flags.interval,
+                                             milliseconds(100), std::chrono::minutes(5)));
+  CEEMS_TRY_IN("--collector.energy.idle-watts", idle, energy::parse_idle_watts(flags.idle_watts));
+  CEEMS_TRY_IN("--collector.energy.second-thread", second_thread,
+               energy::parse_second_thread(flags.second_thread));
+  CEEMS_TRY_IN("--collector.energy.model-watts", model,
+               energy::parse_model_watts(flags.model_watts));
   auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
-  if (const std::optional<energy::ModelWatts>& readings = *model; readings) {
+  if (const std::optional<energy::ModelWatts>& readings = model; readings) {
     energy::calibrate(meters, *readings);
   }
   const energy::ModelMeter* model_meter = energy::find_model(meters);
@@ -248,9 +238,9 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
   }
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{
-          .interval = *interval,
-          .account = {.keep_ended = context.keep_ended, .idle_watts = *idle, .assumed = assumed},
-          .second_thread = *second_thread},
+          .interval = interval,
+          .account = {.keep_ended = context.keep_ended, .idle_watts = idle, .assumed = assumed},
+          .second_thread = second_thread},
       *context.clock, context.paths, sources.units, meters, sources.devices, std::move(state));
   return std::make_unique<EnergyCollector>(std::move(sampler), std::move(meters), *context.clock,
                                            context.hostname, context.paths);
@@ -258,12 +248,9 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
 
 /// Unit collectors keep ended units for as long as their energy is kept.
 Result<> prepare(const Flags& flags, CollectorContext& context) {
-  const auto keep = energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
-                                           std::chrono::milliseconds(0), std::chrono::hours(24));
-  if (!keep) {
-    return fail(keep.error());
-  }
-  context.keep_ended = *keep;
+  CEEMS_TRY(keep, energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
+                                         std::chrono::milliseconds(0), std::chrono::hours(24)));
+  context.keep_ended = keep;
   return {};
 }
 

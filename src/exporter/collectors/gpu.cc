@@ -126,20 +126,16 @@ class Setup {
 
   Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
                                             const Sources& sources) {
-    const auto interval =
-        energy::parse_duration("--collector.gpu.interval", interval_,
-                               std::chrono::milliseconds(100), std::chrono::minutes(5));
-    if (!interval) {
-      return fail(interval.error());
-    }
+    CEEMS_TRY(interval,
+              energy::parse_duration("--collector.gpu.interval", interval_,
+                                     std::chrono::milliseconds(100), std::chrono::minutes(5)));
     load(context);
     if (libraries_.empty()) {
       log::warn("no library of a GPU vendor can be loaded",
                 {{"collector", "gpu"}, {"err", error_}});
     }
     const GpuCollectorOptions options{
-        .interval = *interval,
-        .max_age = std::max(std::chrono::milliseconds(30'000), 5 * *interval)};
+        .interval = interval, .max_age = std::max(std::chrono::milliseconds(30'000), 5 * interval)};
     return make_gpu_collector(context, sources.units, options, std::exchange(libraries_, {}),
                               gpus_->existing_inventory(), gpus_->processes());
   }

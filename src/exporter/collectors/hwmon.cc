@@ -37,9 +37,7 @@ class HwmonCollector final : public Collector {
       : sys_(context.paths.sys), hostname_(context.hostname), clock_(*context.clock) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = search(); !done) {
-      return done;
-    }
+    CEEMS_TRY(search());
     for (const host::HwmonSensor& sensor : sensors_) {
       const metrics::Desc* desc = desc_of(sensor.file);
       const auto value = desc != nullptr ? host::read_hwmon_value(sensor.path) : 0;

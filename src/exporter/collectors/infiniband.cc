@@ -103,13 +103,10 @@ class InfinibandCollector final : public Collector {
   }
 
   Result<> collect(metrics::Sink& sink) override {
-    auto devices = host::read_infiniband(sys_);
-    if (!devices) {
-      return fail(std::move(devices).error());
-    }
+    CEEMS_TRY(devices, host::read_infiniband(sys_));
     series_ = 0;
     std::optional<Error> problem;
-    for (const host::InfinibandDevice& device : *devices) {
+    for (const host::InfinibandDevice& device : devices) {
       if (!problem && !device.problems.empty()) {
         problem = device.problems.front();
       }

@@ -323,16 +323,13 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
                 "device, got {}",
                 flags.device_number);
   }
-  auto sensors = selection_of(flags);
-  if (!sensors) {
-    return fail(std::move(sensors).error());
-  }
+  CEEMS_TRY(sensors, selection_of(flags));
   const char* path = ::secure_getenv("PATH");
   return make_ipmi_dcmi_collector(
       context,
       {.command = flags.command,
        .force_native = flags.force_native,
-       .sensors = *std::move(sensors),
+       .sensors = std::move(sensors),
        .test_mode = flags.test_mode,
        .tools_first = !host::is_own_sysfs(context.paths.sys.string()),
        .search_path = path == nullptr ? "" : path,
@@ -348,12 +345,9 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
 
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
                                                             const IpmiDcmiOptions& options) {
-  auto setup = find_setup(context, options);
-  if (!setup) {
-    return fail(std::move(setup).error());
-  }
-  prepare_sensors(options, *context.clock, *setup);
-  return std::make_unique<IpmiDcmiCollector>(context, *std::move(setup), options);
+  CEEMS_TRY(setup, find_setup(context, options));
+  prepare_sensors(options, *context.clock, setup);
+  return std::make_unique<IpmiDcmiCollector>(context, std::move(setup), options);
 }
 
 /// --collector.ipmi_dcmi, which CEEMS 0.11 and later call --collector.ipmi: power of the node from

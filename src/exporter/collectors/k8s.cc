@@ -31,17 +31,14 @@ Result<std::optional<kube::ApiAccess>> find_access(const K8sOptions& options) {
   if (options.kubeconfig.empty()) {
     return kube::in_cluster_access(options.service_host, options.service_port);
   }
-  auto access = kube::load_kubeconfig(options.kubeconfig, k8s::read_privileged);
-  if (!access) {
-    return fail(std::move(access).error());
-  }
-  if (access->exec) {
+  CEEMS_TRY(access, kube::load_kubeconfig(options.kubeconfig, k8s::read_privileged));
+  if (access.exec) {
     return fail(ErrorCode::kInvalidArgument,
                 "kubeconfig {}: commands for credentials are not run; give a token, tokenFile "
                 "or certificate",
                 options.kubeconfig);
   }
-  return *std::move(access);
+  return access;
 }
 
 std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
@@ -55,15 +52,9 @@ std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
       return std::chrono::ceil<std::chrono::milliseconds>(begin + kTimeLimit -
                                                           std::chrono::steady_clock::now());
     };
-    const auto pods = k8s::list_pods(access, node, left(), stop);
-    if (!pods) {
-      return fail(pods.error());
-    }
-    const auto devices = k8s::list_pod_devices(socket, left(), stop);
-    if (!devices) {
-      return fail(devices.error());
-    }
-    return k8s::join_pods(*devices, *pods);
+    CEEMS_TRY(pods, k8s::list_pods(access, node, left(), stop));
+    CEEMS_TRY(devices, k8s::list_pod_devices(socket, left(), stop));
+    return k8s::join_pods(devices, pods);
   };
   if (access.has_files()) {
     claims.capabilities.push_back(CAP_DAC_READ_SEARCH);
@@ -85,47 +76,35 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
   const host::CgroupMount mount = cgroups.mount(context);
   UnitMetricOptions metrics = kAlwaysShown;
   metrics.pressure = options.pressure;
-  auto source = CgroupUnitSource::create({.manager = "k8s",
-                                          .paths = context.paths,
-                                          .mount = mount,
-                                          .active_subsystem = cgroups.active_subsystem,
-                                          .stats = {.swap = metrics.swap,
-                                                    .pressure = metrics.pressure,
-                                                    .block_io = metrics.block_io,
-                                                    .cpus = CpuSource::kShares},
-                                          .list_empty = true,
-                                          .keep_ended = context.keep_ended},
-                                         k8s_matcher(), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
-  auto sub_collectors = subs.create(context, mount, **source);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
-  const auto found = find_access(options);
-  if (!found) {
-    return fail(found.error());
-  }
-  const std::optional<kube::ApiAccess>& access = *found;
+  CEEMS_TRY(source, CgroupUnitSource::create({.manager = "k8s",
+                                              .paths = context.paths,
+                                              .mount = mount,
+                                              .active_subsystem = cgroups.active_subsystem,
+                                              .stats = {.swap = metrics.swap,
+                                                        .pressure = metrics.pressure,
+                                                        .block_io = metrics.block_io,
+                                                        .cpus = CpuSource::kShares},
+                                              .list_empty = true,
+                                              .keep_ended = context.keep_ended},
+                                             k8s_matcher(), *context.clock));
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
+  CEEMS_TRY(found, find_access(options));
+  const std::optional<kube::ApiAccess>& access = found;
   if (inventory != nullptr && !inventory->has_no_gpus()) {
     if (!access) {
       log::warn("no kubeconfig and not in a cluster; the pods that hold the GPUs are not shown",
                 {{"collector", "k8s"}});
     } else {
-      auto map = gpu::make_map_collector(context, inventory,
-                                         "A value > 0 indicates the pod using current GPU",
-                                         make_claims(options, *access, *context.clock));
-      if (!map) {
-        return fail(std::move(map).error());
-      }
-      sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+      CEEMS_TRY(map, gpu::make_map_collector(context, inventory,
+                                             "A value > 0 indicates the pod using current GPU",
+                                             make_claims(options, *access, *context.clock)));
+      sub_collectors.insert(sub_collectors.begin(), std::move(map));
     }
   }
   return make_unit_collector({.name = "k8s",
-                              .source = *std::move(source),
+                              .source = std::move(source),
                               .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = *std::move(sub_collectors)},
+                              .subs = std::move(sub_collectors)},
                              *context.clock);
 }
 

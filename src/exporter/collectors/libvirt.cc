@@ -18,45 +18,38 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
     const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto domains = std::make_shared<libvirt::Domains>(options.xml_dirs);
-  auto source = CgroupUnitSource::create(
-      {.manager = "libvirt",
-       .paths = context.paths,
-       .mount = mount,
-       .active_subsystem = cgroups.active_subsystem,
-       .stats = {.swap = options.metrics.swap,
-                 .pressure = options.metrics.pressure,
-                 .block_io = options.metrics.block_io,
-                 .cpus = CpuSource::kVcpus},
-       .list_empty = true,
-       .one_root = true,  // libvirt uses "machine" or "machine.slice"
-       .resolve_uuid = [domains](const std::string& id) -> std::optional<std::string> {
-         const auto domain = domains->find(id);
-         return domain ? std::optional(domain->uuid) : std::nullopt;
-       },
-       .keep_ended = context.keep_ended},
-      libvirt_matcher(), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
-  auto sub_collectors = subs.create(context, mount, **source);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
+  CEEMS_TRY(source,
+            CgroupUnitSource::create(
+                {.manager = "libvirt",
+                 .paths = context.paths,
+                 .mount = mount,
+                 .active_subsystem = cgroups.active_subsystem,
+                 .stats = {.swap = options.metrics.swap,
+                           .pressure = options.metrics.pressure,
+                           .block_io = options.metrics.block_io,
+                           .cpus = CpuSource::kVcpus},
+                 .list_empty = true,
+                 .one_root = true,  // libvirt uses "machine" or "machine.slice"
+                 .resolve_uuid = [domains](const std::string& id) -> std::optional<std::string> {
+                   const auto domain = domains->find(id);
+                   return domain ? std::optional(domain->uuid) : std::nullopt;
+                 },
+                 .keep_ended = context.keep_ended},
+                libvirt_matcher(), *context.clock));
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
     inventory->want_mdevs();
-    auto map = gpu::make_map_collector(context, inventory,
-                                       "A value > 0 indicates running instance using current GPU",
-                                       std::make_unique<libvirt::DomainClaims>(
-                                           domains, [inventory] { inventory->refresh_mdevs(); }));
-    if (!map) {
-      return fail(std::move(map).error());
-    }
-    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+    CEEMS_TRY(map,
+              gpu::make_map_collector(context, inventory,
+                                      "A value > 0 indicates running instance using current GPU",
+                                      std::make_unique<libvirt::DomainClaims>(
+                                          domains, [inventory] { inventory->refresh_mdevs(); })));
+    sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
   return make_unit_collector({.name = "libvirt",
-                              .source = *std::move(source),
+                              .source = std::move(source),
                               .metrics = UnitMetrics(context.hostname, options.metrics),
-                              .subs = *std::move(sub_collectors),
+                              .subs = std::move(sub_collectors),
                               .extra = [domains](const UnitSnapshot& snapshot,
                                                  metrics::Sink&) { domains->keep_only(snapshot); },
                               .capabilities = {CAP_DAC_READ_SEARCH}},

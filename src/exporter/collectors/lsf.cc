@@ -105,39 +105,30 @@ Result<std::unique_ptr<Collector>> make_lsf_collector(
     LsfOptions options,
     const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto source =
-      CgroupUnitSource::create({.manager = "lsf",
-                                .paths = context.paths,
-                                .mount = mount,
-                                .active_subsystem = cgroups.active_subsystem,
-                                .stats = {.swap = metrics.swap, .pressure = metrics.pressure},
-                                .keep_ended = context.keep_ended},
-                               lsf_matcher(), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
+  CEEMS_TRY(source,
+            CgroupUnitSource::create({.manager = "lsf",
+                                      .paths = context.paths,
+                                      .mount = mount,
+                                      .active_subsystem = cgroups.active_subsystem,
+                                      .stats = {.swap = metrics.swap, .pressure = metrics.pressure},
+                                      .keep_ended = context.keep_ended},
+                                     lsf_matcher(), *context.clock));
   auto allocations = std::make_shared<lsf::Allocations>(
       lsf::AllocationOptions{.fetch = std::move(options.fetch)}, *context.clock);
-  auto units = std::make_shared<lsf::AllocatedUnits>(*std::move(source), allocations);
-  auto sub_collectors = subs.create(context, mount, *units);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
+  auto units = std::make_shared<lsf::AllocatedUnits>(std::move(source), allocations);
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *units));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
-    auto map = make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, options, allocations,
-                            inventory);
-    if (!map) {
-      return fail(std::move(map).error());
-    }
+    CEEMS_TRY(map, make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, options,
+                                allocations, inventory));
     units->want_processes();
-    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+    sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
-  sub_collectors->insert(sub_collectors->begin(),
-                         std::make_unique<AllocationThread>(std::move(allocations)));
+  sub_collectors.insert(sub_collectors.begin(),
+                        std::make_unique<AllocationThread>(std::move(allocations)));
   return make_unit_collector({.name = "lsf",
                               .source = std::move(units),
                               .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = *std::move(sub_collectors)},
+                              .subs = std::move(sub_collectors)},
                              *context.clock);
 }
 
@@ -163,12 +154,9 @@ CollectorSpec lsf_collector(const std::shared_ptr<UnitFlags>& shared) {
               },
           .create = [values, shared](const CollectorContext& context,
                                      const Sources&) -> Result<std::unique_ptr<Collector>> {
-            auto bjobs = find_bjobs(values->bjobs);
-            if (!bjobs) {
-              return fail(std::move(bjobs).error());
-            }
+            CEEMS_TRY(bjobs, find_bjobs(values->bjobs));
             LsfOptions options{.evidence = values->evidence, .processes = shared->gpus.processes()};
-            options.fetch = [path = *std::move(bjobs),
+            options.fetch = [path = std::move(bjobs),
                              host = node_name(false)](const std::stop_token& stop) {
               return lsf::run_bjobs(os::real_runner(), path, host, stop);
             };

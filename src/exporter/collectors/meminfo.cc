@@ -39,12 +39,8 @@ class MeminfoCollector final : public Collector {
       : path_(context.paths.proc / "meminfo"), hostname_(context.hostname), all_stats_(all_stats) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = read(); !done) {
-      return done;
-    }
-    if (auto done = host::parse_meminfo(buffer_, lines_); !done) {
-      return fail(std::move(done).error().with_context(path_));
-    }
+    CEEMS_TRY(read());
+    CEEMS_TRY_IN(path_, host::parse_meminfo(buffer_, lines_));
     if (lines_.empty()) {
       return fail(ErrorCode::kNoData, "{}: the file is empty", path_);
     }
@@ -68,17 +64,12 @@ class MeminfoCollector final : public Collector {
  private:
   /// Reads the file into the buffer. A pipe or device in its place is an error.
   Result<> read() {
-    const auto file = host::open_file(path_.c_str());
-    if (!file) {
-      return fail(file.error());
-    }
+    CEEMS_TRY(file, host::open_file(path_.c_str()));
     struct stat status{};
-    if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
       return fail(ErrorCode::kInvalidArgument, "{}: expected a regular file", path_);
     }
-    if (auto done = host::reread(*file, buffer_); !done) {
-      return fail(std::move(done).error().with_context(path_));
-    }
+    CEEMS_TRY_IN(path_, host::reread(file, buffer_));
     return {};
   }
 

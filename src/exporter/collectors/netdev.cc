@@ -57,9 +57,7 @@ class NetdevCollector final : public Collector {
         exclude_(std::move(exclude)) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = host::read_file(path_.c_str(), buffer_); !done) {
-      return done;
-    }
+    CEEMS_TRY(host::read_file(path_.c_str(), buffer_));
     auto parsed = host::parse_net_dev(buffer_, devices_);
     for (const host::NetDevice& device : devices_) {
       if (!wanted(device.name)) {
@@ -125,15 +123,9 @@ Result<std::unique_ptr<Collector>> create(const CollectorContext& context, const
   if (!host::is_directory(proc)) {
     return fail(ErrorCode::kInvalidArgument, "--path.procfs: {} is not a directory", proc);
   }
-  auto include = compile(kIncludeFlag, options.include);
-  if (!include) {
-    return fail(std::move(include).error());
-  }
-  auto exclude = compile(kExcludeFlag, options.exclude);
-  if (!exclude) {
-    return fail(std::move(exclude).error());
-  }
-  return std::make_unique<NetdevCollector>(context, *std::move(include), *std::move(exclude));
+  CEEMS_TRY(include, compile(kIncludeFlag, options.include));
+  CEEMS_TRY(exclude, compile(kExcludeFlag, options.exclude));
+  return std::make_unique<NetdevCollector>(context, std::move(include), std::move(exclude));
 }
 
 }  // namespace

@@ -46,33 +46,24 @@ Result<std::unique_ptr<Collector>> make_openpbs_collector(
     const OpenpbsGpuOptions& gpu,
     const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto source =
-      CgroupUnitSource::create({.manager = "openpbs",
-                                .paths = context.paths,
-                                .mount = mount,
-                                .active_subsystem = cgroups.active_subsystem,
-                                .stats = {.swap = metrics.swap, .pressure = metrics.pressure},
-                                .keep_ended = context.keep_ended},
-                               openpbs_matcher(), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
-  auto sub_collectors = subs.create(context, mount, **source);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
+  CEEMS_TRY(source,
+            CgroupUnitSource::create({.manager = "openpbs",
+                                      .paths = context.paths,
+                                      .mount = mount,
+                                      .active_subsystem = cgroups.active_subsystem,
+                                      .stats = {.swap = metrics.swap, .pressure = metrics.pressure},
+                                      .keep_ended = context.keep_ended},
+                                     openpbs_matcher(), *context.clock));
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
-    auto map = make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, gpu, inventory);
-    if (!map) {
-      return fail(std::move(map).error());
-    }
-    (*source)->want_processes();
-    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+    CEEMS_TRY(map, make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, gpu, inventory));
+    source->want_processes();
+    sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
   return make_unit_collector({.name = "openpbs",
-                              .source = *std::move(source),
+                              .source = std::move(source),
                               .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = *std::move(sub_collectors)},
+                              .subs = std::move(sub_collectors)},
                              *context.clock);
 }
 

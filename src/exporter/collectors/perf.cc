@@ -149,9 +149,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
   // From 2 on, a process without the capability may count user mode only.
   const auto paranoid = paranoid_setting(context.paths);
   const bool user_only = !os::may_raise(CAP_PERFMON) && paranoid.value_or(0) >= 2;
-  if (auto possible = probe_unprivileged(*kernel, events, user_only, paranoid); !possible) {
-    return fail(std::move(possible).error());
-  }
+  CEEMS_TRY(probe_unprivileged(*kernel, events, user_only, paranoid));
   if (user_only) {
     log::warn("without CAP_PERFMON only user-mode events of the exporter's own user are counted",
               {{"collector", "perf"}, {"perf_event_paranoid", paranoid.value_or(0)}});

@@ -89,12 +89,9 @@ Result<std::unique_ptr<SubCollector>> create(Flags& flags,
       std::ranges::find(kManagers, source.manager()) == kManagers.end()) {
     return nullptr;
   }
-  auto config = profile::read_config(flags.config, flags.expand, context.hostname);
-  if (!config) {
-    return fail(std::move(config).error());
-  }
+  CEEMS_TRY(config, profile::read_config(flags.config, flags.expand, context.hostname));
   auto profiler = profile::ContinuousProfiler::create(
-      {.config = *std::move(config), .variables = flags.variables, .self = flags.self}, source,
+      {.config = std::move(config), .variables = flags.variables, .self = flags.self}, source,
       context.paths, *context.clock);
   if (!profiler) {
     log::error("no profiles; 'ceems_exporter doctor' says what is missing",

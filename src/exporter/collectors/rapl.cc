@@ -37,9 +37,7 @@ class RaplCollector final : public Collector {
   }
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = powercap_.scan(); !done) {
-      return done;
-    }
+    CEEMS_TRY(powercap_.scan());
     name_zones();
     if (zones_.empty()) {
       return fail(ErrorCode::kNoData, "no zone in the powercap directory");

@@ -164,11 +164,8 @@ class Rdma final : public SubCollector {
       find_modes(kModesLater, stop);
     }
     counting_->switch_on();
-    auto resources = reader_->read(counting_->possible(), stop);
-    if (!resources) {
-      return fail(std::move(resources).error());
-    }
-    return std::make_shared<const rdma::Resources>(*std::move(resources));
+    CEEMS_TRY(resources, reader_->read(counting_->possible(), stop));
+    return std::make_shared<const rdma::Resources>(std::move(resources));
   }
 
   void add_ports(std::string_view manager,

@@ -146,11 +146,8 @@ struct Flags {
 };
 
 Result<std::string> find_local_bmc(std::chrono::milliseconds timeout) {
-  auto port = ipmi::open_ipmi("/dev", 0, open_privileged);
-  if (!port) {
-    return fail(std::move(port).error());
-  }
-  return redfish::find_bmc_address(**port, timeout);
+  CEEMS_TRY(port, ipmi::open_ipmi("/dev", 0, open_privileged));
+  return redfish::find_bmc_address(*port, timeout);
 }
 
 Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
@@ -175,30 +172,22 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
 
 Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext& context,
                                                           const RedfishOptions& options) {
-  auto config = load_config(options);
-  if (!config) {
-    return fail(std::move(config).error());
-  }
-  Place place{.reads_files = config->reads_files(), .address = {}, .name_of = {}};
-  if (config->hostname.empty()) {
-    auto found = options.find_bmc(context.start_patience(kBmcTimeout));
-    if (!found) {
-      return fail(std::move(found).error().with_context(
-          options.config_file + ": hostname is empty and the BMC does not report its address"));
-    }
-    config->hostname = *std::move(found);
-    place.address = config->hostname;
+  CEEMS_TRY(config, load_config(options));
+  Place place{.reads_files = config.reads_files(), .address = {}, .name_of = {}};
+  if (config.hostname.empty()) {
+    CEEMS_TRY_IN(
+        options.config_file + ": hostname is empty and the BMC does not report its address", found,
+        options.find_bmc(context.start_patience(kBmcTimeout)));
+    config.hostname = std::move(found);
+    place.address = config.hostname;
     place.name_of = options.name_of;
   }
-  log::info("power is read from Redfish", {{"collector", "redfish"}, {"bmc", config->bmc_url()}});
-  redfish::ReaderOptions reader_options{.node_chassis = config->node_chassis, .max_age = kMaxAge};
-  auto session = redfish::Session::create(*std::move(config));
-  if (!session) {
-    return fail(std::move(session).error().with_context(options.config_file));
-  }
+  log::info("power is read from Redfish", {{"collector", "redfish"}, {"bmc", config.bmc_url()}});
+  redfish::ReaderOptions reader_options{.node_chassis = config.node_chassis, .max_age = kMaxAge};
+  CEEMS_TRY_IN(options.config_file, session, redfish::Session::create(std::move(config)));
   return std::make_unique<RedfishCollector>(
       context,
-      std::make_unique<redfish::Reader>(*std::move(session), std::move(reader_options),
+      std::make_unique<redfish::Reader>(std::move(session), std::move(reader_options),
                                         *context.clock),
       std::move(place), options);
 }

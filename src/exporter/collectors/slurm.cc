@@ -77,38 +77,30 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
     const SlurmGpuOptions& gpu,
     const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto source = CgroupUnitSource::create(
-      {.manager = "slurm",
-       .paths = context.paths,
-       .mount = mount,
-       .active_subsystem = cgroups.active_subsystem,
-       .stats = {.swap = options.swap, .pressure = options.pressure, .block_io = options.block_io},
-       .keep_ended = context.keep_ended},
-      slurm_matcher(mount.mode), *context.clock);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
+  CEEMS_TRY(source, CgroupUnitSource::create({.manager = "slurm",
+                                              .paths = context.paths,
+                                              .mount = mount,
+                                              .active_subsystem = cgroups.active_subsystem,
+                                              .stats = {.swap = options.swap,
+                                                        .pressure = options.pressure,
+                                                        .block_io = options.block_io},
+                                              .keep_ended = context.keep_ended},
+                                             slurm_matcher(mount.mode), *context.clock));
   if (!host::slurm_present(context.paths, mount, cgroups.active_subsystem)) {
     log::warn("no cgroups of SLURM yet; each scrape looks again",
               {{"collector", "slurm"}, {"cgroupfs", context.paths.cgroup.string()}});
   }
-  auto sub_collectors = subs.create(context, mount, **source);
-  if (!sub_collectors) {
-    return fail(std::move(sub_collectors).error());
-  }
+  CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
     const bool unified = mount.mode == host::CgroupMode::kUnified;
-    auto map = make_gpu_map(context, unified, gpu, inventory);
-    if (!map) {
-      return fail(std::move(map).error());
-    }
-    (*source)->want_processes();
-    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+    CEEMS_TRY(map, make_gpu_map(context, unified, gpu, inventory));
+    source->want_processes();
+    sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
   return make_unit_collector({.name = "slurm",
-                              .source = *std::move(source),
+                              .source = std::move(source),
                               .metrics = UnitMetrics(context.hostname, options),
-                              .subs = *std::move(sub_collectors),
+                              .subs = std::move(sub_collectors),
                               // To verify that the slurmstepd of a job named by SLUID is genuine.
                               .capabilities = {CAP_SYS_PTRACE}},
                              *context.clock);

@@ -30,18 +30,15 @@ class UnitCollector final : public Collector {
       : parts_(std::move(parts)), clock_(clock), outcomes_(parts_.subs.size()) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    auto snapshot = parts_.source->snapshot(kSharedAge);
-    if (!snapshot) {
-      return fail(std::move(snapshot).error());
-    }
-    parts_.metrics.add(**snapshot, sink);
+    CEEMS_TRY(snapshot, parts_.source->snapshot(kSharedAge));
+    parts_.metrics.add(*snapshot, sink);
     if (parts_.extra) {
-      parts_.extra(**snapshot, sink);
+      parts_.extra(*snapshot, sink);
     }
     for (std::size_t i = 0; i < parts_.subs.size(); ++i) {
-      run(i, **snapshot, sink);
+      run(i, *snapshot, sink);
     }
-    parts_.source->mark_exported(**snapshot);
+    parts_.source->mark_exported(*snapshot);
     return {};
   }
 

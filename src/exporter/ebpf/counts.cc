@@ -68,11 +68,8 @@ Result<CountsPage> Counts::page(const UnitSnapshot& snapshot) {
   const auto now = clock_.steady_now();
   const bool shared = read_ && now - *read_ < kSharedAge && !served_.contains(snapshot.manager);
   if (!shared) {
-    auto readings = tables_->read();
-    if (!readings) {
-      return fail(std::move(readings).error());
-    }
-    readings_ = *std::move(readings);
+    CEEMS_TRY(readings, tables_->read());
+    readings_ = std::move(readings);
     read_ = now;
     served_.clear();
   }

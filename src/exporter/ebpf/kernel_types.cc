@@ -58,16 +58,12 @@ Result<KernelTypes> loaded(::btf* types, std::string_view what) {
 KernelTypes::KernelTypes(::btf* types) : types_(types, bpf().btf_free) {}
 
 Result<KernelTypes> KernelTypes::running() {
-  if (auto ready = load_bpf(); !ready) {
-    return fail(std::move(ready).error());
-  }
+  CEEMS_TRY(load_bpf());
   return loaded(bpf().btf_load_vmlinux(), "the kernel has no type information (BTF)");
 }
 
 Result<KernelTypes> KernelTypes::read(const std::string& path) {
-  if (auto ready = load_bpf(); !ready) {
-    return fail(std::move(ready).error());
-  }
+  CEEMS_TRY(load_bpf());
   return loaded(bpf().btf_parse_raw(path.c_str()), path);
 }
 

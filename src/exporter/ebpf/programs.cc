@@ -193,15 +193,12 @@ void add_lost(int map, ebpf_lost& sum) {
 
 Result<std::unique_ptr<Programs>> Programs::load(const ProgramOptions& options) {
   const os::RaisedCapabilities raised{CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE};
-  auto types = KernelTypes::running();
-  if (!types) {
-    return fail(std::move(types).error());
-  }
+  CEEMS_TRY(types, KernelTypes::running());
   ebpf_settings settings{};
   settings.latency = options.latency ? 1 : 0;
   settings.classes = options.networks.empty() ? 0 : 1;
   if (!options.controller.empty()) {
-    const auto controller = types->controller(options.controller);
+    const auto controller = types.controller(options.controller);
     if (!controller) {
       return fail(ErrorCode::kNotFound, "the kernel has no cgroup controller {}",
                   options.controller);
@@ -213,14 +210,10 @@ Result<std::unique_ptr<Programs>> Programs::load(const ProgramOptions& options) 
   programs->cpus_ = static_cast<unsigned>(std::max(1, bpf().num_possible_cpus()));
   programs->latency_ = options.latency;
   if (options.files) {
-    if (auto loaded = programs->load_files(*types, settings); !loaded) {
-      return fail(std::move(loaded).error());
-    }
+    CEEMS_TRY(programs->load_files(types, settings));
   }
   if (options.network) {
-    if (auto loaded = programs->load_network(*types, settings, options); !loaded) {
-      return fail(std::move(loaded).error());
-    }
+    CEEMS_TRY(programs->load_network(types, settings, options));
   }
   return programs;
 }
@@ -239,11 +232,8 @@ Result<> Programs::load_files(const KernelTypes& types, ebpf_settings settings) 
     }
   };
   std::set<std::string> rejected;
-  auto object = load_object(kFilesBpfO, settings, {types, latency_}, prepare, rejected);
-  if (!object) {
-    return fail(std::move(object).error());
-  }
-  files_ = *std::move(object);
+  CEEMS_TRY(object, load_object(kFilesBpfO, settings, {types, latency_}, prepare, rejected));
+  files_ = std::move(object);
   return attach(files_, HookPart::kFiles);
 }
 
@@ -256,11 +246,8 @@ Result<> Programs::load_network(const KernelTypes& types,
     resize(object, "traffic", rows_for(sizeof(ebpf_traffic_value), cpus_));
   };
   std::set<std::string> rejected;
-  auto object = load_object(kNetworkBpfO, settings, {types, false}, prepare, rejected);
-  if (!object) {
-    return fail(std::move(object).error());
-  }
-  network_ = *std::move(object);
+  CEEMS_TRY(object, load_object(kNetworkBpfO, settings, {types, false}, prepare, rejected));
+  network_ = std::move(object);
   const int networks = network_.map("networks");
   for (const auto& [network, number] : options.networks) {
     if (bpf().map_update(networks, &network, &number, BPF_ANY) != 0) {

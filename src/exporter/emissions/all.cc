@@ -26,11 +26,8 @@ Made make_remote(const char* key,
 }
 
 Made make_owid(const ProviderContext& /*context*/) {
-  auto factors = country_factors();
-  if (!factors) {
-    return fail(std::move(factors).error().with_context("emission factors of countries"));
-  }
-  return fixed_provider("owid", "OWID", *std::move(factors));
+  CEEMS_TRY_IN("emission factors of countries", factors, country_factors());
+  return fixed_provider("owid", "OWID", std::move(factors));
 }
 
 Made make_emaps(const ProviderContext& context) {

@@ -54,11 +54,8 @@ Result<double> number(const json::value* value, std::string_view name) {
 }  // namespace
 
 Result<std::vector<Zone>> parse_emaps_zones(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) {
-    return fail(value.error());
-  }
-  const json::object* object = value->if_object();
+  CEEMS_TRY(value, parse(text));
+  const json::object* object = value.if_object();
   if (object == nullptr || object->size() > kMaxZones) {
     return fail(ErrorCode::kParse, "expected an object of at most {} zones", kMaxZones);
   }
@@ -78,19 +75,13 @@ Result<std::vector<Zone>> parse_emaps_zones(std::string_view text) {
 }
 
 Result<double> parse_emaps_intensity(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) {
-    return fail(value.error());
-  }
-  return number(member(&*value, "carbonIntensity"), "carbonIntensity");
+  CEEMS_TRY(value, parse(text));
+  return number(member(&value, "carbonIntensity"), "carbonIntensity");
 }
 
 Result<double> parse_rte_intensity(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) {
-    return fail(value.error());
-  }
-  const json::array* results = list(member(&*value, "results"));
+  CEEMS_TRY(value, parse(text));
+  const json::array* results = list(member(&value, "results"));
   if (results == nullptr || results->empty()) {
     return fail(ErrorCode::kParse, "expected a non-empty list 'results'");
   }
@@ -98,11 +89,8 @@ Result<double> parse_rte_intensity(std::string_view text) {
 }
 
 Result<std::string> parse_watttime_token(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) {
-    return fail(value.error());
-  }
-  const std::string_view token = text_of(member(&*value, "token"));
+  CEEMS_TRY(value, parse(text));
+  const std::string_view token = text_of(member(&value, "token"));
   if (token.empty() || token.size() > kMaxToken ||
       !std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; })) {
     return fail(ErrorCode::kParse, "expected a string 'token'");
@@ -111,17 +99,14 @@ Result<std::string> parse_watttime_token(std::string_view text) {
 }
 
 Result<double> parse_watttime_intensity(std::string_view text) {
-  const auto value = parse(text);
-  if (!value) {
-    return fail(value.error());
-  }
-  const json::array* data = list(member(&*value, "data"));
+  CEEMS_TRY(value, parse(text));
+  const json::array* data = list(member(&value, "data"));
   if (data == nullptr) {
     return fail(ErrorCode::kParse, "expected a list 'data'");
   }
   if (data->empty()) {
     std::string warnings;
-    if (const json::array* all = list(member(member(&*value, "meta"), "warnings"))) {
+    if (const json::array* all = list(member(member(&value, "meta"), "warnings"))) {
       for (const json::value& warning : *all) {
         const std::string_view message = text_of(member(&warning, "message"));
         if (!message.empty() && warnings.size() < kMaxText) {
@@ -131,11 +116,8 @@ Result<double> parse_watttime_intensity(std::string_view text) {
     }
     return fail(ErrorCode::kNoData, "no data for the region{}", warnings);
   }
-  auto pounds = number(member(&data->back(), "value"), "value");
-  if (!pounds) {
-    return pounds;
-  }
-  return *pounds * kGramsPerKwhOfPoundsPerMwh;
+  CEEMS_TRY(pounds, number(member(&data->back(), "value"), "value"));
+  return pounds * kGramsPerKwhOfPoundsPerMwh;
 }
 
 }  // namespace ceems::exporter::emissions

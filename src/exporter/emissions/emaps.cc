@@ -28,9 +28,7 @@ class Emaps {
 
   Result<Factors> fetch(const std::stop_token& stop) {
     const std::stop_callback cancel(stop, [this] { service_->cancel(); });
-    if (auto done = refresh_zones(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(refresh_zones());
     const Round round = ask_all(stop);
     if (round.answered == 0) {
       return fail(round.error.value_or(Error{ErrorCode::kUnavailable, "no zone answers"}));
@@ -159,11 +157,9 @@ Result<Fetch> emaps_fetch(const ProviderContext& context) {
   if (!token) {
     return fail(ErrorCode::kInvalidArgument, "environment variable EMAPS_API_TOKEN is not set");
   }
-  auto service = Service::create(context, "__EMAPS_BASE_URL", "https://api.electricitymap.org/v3");
-  if (!service) {
-    return fail(std::move(service).error());
-  }
-  auto emaps = std::make_shared<Emaps>(*std::move(service), *std::move(token), *context.clock);
+  CEEMS_TRY(service,
+            Service::create(context, "__EMAPS_BASE_URL", "https://api.electricitymap.org/v3"));
+  auto emaps = std::make_shared<Emaps>(std::move(service), *std::move(token), *context.clock);
   return Fetch([emaps](const std::stop_token& stop) { return emaps->fetch(stop); });
 }
 

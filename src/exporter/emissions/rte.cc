@@ -29,20 +29,14 @@ std::string query(const Clock& clock) {
 }  // namespace
 
 Result<Fetch> rte_fetch(const ProviderContext& context) {
-  auto created =
-      Service::create(context, "__RTE_BASE_URL", "https://reseaux-energies-rte.opendatasoft.com");
-  if (!created) {
-    return fail(std::move(created).error());
-  }
-  return Fetch([service = *std::move(created),
+  CEEMS_TRY(created, Service::create(context, "__RTE_BASE_URL",
+                                     "https://reseaux-energies-rte.opendatasoft.com"));
+  return Fetch([service = std::move(created),
                 clock = context.clock](const std::stop_token& stop) -> Result<Factors> {
     const std::stop_callback cancel(stop, [&service] { service->cancel(); });
     auto text = service->get(query(*clock));
-    auto value = text ? parse_rte_intensity(*text) : fail(std::move(text).error());
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    return Factors{{"FR", "France", *value}};
+    CEEMS_TRY(value, text ? parse_rte_intensity(*text) : fail(std::move(text).error()));
+    return Factors{{"FR", "France", value}};
   });
 }
 

@@ -24,24 +24,18 @@ Result<std::shared_ptr<Service>> Service::create(const ProviderContext& context,
   options.timeout = kTimeout;
   options.max_response_bytes = kMaxResponse;
   options.user_agent = "ceems_exporter";
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::shared_ptr<Service>(new Service(std::move(base_url), *std::move(client)));
+  CEEMS_TRY(client, net::Client::create(std::move(options)));
+  return std::shared_ptr<Service>(new Service(std::move(base_url), std::move(client)));
 }
 
 Result<std::string> Service::get(const std::string& path, const net::Headers& headers) {
-  auto answer = client_->get(base_url_ + path, headers);
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
-  if (answer->status != 200) {
-    const bool refused = answer->status == 401 || answer->status == 403;
+  CEEMS_TRY(answer, client_->get(base_url_ + path, headers));
+  if (answer.status != 200) {
+    const bool refused = answer.status == 401 || answer.status == 403;
     return fail(refused ? ErrorCode::kPermissionDenied : ErrorCode::kUnavailable,
-                "GET {}: status {}", path.substr(0, path.find('?')), answer->status);
+                "GET {}: status {}", path.substr(0, path.find('?')), answer.status);
   }
-  return std::move(answer->body);
+  return std::move(answer.body);
 }
 
 }  // namespace ceems::exporter::emissions

@@ -36,9 +36,7 @@ class WattTime {
 
   Result<Factors> fetch(const std::stop_token& stop) {
     const std::stop_callback cancel(stop, [this] { service_->cancel(); });
-    if (auto done = log_in(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(log_in());
     const auto now = clock_.now();
     auto text =
         service_->get(fmt::format("/v3/historical?start={}&end={}&region={}&signal_type=co2_moer",
@@ -51,11 +49,8 @@ class WattTime {
       }
       return fail(std::move(text).error());
     }
-    auto value = parse_watttime_intensity(*text);
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    return Factors{{account_.region, account_.region, *value}};
+    CEEMS_TRY(value, parse_watttime_intensity(*text));
+    return Factors{{account_.region, account_.region, value}};
   }
 
  private:
@@ -68,11 +63,9 @@ class WattTime {
     auto text = service_->get(
         "/login", {{"Authorization", "Basic " + crypto::base64_encode(account_.username + ":" +
                                                                       account_.password)}});
-    auto token = text ? parse_watttime_token(*text) : fail(std::move(text).error());
-    if (!token) {
-      return fail(std::move(token).error().with_context("login"));
-    }
-    token_ = *std::move(token);
+    CEEMS_TRY_IN("login", token,
+                 text ? parse_watttime_token(*text) : fail(std::move(text).error()));
+    token_ = std::move(token);
     token_time_ = now;
     return {};
   }
@@ -101,12 +94,9 @@ Result<Fetch> watttime_fetch(const ProviderContext& context) {
   if (!missing.empty()) {
     return fail(ErrorCode::kInvalidArgument, "environment variables not set: {}", missing);
   }
-  auto service = Service::create(context, "__WT_BASE_URL", "https://api.watttime.org");
-  if (!service) {
-    return fail(std::move(service).error());
-  }
+  CEEMS_TRY(service, Service::create(context, "__WT_BASE_URL", "https://api.watttime.org"));
   auto watttime =
-      std::make_shared<WattTime>(*std::move(service), std::move(account), *context.clock);
+      std::make_shared<WattTime>(std::move(service), std::move(account), *context.clock);
   return Fetch([watttime](const std::stop_token& stop) { return watttime->fetch(stop); });
 }
 

@@ -107,11 +107,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,
                                                  std::chrono::milliseconds max) {
-  const auto value = config::parse_duration(text);
-  if (!value) {
-    return fail(Error(value.error()).with_context(flag));
-  }
-  if (*value < min || *value > max) {
+  CEEMS_TRY_IN(flag, value, config::parse_duration(text));
+  if (value < min || value > max) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, got '{}'", flag,
                 config::go_duration(min), config::go_duration(max), printable(text));
   }

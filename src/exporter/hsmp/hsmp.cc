@@ -71,18 +71,13 @@ Result<> Reader::open() {
   if (port_) {
     return {};
   }
-  auto port = open_();
-  if (!port) {
-    return fail(std::move(port).error());
-  }
-  port_ = *std::move(port);
+  CEEMS_TRY(port, open_());
+  port_ = std::move(port);
   return {};
 }
 
 Result<std::vector<Socket>> Reader::read(const std::stop_token& stop) {
-  if (auto opened = open(); !opened) {
-    return fail(std::move(opened).error());
-  }
+  CEEMS_TRY(open());
   std::vector<Socket> sockets;
   std::optional<Error> error;
   for (std::uint16_t number = 0; number < kMaxSockets && !stop.stop_requested(); ++number) {

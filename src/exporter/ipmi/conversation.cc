@@ -9,22 +9,17 @@ Result<Bytes> Conversation::ask(const Request& request,
                                 const std::stop_token& stop) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const long id = ++last_id_;
-  if (auto sent = port_.send(request, id); !sent) {
-    return fail(std::move(sent).error());
-  }
+  CEEMS_TRY(port_.send(request, id));
   // Ends at the deadline even if the device never stops sending.
   while (std::chrono::steady_clock::now() < deadline) {
-    auto message = port_.receive(deadline, stop);
-    if (!message) {
-      return fail(std::move(message).error());
-    }
-    if (!message->response || message->id != id || message->command != request.command) {
+    CEEMS_TRY(message, port_.receive(deadline, stop));
+    if (!message.response || message.id != id || message.command != request.command) {
       continue;
     }
-    if (message->data.empty()) {
+    if (message.data.empty()) {
       return fail(ErrorCode::kParse, "expected a completion code, got an empty answer");
     }
-    return std::move(message->data);
+    return std::move(message.data);
   }
   return fail(ErrorCode::kTimeout, "no answer within {} ms", timeout.count());
 }

@@ -71,9 +71,7 @@ Request power_reading_request() {
 }
 
 Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
-  if (auto good = check_completion_code(answer); !good) {
-    return fail(std::move(good).error());
-  }
+  CEEMS_TRY(check_completion_code(answer));
   if (answer.size() < kPowerAnswerSize) {
     return fail(ErrorCode::kParse, "expected a power reading of {1} bytes, got {0}", answer.size(),
                 kPowerAnswerSize);
@@ -98,9 +96,7 @@ Request lan_address_request() {
 }
 
 Result<std::string> decode_lan_address(std::span<const std::uint8_t> answer) {
-  if (auto good = check_completion_code(answer); !good) {
-    return fail(std::move(good).error());
-  }
+  CEEMS_TRY(check_completion_code(answer));
   if (answer.size() < kAddressAnswerSize) {
     return fail(ErrorCode::kParse, "expected a LAN parameter of {1} bytes, got {0}", answer.size(),
                 kAddressAnswerSize);

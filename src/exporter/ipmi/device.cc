@@ -6,19 +6,14 @@ Result<> Device::open() {
   if (port_) {
     return {};
   }
-  auto port = open_();
-  if (!port) {
-    return fail(std::move(port).error());
-  }
-  port_ = *std::move(port);
+  CEEMS_TRY(port, open_());
+  port_ = std::move(port);
   conversation_ = std::make_unique<Conversation>(*port_);
   return {};
 }
 
 Result<Bytes> Device::ask(const Request& request, const std::stop_token& stop) {
-  if (auto opened = open(); !opened) {
-    return fail(std::move(opened).error());
-  }
+  CEEMS_TRY(open());
   auto answer = conversation_->ask(request, timeout_, stop);
   // After a timeout the descriptor stays open. The late answer is recognized by its id.
   if (!answer && answer.error().code != ErrorCode::kTimeout) {

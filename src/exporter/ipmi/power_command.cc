@@ -94,11 +94,8 @@ Result<PowerProgram> program_of(std::string_view command, std::string_view searc
   const bool by_sudo = base_name(program.path) == "sudo" && !program.arguments.empty();
   program.format = format_of(by_sudo ? program.arguments.front() : program.path);
   if (program.path.find('/') == std::string::npos) {
-    auto found = os::find_program(program.path, places(search_path));
-    if (!found) {
-      return fail(std::move(found).error());
-    }
-    program.path = *std::move(found);
+    CEEMS_TRY(found, os::find_program(program.path, places(search_path)));
+    program.path = std::move(found);
   } else {
     program.path = std::filesystem::absolute(program.path).lexically_normal().string();
   }
@@ -157,36 +154,25 @@ Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
     }
   }
   if (mode == RunAs::kRoot) {
-    auto trusted = os::trusted_program(command.path);
-    if (!trusted) {
-      return fail(std::move(trusted).error());
-    }
-    command.path = *std::move(trusted);
+    CEEMS_TRY(trusted, os::trusted_program(command.path));
+    command.path = std::move(trusted);
   }
   if (mode == RunAs::kSudo) {
-    auto sudo = os::find_program("sudo", options_.system_path);
-    if (!sudo) {
-      return fail(std::move(sudo).error());
-    }
+    CEEMS_TRY(sudo, os::find_program("sudo", options_.system_path));
     // -n makes sudo fail instead of asking for a password.
     command.arguments.insert(command.arguments.begin(), {"-n", "--", std::move(command.path)});
-    command.path = *std::move(sudo);
+    command.path = std::move(sudo);
   }
-  auto result = runner_.run(command, stop);
-  if (!result) {
-    return fail(std::move(result).error());
-  }
-  if (result->exit_status != 0) {
-    const std::string_view said = result->error_text.empty() ? result->output : result->error_text;
+  CEEMS_TRY(result, runner_.run(command, stop));
+  if (result.exit_status != 0) {
+    const std::string_view said = result.error_text.empty() ? result.output : result.error_text;
     std::string_view first = trim(said);
     first = take_until(first, '\n');
     return fail(ErrorCode::kUnavailable, "{} exited with status {}: {}", printable(command.path),
-                result->exit_status, printable(first));
+                result.exit_status, printable(first));
   }
-  auto power = parse_power_output(options_.program.format, result->output);
-  if (!power) {
-    return fail(std::move(power).error().with_context(printable(options_.program.path)));
-  }
+  CEEMS_TRY_IN(printable(options_.program.path), power,
+               parse_power_output(options_.program.format, result.output));
   return power;
 }
 

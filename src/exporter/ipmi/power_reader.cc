@@ -5,14 +5,8 @@
 namespace ceems::exporter::ipmi {
 
 Result<Power> NativePower::read(const std::stop_token& stop) {
-  auto answer = device_.ask(power_reading_request(), stop);
-  if (!answer) {
-    return fail(std::move(answer).error().with_context("DCMI power reading"));
-  }
-  auto power = decode_power_reading(*answer);
-  if (!power) {
-    return fail(std::move(power).error().with_context("DCMI power reading"));
-  }
+  CEEMS_TRY_IN("DCMI power reading", answer, device_.ask(power_reading_request(), stop));
+  CEEMS_TRY_IN("DCMI power reading", power, decode_power_reading(answer));
   return power;
 }
 

@@ -249,17 +249,14 @@ bool describes_sensor(std::uint8_t record_type) {
 }
 
 Result<Sensor> parse_sensor(View record) {
-  const auto header = parse_sdr_header(record);
-  if (!header) {
-    return fail(header.error());
-  }
-  if (!describes_sensor(header->type)) {
+  CEEMS_TRY(header, parse_sdr_header(record));
+  if (!describes_sensor(header.type)) {
     return fail(ErrorCode::kParse, "expected a full or compact sensor record, got type {:#04x}",
-                header->type);
+                header.type);
   }
-  const bool full = header->type == kFullRecord;
+  const bool full = header.type == kFullRecord;
   const std::size_t name_at = full ? kFullName : kCompactName;
-  record = record.first(std::min(record.size(), kSdrHeaderSize + header->length));
+  record = record.first(std::min(record.size(), kSdrHeaderSize + header.length));
   if (record.size() <= name_at) {
     return fail(ErrorCode::kParse, "expected a sensor record of at least {} bytes, got {}",
                 name_at + 1, record.size());
@@ -285,9 +282,7 @@ Result<Sensor> parse_sensor(View record) {
 }
 
 Result<Factors> parse_factors(View answer) {
-  if (auto good = check_completion_code(answer); !good) {
-    return fail(std::move(good).error());
-  }
+  CEEMS_TRY(check_completion_code(answer));
   constexpr std::size_t kSize = 8;
   if (answer.size() < kSize) {
     return fail(ErrorCode::kParse, "expected reading factors of {} bytes, got {}", kSize,
@@ -297,9 +292,7 @@ Result<Factors> parse_factors(View answer) {
 }
 
 Result<std::uint8_t> parse_reading(View answer) {
-  if (auto good = check_completion_code(answer); !good) {
-    return fail(std::move(good).error());
-  }
+  CEEMS_TRY(check_completion_code(answer));
   constexpr std::uint8_t kScanning = 0x40;
   constexpr std::uint8_t kUnavailable = 0x20;
   if (answer.size() < 3) {

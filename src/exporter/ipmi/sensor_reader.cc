@@ -54,9 +54,7 @@ class SensorReader::Walk {
   Walk(Device& device, const std::stop_token& stop) : device_(device), stop_(stop) {}
 
   Result<std::vector<Sensor>> sensors() {
-    if (auto reserved = reserve(); !reserved) {
-      return fail(std::move(reserved).error());
-    }
+    CEEMS_TRY(reserve());
     std::vector<Sensor> found;
     std::set<std::uint16_t> visited;
     for (std::uint16_t id = kFirst; id != kLast;) {
@@ -65,12 +63,9 @@ class SensorReader::Walk {
                   {{"collector", "ipmi_dcmi"}, {"records", visited.size()}});
         break;
       }
-      auto header = part(id, 0, kSdrHeaderSize);
-      if (!header) {
-        return fail(std::move(header).error().with_context(fmt::format("record {}", id)));
-      }
+      CEEMS_TRY_IN(fmt::format("record {}", id), header, part(id, 0, kSdrHeaderSize));
       const std::uint16_t next = next_;
-      if (auto sensor = rest(id, *std::move(header))) {
+      if (auto sensor = rest(id, std::move(header))) {
         if (*sensor) {
           found.push_back(**std::move(sensor));
         }
@@ -94,13 +89,10 @@ class SensorReader::Walk {
 
   Result<> reserve() {
     reservation_ = 0;
-    const auto answer = ask({.netfn = kStorage, .command = kReserveRepository, .data = {}});
-    if (!answer) {
-      return fail(answer.error());
-    }
+    CEEMS_TRY(answer, ask({.netfn = kStorage, .command = kReserveRepository, .data = {}}));
     // A BMC without this command needs no reservation.
-    if (answer->size() >= 3 && answer->front() == 0) {
-      reservation_ = word((*answer)[1], (*answer)[2]);
+    if (answer.size() >= 3 && answer.front() == 0) {
+      reservation_ = word(answer[1], answer[2]);
     }
     return {};
   }
@@ -108,19 +100,14 @@ class SensorReader::Walk {
   /// `size` bytes of a record from `offset` on, or fewer, but at least one. Sets next_.
   Result<Bytes> part(std::uint16_t id, std::size_t offset, std::size_t size) {
     while (true) {
-      auto answer =
-          ask({.netfn = kStorage,
-               .command = kGetRecord,
-               .data = {low(reservation_), high(reservation_), low(id), high(id),
-                        static_cast<std::uint8_t>(offset), static_cast<std::uint8_t>(size)}});
-      if (!answer) {
-        return answer;
-      }
-      const std::uint8_t code = answer->front();
+      CEEMS_TRY(answer, ask({.netfn = kStorage,
+                             .command = kGetRecord,
+                             .data = {low(reservation_), high(reservation_), low(id), high(id),
+                                      static_cast<std::uint8_t>(offset),
+                                      static_cast<std::uint8_t>(size)}}));
+      const std::uint8_t code = answer.front();
       if (code == kReservationCancelled && ++reservations_ < kMaxReservations) {
-        if (auto reserved = reserve(); !reserved) {
-          return fail(std::move(reserved).error());
-        }
+        CEEMS_TRY(reserve());
         continue;
       }
       if (means_too_large(code) && size > kSmallestPart) {
@@ -128,16 +115,14 @@ class SensorReader::Walk {
         part_size_ = std::min(part_size_, size);
         continue;
       }
-      if (auto good = check_completion_code(*answer); !good) {
-        return fail(std::move(good).error());
+      CEEMS_TRY(check_completion_code(answer));
+      if (answer.size() < 4) {
+        return fail(ErrorCode::kParse, "expected a part of a record, got {} bytes", answer.size());
       }
-      if (answer->size() < 4) {
-        return fail(ErrorCode::kParse, "expected a part of a record, got {} bytes", answer->size());
-      }
-      next_ = word((*answer)[1], (*answer)[2]);
-      answer->erase(answer->begin(), answer->begin() + 3);
-      if (answer->size() > size) {
-        answer->resize(size);
+      next_ = word(answer[1], answer[2]);
+      answer.erase(answer.begin(), answer.begin() + 3);
+      if (answer.size() > size) {
+        answer.resize(size);
       }
       return answer;
     }
@@ -145,26 +130,17 @@ class SensorReader::Walk {
 
   /// The sensor of the record; nothing if it describes none.
   Result<std::optional<Sensor>> rest(std::uint16_t id, Bytes record) {
-    const auto header = parse_sdr_header(record);
-    if (!header) {
-      return fail(header.error());
-    }
-    if (!describes_sensor(header->type)) {
+    CEEMS_TRY(header, parse_sdr_header(record));
+    if (!describes_sensor(header.type)) {
       return std::nullopt;
     }
-    const std::size_t whole = kSdrHeaderSize + header->length;
+    const std::size_t whole = kSdrHeaderSize + header.length;
     while (record.size() < whole && record.size() <= 0xff) {
-      const auto more = part(id, record.size(), std::min(part_size_, whole - record.size()));
-      if (!more) {
-        return fail(more.error());
-      }
-      record.insert(record.end(), more->begin(), more->end());
+      CEEMS_TRY(more, part(id, record.size(), std::min(part_size_, whole - record.size())));
+      record.insert(record.end(), more.begin(), more.end());
     }
-    auto sensor = parse_sensor(record);
-    if (!sensor) {
-      return fail(std::move(sensor).error());
-    }
-    return *std::move(sensor);
+    CEEMS_TRY(sensor, parse_sensor(record));
+    return sensor;
   }
 
   Device& device_;
@@ -194,9 +170,7 @@ std::vector<Sensor> SensorReader::sensors() const {
 }
 
 Result<std::vector<SensorReading>> SensorReader::read(const std::stop_token& stop) {
-  if (auto done = listed_ ? refresh(stop) : list(stop); !done) {
-    return fail(std::move(done).error().with_context("list of sensors"));
-  }
+  CEEMS_TRY_IN("list of sensors", listed_ ? refresh(stop) : list(stop));
   std::optional<Error> error;
   bool any = false;
   for (Known& known : known_) {
@@ -230,20 +204,12 @@ Result<std::vector<SensorReading>> SensorReader::read(const std::stop_token& sto
 
 /// Reads all records.
 Result<> SensorReader::list(const std::stop_token& stop) {
-  const auto info =
-      device_->ask({.netfn = kStorage, .command = kGetRepositoryInfo, .data = {}}, stop);
-  if (!info) {
-    return fail(info.error());
-  }
-  if (auto good = check_completion_code(*info); !good) {
-    return good;
-  }
-  auto found = Walk(*device_, stop).sensors();
-  if (!found) {
-    return fail(std::move(found).error());
-  }
-  take(*std::move(found));
-  repository_ = *info;
+  CEEMS_TRY(info,
+            device_->ask({.netfn = kStorage, .command = kGetRepositoryInfo, .data = {}}, stop));
+  CEEMS_TRY(check_completion_code(info));
+  CEEMS_TRY(found, Walk(*device_, stop).sensors());
+  take(std::move(found));
+  repository_ = info;
   listed_ = true;
   next_check_ = clock_.steady_now() + kCheckPeriod;
   return {};
@@ -314,26 +280,20 @@ Result<double> SensorReader::value_of(const Sensor& sensor, const std::stop_toke
   const auto answer = device_->ask(
       {.netfn = kSensorEvent, .command = kGetReading, .data = {sensor.number}, .lun = sensor.lun},
       stop);
-  const auto raw = answer ? parse_reading(*answer) : fail(answer.error());
-  if (!raw) {
-    return fail(raw.error());
-  }
+  CEEMS_TRY(raw, answer ? parse_reading(*answer) : fail(answer.error()));
   Factors factors = sensor.factors;
   if (sensor.has_factors_by_reading()) {
     const auto reply = device_->ask({.netfn = kSensorEvent,
                                      .command = kGetFactors,
-                                     .data = {sensor.number, *raw},
+                                     .data = {sensor.number, raw},
                                      .lun = sensor.lun},
                                     stop);
-    const auto of_reading = reply ? parse_factors(*reply) : fail(reply.error());
-    if (!of_reading) {
-      return fail(of_reading.error());
-    }
-    factors = *of_reading;
+    CEEMS_TRY(of_reading, reply ? parse_factors(*reply) : fail(reply.error()));
+    factors = of_reading;
   }
-  const auto value = convert(sensor, factors, *raw);
+  const auto value = convert(sensor, factors, raw);
   if (!value) {
-    return fail(ErrorCode::kParse, "the reading {:#04x} has no finite value", *raw);
+    return fail(ErrorCode::kParse, "the reading {:#04x} has no finite value", raw);
   }
   return *value;
 }

@@ -41,13 +41,8 @@ std::string text_of(const json::object& object, std::string_view key) {
 
 Result<std::string> read_privileged(const std::string& path) {
   std::string text;
-  const auto fd = open_privileged(path.c_str());
-  if (!fd) {
-    return fail(fd.error());
-  }
-  if (auto read = host::reread(*fd, text, kMaxSecret); !read) {
-    return fail(std::move(read).error().with_context(path));
-  }
+  CEEMS_TRY(fd, open_privileged(path.c_str()));
+  CEEMS_TRY_IN(path, host::reread(fd, text, kMaxSecret));
   return text;
 }
 
@@ -98,20 +93,14 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
                                    const std::string& node,
                                    milliseconds timeout,
                                    const std::stop_token& stop) {
-  auto options = kube::client_options(access, read_privileged);
-  if (!options) {
-    return fail(std::move(options).error().with_context("API server of Kubernetes"));
-  }
-  options->user_agent = "ceems_exporter";
-  options->max_response_bytes = kMaxPodPage;
-  options->connect_timeout = timeout;
-  options->timeout = timeout;
+  CEEMS_TRY_IN("API server of Kubernetes", options, kube::client_options(access, read_privileged));
+  options.user_agent = "ceems_exporter";
+  options.max_response_bytes = kMaxPodPage;
+  options.connect_timeout = timeout;
+  options.timeout = timeout;
   const auto deadline = steady_clock::now() + timeout;
-  auto client = net::Client::create(*std::move(options));
-  if (!client) {
-    return fail(std::move(client).error().with_context("API server of Kubernetes"));
-  }
-  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+  CEEMS_TRY_IN("API server of Kubernetes", client, net::Client::create(std::move(options)));
+  const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
   // A node has few pods. Those of a cluster come in pages.
   const std::string url =
       access.server + "/api/v1/pods?" +
@@ -120,26 +109,20 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
   std::vector<Pod> pods;
   std::string next;
   do {
-    auto answer =
-        (*client)->get(next.empty() ? url : url + "&continue=" + kube::percent_encode(next),
-                       {{"Accept", std::string(kAccept)}});
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
-    if (answer->status != 200) {
+    CEEMS_TRY(answer,
+              client->get(next.empty() ? url : url + "&continue=" + kube::percent_encode(next),
+                          {{"Accept", std::string(kAccept)}}));
+    if (answer.status != 200) {
       return fail(ErrorCode::kUnavailable, "API server {}: HTTP status {}",
-                  printable(access.server), answer->status);
+                  printable(access.server), answer.status);
     }
-    auto page = parse_pod_page(answer->body);
-    if (!page) {
-      return fail(std::move(page).error().with_context("pods of " + printable(access.server)));
-    }
-    std::move(page->pods.begin(), page->pods.end(), std::back_inserter(pods));
+    CEEMS_TRY_IN("pods of " + printable(access.server), page, parse_pod_page(answer.body));
+    std::move(page.pods.begin(), page.pods.end(), std::back_inserter(pods));
     if (pods.size() > kMaxPods) {
       return fail(ErrorCode::kParse, "API server {}: more than {} pods", printable(access.server),
                   kMaxPods);
     }
-    next = std::move(page->next);
+    next = std::move(page.next);
     if (!next.empty() && steady_clock::now() >= deadline) {
       return fail(ErrorCode::kTimeout,
                   "API server {}: too many pods for the time limit; is NODE_NAME set?",

@@ -29,11 +29,8 @@ Result<std::vector<PodDevices>> read_answer(const net::ClientResponse& answer) {
     return fail(ErrorCode::kUnavailable, "gRPC status {}{}", printable(*status, 16),
                 message == nullptr ? "" : ": " + printable(*message, 200));
   }
-  const auto message = grpc_message(answer.body);
-  if (!message) {
-    return fail(message.error());
-  }
-  return parse_pod_resources(*message);
+  CEEMS_TRY(message, grpc_message(answer.body));
+  return parse_pod_resources(message);
 }
 
 }  // namespace
@@ -85,22 +82,18 @@ Result<std::vector<PodDevices>> list_pod_devices(const std::string& path,
   options.connect_timeout = timeout;
   options.timeout = timeout;
   options.max_response_bytes = kMaxKubeletAnswer;
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error().with_context(path));
-  }
-  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+  CEEMS_TRY_IN(path, client, net::Client::create(std::move(options)));
+  const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
   std::optional<os::RaisedCapabilities> raised;
   if (::access(path.c_str(), W_OK) != 0) {
     raised.emplace(std::initializer_list<os::Capability>{CAP_DAC_OVERRIDE});
   }
   const auto answer =
-      (*client)->post(std::string(kUrl), "application/grpc", kEmptyRequest, {{"TE", "trailers"}});
+      client->post(std::string(kUrl), "application/grpc", kEmptyRequest, {{"TE", "trailers"}});
   raised.reset();
-  auto pods = answer ? read_answer(*answer) : Result<std::vector<PodDevices>>(fail(answer.error()));
-  if (!pods) {
-    return fail(std::move(pods).error().with_context("kubelet at " + path));
-  }
+  CEEMS_TRY_IN(
+      "kubelet at " + path, pods,
+      answer ? read_answer(*answer) : Result<std::vector<PodDevices>>(fail(answer.error())));
   return pods;
 }
 

@@ -10,20 +10,14 @@ AllocatedUnits::AllocatedUnits(std::shared_ptr<UnitSource> units,
 
 Result<std::shared_ptr<const UnitSnapshot>> AllocatedUnits::snapshot(
     std::chrono::milliseconds max_age) {
-  auto plain = units_->snapshot(max_age);
-  if (!plain) {
-    return fail(std::move(plain).error());
-  }
-  return allocate(*std::move(plain));
+  CEEMS_TRY(plain, units_->snapshot(max_age));
+  return allocate(std::move(plain));
 }
 
 Result<std::shared_ptr<const UnitSnapshot>> AllocatedUnits::energy_snapshot(
     std::chrono::milliseconds max_age) {
-  auto plain = units_->energy_snapshot(max_age);
-  if (!plain) {
-    return fail(std::move(plain).error());
-  }
-  return allocate(*std::move(plain));
+  CEEMS_TRY(plain, units_->energy_snapshot(max_age));
+  return allocate(std::move(plain));
 }
 
 std::shared_ptr<const UnitSnapshot> AllocatedUnits::allocate(

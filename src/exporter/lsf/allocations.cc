@@ -63,22 +63,19 @@ Result<AllocationMap> run_bjobs(os::CommandRunner& runner,
       .timeout = kTimeLimit,
       .max_output_bytes = kMaxOutput};
   command.environment.insert_or_assign("LC_ALL", std::string("C"));
-  const auto result = runner.run(command, stop);
-  if (!result) {
-    return fail(result.error());
-  }
-  const std::string_view message = trim(result->error_text);
-  const bool nothing = trim(result->output).empty();
+  CEEMS_TRY(result, runner.run(command, stop));
+  const std::string_view message = trim(result.error_text);
+  const bool nothing = trim(result.output).empty();
   // Without a job on this host, some versions print this instead of a document.
   if (nothing && message.starts_with("No ") &&
       message.find("job found") != std::string_view::npos) {
     return AllocationMap{};
   }
-  if (result->exit_status != 0 && nothing) {
-    return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", path, result->exit_status,
+  if (result.exit_status != 0 && nothing) {
+    return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", path, result.exit_status,
                 message.empty() ? "no message" : printable(message, 300));
   }
-  return parse_bjobs(result->output, host);
+  return parse_bjobs(result.output, host);
 }
 
 }  // namespace ceems::exporter::lsf

@@ -137,15 +137,12 @@ Result<Profile> sample(const Options& options, const host::Paths& paths, const S
                 "--demangle: expected none, simplified, templates or "
                 "full");
   }
-  auto sampler = StackSampler::create({.rate = static_cast<unsigned>(options.rate),
-                                       .user = true,
-                                       .kernel = options.kernel,
-                                       .by_unit = !subject.pid,
-                                       .controller = subject.controller},
-                                      paths);
-  if (!sampler) {
-    return fail(std::move(sampler).error());
-  }
+  CEEMS_TRY(sampler, StackSampler::create({.rate = static_cast<unsigned>(options.rate),
+                                           .user = true,
+                                           .kernel = options.kernel,
+                                           .by_unit = !subject.pid,
+                                           .controller = subject.controller},
+                                          paths));
   std::optional<KernelSymbols> kernel;
   if (options.kernel) {
     if (auto symbols = read_kernel_symbols(paths)) {
@@ -158,10 +155,10 @@ Result<Profile> sample(const Options& options, const host::Paths& paths, const S
   ProfileBuilder builder(symbolizer, kernel ? &*kernel : nullptr,
                          static_cast<unsigned>(options.rate));
   for (const pid_t pid : subject.pid ? std::vector{*subject.pid} : subject.processes) {
-    (*sampler)->describe(pid);
+    sampler->describe(pid);
   }
-  const Result<> chosen = subject.pid ? (*sampler)->set_processes(std::vector{*subject.pid})
-                                      : (*sampler)->set_units(subject.cgroups);
+  const Result<> chosen = subject.pid ? sampler->set_processes(std::vector{*subject.pid})
+                                      : sampler->set_units(subject.cgroups);
   if (!chosen) {
     return fail(chosen.error());
   }
@@ -172,7 +169,7 @@ Result<Profile> sample(const Options& options, const host::Paths& paths, const S
   std::uint64_t samples = 0;
   while (!stopped && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kDrainEvery);
-    (*sampler)->drain([&](const Sample& one) {
+    sampler->drain([&](const Sample& one) {
       ++samples;
       builder.add(one);
     });
@@ -187,7 +184,7 @@ Result<Profile> sample(const Options& options, const host::Paths& paths, const S
   if (terminal) {
     fmt::print(stderr, "\n");
   }
-  if (const std::uint64_t lost = (*sampler)->lost(); lost > 0) {
+  if (const std::uint64_t lost = sampler->lost(); lost > 0) {
     log::warn("some samples did not fit into the buffer", {{"lost", lost}});
   }
   Profile profile = builder.take_all();
@@ -244,22 +241,13 @@ Result<> run(const Options& options, const std::vector<std::string>& names) {
                 kMaxRate);
   }
   const host::Paths paths{.proc = options.proc, .sys = options.sys, .cgroup = options.cgroup};
-  const auto subject = find_subject(options, paths, names.front());
-  if (!subject) {
-    return fail(subject.error());
+  CEEMS_TRY(subject, find_subject(options, paths, names.front()));
+  CEEMS_TRY(profile, sample(options, paths, subject));
+  if (!shows_code(profile)) {
+    return fail(ErrorCode::kNoData, "{} used no CPU time in {} s", subject.text, options.seconds);
   }
-  const auto profile = sample(options, paths, *subject);
-  if (!profile) {
-    return fail(profile.error());
-  }
-  if (!shows_code(*profile)) {
-    return fail(ErrorCode::kNoData, "{} used no CPU time in {} s", subject->text, options.seconds);
-  }
-  const auto text = text_of(*profile, format_of(options), subject->text);
-  if (!text) {
-    return fail(text.error());
-  }
-  return write(options, *text);
+  CEEMS_TRY(text, text_of(profile, format_of(options), subject.text));
+  return write(options, text);
 }
 
 }  // namespace

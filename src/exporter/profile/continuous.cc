@@ -44,36 +44,28 @@ Result<std::unique_ptr<ContinuousProfiler>> ContinuousProfiler::create(Continuou
                                                                        const host::Paths& paths,
                                                                        const Clock& clock) {
   const SamplingConfig& sampling = options.config.sampling;
-  auto sampler = StackSampler::create(
-      {.rate = static_cast<unsigned>(sampling.sample_rate),
-       .user = sampling.collect_user_profile,
-       .kernel = sampling.collect_kernel_profile,
-       .python = sampling.python_enabled,
-       .by_unit = options.variables.empty(),
-       .processes = static_cast<unsigned>(std::min(sampling.pid_map_size, kMaxProcesses)),
-       .controller = std::string(source.controller())},
-      paths);
-  if (!sampler) {
-    return fail(std::move(sampler).error());
-  }
-  auto pusher = Pusher::create(options.config.push, clock);
-  if (!pusher) {
-    return fail(std::move(pusher).error());
-  }
+  CEEMS_TRY(sampler,
+            StackSampler::create(
+                {.rate = static_cast<unsigned>(sampling.sample_rate),
+                 .user = sampling.collect_user_profile,
+                 .kernel = sampling.collect_kernel_profile,
+                 .python = sampling.python_enabled,
+                 .by_unit = options.variables.empty(),
+                 .processes = static_cast<unsigned>(std::min(sampling.pid_map_size, kMaxProcesses)),
+                 .controller = std::string(source.controller())},
+                paths));
+  CEEMS_TRY(pusher, Pusher::create(options.config.push, clock));
   std::unique_ptr<Debuginfod> debuginfod;
   if (!options.config.debuginfod.urls.empty()) {
-    auto made = Debuginfod::create(options.config.debuginfod, clock);
-    if (!made) {
-      return fail(std::move(made).error());
-    }
-    debuginfod = *std::move(made);
+    CEEMS_TRY(made, Debuginfod::create(options.config.debuginfod, clock));
+    debuginfod = std::move(made);
   }
   if (!options.variables.empty()) {
     source.want_processes();
   }
   return std::unique_ptr<ContinuousProfiler>(
-      new ContinuousProfiler(std::move(options), source, paths, clock, *std::move(sampler),
-                             *std::move(pusher), std::move(debuginfod)));
+      new ContinuousProfiler(std::move(options), source, paths, clock, std::move(sampler),
+                             std::move(pusher), std::move(debuginfod)));
 }
 
 ContinuousProfiler::ContinuousProfiler(ContinuousOptions options,

@@ -45,11 +45,8 @@ Result<std::string> CommandReader::run(std::vector<std::string> arguments,
 
 Result<std::vector<LinkMode>> CommandReader::modes(std::chrono::milliseconds limit,
                                                    std::stop_token stop) {
-  const auto text = run({"statistic", "qp", "mode"}, stop, limit);
-  if (!text) {
-    return fail(text.error());
-  }
-  return parse_modes(*text);
+  CEEMS_TRY(text, run({"statistic", "qp", "mode"}, stop, limit));
+  return parse_modes(text);
 }
 
 Result<Resources> CommandReader::read(bool counters, std::stop_token stop) {
@@ -81,16 +78,13 @@ Result<> CommandReader::set_counting(const std::string& link, bool on) {
   if (on) {
     arguments.emplace_back("on");
   }
-  const auto done = output_of(runner_.run({.path = program_,
-                                           .arguments = std::move(arguments),
-                                           .environment = environment_,
-                                           .timeout = kDeadline,
-                                           .as_root = true,
-                                           .only_trusted = true}),
-                              "rdma statistic qp set link " + link);
-  if (!done) {
-    return fail(done.error());
-  }
+  CEEMS_TRY(output_of(runner_.run({.path = program_,
+                                   .arguments = std::move(arguments),
+                                   .environment = environment_,
+                                   .timeout = kDeadline,
+                                   .as_root = true,
+                                   .only_trusted = true}),
+                      "rdma statistic qp set link " + link));
   return {};
 }
 

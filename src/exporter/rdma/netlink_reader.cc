@@ -58,11 +58,8 @@ Result<std::size_t> receive(const UniqueFd& socket,
 }  // namespace
 
 Result<std::unique_ptr<NetlinkReader>> NetlinkReader::create() {
-  auto socket = open_socket();
-  if (!socket) {
-    return fail(std::move(socket).error());
-  }
-  return std::unique_ptr<NetlinkReader>(new NetlinkReader(*std::move(socket)));
+  CEEMS_TRY(socket, open_socket());
+  return std::unique_ptr<NetlinkReader>(new NetlinkReader(std::move(socket)));
 }
 
 Result<> NetlinkReader::ask(const UniqueFd& socket,
@@ -78,16 +75,10 @@ Result<> NetlinkReader::ask(const UniqueFd& socket,
   }
   std::vector<std::byte> buffer(kBuffer);
   for (std::size_t total = 0; total < kMaxBytes;) {
-    const auto size = receive(socket, buffer, deadline);
-    if (!size) {
-      return fail(size.error());
-    }
-    total += *size;
-    const auto answer = read_answer(Bytes(buffer).first(*size), sequence, use);
-    if (!answer) {
-      return fail(answer.error());
-    }
-    if (*answer == Answer::kEnd) {
+    CEEMS_TRY(size, receive(socket, buffer, deadline));
+    total += size;
+    CEEMS_TRY(answer, read_answer(Bytes(buffer).first(size), sequence, use));
+    if (answer == Answer::kEnd) {
       return {};
     }
   }
@@ -96,27 +87,20 @@ Result<> NetlinkReader::ask(const UniqueFd& socket,
 
 Result<std::vector<Device>> NetlinkReader::devices() {
   std::vector<Device> found;
-  if (auto done = ask(socket_, RDMA_NLDEV_CMD_GET, true, {},
-                      [&](Bytes payload) {
-                        if (auto device = parse_device(payload)) {
-                          found.push_back(*std::move(device));
-                        }
-                      });
-      !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(ask(socket_, RDMA_NLDEV_CMD_GET, true, {}, [&](Bytes payload) {
+    if (auto device = parse_device(payload)) {
+      found.push_back(*std::move(device));
+    }
+  }));
   return found;
 }
 
 /// The kernel answers at once, so the usual limit of a request applies.
 Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*limit*/,
                                                    std::stop_token /*stop*/) {
-  const auto found = devices();
-  if (!found) {
-    return fail(found.error());
-  }
+  CEEMS_TRY(found, devices());
   std::vector<LinkMode> modes;
-  for (const Device& device : *found) {
+  for (const Device& device : found) {
     constexpr std::uint32_t kMaxPorts = 255;
     for (std::uint32_t port = 1;
          device.name.starts_with("mlx") && port <= std::min(device.ports, kMaxPorts); ++port) {
@@ -140,10 +124,7 @@ Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*l
 }
 
 Result<Resources> NetlinkReader::read(bool counters, std::stop_token stop) {
-  const auto found = devices();
-  if (!found) {
-    return fail(found.error());
-  }
+  CEEMS_TRY(found, devices());
   Resources resources{.regions = std::vector<Objects>(),
                       .queues = std::vector<Objects>(),
                       .pairs = std::vector<QueuePairs>(),
@@ -152,7 +133,7 @@ Result<Resources> NetlinkReader::read(bool counters, std::stop_token stop) {
     resources.counters.emplace();
   }
   std::optional<Error> failure;
-  for (const Device& device : *found) {
+  for (const Device& device : found) {
     if (stop.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
     }
@@ -181,24 +162,18 @@ Result<Resources> NetlinkReader::read(bool counters, std::stop_token stop) {
 }
 
 Result<> NetlinkReader::set_counting(const std::string& link, bool on) {
-  const auto found = devices();
-  if (!found) {
-    return fail(found.error());
-  }
+  CEEMS_TRY(found, devices());
   std::string_view port = link;
   const std::string_view name = take_until(port, '/');
   const auto number = parse_int<std::uint32_t>(port);
-  const auto device = std::ranges::find(*found, name, &Device::name);
-  if (!number || device == found->end()) {
+  const auto device = std::ranges::find(found, name, &Device::name);
+  if (!number || device == found.end()) {
     return fail(ErrorCode::kNotFound, "no port {}", printable(link));
   }
   // The kernel checks both the opener of the socket and the sender.
   const os::RaisedCapabilities raised({CAP_NET_ADMIN});
-  const auto socket = open_socket();
-  if (!socket) {
-    return fail(socket.error());
-  }
-  return ask(*socket, RDMA_NLDEV_CMD_STAT_SET, false,
+  CEEMS_TRY(socket, open_socket());
+  return ask(socket, RDMA_NLDEV_CMD_STAT_SET, false,
              {{RDMA_NLDEV_ATTR_DEV_INDEX, device->index},
               {RDMA_NLDEV_ATTR_PORT_INDEX, *number},
               {RDMA_NLDEV_ATTR_STAT_RES, RDMA_NLDEV_ATTR_RES_QP},

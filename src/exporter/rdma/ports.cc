@@ -3,12 +3,9 @@
 namespace ceems::exporter::rdma {
 
 Result<std::vector<PortValues>> read_ports(const std::string& sys) {
-  const auto devices = host::read_infiniband(sys);
-  if (!devices) {
-    return fail(devices.error());
-  }
+  CEEMS_TRY(devices, host::read_infiniband(sys));
   std::vector<PortValues> ports;
-  for (const host::InfinibandDevice& device : *devices) {
+  for (const host::InfinibandDevice& device : devices) {
     for (const host::InfinibandPort& port : device.ports) {
       PortValues values{device.name, port.number, port.state.value_or(0)};
       for (std::size_t i = 0; i < kPortCounters.size(); ++i) {

@@ -14,11 +14,8 @@
 namespace ceems::exporter::redfish {
 
 Result<std::string> find_bmc_address(ipmi::Port& port, std::chrono::milliseconds timeout) {
-  const auto answer = ipmi::Conversation(port).ask(ipmi::lan_address_request(), timeout);
-  if (!answer) {
-    return fail(answer.error());
-  }
-  return ipmi::decode_lan_address(*answer);
+  CEEMS_TRY(answer, ipmi::Conversation(port).ask(ipmi::lan_address_request(), timeout));
+  return ipmi::decode_lan_address(answer);
 }
 
 std::string bmc_name(const std::string& address, const NameOf& name_of) {

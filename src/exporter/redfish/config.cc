@@ -54,17 +54,13 @@ Result<> read_place(const Node& node, const ConfigContext& context, Config& conf
   if (!protocol.present()) {
     return fail(node.error("protocol is missing, expected http or https"));
   }
-  if (auto done = read_string(protocol, config.protocol); !done) {
-    return done;
-  }
+  CEEMS_TRY(read_string(protocol, config.protocol));
   if (config.protocol != "http" && config.protocol != "https") {
     return fail(protocol.error(
         fmt::format("expected http or https, got '{}'", printable(config.protocol))));
   }
   const Node hostname = node["hostname"];
-  if (auto done = read_string(hostname, config.hostname); !done) {
-    return done;
-  }
+  CEEMS_TRY(read_string(hostname, config.hostname));
   replace_all(config.hostname, "{hostname}", context.node_name);
   if (!is_host(config.hostname)) {
     return fail(hostname.error("expected the name or address of a host"));
@@ -73,15 +69,12 @@ Result<> read_place(const Node& node, const ConfigContext& context, Config& conf
     config.hostname = "[" + config.hostname + "]";
   }
   if (const Node port = node["port"]; port.present()) {
-    const auto number = port.as_int();
-    if (!number) {
-      return fail(number.error());
-    }
-    if (*number < 0 || *number > 65535) {
+    CEEMS_TRY(number, port.as_int());
+    if (number < 0 || number > 65535) {
       return fail(port.error("expected a port, 1 to 65535"));
     }
-    if (*number != 0) {  // 0 means the default port of the protocol
-      config.port = static_cast<int>(*number);
+    if (number != 0) {  // 0 means the default port of the protocol
+      config.port = static_cast<int>(number);
     }
   }
   return {};
@@ -91,23 +84,18 @@ Result<> read_timeout(const Node& node, Config& config) {
   if (!node.present()) {
     return {};
   }
-  const auto milliseconds = node.as_int();
-  if (!milliseconds) {
-    return fail(milliseconds.error());
-  }
-  if (*milliseconds > kMaxMilliseconds) {
+  CEEMS_TRY(milliseconds, node.as_int());
+  if (milliseconds > kMaxMilliseconds) {
     return fail(node.error("expected at most 600000 milliseconds"));
   }
-  if (*milliseconds > 0) {
-    config.timeout = std::chrono::milliseconds(*milliseconds);
+  if (milliseconds > 0) {
+    config.timeout = std::chrono::milliseconds(milliseconds);
   }
   return {};
 }
 
 Result<> read_external_url(const Node& node, Config& config) {
-  if (auto done = read_string(node, config.external_url); !done) {
-    return done;
-  }
+  CEEMS_TRY(read_string(node, config.external_url));
   std::string& url = config.external_url;
   if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://")) {
     return fail(node.error("expected a URL that starts with http:// or https://"));
@@ -123,15 +111,10 @@ Result<> read_external_url(const Node& node, Config& config) {
 
 Result<> read_http(const Node& node, Config& config) {
   // File names are relative to the working directory, as in the reference.
-  auto http = net::client_options(node);
-  if (!http) {
-    return fail(std::move(http).error());
-  }
-  config.http = *std::move(http);
+  CEEMS_TRY(http, net::client_options(node));
+  config.http = std::move(http);
   bool skip_verify = false;
-  if (auto done = read_bool(node["insecure_skip_verify"], skip_verify); !done) {
-    return done;
-  }
+  CEEMS_TRY(read_bool(node["insecure_skip_verify"], skip_verify));
   if (skip_verify) {
     log::warn("insecure_skip_verify is deprecated, use tls_config.insecure_skip_verify",
               {{"collector", "redfish"}});
@@ -147,32 +130,29 @@ Result<Config> read_section(const Node& node, const ConfigContext& context) {
   if (!node.is_map()) {
     return fail(node.error("expected a mapping"));
   }
-  if (auto known = node.only_keys({"protocol",
-                                   "hostname",
-                                   "port",
-                                   "username",
-                                   "password",
-                                   "use_session_token",
-                                   "timeout",
-                                   "external_url",
-                                   "insecure_skip_verify",
-                                   "node_chassis",
-                                   "tls_config",
-                                   "basic_auth",
-                                   "authorization",
-                                   "bearer_token",
-                                   "bearer_token_file",
-                                   "oauth2",
-                                   "proxy_url",
-                                   "no_proxy",
-                                   "proxy_from_environment",
-                                   "proxy_connect_header",
-                                   "follow_redirects",
-                                   "enable_http2",
-                                   "http_headers"});
-      !known) {
-    return fail(std::move(known).error());
-  }
+  CEEMS_TRY(node.only_keys({"protocol",
+                            "hostname",
+                            "port",
+                            "username",
+                            "password",
+                            "use_session_token",
+                            "timeout",
+                            "external_url",
+                            "insecure_skip_verify",
+                            "node_chassis",
+                            "tls_config",
+                            "basic_auth",
+                            "authorization",
+                            "bearer_token",
+                            "bearer_token_file",
+                            "oauth2",
+                            "proxy_url",
+                            "no_proxy",
+                            "proxy_from_environment",
+                            "proxy_connect_header",
+                            "follow_redirects",
+                            "enable_http2",
+                            "http_headers"}));
   Config config;
   Result<> done = read_place(node, context, config);
   if (done) {
@@ -237,20 +217,15 @@ bool Config::reads_files() const {
 Result<Config> parse_config(std::string_view text,
                             std::string_view name,
                             const ConfigContext& context) {
-  const auto document = config::parse_yaml(text, name);
-  if (!document) {
-    return fail(document.error());
+  CEEMS_TRY(document, config::parse_yaml(text, name));
+  if (document.is_map()) {
+    CEEMS_TRY(document.only_keys({kSection, kOldSection}));
   }
-  if (document->is_map()) {
-    if (auto known = document->only_keys({kSection, kOldSection}); !known) {
-      return fail(std::move(known).error());
-    }
-  }
-  const Node section = (*document)[kSection];
+  const Node section = document[kSection];
   if (section.present()) {
     return read_section(section, context);
   }
-  const Node old = (*document)[kOldSection];
+  const Node old = document[kOldSection];
   if (old.present()) {
     log::warn("the section redfish_web_config is deprecated, use redfish_collector",
               {{"collector", "redfish"}, {"file", name}});

@@ -81,9 +81,7 @@ Result<> add_watts(const json::object& object, std::string_view key, double& sum
 }
 
 Result<> add_entry(const json::object& entry, Watts& sum) {
-  if (auto added = add_watts(entry, "PowerConsumedWatts", sum.current); !added) {
-    return added;
-  }
+  CEEMS_TRY(add_watts(entry, "PowerConsumedWatts", sum.current));
   const json::value* metrics = entry.if_contains("PowerMetrics");
   if (metrics == nullptr || metrics->is_null()) {
     return {};
@@ -124,40 +122,31 @@ std::string link_path(std::string_view link) {
 }
 
 Result<ServiceRoot> parse_service_root(std::string_view text) {
-  const auto root = parse_object(text);
-  if (!root) {
-    return fail(root.error());
-  }
-  ServiceRoot found{.chassis = link_of(object_at(*root, "Chassis")), .sessions = {}};
-  if (const json::object* links = object_at(*root, "Links")) {
+  CEEMS_TRY(root, parse_object(text));
+  ServiceRoot found{.chassis = link_of(object_at(root, "Chassis")), .sessions = {}};
+  if (const json::object* links = object_at(root, "Links")) {
     found.sessions = link_of(object_at(*links, "Sessions"));
   }
   return found;
 }
 
 Result<Collection> parse_collection(std::string_view text) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
+  CEEMS_TRY(document, parse_object(text));
   Collection found;
-  if (const json::object* links = object_at(*document, "Links")) {
+  if (const json::object* links = object_at(document, "Links")) {
     found.members = links_of(array_at(*links, "Members"));
   }
   if (found.members.empty()) {
-    found.members = links_of(array_at(*document, "Members"));
+    found.members = links_of(array_at(document, "Members"));
   }
-  found.next = link_path(string_at(*document, "Members@odata.nextLink"));
+  found.next = link_path(string_at(document, "Members@odata.nextLink"));
   return found;
 }
 
 Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
-  Chassis chassis{.id = string_at(*document, "Id"),
-                  .power = link_of(object_at(*document, "Power")),
+  CEEMS_TRY(document, parse_object(text));
+  Chassis chassis{.id = string_at(document, "Id"),
+                  .power = link_of(object_at(document, "Power")),
                   .has_system = false};
   if (chassis.id.empty() || chassis.id.size() > kMaxId) {
     while (link.ends_with('/')) {
@@ -165,7 +154,7 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
     }
     chassis.id = link.substr(link.rfind('/') + 1).substr(0, kMaxId);
   }
-  if (const json::object* links = object_at(*document, "Links")) {
+  if (const json::object* links = object_at(document, "Links")) {
     const json::array* systems = array_at(*links, "ComputerSystems");
     chassis.has_system = systems != nullptr && !systems->empty();
   }
@@ -173,12 +162,9 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
 }
 
 Result<Watts> parse_power(std::string_view text) {
-  const auto document = parse_object(text);
-  if (!document) {
-    return fail(document.error());
-  }
+  CEEMS_TRY(document, parse_object(text));
   Watts sum;
-  const json::value* control = document->if_contains("PowerControl");
+  const json::value* control = document.if_contains("PowerControl");
   if (control == nullptr || control->is_null()) {
     return sum;
   }
@@ -192,9 +178,7 @@ Result<Watts> parse_power(std::string_view text) {
     if (!entry.is_object()) {
       return fail(ErrorCode::kParse, "PowerControl: expected a list of objects");
     }
-    if (auto added = add_entry(entry.get_object(), sum); !added) {
-      return fail(std::move(added).error().with_context("PowerControl"));
-    }
+    CEEMS_TRY_IN("PowerControl", add_entry(entry.get_object(), sum));
   }
   return sum;
 }

@@ -63,23 +63,15 @@ Result<Readings> Reader::read(const std::stop_token& stop) {
 }
 
 Result<> Reader::connect() {
-  const auto text = session_->get(kRoot);
-  if (!text) {
-    return fail(text.error());
-  }
-  auto root = parse_service_root(*text);
-  if (!root) {
-    return fail(std::move(root).error().with_context(kRoot));
-  }
-  root_ = *std::move(root);
+  CEEMS_TRY(text, session_->get(kRoot));
+  CEEMS_TRY_IN(kRoot, root, parse_service_root(text));
+  root_ = std::move(root);
   if (session_->wants_token()) {
     if (root_.sessions.empty()) {
       return fail(ErrorCode::kParse, "{}: no link to the sessions, so login is not possible",
                   kRoot);
     }
-    if (auto done = session_->log_in(root_.sessions); !done) {
-      return done;
-    }
+    CEEMS_TRY(session_->log_in(root_.sessions));
   }
   return list_chassis(root_.chassis);
 }
@@ -93,15 +85,9 @@ Result<> Reader::list_chassis(std::string_view collection) {
       log::warn("the pages of the list of chassis form a cycle", {{"collector", "redfish"}});
       break;
     }
-    const auto text = session_->get(page);
-    if (!text) {
-      return fail(text.error());
-    }
-    auto members = parse_collection(*text);
-    if (!members) {
-      return fail(std::move(members).error().with_context(printable(page, 300)));
-    }
-    for (const std::string& link : members->members) {
+    CEEMS_TRY(text, session_->get(page));
+    CEEMS_TRY_IN(printable(page, 300), members, parse_collection(text));
+    for (const std::string& link : members.members) {
       if (found.size() >= kMaxChassis) {
         log::warn("too many chassis; the rest is not read",
                   {{"collector", "redfish"}, {"limit", kMaxChassis}});
@@ -110,11 +96,9 @@ Result<> Reader::list_chassis(std::string_view collection) {
       if (!seen.insert(link).second) {
         continue;
       }
-      if (auto added = add_chassis(link, found); !added) {
-        return added;
-      }
+      CEEMS_TRY(add_chassis(link, found));
     }
-    page = found.size() >= kMaxChassis ? std::string() : std::move(members->next);
+    page = found.size() >= kMaxChassis ? std::string() : std::move(members.next);
   }
   chassis_ = std::move(found);
   chassis_gone_ = false;
@@ -210,9 +194,7 @@ Result<Watts> Reader::read_power(const Known& known) {
   if (!text && is_refusal(text.error()) && session_->wants_token() && !renewed_ &&
       clock_.steady_now() >= next_renewal_) {
     renewed_ = true;
-    if (auto done = renew(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(renew());
     text = session_->get(known.chassis.power);
     if (!text && is_refusal(text.error())) {
       next_renewal_ = clock_.steady_now() + kMaxPause;  // a new token did not help

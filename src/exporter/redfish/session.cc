@@ -46,26 +46,18 @@ Result<net::ClientResponse> check_status(net::ClientResponse response, std::stri
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::create(Config config) {
-  if (auto url = net::parse_url(config.base_url()); !url) {
-    return fail(std::move(url).error());
-  }
+  CEEMS_TRY(net::parse_url(config.base_url()));
   net::ClientOptions options = config.http;
   options.follow_redirects = false;
   options.user_agent = "ceems_exporter";
   options.max_response_bytes = kMaxBody;
   options.timeout = config.timeout;
   options.connect_timeout = std::min(options.connect_timeout, config.timeout);
-  auto client = net::Client::create(options);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
+  CEEMS_TRY(client, net::Client::create(options));
   options.timeout = std::min(config.timeout, kLogoutTimeout);
-  auto last_client = net::Client::create(options);
-  if (!last_client) {
-    return fail(std::move(last_client).error());
-  }
+  CEEMS_TRY(last_client, net::Client::create(options));
   return std::unique_ptr<Session>(
-      new Session(std::move(config), *std::move(client), *std::move(last_client)));
+      new Session(std::move(config), std::move(client), std::move(last_client)));
 }
 
 Session::Session(Config config,
@@ -112,19 +104,16 @@ Result<net::ClientResponse> Session::request(bool post,
     return fail(std::move(here).error().with_context(place));
   }
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
-    auto response = send(post, url, body);
-    if (!response) {
-      return fail(std::move(response).error());
+    CEEMS_TRY(response, send(post, url, body));
+    const std::string* location = net::find_header(response.headers, "Location");
+    if (!is_redirect(response.status) || location == nullptr || !config_.http.follow_redirects) {
+      return check_status(std::move(response), place);
     }
-    const std::string* location = net::find_header(response->headers, "Location");
-    if (!is_redirect(response->status) || location == nullptr || !config_.http.follow_redirects) {
-      return check_status(*std::move(response), place);
-    }
-    if (post && response->status <= 303) {
+    if (post && response.status <= 303) {
       return fail(ErrorCode::kInternal,
                   "{}: the login is redirected (status {}); correct the protocol "
                   "and port in the configuration",
-                  place, response->status);
+                  place, response.status);
     }
     auto next = net::resolve_url(*here, *location);
     if (!next) {
@@ -140,27 +129,21 @@ Result<net::ClientResponse> Session::request(bool post,
 }
 
 Result<std::string> Session::get(std::string_view path) {
-  auto response = request(false, path, {});
-  if (!response) {
-    return fail(std::move(response).error());
-  }
-  return std::move(response->body);
+  CEEMS_TRY(response, request(false, path, {}));
+  return std::move(response.body);
 }
 
 Result<> Session::log_in(std::string_view sessions) {
   log_out(*client_);
   const std::string body = boost::json::serialize(
       boost::json::object{{"UserName", config_.username}, {"Password", config_.password}});
-  auto response = request(true, sessions, body);
-  if (!response) {
-    return fail(std::move(response).error().with_context("login"));
-  }
-  const std::string* token = net::find_header(response->headers, "X-Auth-Token");
+  CEEMS_TRY_IN("login", response, request(true, sessions, body));
+  const std::string* token = net::find_header(response.headers, "X-Auth-Token");
   if (token == nullptr || token->empty()) {
     return fail(ErrorCode::kInternal, "login: the answer has no X-Auth-Token");
   }
   token_ = *token;
-  const std::string* location = net::find_header(response->headers, "Location");
+  const std::string* location = net::find_header(response.headers, "Location");
   session_ = location == nullptr ? std::string() : link_path(*location);
   return {};
 }

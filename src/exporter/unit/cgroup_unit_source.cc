@@ -80,9 +80,7 @@ Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
   const MutexLock lock(mutex_);
   const auto now = clock_.steady_now();
   if (!last_ || !last_all_ || now - last_->taken > max_age) {
-    if (auto done = sample(now, true); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(sample(now, true));
   }
   return last_;
 }
@@ -92,9 +90,7 @@ Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::energy_snapshot(
   const MutexLock lock(mutex_);
   const auto now = clock_.steady_now();
   if (!last_ || now - last_->taken > max_age) {
-    if (auto done = sample(now, !options_.mount.live); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(sample(now, !options_.mount.live));
   }
   return last_;
 }

@@ -350,15 +350,9 @@ AssumedIdle assumed_idle(const PowerModel& model) {
 
 Result<PowerModel> host_power_model(const host::Paths& paths, std::optional<double> tdp_watts) {
   const auto stat = host::read_file((paths.proc / "stat").string());
-  const auto times = stat ? host::parse_stat(*stat) : fail(stat.error());
-  if (!times) {
-    return fail(times.error());
-  }
-  const auto table = parse_power_table(kCpusCsv);
-  if (!table) {
-    return fail(table.error());
-  }
-  Machine machine{.cpu = {}, .cpus = static_cast<double>(times->cpus), .tdp_watts = tdp_watts};
+  CEEMS_TRY(times, stat ? host::parse_stat(*stat) : fail(stat.error()));
+  CEEMS_TRY(table, parse_power_table(kCpusCsv));
+  Machine machine{.cpu = {}, .cpus = static_cast<double>(times.cpus), .tdp_watts = tdp_watts};
   if (const auto text = host::read_file((paths.proc / "cpuinfo").string())) {
     machine.cpu = parse_cpu_identity(*text);
   }
@@ -368,7 +362,7 @@ Result<PowerModel> host_power_model(const host::Paths& paths, std::optional<doub
     const auto total = std::ranges::find(lines, "MemTotal", &host::MeminfoLine::key);
     machine.memory_gb = total == lines.end() ? 0 : static_cast<double>(total->value) / kBytesPerGb;
   }
-  return make_power_model(*table, machine);
+  return make_power_model(table, machine);
 }
 
 const ModelMeter* find_model(const Meters& meters) {

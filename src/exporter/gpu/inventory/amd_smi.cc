@@ -193,21 +193,15 @@ void sort_by_order(std::vector<Entry>& entries) {
 }  // namespace
 
 Result<std::vector<Device>> parse_amd_smi(std::string_view text) {
-  auto document = parse(text);
-  if (!document) {
-    return fail(std::move(document).error());
-  }
-  const auto* array = entries_of(*document);
+  CEEMS_TRY(document, parse(text));
+  const auto* array = entries_of(document);
   if (array == nullptr || array->size() > kMaxEntries) {
     return fail(ErrorCode::kParse, "expected a list of GPUs with at most {} entries", kMaxEntries);
   }
   std::vector<Entry> entries;
   for (const auto& value : *array) {
-    auto entry = parse_amd_entry(value);
-    if (!entry) {
-      return fail(std::move(entry).error());
-    }
-    entries.push_back(*std::move(entry));
+    CEEMS_TRY(entry, parse_amd_entry(value));
+    entries.push_back(std::move(entry));
   }
   sort_by_order(entries);
   std::vector<std::pair<Entry, std::uint64_t>> numbered;
@@ -219,17 +213,14 @@ Result<std::vector<Device>> parse_amd_smi(std::string_view text) {
 }
 
 Result<std::vector<Device>> parse_rocm_smi(std::string_view text) {
-  auto document = parse(text);
-  if (!document) {
-    return fail(std::move(document).error());
-  }
+  CEEMS_TRY(document, parse(text));
   std::vector<Entry> entries;
-  if (const auto* array = document->if_array()) {
+  if (const auto* array = document.if_array()) {
     for (const auto& value : *array) {
       add_cards(value, entries);
     }
   } else {
-    add_cards(*document, entries);
+    add_cards(document, entries);
   }
   if (entries.empty()) {
     return fail(ErrorCode::kParse, "JSON without a member card<N>");

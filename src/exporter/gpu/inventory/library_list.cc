@@ -143,14 +143,9 @@ Result<Device> device_of(const json::value& value) {
 
 /// Numbers the devices as the vendor's tools do.
 Result<std::vector<Device>> list_by_library(Vendor vendor, const std::string& path) {
-  const auto library = load_library(vendor, path);
-  if (!library) {
-    return fail(library.error());
-  }
-  if (auto started = (*library)->start(); !started) {
-    return fail(std::move(started).error());
-  }
-  auto states = (*library)->list();
+  CEEMS_TRY(library, load_library(vendor, path));
+  CEEMS_TRY(library->start());
+  auto states = library->list();
   name_devices({}, states);
   return inventory_devices(states, vendor);
 }
@@ -197,11 +192,8 @@ Result<std::vector<Device>> parse_device_list(std::string_view text) {
   }
   std::vector<Device> devices;
   for (const auto& entry : *list) {
-    auto device = device_of(entry);
-    if (!device) {
-      return fail(std::move(device).error());
-    }
-    devices.push_back(*std::move(device));
+    CEEMS_TRY(device, device_of(entry));
+    devices.push_back(std::move(device));
   }
   return devices;
 }

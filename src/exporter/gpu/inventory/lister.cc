@@ -68,16 +68,13 @@ Lister::Devices Lister::by_library(Vendor vendor,
   if (const auto& path = options_.libraries.at(static_cast<std::size_t>(vendor)); !path.empty()) {
     arguments.push_back(path);
   }
-  const auto text = run({.path = options_.own_program,
-                         .arguments = std::move(arguments),
-                         .environment = options_.own_environment,
-                         .timeout = std::min(left(deadline) / 2, options_.library_timeout),
-                         .max_output_bytes = kMaxOutput},
-                        stop);
-  if (!text) {
-    return fail(text.error());
-  }
-  auto devices = parse_device_list(*text);
+  CEEMS_TRY(text, run({.path = options_.own_program,
+                       .arguments = std::move(arguments),
+                       .environment = options_.own_environment,
+                       .timeout = std::min(left(deadline) / 2, options_.library_timeout),
+                       .max_output_bytes = kMaxOutput},
+                      stop));
+  auto devices = parse_device_list(text);
   if (devices && devices->empty()) {
     return fail(ErrorCode::kNoData, "the library lists no GPU");
   }
@@ -85,27 +82,15 @@ Lister::Devices Lister::by_library(Vendor vendor,
 }
 
 Lister::Devices Lister::by_nvidia_smi(Deadline deadline, const std::stop_token& stop) const {
-  const auto path = tool(options_.nvidia_smi, "nvidia-smi");
-  if (!path) {
-    return fail(path.error());
-  }
-  const auto xml = run_tool(*path, {"--query", "--xml-format"}, deadline, stop);
-  if (!xml) {
-    return fail(xml.error());
-  }
-  auto devices = parse_nvidia_query(*xml);
-  if (!devices) {
-    return fail(std::move(devices).error().with_context("nvidia-smi --query"));
-  }
-  if (devices->empty()) {
+  CEEMS_TRY(path, tool(options_.nvidia_smi, "nvidia-smi"));
+  CEEMS_TRY(xml, run_tool(path, {"--query", "--xml-format"}, deadline, stop));
+  CEEMS_TRY_IN("nvidia-smi --query", devices, parse_nvidia_query(xml));
+  if (devices.empty()) {
     return fail(ErrorCode::kNoData, "nvidia-smi lists no GPU");
   }
-  if (std::ranges::any_of(*devices, &Device::split)) {
-    const auto text = run_tool(*path, {"-L"}, deadline, stop);
-    if (!text) {
-      return fail(text.error());
-    }
-    set_mig_uuids(parse_nvidia_list(*text), *devices);
+  if (std::ranges::any_of(devices, &Device::split)) {
+    CEEMS_TRY(text, run_tool(path, {"-L"}, deadline, stop));
+    set_mig_uuids(parse_nvidia_list(text), devices);
   }
   return devices;
 }
@@ -131,11 +116,9 @@ Lister::Devices Lister::by_amd_tool(Deadline deadline, const std::stop_token& st
   if (!json) {
     return fail(json.error());
   }
-  auto devices = by_rocm ? parse_rocm_smi(*json) : parse_amd_smi(*json);
-  if (!devices) {
-    return fail(std::move(devices).error().with_context(by_rocm ? "rocm-smi" : "amd-smi"));
-  }
-  if (devices->empty()) {
+  CEEMS_TRY_IN(by_rocm ? "rocm-smi" : "amd-smi", devices,
+               by_rocm ? parse_rocm_smi(*json) : parse_amd_smi(*json));
+  if (devices.empty()) {
     return fail(ErrorCode::kNoData, "the tool lists no GPU");
   }
   return devices;
@@ -143,15 +126,9 @@ Lister::Devices Lister::by_amd_tool(Deadline deadline, const std::stop_token& st
 
 Result<std::vector<VgpuEntry>> Lister::list_vgpus(Deadline deadline,
                                                   const std::stop_token& stop) const {
-  const auto path = tool(options_.nvidia_smi, "nvidia-smi");
-  if (!path) {
-    return fail(path.error());
-  }
-  const auto text = run_tool(*path, {"vgpu", "--query"}, deadline, stop);
-  if (!text) {
-    return fail(text.error());
-  }
-  return parse_vgpu_query(*text);
+  CEEMS_TRY(path, tool(options_.nvidia_smi, "nvidia-smi"));
+  CEEMS_TRY(text, run_tool(path, {"vgpu", "--query"}, deadline, stop));
+  return parse_vgpu_query(text);
 }
 
 Result<std::string> Lister::tool(const std::string& given, const char* name) const {
@@ -174,16 +151,13 @@ Result<std::string> Lister::run_tool(const std::string& path,
 }
 
 Result<std::string> Lister::run(os::Command command, const std::stop_token& stop) const {
-  auto result = runner_.run(command, stop);
-  if (!result) {
-    return fail(std::move(result).error());
-  }
-  if (result->exit_status != 0) {
-    const auto said = first_line(result->error_text.empty() ? result->output : result->error_text);
-    return fail(ErrorCode::kUnavailable, "{} exited with {}: {}", command.path, result->exit_status,
+  CEEMS_TRY(result, runner_.run(command, stop));
+  if (result.exit_status != 0) {
+    const auto said = first_line(result.error_text.empty() ? result.output : result.error_text);
+    return fail(ErrorCode::kUnavailable, "{} exited with {}: {}", command.path, result.exit_status,
                 printable(said));
   }
-  return std::move(result->output);
+  return std::move(result.output);
 }
 
 }  // namespace ceems::exporter::gpu

@@ -177,15 +177,12 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
       device.index = std::to_string(next_index++);
     } else {
       for (const auto& part : node.child("mig_devices").children("mig_device")) {
-        auto instance = parse_mig_device(part);
-        if (!instance) {
-          return fail(std::move(instance).error());
-        }
+        CEEMS_TRY(instance, parse_mig_device(part));
         if (device.instances.size() == kMaxDevices) {
           return fail(ErrorCode::kParse, "more than {} MIG devices", kMaxDevices);
         }
-        instance->index = std::to_string(next_index++);
-        device.instances.push_back(*std::move(instance));
+        instance.index = std::to_string(next_index++);
+        device.instances.push_back(std::move(instance));
       }
     }
     devices.push_back(std::move(device));

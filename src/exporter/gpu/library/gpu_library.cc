@@ -28,20 +28,17 @@ Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
                                                  const std::string& path,
                                                  const std::filesystem::path& sys) {
   const auto names = path.empty() ? library_names(vendor) : std::vector<std::string>{path};
-  auto library = SharedLibrary::open(names);
-  if (!library) {
-    return fail(std::move(library).error());
-  }
+  CEEMS_TRY(library, SharedLibrary::open(names));
   switch (vendor) {
     case Vendor::kNvidia:
-      return std::make_unique<nvml::Nvml>(*std::move(library));
+      return std::make_unique<nvml::Nvml>(std::move(library));
     case Vendor::kAmd:
-      if (library->symbol<amdsmi::Init>("amdsmi_init") != nullptr) {
-        return std::make_unique<amdsmi::AmdSmi>(*std::move(library), sys);
+      if (library.symbol<amdsmi::Init>("amdsmi_init") != nullptr) {
+        return std::make_unique<amdsmi::AmdSmi>(std::move(library), sys);
       }
-      return std::make_unique<rocm::RocmSmi>(*std::move(library), sys);
+      return std::make_unique<rocm::RocmSmi>(std::move(library), sys);
     case Vendor::kIntel:
-      return std::make_unique<level_zero::LevelZero>(*std::move(library));
+      return std::make_unique<level_zero::LevelZero>(std::move(library));
   }
   return fail(ErrorCode::kNotFound, "unknown GPU vendor {}", to_string(vendor));
 }

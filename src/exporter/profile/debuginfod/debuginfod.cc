@@ -52,11 +52,8 @@ Result<> write_all(int fd, std::string_view bytes) {
 
 Result<std::unique_ptr<Debuginfod>> Debuginfod::create(DebuginfodOptions options,
                                                        const Clock& clock) {
-  auto client = net::Client::create(options.client);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::unique_ptr<Debuginfod>(new Debuginfod(std::move(options), clock, *std::move(client)));
+  CEEMS_TRY(client, net::Client::create(options.client));
+  return std::unique_ptr<Debuginfod>(new Debuginfod(std::move(options), clock, std::move(client)));
 }
 
 Debuginfod::Debuginfod(DebuginfodOptions options,
@@ -179,11 +176,8 @@ Result<int> Debuginfod::download(const std::string& url,
     }
     return write_all(file.get(), part);
   };
-  const auto response = client_->stream(url, {}, kIdle, {.part = take}, stop);
-  if (!response) {
-    return fail(response.error());
-  }
-  return response->status;
+  CEEMS_TRY(response, client_->stream(url, {}, kIdle, {.part = take}, stop));
+  return response.status;
 }
 
 void Debuginfod::note(const std::string& build_id, Outcome outcome) {

@@ -145,9 +145,7 @@ Result<std::string> pprof(const Profile& profile, PprofUse use) {
   constexpr int kLevel = 6;  // the default of zlib and of Go
   std::string packed;
   net::Compressor gzip(net::Encoding::kGzip, kLevel);
-  if (auto done = gzip.add(encode_pprof(profile, use), true, packed); !done) {
-    return fail(std::move(done).error().with_context("profile"));
-  }
+  CEEMS_TRY_IN("profile", gzip.add(encode_pprof(profile, use), true, packed));
   return packed;
 }
 

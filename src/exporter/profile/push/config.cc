@@ -47,14 +47,11 @@ Result<std::size_t> read_choice(const Node& node,
   if (!value.present()) {
     return 0;
   }
-  const auto text = value.as_string();
-  if (!text) {
-    return fail(text.error());
-  }
-  const auto* const found = std::ranges::find(choices, to_lower(trim(*text)));
+  CEEMS_TRY(text, value.as_string());
+  const auto* const found = std::ranges::find(choices, to_lower(trim(text)));
   if (found == choices.end()) {
     return fail(value.error(
-        fmt::format("expected one of {}; got '{}'", fmt::join(choices, ", "), printable(*text))));
+        fmt::format("expected one of {}; got '{}'", fmt::join(choices, ", "), printable(text))));
   }
   return static_cast<std::size_t>(found - choices.begin());
 }
@@ -62,11 +59,8 @@ Result<std::size_t> read_choice(const Node& node,
 Result<> read_demangle(const Node& node, SamplingConfig& config) {
   // In the order of DemangleMode.
   constexpr std::array<std::string_view, 4> kNames = {"none", "simplified", "templates", "full"};
-  const auto choice = read_choice(node, "demangle", kNames);
-  if (!choice) {
-    return fail(choice.error());
-  }
-  config.demangle = static_cast<DemangleMode>(*choice);
+  CEEMS_TRY(choice, read_choice(node, "demangle", kNames));
+  config.demangle = static_cast<DemangleMode>(choice);
   return {};
 }
 
@@ -136,11 +130,8 @@ Result<> read_url(const Node& node, PushConfig& config) {
   if (!value.present()) {
     return {};
   }
-  const auto text = value.as_string();
-  if (!text) {
-    return fail(text.error());
-  }
-  auto url = base_url(*text);
+  CEEMS_TRY(text, value.as_string());
+  auto url = base_url(text);
   if (!url) {
     return fail(value.error("expected a URL such as http://pyroscope:4040 or unix:///path"));
   }
@@ -180,22 +171,16 @@ Result<> read_labels(const Node& node, std::string_view hostname, PushConfig& co
     if (std::ranges::find(kOurs, name) != kOurs.end()) {
       return fail(value.error("the profiler itself sets this label"));
     }
-    auto text = value.as_string();
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    config.external_labels[name] = with_hostname(*std::move(text), hostname);
+    CEEMS_TRY(text, value.as_string());
+    config.external_labels[name] = with_hostname(std::move(text), hostname);
   }
   return {};
 }
 
 Result<> read_compression(const Node& node, PushConfig& config) {
   constexpr std::array<std::string_view, 2> kNames = {"none", "gzip"};
-  const auto choice = read_choice(node, "compression", kNames);
-  if (!choice) {
-    return fail(choice.error());
-  }
-  config.gzip = *choice == 1;
+  CEEMS_TRY(choice, read_choice(node, "compression", kNames));
+  config.gzip = choice == 1;
   return {};
 }
 
@@ -205,12 +190,10 @@ Result<> read_push(const Node& node,
                    PushConfig& config) {
   constexpr std::int64_t kMaxQueue = 65'536;
   constexpr std::int64_t kMaxRetries = 100;
-  auto client = net::client_options(
-      node, directory, {"url", "external_labels", "compression", "queue_size", "retries"});
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  config.client = *std::move(client);
+  CEEMS_TRY(client, net::client_options(
+                        node, directory,
+                        {"url", "external_labels", "compression", "queue_size", "retries"}));
+  config.client = std::move(client);
   Section section(node);
   section.also(read_url(node, config))
       .also(read_labels(node["external_labels"], hostname, config))
@@ -226,12 +209,10 @@ Result<> read_debuginfod(const Node& node,
   constexpr std::int64_t kMegabyte = std::int64_t{1} << 20U;
   constexpr std::int64_t kMaxFile = 4096;
   constexpr std::int64_t kMaxCache = std::int64_t{1} << 20U;
-  auto client = net::client_options(
-      node, directory, {"urls", "directory", "max_file_mb", "max_cache_mb", "timeout"});
-  if (!client) {
-    return fail(client.error());
-  }
-  options.client = *std::move(client);
+  CEEMS_TRY(client,
+            net::client_options(node, directory,
+                                {"urls", "directory", "max_file_mb", "max_cache_mb", "timeout"}));
+  options.client = std::move(client);
   std::int64_t file = options.max_file_bytes / kMegabyte;
   std::int64_t cache = options.max_cache_bytes / kMegabyte;
   std::vector<std::string> urls;
@@ -263,16 +244,13 @@ Result<ProfilerConfig> parse_config(const Node& document,
                                     std::string_view hostname) {
   ProfilerConfig config;
   const Node node = document["ceems_profiler"];
-  const auto done = Section(document)
-                        .only(config::kTopLevelKeys)
-                        .also(Section(node).only({"ebpf", "pyroscope", "debuginfod"}).done())
-                        .also(read_sampling(node["ebpf"], config.sampling))
-                        .also(read_push(node["pyroscope"], directory, hostname, config.push))
-                        .also(read_debuginfod(node["debuginfod"], directory, config.debuginfod))
-                        .done();
-  if (!done) {
-    return fail(done.error());
-  }
+  CEEMS_TRY(Section(document)
+                .only(config::kTopLevelKeys)
+                .also(Section(node).only({"ebpf", "pyroscope", "debuginfod"}).done())
+                .also(read_sampling(node["ebpf"], config.sampling))
+                .also(read_push(node["pyroscope"], directory, hostname, config.push))
+                .also(read_debuginfod(node["debuginfod"], directory, config.debuginfod))
+                .done());
   return config;
 }
 

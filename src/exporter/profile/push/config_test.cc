@@ -17,11 +17,8 @@ using ::testing::Not;
 using ::testing::Pair;
 
 Result<ProfilerConfig> read(std::string_view text) {
-  const auto document = config::parse_yaml(text, "p.yml");
-  if (!document) {
-    return fail(document.error());
-  }
-  return parse_config(*document, "/etc/ceems_exporter", "node7");
+  CEEMS_TRY(document, config::parse_yaml(text, "p.yml"));
+  return parse_config(document, "/etc/ceems_exporter", "node7");
 }
 
 std::string refusal(std::string_view text) {

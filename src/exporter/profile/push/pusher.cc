@@ -61,11 +61,8 @@ std::chrono::seconds retry_after(const net::Headers& headers) {
 Result<std::unique_ptr<Pusher>> Pusher::create(PushConfig config,
                                                const Clock& clock,
                                                PusherOptions options) {
-  auto client = net::Client::create(client_options(config.client, options.timeout));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::unique_ptr<Pusher>(new Pusher(std::move(config), clock, options, *std::move(client)));
+  CEEMS_TRY(client, net::Client::create(client_options(config.client, options.timeout)));
+  return std::unique_ptr<Pusher>(new Pusher(std::move(config), clock, options, std::move(client)));
 }
 
 Pusher::Pusher(PushConfig config,
@@ -92,18 +89,13 @@ Result<> Pusher::add(const PushTarget& target, const Profile& profile) {
   if (!shows_code(profile)) {
     return {};
   }
-  const auto raw_profile = pprof(profile, PprofUse::kPush);
-  if (!raw_profile) {
-    return fail(raw_profile.error());
-  }
-  std::string body = encode_push_request(target, config_.external_labels, *raw_profile);
+  CEEMS_TRY(raw_profile, pprof(profile, PprofUse::kPush));
+  std::string body = encode_push_request(target, config_.external_labels, raw_profile);
   if (config_.gzip) {
     constexpr int kLevel = 1;  // the profile in it is compressed already
     std::string packed;
     net::Compressor gzip(net::Encoding::kGzip, kLevel);
-    if (auto done = gzip.add(body, true, packed); !done) {
-      return fail(std::move(done).error().with_context("push"));
-    }
+    CEEMS_TRY_IN("push", gzip.add(body, true, packed));
     body = std::move(packed);
   }
   bool first_drop = false;

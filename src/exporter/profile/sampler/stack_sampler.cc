@@ -136,10 +136,7 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
   return fail(ErrorCode::kInvalidArgument, "the profiler unwinds stacks of x86-64 only");
 #endif
   const os::RaisedCapabilities raised{CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE};
-  const auto types = ebpf::KernelTypes::running();
-  if (!types) {
-    return fail(types.error());
-  }
+  CEEMS_TRY(types, ebpf::KernelTypes::running());
   stack_settings settings{.legacy = 0,
                           .controller = 0,
                           .by_unit = options.by_unit ? 1U : 0U,
@@ -147,7 +144,7 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
                           .user = options.user ? 1U : 0U,
                           .pid_namespace = pid_namespace_of(paths)};
   if (!options.controller.empty()) {
-    const auto controller = types->controller(options.controller);
+    const auto controller = types.controller(options.controller);
     if (!controller) {
       return fail(ErrorCode::kNotFound, "the kernel has no cgroup controller {}",
                   options.controller);
@@ -174,9 +171,7 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
         "the kernel rejects the sampling program: {}", error_text(-error));
   }
   std::unique_ptr<StackSampler> sampler(new StackSampler(std::move(object), options, paths));
-  if (auto attached = sampler->attach(options, paths); !attached) {
-    return fail(std::move(attached).error());
-  }
+  CEEMS_TRY(sampler->attach(options, paths));
   return sampler;
 }
 

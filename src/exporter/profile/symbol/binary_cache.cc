@@ -81,29 +81,23 @@ BinaryCache::BinaryCache(host::Paths paths,
     : paths_(std::move(paths)), limits_(limits), source_(source) {}
 
 Result<std::shared_ptr<const Binary>> BinaryCache::find(pid_t pid, const Mapping& mapping) {
-  auto file = open_binary(paths_, pid, mapping);
-  if (!file) {
-    return fail(std::move(file).error());
-  }
-  const FileIdentity identity = file->identity();
+  CEEMS_TRY(file, open_binary(paths_, pid, mapping));
+  const FileIdentity identity = file.identity();
   const auto same_file = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return std::ranges::find(entry.files, identity) != entry.files.end();
   });
   if (same_file != entries_.end()) {
     return use(same_file);
   }
-  const std::uint64_t owner = file->owner();
+  const std::uint64_t owner = file.owner();
   if (loads_ == limits_.loads_per_round) {
     return fail(ErrorCode::kUnavailable, "too many binaries in this round");
   }
   ++loads_;
-  const auto elf = ElfFile::read(std::move(*file));
-  if (!elf) {
-    return fail(elf.error());
-  }
-  const std::string key = elf->build_id().empty()
+  CEEMS_TRY(elf, ElfFile::read(std::move(file)));
+  const std::string key = elf.build_id().empty()
                               ? std::string{}
-                              : fmt::format("{} {} {}", elf->build_id(), owner, identity.size);
+                              : fmt::format("{} {} {}", elf.build_id(), owner, identity.size);
   const auto same_build = std::ranges::find_if(
       entries_, [&](const Entry& entry) { return !key.empty() && entry.build_id == key; });
   if (same_build != entries_.end()) {
@@ -119,7 +113,7 @@ Result<std::shared_ptr<const Binary>> BinaryCache::find(pid_t pid, const Mapping
     }
     return debug;
   };
-  auto binary = std::make_shared<const Binary>(make_binary(*elf, mapping.path, open, source_));
+  auto binary = std::make_shared<const Binary>(make_binary(elf, mapping.path, open, source_));
   const std::size_t bytes = bytes_of(*binary);
   entries_.push_front({.files = {identity},
                        .build_id = key,

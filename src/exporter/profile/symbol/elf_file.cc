@@ -87,9 +87,7 @@ Result<std::string> inflated(std::string_view compressed,
 
 Result<ElfFile> ElfFile::read(BinaryFile file) {
   ElfFile elf(std::move(file));
-  if (auto done = elf.read_header(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(elf.read_header());
   elf.find_build_id();
   return elf;
 }
@@ -231,12 +229,9 @@ Result<std::string> ElfFile::content(const Section& section, std::uint64_t max_s
     return fail(ErrorCode::kInvalidArgument, "section {} has {} bytes, more than {}", section.name,
                 section.size, max_size);
   }
-  auto bytes = file_.read(section.offset, section.size);
-  if (!bytes) {
-    return bytes;
-  }
+  CEEMS_TRY(bytes, file_.read(section.offset, section.size));
   if ((section.flags & SHF_COMPRESSED) != 0) {
-    ByteReader reader(*bytes);
+    ByteReader reader(bytes);
     const std::uint32_t type = reader.u32();
     reader.skip(4);
     const std::uint64_t size = reader.u64();
@@ -244,12 +239,12 @@ Result<std::string> ElfFile::content(const Section& section, std::uint64_t max_s
     if (!reader.good() || type != ELFCOMPRESS_ZLIB) {
       return malformed("a section is compressed in an unknown way");
     }
-    return inflated(std::string_view(*bytes).substr(reader.offset()), size, max_size);
+    return inflated(std::string_view(bytes).substr(reader.offset()), size, max_size);
   }
-  if (section.name.starts_with(".zdebug") && bytes->starts_with("ZLIB") &&
-      bytes->size() >= kOldZlibHeader) {
-    const std::uint64_t size = __builtin_bswap64(ByteReader(*bytes, 4).u64());
-    return inflated(std::string_view(*bytes).substr(kOldZlibHeader), size, max_size);
+  if (section.name.starts_with(".zdebug") && bytes.starts_with("ZLIB") &&
+      bytes.size() >= kOldZlibHeader) {
+    const std::uint64_t size = __builtin_bswap64(ByteReader(bytes, 4).u64());
+    return inflated(std::string_view(bytes).substr(kOldZlibHeader), size, max_size);
   }
   return bytes;
 }

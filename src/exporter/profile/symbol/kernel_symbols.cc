@@ -53,11 +53,8 @@ std::optional<std::string_view> KernelSymbols::find(std::uint64_t address) const
 }
 
 Result<KernelSymbols> read_kernel_symbols(const host::Paths& paths) {
-  const auto text = host::read_file((paths.proc / "kallsyms").string(), kMaxText);
-  if (!text) {
-    return fail(text.error());
-  }
-  auto kernel = KernelSymbols::parse(*text);
+  CEEMS_TRY(text, host::read_file((paths.proc / "kallsyms").string(), kMaxText));
+  auto kernel = KernelSymbols::parse(text);
   if (kernel.size() == 0) {
     return fail(ErrorCode::kPermissionDenied,
                 "/proc/kallsyms: the kernel hides its addresses (kernel.kptr_restrict)");

@@ -139,35 +139,26 @@ std::optional<std::string_view> PerfMap::find(std::uint64_t address) const {
 }
 
 Result<PerfMap> read_perf_map(const host::Paths& paths, pid_t pid) {
-  const auto status = host::read_file(fmt::format("{}/{}/status", paths.proc.string(), pid));
-  if (!status) {
-    return fail(status.error());
-  }
-  const Owner owner = owner_of(*status);
+  CEEMS_TRY(status, host::read_file(fmt::format("{}/{}/status", paths.proc.string(), pid)));
+  const Owner owner = owner_of(status);
   const std::string name = owner.pid.empty() ? fmt::format("{}", pid) : std::string(owner.pid);
   if (!owner.user || !parse_int<pid_t>(name)) {
     return fail(ErrorCode::kParse, "the status of process {} has no user", pid);
   }
   const std::string path = fmt::format("/tmp/perf-{}.map", name);
-  const auto file = BinaryFile::open_in_process(paths, pid, path, BinaryFile::Links::kRefuse);
-  if (!file) {
-    return fail(file.error());
-  }
-  if (file->owner() != *owner.user) {
+  CEEMS_TRY(file, BinaryFile::open_in_process(paths, pid, path, BinaryFile::Links::kRefuse));
+  if (file.owner() != *owner.user) {
     return fail(ErrorCode::kInvalidArgument, "{} of process {} belongs to another user", path, pid);
   }
-  if (file->size() > kMaxFile) {
+  if (file.size() > kMaxFile) {
     return fail(ErrorCode::kInvalidArgument, "{} of process {} is larger than {} bytes", path, pid,
                 kMaxFile);
   }
   PerfMap map;
   std::string rest;  // of a line that a piece cuts
-  for (std::uint64_t at = 0; at < file->size(); at += kPiece) {
-    const auto piece = file->read(at, std::min(kPiece, file->size() - at));
-    if (!piece) {
-      return fail(piece.error());
-    }
-    rest += *piece;
+  for (std::uint64_t at = 0; at < file.size(); at += kPiece) {
+    CEEMS_TRY(piece, file.read(at, std::min(kPiece, file.size() - at)));
+    rest += piece;
     const std::size_t end = rest.rfind('\n') + 1;  // 0 without a line end
     map.add_lines(std::string_view(rest).substr(0, end));
     rest.erase(0, end);

@@ -122,11 +122,8 @@ ProcessMaps parse_maps(std::string_view text) {
 
 Result<ProcessMaps> read_maps(const host::Paths& paths, pid_t pid) {
   const os::RaisedCapabilities raised{CAP_SYS_PTRACE};
-  const auto text = host::read_file(fmt::format("{}/{}/maps", paths.proc.string(), pid));
-  if (!text) {
-    return fail(text.error());
-  }
-  return parse_maps(*text);
+  CEEMS_TRY(text, host::read_file(fmt::format("{}/{}/maps", paths.proc.string(), pid)));
+  return parse_maps(text);
 }
 
 }  // namespace ceems::exporter::profile

@@ -184,11 +184,8 @@ struct Frames {
 
 Result<Frames> read_frames(const ElfFile& elf, std::uint64_t max_size) {
   const auto of_section = [&](const Section& section, bool is_debug_frame) -> Result<Frames> {
-    auto bytes = elf.content(section, max_size);
-    if (!bytes) {
-      return fail(std::move(bytes).error());
-    }
-    return Frames{.bytes = std::move(*bytes),
+    CEEMS_TRY(bytes, elf.content(section, max_size));
+    return Frames{.bytes = std::move(bytes),
                   .section = {.address = section.address, .is_debug_frame = is_debug_frame}};
   };
   if (const Section* section = elf.find_section(".eh_frame")) {
@@ -297,14 +294,11 @@ Result<UnwindTable> build_unwind_table(const ElfFile& elf, const UnwindLimits& l
   if (elf.machine() != EM_X86_64) {
     return fail(ErrorCode::kInvalidArgument, "no x86-64 code");
   }
-  auto frames = read_frames(elf, limits.section_bytes);
-  if (!frames) {
-    return fail(std::move(frames).error());
-  }
-  frames->section.bytes = frames->bytes;
+  CEEMS_TRY(frames, read_frames(elf, limits.section_bytes));
+  frames.section.bytes = frames.bytes;
   const bool is_go = go_line_table(elf) != nullptr;
-  UnwindTable table = make_table(frames->section, elf.base(), limits,
-                                 is_go || (frames->bytes.empty() && code_uses_frame_pointers(elf)));
+  UnwindTable table = make_table(frames.section, elf.base(), limits,
+                                 is_go || (frames.bytes.empty() && code_uses_frame_pointers(elf)));
   if (is_go) {
     const std::size_t room = limits.rows - std::min(limits.rows, table.rows.size() + 1);
     insert(go_rows(elf, room), table);

@@ -275,11 +275,8 @@ Result<bool> StatReader::read_v1_usage(UnitFiles& files,
 }
 
 Result<> StatReader::read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats) {
-  const auto usage = read_v1_usage(files, path, false, stats);
-  if (!usage) {
-    return fail(usage.error());
-  }
-  return *usage ? Result<>{} : read_cpu_into(files, path, false, stats);
+  CEEMS_TRY(usage, read_v1_usage(files, path, false, stats));
+  return usage ? Result<>{} : read_cpu_into(files, path, false, stats);
 }
 
 std::optional<double> StatReader::subtree_seconds(KeptFile& file, const std::string& path) {
@@ -316,9 +313,7 @@ Result<> StatReader::read_cpu_times(UnitFiles& files,
   }
   auto done = read_cpu_into(files, path, scope.look_again, stats);
   if (done && scope.cpu == StatScope::Cpu::kAll) {
-    if (const auto usage = read_v1_usage(files, path, scope.look_again, stats); !usage) {
-      return fail(usage.error());
-    }
+    CEEMS_TRY(read_v1_usage(files, path, scope.look_again, stats));
   }
   return done;
 }

@@ -116,15 +116,9 @@ Result<> StatReader::read_v1_block_io(UnitFiles& files,
        generic() ? std::pair{File::kTreeRequests, File::kTreeBytes}
                  : std::pair{File::kIoRequests, File::kIoBytes}}};
   for (const auto& [requests, bytes] : sources) {
-    auto some_requests = read_blkio_file(files, requests, path, again, stats);
-    if (!some_requests) {
-      return fail(std::move(some_requests).error());
-    }
-    auto some_bytes = read_blkio_file(files, bytes, path, again, stats);
-    if (!some_bytes) {
-      return fail(std::move(some_bytes).error());
-    }
-    if (*some_requests || *some_bytes) {
+    CEEMS_TRY(some_requests, read_blkio_file(files, requests, path, again, stats));
+    CEEMS_TRY(some_bytes, read_blkio_file(files, bytes, path, again, stats));
+    if (some_requests || some_bytes) {
       break;
     }
   }

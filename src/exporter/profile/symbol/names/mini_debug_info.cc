@@ -81,15 +81,9 @@ Result<ElfFile> mini_debug_info(const ElfFile& elf) {
   if (section == nullptr) {
     return fail(ErrorCode::kNotFound, "no .gnu_debugdata");
   }
-  const auto compressed = elf.content(*section, kMaxCompressed);
-  if (!compressed) {
-    return fail(compressed.error());
-  }
-  auto content = decompressed(*compressed);
-  if (!content) {
-    return fail(std::move(content).error());
-  }
-  return ElfFile::read(BinaryFile::of_bytes(std::move(*content)));
+  CEEMS_TRY(compressed, elf.content(*section, kMaxCompressed));
+  CEEMS_TRY(content, decompressed(compressed));
+  return ElfFile::read(BinaryFile::of_bytes(std::move(content)));
 }
 
 }  // namespace ceems::exporter::profile
