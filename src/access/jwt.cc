@@ -298,23 +298,16 @@ Result<Claims> check_claims(std::string_view text, const ExpectedClaims& expecte
   if (expected.issuer.empty() || text_of(*claims, "iss") != expected.issuer) {
     return refused("iss is not the expected issuer");
   }
-  if (auto checked = check_audience(*claims, expected.client_id); !checked) {
-    return fail(std::move(checked).error());
-  }
-  if (auto checked = check_times(*claims, expected); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(check_audience(*claims, expected.client_id));
+  CEEMS_TRY(check_times(*claims, expected));
   if (expected.nonce.empty() || !same_secret(text_or_empty(*claims, "nonce"), expected.nonce)) {
     return refused("nonce is not the expected one");
   }
   if (!text_of(*claims, "sub")) {
     return refused("sub is missing");
   }
-  auto user = user_of(*claims, expected);
-  if (!user) {
-    return fail(std::move(user).error());
-  }
-  return Claims{.user = *std::move(user), .groups = groups_of(*claims, expected.groups_claim)};
+  CEEMS_TRY(user, user_of(*claims, expected));
+  return Claims{.user = std::move(user), .groups = groups_of(*claims, expected.groups_claim)};
 }
 
 Result<ProviderMetadata> parse_provider_metadata(std::string_view text) {

@@ -85,17 +85,14 @@ Result<std::vector<std::string>> leads_of(store::Reader& reader,
                                           const Roles& roles,
                                           std::string_view cluster_id,
                                           std::string_view project) {
-  auto names = reader.leads_of(cluster_id, project);
-  if (!names) {
-    return names;
-  }
+  CEEMS_TRY(names, reader.leads_of(cluster_id, project));
   for (const Roles::Leads& entry : roles.project_leads) {
     if (entry.project == project && (cluster_id.empty() || entry.cluster_id == cluster_id)) {
-      names->insert(names->end(), entry.users.begin(), entry.users.end());
+      names.insert(names.end(), entry.users.begin(), entry.users.end());
     }
   }
-  std::ranges::sort(*names);
-  names->erase(std::ranges::unique(*names).begin(), names->end());
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   return names;
 }
 

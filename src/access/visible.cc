@@ -143,12 +143,9 @@ Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
   if (!user || !cluster || !project) {
     return fail(ErrorCode::kInternal, "units have no columns for their owner");
   }
-  auto rows = reader.units(query, columns);
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows, reader.units(query, columns));
   return std::make_unique<WithheldCursor>(
-      std::move(*rows), identity, std::move(withheld),
+      std::move(rows), identity, std::move(withheld),
       WithheldCursor::OwnerColumns{.user = *user, .cluster = *cluster, .project = *project});
 }
 

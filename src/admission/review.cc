@@ -175,14 +175,11 @@ Result<> find_templates(const json::value& now,
     if (object == nullptr) {
       return unreadable("expected a template of pods at " + pointer);
     }
-    auto place = read_place(*object, old == nullptr ? nullptr : old->if_object(), pointer);
-    if (!place) {
-      return fail(std::move(place).error());
-    }
+    CEEMS_TRY(place, read_place(*object, old == nullptr ? nullptr : old->if_object(), pointer));
     if (way.found.size() == kMaxTemplates) {
       return unreadable("too many templates");
     }
-    way.found.push_back(std::move(*place));
+    way.found.push_back(std::move(place));
     return {};
   }
   const std::string& key = way.path[depth];
@@ -235,11 +232,8 @@ Result<Object> read_object(const json::object* request, const std::vector<Worklo
   object.kind = pod ? Kind::kPod : Kind::kWorkload;
   object.has_old = old != nullptr;
   object.controlled = has_controller(object_of(now, "metadata"));
-  auto top = read_place(*now, old, "");
-  if (!top) {
-    return fail(std::move(top).error());
-  }
-  object.top = std::move(*top);
+  CEEMS_TRY(top, read_place(*now, old, ""));
+  object.top = std::move(top);
   const json::value* const before = old == nullptr ? nullptr : request->if_contains("oldObject");
   for (const Workload& workload : workloads) {
     if (!is_this(workload)) {
@@ -247,9 +241,7 @@ Result<Object> read_object(const json::object* request, const std::vector<Worklo
     }
     object.builtin = object.builtin && workload.builtin;
     const Way way{.path = workload.path, .found = object.templates};
-    if (auto done = find_templates(request->at("object"), before, 0, "", way); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(find_templates(request->at("object"), before, 0, "", way));
     if (workload.builtin && object.templates.empty()) {
       object.templates.push_back(empty_template(workload, old != nullptr));
     }
@@ -313,9 +305,7 @@ Result<> check_type(const Document& document, const std::string& version) {
 Result<Review> parse_review(std::string_view text, const std::vector<Workload>& workloads) {
   const Document document(text);
   Review review{.api_version = text_of(document.object(), "apiVersion")};
-  if (auto checked = check_type(document, review.api_version); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(check_type(document, review.api_version));
   const json::object* const request = object_of(document.object(), "request");
   if (request == nullptr) {
     return fail(ErrorCode::kParse, "malformed admission review: request is nil");

@@ -23,14 +23,11 @@ Result<> read_texts(const config::Node& node, Texts& texts) {
     return fail(node.error("expected a mapping of texts"));
   }
   for (const auto& [key, value] : node.entries()) {
-    auto text = value.as_string();
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    if (const auto valid = placeholders(*text); !valid) {
+    CEEMS_TRY(text, value.as_string());
+    if (const auto valid = placeholders(text); !valid) {
       return fail(value.error(valid.error().message));
     }
-    texts[key] = std::move(*text);
+    texts[key] = std::move(text);
   }
   return {};
 }
@@ -61,19 +58,16 @@ std::string_view Catalogue::word(std::string_view key) const {
 }
 
 Result<Catalogue> parse_catalogue(std::string_view text, std::string_view file) {
-  auto document = config::parse_yaml(text, file);
-  if (!document) {
-    return fail(std::move(document).error());
-  }
+  CEEMS_TRY(document, config::parse_yaml(text, file));
   Catalogue catalogue;
   std::string comma = ".";
-  config::Section section(*document);
+  config::Section section(document);
   section.only({"language", "decimal", "advice", "words"})
       .text("language", catalogue.language)
       .text("decimal", comma)
       .refuse(comma.size() != 1, "decimal", "expected one character");
-  section.also(read_texts((*document)["advice"], catalogue.advice));
-  section.also(read_texts((*document)["words"], catalogue.words));
+  section.also(read_texts(document["advice"], catalogue.advice));
+  section.also(read_texts(document["words"], catalogue.words));
   if (!section.ok()) {
     return fail(section.done().error());
   }

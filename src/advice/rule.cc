@@ -172,15 +172,12 @@ class RuleReader {
       return fail(limits.error("expected a mapping of numbers"));
     }
     for (const auto& [name, value] : limits.entries()) {
-      auto number = value.as_double();
-      if (!number) {
-        return fail(std::move(number).error());
-      }
+      CEEMS_TRY(number, value.as_double());
       // A site that misspells the limit of a known rule would change nothing.
       if (known_ && !rule_.limits.contains(name)) {
         return fail(value.error(fmt::format("the rule has no limit '{}'", printable(name, 40))));
       }
-      rule_.limits[name] = *number;
+      rule_.limits[name] = number;
     }
     return {};
   }
@@ -198,11 +195,8 @@ class RuleReader {
       if (!is_word(name, "_") || is_fact(name)) {
         return fail(value.error("expected a name of small letters that is not that of a fact"));
       }
-      auto expression = compile(value);
-      if (!expression) {
-        return fail(std::move(expression).error());
-      }
-      rule_.let.emplace_back(name, std::move(*expression));
+      CEEMS_TRY(expression, compile(value));
+      rule_.let.emplace_back(name, std::move(expression));
     }
     return {};
   }
@@ -217,11 +211,8 @@ class RuleReader {
         return fail(value.error(
             fmt::format("expected one of the languages {}", fmt::join(kLanguages, ", "))));
       }
-      auto text = value.as_string();
-      if (!text) {
-        return fail(std::move(text).error());
-      }
-      rule_.texts[language] = std::move(*text);
+      CEEMS_TRY(text, value.as_string());
+      rule_.texts[language] = std::move(text);
     }
     return {};
   }
@@ -244,11 +235,8 @@ class RuleReader {
 
   /// Compiles the text of a node, whose names must be known.
   [[nodiscard]] Result<Expression> compile(const config::Node& node) const {
-    const auto text = node.as_string();
-    if (!text) {
-      return fail(text.error());
-    }
-    auto expression = Expression::compile(*text);
+    CEEMS_TRY(text, node.as_string());
+    auto expression = Expression::compile(text);
     if (!expression) {
       return fail(node.error(expression.error().message));
     }
@@ -303,9 +291,7 @@ class RuleReader {
       return fail(node_.error("a rule needs `text` with the language en"));
     }
     for (const auto& [language, text] : rule_.texts) {
-      if (auto valid = check_template("text", text); !valid) {
-        return valid;
-      }
+      CEEMS_TRY(check_template("text", text));
       if (const std::string why = tone_of(language, text); !why.empty()) {
         return fail(node_["text"].error(fmt::format("the text in {} is {}", language, why)));
       }
@@ -313,9 +299,7 @@ class RuleReader {
     for (const std::string_view language : kLanguages) {
       const auto& texts = catalogue(language).advice;
       if (const auto text = texts.find(rule_.say); text != texts.end()) {
-        if (auto valid = check_template("say", text->second); !valid) {
-          return valid;
-        }
+        CEEMS_TRY(check_template("say", text->second));
       }
     }
     for (std::size_t i = 0; i < kDialects.size(); ++i) {
@@ -327,9 +311,7 @@ class RuleReader {
           continue;
         }
         for (const std::string& line : *lines) {
-          if (auto valid = check_template(key, line); !valid) {
-            return valid;
-          }
+          CEEMS_TRY(check_template(key, line));
         }
       }
     }
@@ -357,14 +339,11 @@ Result<> read_rule(const config::Node& node, RuleSet& set, std::set<std::string>
   if (known != set.rules.end()) {
     reader.set_known();
   }
-  auto rule = reader.read();
-  if (!rule) {
-    return fail(std::move(rule).error());
-  }
+  CEEMS_TRY(rule, reader.read());
   if (known != set.rules.end()) {
-    *known = std::move(*rule);
+    *known = std::move(rule);
   } else {
-    set.rules.push_back(std::move(*rule));
+    set.rules.push_back(std::move(rule));
   }
   return {};
 }
@@ -422,15 +401,9 @@ Result<RuleSet> load_rules(const std::string& directory) {
   }
   std::ranges::sort(files);
   for (const std::string& file : files) {
-    const auto document = config::load_yaml(file);
-    if (!document) {
-      return fail(document.error());
-    }
-    auto more = read_rules(*document, std::move(rules));
-    if (!more) {
-      return more;
-    }
-    rules = std::move(*more);
+    CEEMS_TRY(document, config::load_yaml(file));
+    CEEMS_TRY(more, read_rules(document, std::move(rules)));
+    rules = std::move(more);
   }
   return rules;
 }

@@ -26,11 +26,8 @@ class RulesInUse {
 
   /// Reads the directory again. After an error, which is that of load_rules(), the rules stay.
   Result<> reload() {
-    auto rules = load_rules(directory_);
-    if (!rules) {
-      return fail(std::move(rules).error());
-    }
-    auto shared = std::make_shared<const RuleSet>(std::move(*rules));
+    CEEMS_TRY(rules, load_rules(directory_));
+    auto shared = std::make_shared<const RuleSet>(std::move(rules));
     const MutexLock lock(mutex_);
     rules_ = std::move(shared);
     return {};

@@ -108,11 +108,8 @@ Result<> read_series(const config::Node& node, SeriesOptions& series) {
 
 /// `identity` and `roles`.
 Result<> read_login(const config::Node& node, const std::string& directory, Config& config) {
-  auto login = login::parse_login(node["identity"], node["roles"], directory, config.warnings);
-  if (!login) {
-    return fail(std::move(login).error());
-  }
-  config.login = std::move(*login);
+  CEEMS_TRY(login, login::parse_login(node["identity"], node["roles"], directory, config.warnings));
+  config.login = std::move(login);
   return {};
 }
 

@@ -10,11 +10,8 @@ using std::chrono::minutes;
 using Texts = std::vector<std::string>;
 
 Result<Config> parse(const std::string& text) {
-  const auto document = config::parse_yaml(text, "c.yml");
-  if (!document) {
-    return fail(document.error());
-  }
-  return parse_config(*document, "/etc/ceems");
+  CEEMS_TRY(document, config::parse_yaml(text, "c.yml"));
+  return parse_config(document, "/etc/ceems");
 }
 
 std::string error_of(const std::string& text) {

@@ -210,17 +210,16 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
   }
   const std::string matcher =
       matchers(*tsdb, cluster_id, fmt::format("hostname=\"{}\"", tsdb::quote_text(host)));
-  const auto answer = tsdb->client->query(
-      {.query = fmt::format("count by (uuid) (count_over_time(ceems_compute_unit_cpus{{{}}}[{}s]))",
-                            matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecond, 60)),
-       .time_ms = to_ms,
-       .timeout = kQueryTimeout,
-       .max_series = kMaxUnits});
-  if (!answer) {
-    return fail(answer.error());
-  }
+  CEEMS_TRY(answer,
+            tsdb->client->query(
+                {.query = fmt::format(
+                     "count by (uuid) (count_over_time(ceems_compute_unit_cpus{{{}}}[{}s]))",
+                     matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecond, 60)),
+                 .time_ms = to_ms,
+                 .timeout = kQueryTimeout,
+                 .max_series = kMaxUnits}));
   std::set<std::string> ids;
-  for (const tsdb::Series& series : answer->series) {
+  for (const tsdb::Series& series : answer.series) {
     if (const std::string_view uuid = series.labels.get("uuid"); !uuid.empty()) {
       ids.emplace(uuid);
     }
@@ -261,16 +260,13 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
     if (!names.empty() && std::ranges::find(names, line.name) == names.end()) {
       continue;
     }
-    const auto answer =
-        tsdb->client->query_range(fmt::format(fmt::runtime(line.query), only, "," + only, range),
-                                  from_ms, to_ms, milliseconds(step_s * kSecond));
-    if (!answer) {
-      return fail(answer.error());
-    }
+    CEEMS_TRY(answer, tsdb->client->query_range(
+                          fmt::format(fmt::runtime(line.query), only, "," + only, range), from_ms,
+                          to_ms, milliseconds(step_s * kSecond)));
     Series& series = all.emplace_back(
         Series{.name = std::string(line.name), .unit = std::string(line.unit), .points = {}});
-    if (!answer->series.empty()) {
-      for (const tsdb::Sample& sample : answer->series.front().samples) {
+    if (!answer.series.empty()) {
+      for (const tsdb::Sample& sample : answer.series.front().samples) {
         if (std::isfinite(sample.value)) {
           series.points.emplace_back(sample.time_ms, sample.value);
         }

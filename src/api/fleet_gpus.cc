@@ -101,17 +101,14 @@ Result<std::shared_ptr<const GpuBoard>> Fleet::gpus(const std::string& cluster_i
       tsdb->cluster_label.empty()
           ? std::string()
           : fmt::format("{}=\"{}\"", tsdb->cluster_label, tsdb::quote_text(cluster_id));
-  const auto answer =
-      tsdb->client->query_range(fmt::format(fmt::runtime(kQuery), matcher, kGpuPeriodMs / 1000),
-                                first_ms, end_ms, milliseconds(kGpuPeriodMs));
-  if (!answer) {
-    return fail(answer.error());
-  }
-  if (answer->series.size() > kMaxSeries) {
+  CEEMS_TRY(answer, tsdb->client->query_range(
+                        fmt::format(fmt::runtime(kQuery), matcher, kGpuPeriodMs / 1000), first_ms,
+                        end_ms, milliseconds(kGpuPeriodMs)));
+  if (answer.series.size() > kMaxSeries) {
     return fail(ErrorCode::kUnavailable, "the TSDB has more than {} series of GPUs", kMaxSeries);
   }
   std::map<RowKey, std::vector<GpuRow::Cell>> rows;
-  for (const tsdb::Series& series : answer->series) {
+  for (const tsdb::Series& series : answer.series) {
     RowKey key = key_of(series.labels);
     if (!std::get<0>(key).empty()) {
       auto& cells = rows[std::move(key)];

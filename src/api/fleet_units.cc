@@ -61,15 +61,12 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
   std::map<std::string, IdleUnit> units;
   std::string ids;
   for (const std::string_view text : {kIdleNow, kLastBusy, kWatts}) {
-    const auto answer =
-        tsdb.client->query({.query = fmt::format(fmt::runtime(text), only, kIdleShare, ids),
-                            .time_ms = now,
-                            .timeout = kQueryTimeout,
-                            .max_series = kMaxSeries});
-    if (!answer) {
-      return fail(answer.error());
-    }
-    for (const tsdb::Series& series : answer->series) {
+    CEEMS_TRY(answer,
+              tsdb.client->query({.query = fmt::format(fmt::runtime(text), only, kIdleShare, ids),
+                                  .time_ms = now,
+                                  .timeout = kQueryTimeout,
+                                  .max_series = kMaxSeries}));
+    for (const tsdb::Series& series : answer.series) {
       const std::string uuid(series.labels.get("uuid"));
       if (uuid.empty() || series.samples.empty() || !std::isfinite(series.samples.front().value)) {
         continue;
@@ -147,11 +144,8 @@ Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRe
       return found->second.energy;
     }
   }
-  auto read = read_energy(*tsdb, request, *clock_);
-  if (!read) {
-    return fail(std::move(read).error());
-  }
-  auto energy = std::make_shared<const EnergyByUnit>(std::move(*read));
+  CEEMS_TRY(read, read_energy(*tsdb, request, *clock_));
+  auto energy = std::make_shared<const EnergyByUnit>(std::move(read));
   if (keep) {
     const MutexLock lock(mutex_);
     if (energy_.size() >= kMaxKept) {
@@ -183,12 +177,9 @@ Result<Points> Fleet::values(const std::string& cluster_id,
       return found->second.points;
     }
   }
-  const auto answer = tsdb->client->query_range(query, from_ms, to_ms, step);
-  if (!answer) {
-    return fail(answer.error());
-  }
+  CEEMS_TRY(answer, tsdb->client->query_range(query, from_ms, to_ms, step));
   std::map<std::int64_t, double> sums;
-  for (const tsdb::Series& series : answer->series) {
+  for (const tsdb::Series& series : answer.series) {
     for (const tsdb::Sample& sample : series.samples) {
       if (std::isfinite(sample.value)) {
         sums[sample.time_ms] += sample.value;

@@ -118,21 +118,15 @@ Result<ClusterTsdbs> cluster_tsdbs(const std::vector<ingest::ClusterConfig>& clu
   ClusterTsdbs tsdbs;
   std::map<std::string, std::vector<ClusterTsdb*>> by_url;
   for (const auto& cluster : clusters) {
-    auto endpoint = ingest::tsdb_of_cluster(cluster, updaters);
+    CEEMS_TRY(endpoint, ingest::tsdb_of_cluster(cluster, updaters));
     if (!endpoint) {
-      return fail(std::move(endpoint).error());
-    }
-    if (!*endpoint) {
       continue;
     }
-    auto& [url, web] = **endpoint;
+    auto& [url, web] = *endpoint;
     web.timeout = std::min(web.timeout, kTimeout);
-    auto transport = tsdb::http_transport(std::move(web));
-    if (!transport) {
-      return fail(std::move(transport).error().with_context("cluster " + cluster.cluster.id));
-    }
+    CEEMS_TRY_IN("cluster " + cluster.cluster.id, transport, tsdb::http_transport(std::move(web)));
     auto& tsdb = tsdbs[cluster.cluster.id];
-    tsdb.client = std::make_unique<tsdb::Client>(url, std::move(*transport), clock);
+    tsdb.client = std::make_unique<tsdb::Client>(url, std::move(transport), clock);
     by_url[plain_url(url)].push_back(&tsdb);
   }
   for (const auto& [url, sharing] : by_url) {
@@ -163,13 +157,11 @@ Result<std::vector<Series>> TsdbSeriesSource::series(const SeriesRequest& reques
   for (const auto& chart : kCharts) {
     Series series{.name = std::string(chart.name), .unit = std::string(chart.unit), .points = {}};
     for (const auto& part : plan.parts) {
-      const auto answer = client->query_range(
-          fmt::format(fmt::runtime(chart.query), plan.matcher + cluster, plan.range), part.start_ms,
-          part.end_ms, milliseconds(part.step_ms));
-      if (!answer) {
-        return fail(Error(answer.error()).with_context(chart.name));
-      }
-      append_points(*answer, series);
+      CEEMS_TRY_IN(chart.name, answer,
+                   client->query_range(
+                       fmt::format(fmt::runtime(chart.query), plan.matcher + cluster, plan.range),
+                       part.start_ms, part.end_ms, milliseconds(part.step_ms)));
+      append_points(answer, series);
     }
     any = any || !series.points.empty();
     result.push_back(std::move(series));
@@ -179,14 +171,12 @@ Result<std::vector<Series>> TsdbSeriesSource::series(const SeriesRequest& reques
   }
   // An empty chart would hide that the label is missing.
   for (const auto& part : plan.parts) {
-    const auto unlabelled =
+    CEEMS_TRY_IN(
+        "series without a cluster", unlabelled,
         client->query_range(fmt::format("count(ceems_compute_unit_memory_used_bytes{{{},{}=\"\"}})",
                                         plan.matcher, label),
-                            part.start_ms, part.end_ms, milliseconds(part.step_ms));
-    if (!unlabelled) {
-      return fail(Error(unlabelled.error()).with_context("series without a cluster"));
-    }
-    if (!unlabelled->series.empty()) {
+                            part.start_ms, part.end_ms, milliseconds(part.step_ms)));
+    if (!unlabelled.series.empty()) {
       return fail(ErrorCode::kPermissionDenied,
                   "the TSDB holds several clusters and its series have no label '{}'", label);
     }

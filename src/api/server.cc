@@ -93,11 +93,8 @@ std::size_t label_of(Place place, const Route* route) {
 Result<net::TrustedPeers> ranges_of(std::string_view flag, const std::vector<std::string>& texts) {
   net::TrustedPeers peers;
   for (const std::string& text : texts) {
-    auto range = net::Cidr::parse(text);
-    if (!range) {
-      return fail(std::move(range).error().with_context(flag));
-    }
-    peers.ranges.push_back(*range);
+    CEEMS_TRY_IN(flag, range, net::Cidr::parse(text));
+    peers.ranges.push_back(range);
   }
   return peers;
 }
@@ -166,21 +163,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(ApiOptions options,
   while (!options.route_prefix.empty() && options.route_prefix.back() == '/') {
     options.route_prefix.pop_back();
   }
-  auto cors = Cors::create(options.cors_origin, options.user_headers);
-  if (!cors) {
-    return fail(std::move(cors).error());
-  }
-  auto proxies = ranges_of("--web.trusted-proxies", options.trusted_proxies);
-  if (!proxies) {
-    return fail(std::move(proxies).error());
-  }
-  auto exempt = ranges_of("--web.trusted-ip-prefix", options.trusted_ip_prefix);
-  if (!exempt) {
-    return fail(std::move(exempt).error());
-  }
+  CEEMS_TRY(cors, Cors::create(options.cors_origin, options.user_headers));
+  CEEMS_TRY(proxies, ranges_of("--web.trusted-proxies", options.trusted_proxies));
+  CEEMS_TRY(exempt, ranges_of("--web.trusted-ip-prefix", options.trusted_ip_prefix));
   return std::unique_ptr<ApiServer>(
-      new ApiServer(std::move(options), std::move(*cors),
-                    {.proxies = std::move(*proxies), .exempt = std::move(*exempt)}, reader, series,
+      new ApiServer(std::move(options), std::move(cors),
+                    {.proxies = std::move(proxies), .exempt = std::move(exempt)}, reader, series,
                     registry, clock));
 }
 
@@ -247,26 +235,17 @@ Result<> ApiServer::read_params(const Route& route, Call& call) const {
       (route.window == WindowKind::kEnded && call.params.uuids.empty()) ||
       (route.window == WindowKind::kListed && !without_period)) {
     const auto parse = route.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
-    auto window = parse(call.params, services_.now_ms(), options_.max_period_ms);
-    if (!window) {
-      return fail(std::move(window).error());
-    }
-    call.window = *window;
+    CEEMS_TRY(window, parse(call.params, services_.now_ms(), options_.max_period_ms));
+    call.window = window;
   }
   if (route.page_key > 0) {
-    const auto sorting = parse_sorting(call.params);
-    if (!sorting) {
-      return fail(sorting.error());
-    }
-    call.sorting = *sorting;
-    const bool by_end = sorting->by == store::UnitOrder::kByEnd;
+    CEEMS_TRY(sorting, parse_sorting(call.params));
+    call.sorting = sorting;
+    const bool by_end = sorting.by == store::UnitOrder::kByEnd;
     call.listing = fmt::format("{}{}{}", route.path, by_end ? " by end" : "",
-                               sorting->descending ? " descending" : "");
-    auto page = parse_page(call.params, call.listing, route.page_key + (by_end ? 1 : 0));
-    if (!page) {
-      return fail(std::move(page).error());
-    }
-    call.page = std::move(*page);
+                               sorting.descending ? " descending" : "");
+    CEEMS_TRY(page, parse_page(call.params, call.listing, route.page_key + (by_end ? 1 : 0)));
+    call.page = std::move(page);
   }
   return {};
 }

@@ -206,30 +206,23 @@ Result<EnergyByUnit> read_energy(const ClusterTsdb& tsdb,
     if (clock.steady_now() >= request.until) {
       return fail(ErrorCode::kTimeout, "no time is left to read the energy of units by hour");
     }
-    const auto answer =
-        tsdb.client->query_range(energy_query(ids, cluster, request.gpus), first + kUsageHourMs,
-                                 last + kUsageHourMs, std::chrono::milliseconds(kUsageHourMs));
-    if (!answer) {
-      return fail(answer.error());
-    }
-    add_answer(*answer, hours, energy);
+    CEEMS_TRY(answer, tsdb.client->query_range(energy_query(ids, cluster, request.gpus),
+                                               first + kUsageHourMs, last + kUsageHourMs,
+                                               std::chrono::milliseconds(kUsageHourMs)));
+    add_answer(answer, hours, energy);
     return {};
   };
   for (std::size_t begin = 0; begin < hours.size(); begin += kHoursPerQuery) {
     const std::int64_t first = hours[begin];
     const std::int64_t last = hours[std::min(begin + kHoursPerQuery, hours.size()) - 1];
     if (request.whole_cluster) {
-      if (auto done = ask("", first, last); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(ask("", first, last));
       continue;
     }
     const std::vector<std::string> ids = ids_alive(request.units, first, last + kUsageHourMs);
     for (std::size_t i = 0; i < ids.size(); i += kUnitsPerQuery) {
       const auto some = std::span(ids).subspan(i, std::min(kUnitsPerQuery, ids.size() - i));
-      if (auto done = ask(tsdb::exact_regex({some.begin(), some.end()}), first, last); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(ask(tsdb::exact_regex({some.begin(), some.end()}), first, last));
     }
   }
   return energy;

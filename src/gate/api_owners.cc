@@ -113,15 +113,9 @@ class ApiOwners final : public Owners {
       : url_(std::move(url)), client_(std::move(client)), as_service_(as_service(service)) {}
 
   Result<bool> is_admin(const std::string& user) override {
-    const auto answer = ask(url_ + "/api/v1/users/admin?role=admin", as_service_);
-    if (!answer) {
-      return fail(Error(answer.error()));
-    }
-    const auto names = parse_names(*answer, "name");
-    if (!names) {
-      return fail(Error(names.error()));
-    }
-    return std::ranges::find(*names, user) != names->end();
+    CEEMS_TRY(answer, ask(url_ + "/api/v1/users/admin?role=admin", as_service_));
+    CEEMS_TRY(names, parse_names(answer, "name"));
+    return std::ranges::find(names, user) != names.end();
   }
 
   Result<bool> may_see(const std::string& user,
@@ -137,14 +131,11 @@ class ApiOwners final : public Owners {
       url += "&uuid=" + net::url_encode(*unit);
       ++count;
       if (++unit == units.end() || url.size() > kMaxUrlBytes) {
-        const auto sees = verify(std::exchange(url, begin), user);
-        if (!sees) {
-          return fail(Error(sees.error()));
-        }
-        if (!sees->all) {
+        CEEMS_TRY(sees, verify(std::exchange(url, begin), user));
+        if (!sees.all) {
           return false;
         }
-        if (std::exchange(count, 0) > 1 && !sees->each) {
+        if (std::exchange(count, 0) > 1 && !sees.each) {
           return may_see_singly(begin, user, units);
         }
       }
@@ -156,19 +147,13 @@ class ApiOwners final : public Owners {
                            const std::string& cluster,
                            std::size_t limit) override {
     UnitSet units;
-    auto read = for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
-                                         std::min(limit + 1, kMaxPageRows)),
-                             as_user(user), [&](const json::object& row) -> Result<bool> {
-                               auto uuid = text_of(row, "uuid");
-                               if (!uuid) {
-                                 return fail(std::move(uuid).error());
-                               }
-                               units.insert(std::move(*uuid));
-                               return units.size() <= limit;
-                             });
-    if (!read) {
-      return fail(std::move(read).error());
-    }
+    CEEMS_TRY(for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
+                                       std::min(limit + 1, kMaxPageRows)),
+                           as_user(user), [&](const json::object& row) -> Result<bool> {
+                             CEEMS_TRY(uuid, text_of(row, "uuid"));
+                             units.insert(std::move(uuid));
+                             return units.size() <= limit;
+                           }));
     return units;
   }
 
@@ -176,22 +161,13 @@ class ApiOwners final : public Owners {
   Result<SharedIds> shared_ids(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) override {
-    const auto answer =
-        ask(url_ + "/api/v1/projects?cluster_id=" + net::url_encode(cluster), as_user(user));
-    if (!answer) {
-      return fail(Error(answer.error()));
-    }
-    const auto projects = parse_names(*answer, "name");
-    if (!projects) {
-      return fail(Error(projects.error()));
-    }
+    CEEMS_TRY(answer,
+              ask(url_ + "/api/v1/projects?cluster_id=" + net::url_encode(cluster), as_user(user)));
+    CEEMS_TRY(projects, parse_names(answer, "name"));
     std::vector<store::UnitLife> lives;
     const auto take = [&](const json::object& row) -> Result<bool> {
-      auto life = life_of(row, *projects);
-      if (!life) {
-        return fail(std::move(life).error());
-      }
-      lives.push_back(std::move(*life));
+      CEEMS_TRY(life, life_of(row, projects));
+      lives.push_back(std::move(life));
       return true;
     };
     const std::string begin =
@@ -202,10 +178,7 @@ class ApiOwners final : public Owners {
     for (auto unit = units.begin(); unit != units.end();) {
       path += "&uuid=" + net::url_encode(*unit);
       if (++unit == units.end() || path.size() > kMaxUrlBytes) {
-        auto read = for_each_row(std::exchange(path, begin), as_service_, take);
-        if (!read) {
-          return fail(std::move(read).error());
-        }
+        CEEMS_TRY(for_each_row(std::exchange(path, begin), as_service_, take));
       }
     }
     return shared_ids_among(std::move(lives));
@@ -233,31 +206,22 @@ class ApiOwners final : public Owners {
     const std::string begin = url_ + "/api/v1/" + path;
     std::string url = begin;
     for (std::size_t pages = 0; pages < kMaxPages; ++pages) {
-      const auto answer = ask(url, caller);
-      if (!answer) {
-        return fail(Error(answer.error()));
-      }
-      const auto page = parse_page(*answer);
-      if (!page) {
-        return fail(Error(page.error()));
-      }
-      if (!page->whole) {
+      CEEMS_TRY(answer, ask(url, caller));
+      CEEMS_TRY(page, parse_page(answer));
+      if (!page.whole) {
         return fail(ErrorCode::kParse,
                     "the API server sent a list with elements that are not objects");
       }
-      for (const json::object& row : page->rows) {
-        const Result<bool> more = take(row);
+      for (const json::object& row : page.rows) {
+        CEEMS_TRY(more, take(row));
         if (!more) {
-          return fail(Error(more.error()));
-        }
-        if (!*more) {
           return {};
         }
       }
-      if (page->next.empty()) {
+      if (page.next.empty()) {
         return {};
       }
-      url = begin + "&cursor=" + net::url_encode(page->next);
+      url = begin + "&cursor=" + net::url_encode(page.next);
     }
     return fail(ErrorCode::kUnavailable, "the API server has more than {} pages of units",
                 kMaxPages);
@@ -274,11 +238,8 @@ class ApiOwners final : public Owners {
                   kMaxSingleRequests);
     }
     for (const std::string& unit : units) {
-      const auto sees = verify(begin + "&uuid=" + net::url_encode(unit), user);
-      if (!sees) {
-        return fail(Error(sees.error()));
-      }
-      if (!sees->all) {
+      CEEMS_TRY(sees, verify(begin + "&uuid=" + net::url_encode(unit), user));
+      if (!sees.all) {
         return false;
       }
     }
@@ -290,19 +251,16 @@ class ApiOwners final : public Owners {
     bool each;  ///< the server checked each unit separately
   };
   Result<Verdict> verify(const std::string& url, const std::string& user) {
-    const auto answer = ask(url, as_user(user));
-    if (!answer) {
-      return fail(Error(answer.error()));
-    }
-    if (answer->status == 200) {
-      const std::string* const how = net::find_header(answer->headers, model::kVerifiedHeader);
+    CEEMS_TRY(answer, ask(url, as_user(user)));
+    if (answer.status == 200) {
+      const std::string* const how = net::find_header(answer.headers, model::kVerifiedHeader);
       return Verdict{.all = true, .each = how != nullptr && *how == model::kVerifiedEach};
     }
-    if (answer->status == 403) {
+    if (answer.status == 403) {
       return Verdict{.all = false, .each = false};
     }
     return fail(ErrorCode::kUnavailable, "the API server answered units/verify with status {}",
-                answer->status);
+                answer.status);
   }
 
   std::string url_;
@@ -322,36 +280,24 @@ std::string without_slash(std::string url) {
 Result<std::unique_ptr<Owners>> api_owners(std::string url,
                                            net::ClientOptions options,
                                            ServiceName service) {
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  return std::make_unique<ApiOwners>(without_slash(std::move(url)), std::move(*client), service);
+  CEEMS_TRY(client, net::Client::create(std::move(options)));
+  return std::make_unique<ApiOwners>(without_slash(std::move(url)), std::move(client), service);
 }
 
 Result<std::vector<std::string>> api_clusters(const std::string& url,
                                               const net::ClientOptions& options,
                                               ServiceName service) {
-  auto client = net::Client::create(options);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  const auto answer =
-      (*client)->get(without_slash(url) + "/api/v1/clusters/admin", as_service(service));
-  if (!answer) {
-    return fail(Error(answer.error()));
-  }
-  return parse_names(*answer, "id");
+  CEEMS_TRY(client, net::Client::create(options));
+  CEEMS_TRY(answer,
+            client->get(without_slash(url) + "/api/v1/clusters/admin", as_service(service)));
+  return parse_names(answer, "id");
 }
 
 Result<std::vector<std::string>> parse_names(const net::ClientResponse& response,
                                              std::string_view key) {
-  const auto page = parse_page(response);
-  if (!page) {
-    return fail(Error(page.error()));
-  }
+  CEEMS_TRY(page, parse_page(response));
   std::vector<std::string> names;
-  for (const json::object& row : page->rows) {
+  for (const json::object& row : page.rows) {
     if (auto name = text_of(row, key)) {
       names.push_back(std::move(*name));
     }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/result.h"
 #include "base/strings.h"
 #include "gate/named_clusters.h"
 #include "model/protocol.h"
@@ -115,12 +116,9 @@ Checked<Decision> Gate::decide(const RawRequest& raw,
 }
 
 Checked<Decision> Gate::route_admin(const RawRequest& raw, Budget budget, Decision decision) const {
-  const auto cluster = type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, budget)
-                                                   : cluster_named(raw, rules_.profiles);
-  if (!cluster) {
-    return std::unexpected(cluster.error());
-  }
-  decision.cluster = cluster->value_or(decision.cluster);
+  CEEMS_TRY(cluster, type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, budget)
+                                                 : cluster_named(raw, rules_.profiles));
+  decision.cluster = cluster.value_or(decision.cluster);
   return decision;
 }
 
@@ -129,22 +127,15 @@ Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision
   if (!request) {
     return std::unexpected(std::move(request).error());
   }
-  const auto allowed = allow(request->selection(), owners, decision);
-  if (!allowed) {
-    return std::unexpected(allowed.error());
-  }
+  CEEMS_TRY(allowed, allow(request->selection(), owners, decision));
   if constexpr (std::is_same_v<Request, TsdbRequest>) {
     const auto server = rules_.servers.find(decision.cluster);
     if (server != rules_.servers.end()) {
-      if (auto kept = request->keep_parameters_of(server->second); !kept) {
-        return std::unexpected(std::move(kept).error());
-      }
+      CEEMS_TRY(request->keep_parameters_of(server->second));
     }
   }
-  if (rules_.lifetimes && !allowed->empty()) {
-    if (auto kept = restrict_times(*request, owners, decision, *allowed); !kept) {
-      return std::unexpected(std::move(kept).error());
-    }
+  if (rules_.lifetimes && !allowed.empty()) {
+    CEEMS_TRY(restrict_times(*request, owners, decision, allowed));
   }
   if (rules_.pin_cluster) {
     request->selection().pin(decision.cluster);
@@ -186,11 +177,8 @@ Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Decision& dec
   }
   UnitSet units = selection.units();
   if (selection.is_open()) {
-    auto own = confine(selection, owners, decision);
-    if (!own) {
-      return own;
-    }
-    units.merge(*own);
+    CEEMS_TRY(own, confine(selection, owners, decision));
+    units.merge(own);
   }
   return units;
 }
@@ -211,9 +199,7 @@ Checked<UnitSet> Gate::confine(Selection& selection,
   if (own->empty()) {
     return std::unexpected(forbidden_units("no_unit"));
   }
-  if (auto confined = selection.confine(*own); !confined) {
-    return std::unexpected(std::move(confined).error());
-  }
+  CEEMS_TRY(selection.confine(*own));
   return std::move(*own);
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/strings.h"
 #include "promql/matcher/matcher.h"
 #include "promql/selectors.h"
@@ -99,10 +100,7 @@ Checked<std::optional<std::string>> NamedClusters::only() const {
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
                                                   const TsdbRules& rules,
                                                   Budget budget) {
-  const auto target = parse_target(raw.target);
-  if (!target) {
-    return std::unexpected(target.error());
-  }
+  CEEMS_TRY(target, parse_target(raw.target));
   const std::string_view label = rules.selection.cluster_label;
   promql::ParseOptions language = rules.selection.language;
   language.experimental = true;
@@ -110,8 +108,7 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
   language.patterns.check = false;  // the server checks them
   NamedClusters clusters(
       label, budget == Budget::kInline ? kInlineSteps : promql::WorkBudget::kDefaultSteps);
-  for (const std::string_view form :
-       {target->query, is_form(raw) ? raw.body : std::string_view{}}) {
+  for (const std::string_view form : {target.query, is_form(raw) ? raw.body : std::string_view{}}) {
     const auto fields = parse_form(form);
     if (!fields) {
       if (form.contains(label)) {
@@ -123,9 +120,7 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
       if (name != "query" && name != "match[]") {
         continue;
       }
-      if (auto read = read_text(clusters, value, name != "query", label, language, budget); !read) {
-        return std::unexpected(std::move(read).error());
-      }
+      CEEMS_TRY(read_text(clusters, value, name != "query", label, language, budget));
     }
   }
   return clusters.only();
@@ -133,10 +128,7 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
 
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
                                                   const ProfileRules& rules) {
-  const auto target = parse_target(raw.target);
-  if (!target) {
-    return std::unexpected(target.error());
-  }
+  CEEMS_TRY(parse_target(raw.target));
   const std::string_view label = rules.selection.cluster_label;
   NamedClusters clusters(label);
   const auto call = ProfileRequest::read(raw, rules, &clusters);

@@ -28,12 +28,9 @@ class DatabaseOwners final : public Owners {
     if (user.empty() || units.empty()) {
       return false;
     }
-    const auto count = reader_->count_member_units(scope_of(user), {cluster},
-                                                   std::vector(units.begin(), units.end()));
-    if (!count) {
-      return fail(Error(count.error()));
-    }
-    return *count == units.size();
+    CEEMS_TRY(count, reader_->count_member_units(scope_of(user), {cluster},
+                                                 std::vector(units.begin(), units.end())));
+    return count == units.size();
   }
 
   Result<UnitSet> units_of(const std::string& user,
@@ -47,20 +44,14 @@ class DatabaseOwners final : public Owners {
     query.owners = scope_of(user);
     query.clusters = {cluster};
     const std::array fields = {*uuid};
-    auto rows = reader_->units(query, fields);
-    if (!rows) {
-      return fail(std::move(rows).error());
-    }
+    CEEMS_TRY(rows, reader_->units(query, fields));
     UnitSet units;
     while (units.size() <= limit) {
-      const auto more = (*rows)->next();
+      CEEMS_TRY(more, rows->next());
       if (!more) {
-        return fail(Error(more.error()));
-      }
-      if (!*more) {
         break;
       }
-      units.emplace((*rows)->text(0));
+      units.emplace(rows->text(0));
     }
     return units;
   }
@@ -68,12 +59,9 @@ class DatabaseOwners final : public Owners {
   Result<SharedIds> shared_ids(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) override {
-    auto lives =
-        reader_->unit_lives(scope_of(user), cluster, std::vector(units.begin(), units.end()));
-    if (!lives) {
-      return fail(std::move(lives).error());
-    }
-    return shared_ids_among(std::move(*lives));
+    CEEMS_TRY(lives, reader_->unit_lives(scope_of(user), cluster,
+                                         std::vector(units.begin(), units.end())));
+    return shared_ids_among(std::move(lives));
   }
 
  private:
@@ -221,17 +209,14 @@ class CachedOwners final : public Owners {
     if (unknown.empty()) {
       return ids;
     }
-    auto answer = noted(owners_->shared_ids(user, cluster, unknown));
-    if (!answer) {
-      return answer;
-    }
+    CEEMS_TRY(answer, noted(owners_->shared_ids(user, cluster, unknown)));
     for (const std::string& unit : unknown) {
-      const auto found = answer->find(unit);
+      const auto found = answer.find(unit);
       shared_.store(
           key_of({user, cluster, unit}),
-          found == answer->end() ? nullptr : std::make_shared<const SharedId>(found->second));
+          found == answer.end() ? nullptr : std::make_shared<const SharedId>(found->second));
     }
-    ids.merge(*answer);
+    ids.merge(answer);
     return ids;
   }
 

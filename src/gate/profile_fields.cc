@@ -8,6 +8,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/result.h"
+
 namespace ceems::gate {
 namespace {
 
@@ -202,11 +204,8 @@ Checked<bool> check_value(const json::value& value, const ProfileField& field) {
     return wrong_type(field.json_name);
   }
   for (const json::value& element : *list) {
-    auto checked = element.is_object() ? check_fields(element.get_object(), field.inner)
-                                       : wrong_type(field.json_name);
-    if (!checked) {
-      return checked;
-    }
+    CEEMS_TRY(element.is_object() ? check_fields(element.get_object(), field.inner)
+                                  : wrong_type(field.json_name));
   }
   return true;
 }
@@ -228,9 +227,7 @@ Checked<bool> check_fields(const std::vector<WireField>& message, ProfileFields 
       return wrong_type(known->proto_name);
     }
     if (!known->inner.empty()) {
-      if (auto checked = check_message(field.bytes, known->inner); !checked) {
-        return checked;
-      }
+      CEEMS_TRY(check_message(field.bytes, known->inner));
     }
   }
   return true;
@@ -252,9 +249,7 @@ Checked<bool> check_fields(const json::object& message, ProfileFields fields) {
     if (value.is_null()) {
       continue;
     }
-    if (auto checked = check_value(value, *known); !checked) {
-      return checked;
-    }
+    CEEMS_TRY(check_value(value, *known));
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/strings.h"
 #include "base/wire_format.h"
 #include "gate/named_clusters.h"
@@ -231,10 +232,7 @@ Checked<bool> ProfileRequest::Parts::check_rest() const {
     return true;
   }
   const ProfileFields known = fields_of_call(call->method);
-  auto good = is_json ? check_fields(document.get_object(), known) : check_fields(fields, known);
-  if (!good) {
-    return good;
-  }
+  CEEMS_TRY(is_json ? check_fields(document.get_object(), known) : check_fields(fields, known));
   for (const Slot& slot : slots) {
     if (auto error = promql::check_patterns(slot.source, slot.selector, language.patterns, true)) {
       return std::unexpected(work.exhausted() ? too_much_work() : bad_selector(*error));
@@ -253,11 +251,8 @@ Checked<bool> ProfileRequest::Parts::check_type(std::string_view text) const {
 
 Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message) {
   body = message;
-  auto parsed = read_fields(body);
-  if (!parsed) {
-    return std::unexpected(std::move(parsed).error());
-  }
-  fields = std::move(*parsed);
+  CEEMS_TRY(parsed, read_fields(body));
+  fields = std::move(parsed);
   if (call->inner.empty()) {
     return call->number == 0 ? true : read_texts(fields, *call);
   }
@@ -267,15 +262,10 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message) {
     if (std::ranges::count_if(fields, number) != 1 || !found->has_length) {
       return std::unexpected(bad_message(fmt::format("'{}' must be given once", part.name)));
     }
-    auto below = read_fields(found->bytes);
-    if (!below) {
-      return std::unexpected(std::move(below).error());
-    }
+    CEEMS_TRY(below, read_fields(found->bytes));
     inner.push_back(
-        {.place = static_cast<std::size_t>(found - fields.begin()), .fields = std::move(*below)});
-    if (auto read = read_texts(inner.back().fields, kSelectingCall); !read) {
-      return read;
-    }
+        {.place = static_cast<std::size_t>(found - fields.begin()), .fields = std::move(below)});
+    CEEMS_TRY(read_texts(inner.back().fields, kSelectingCall));
   }
   return true;
 }
@@ -285,12 +275,9 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
   std::size_t found = 0;
   for (WireField& field : message) {
     if (expected.type != 0 && field.number == expected.type) {
-      auto checked = field.has_length
-                         ? check_type(field.bytes)
-                         : std::unexpected(bad_message("the profile type is not a string"));
-      if (!checked) {
-        return checked;
-      }
+      CEEMS_TRY(field.has_length
+                    ? check_type(field.bytes)
+                    : std::unexpected(bad_message("the profile type is not a string")));
     }
     if (field.number != expected.number) {
       continue;
@@ -298,9 +285,7 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
     if (!field.has_length || (++found > 1 && !expected.repeated)) {
       return std::unexpected(bad_message("a selector is given twice or is not a string"));
     }
-    if (auto added = add_slot({.field = &field, .source = field.bytes}); !added) {
-      return added;
-    }
+    CEEMS_TRY(add_slot({.field = &field, .source = field.bytes}));
   }
   if (found == 0) {
     // Without a selector the call covers everything: an open selector, which confine() can limit.
@@ -329,9 +314,7 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text) {
     if (message == nullptr) {
       return std::unexpected(bad_message(fmt::format("'{}' must be an object", part.name)));
     }
-    if (auto read = read_object(*message, kSelectingCall); !read) {
-      return read;
-    }
+    CEEMS_TRY(read_object(*message, kSelectingCall));
   }
   return true;
 }
@@ -351,9 +334,7 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
     if (!type->is_string()) {
       return std::unexpected(bad_message("the profile type is not a string"));
     }
-    if (auto checked = check_type(type->get_string()); !checked) {
-      return checked;
-    }
+    CEEMS_TRY(check_type(type->get_string()));
   }
   json::value* value = object.if_contains(expected.json_name);
   if (value == nullptr) {
@@ -376,9 +357,7 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
     if (text == nullptr) {
       return std::unexpected(bad_message("a selector is not a string"));
     }
-    if (auto added = add_slot({.value = text, .source = *text}); !added) {
-      return added;
-    }
+    CEEMS_TRY(add_slot({.value = text, .source = *text}));
   }
   return true;
 }
@@ -386,12 +365,9 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
 Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
                                              const ProfileRules& rules,
                                              NamedClusters* clusters) {
-  auto target = parse_target(raw.target);
-  if (!target) {
-    return std::unexpected(std::move(target).error());
-  }
-  const ProfileCall* const call = find_profile_call(target->path, rules.prefixes);
-  if (call == nullptr || !target->query.empty()) {
+  CEEMS_TRY(target, parse_target(raw.target));
+  const ProfileCall* const call = find_profile_call(target.path, rules.prefixes);
+  if (call == nullptr || !target.query.empty()) {
     return std::unexpected(forbidden_resource("path"));
   }
   if (raw.method != "POST") {
@@ -415,7 +391,7 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
     return std::unexpected(wrong_media("calls must not be compressed except with gzip"));
   }
   auto parts = std::make_unique<Parts>(rules.selection);
-  parts->path = std::move(target->path);
+  parts->path = std::move(target.path);
   parts->call = call;
   parts->clusters = clusters;
   const std::string_view type = media_type(raw.content_type);

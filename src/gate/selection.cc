@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/utf8.h"
 #include "promql/functions.h"
 #include "promql/matcher/matcher.h"
@@ -62,9 +63,7 @@ bool is_exhausted(const promql::PatternOptions& patterns) {
 }  // namespace
 
 Checked<bool> Selection::add(promql::Expr& query) {
-  if (auto checked = check_functions(query); !checked) {
-    return checked;
-  }
+  CEEMS_TRY(check_functions(query));
   Checked<bool> outcome = true;
   promql::for_each_selector(query, [&](VectorSelector& selector) {
     if (outcome) {
@@ -150,26 +149,19 @@ Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
 }
 
 Checked<bool> Selection::add(VectorSelector& selector) {
-  if (auto checked = check_texts(selector); !checked) {
-    return checked;
-  }
+  CEEMS_TRY(check_texts(selector));
   bool confined = false;
   bool of_any_cluster = true;
   for (const Matcher& matcher : selector.matchers) {
     if (matcher.label == rules_->cluster_label) {
-      if (auto taken = take_cluster(matcher); !taken) {
-        return taken;
-      }
+      CEEMS_TRY(take_cluster(matcher));
       of_any_cluster = false;
     }
     if (matcher.label != rules_->unit_label) {
       continue;
     }
-    const auto taken = take_units(matcher);
-    if (!taken) {
-      return taken;
-    }
-    confined = confined || *taken;
+    CEEMS_TRY(taken, take_units(matcher));
+    confined = confined || taken;
   }
   if (units_.size() > rules_->max_units) {
     return std::unexpected(forbidden_units("too_many_units"));
@@ -204,14 +196,11 @@ Checked<bool> Selection::take_units(const Matcher& matcher) {
   if (last_op_ == matcher.op && last_pattern_ == matcher.value) {
     return true;  // its units are already added: most selectors of a query name the same
   }
-  const auto accepted = values_of(matcher);
+  CEEMS_TRY(accepted, values_of(matcher));
   if (!accepted) {
-    return std::unexpected(accepted.error());
-  }
-  if (!*accepted) {
     return false;
   }
-  const std::vector<std::string>& values = **accepted;
+  const std::vector<std::string>& values = *accepted;
   if (std::ranges::find(values, "") != values.end()) {
     return std::unexpected(forbidden_units("empty_unit"));
   }
@@ -234,11 +223,8 @@ Checked<bool> Selection::take_units(const Matcher& matcher) {
 }
 
 Checked<bool> Selection::take_cluster(const Matcher& matcher) {
-  const auto accepted = values_of(matcher);
-  if (!accepted) {
-    return std::unexpected(accepted.error());
-  }
-  const promql::Language& values = *accepted;
+  CEEMS_TRY(accepted, values_of(matcher));
+  const promql::Language& values = accepted;
   if (!values || values->size() != 1 || values->front().empty() ||
       (cluster_ && *cluster_ != values->front())) {
     return std::unexpected(forbidden_units("cluster_label"));

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "net/http.h"
@@ -402,17 +403,12 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     fields.emplace_back("match[]", "");
   }
   for (auto& [place, selector] : matches) {
-    if (auto added = selection.add(selector); !added) {
-      return added;
-    }
+    CEEMS_TRY(selection.add(selector));
   }
   for (const auto& [place, selector] : matches) {
     const std::string& text = fields[place].second;
-    auto good =
-        checked(promql::check_patterns(text, selector, language.patterns, text.empty()), "match[]");
-    if (!good) {
-      return good;
-    }
+    CEEMS_TRY(checked(promql::check_patterns(text, selector, language.patterns, text.empty()),
+                      "match[]"));
   }
   return true;
 }
@@ -449,11 +445,8 @@ void TsdbRequest::Parts::append_form(std::string& form) const {
 Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
                                        const TsdbRules& rules,
                                        Budget budget) {
-  auto target = parse_target(raw.target);
-  if (!target) {
-    return std::unexpected(std::move(target).error());
-  }
-  const Endpoint* const endpoint = find_endpoint(target->path, rules);
+  CEEMS_TRY(target, parse_target(raw.target));
+  const Endpoint* const endpoint = find_endpoint(target.path, rules);
   if (endpoint == nullptr) {
     return std::unexpected(forbidden_resource("path"));
   }
@@ -462,9 +455,9 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   }
   auto parts = std::make_unique<Parts>(rules.selection, budget);
   parts->method = raw.method;
-  parts->path = std::move(target->path);
+  parts->path = std::move(target.path);
   parts->endpoint = endpoint;
-  auto read = parts->read_fields(raw, target->query, rules);
+  auto read = parts->read_fields(raw, target.query, rules);
   if (read && endpoint->source == Source::kQuery) {
     read = parts->read_query(rules);
   } else if (read && endpoint->source == Source::kMatches) {
@@ -490,21 +483,18 @@ Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now
   if (form != TimeForm::kBounds) {
     reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
   }
-  auto requested = read_times(parts.fields, form, now_ms);
-  if (!requested) {
-    return std::unexpected(std::move(requested).error());
-  }
+  CEEMS_TRY(requested, read_times(parts.fields, form, now_ms));
   for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end}) {
     if (*span) {
-      (*span)->to_ms = promql::add_times((*span)->to_ms, requested->moved_ms);
+      (*span)->to_ms = promql::add_times((*span)->to_ms, requested.moved_ms);
     }
   }
-  const auto left = narrowed(requested->times, reach, requested->max_lookback_ms, ids);
+  const auto left = narrowed(requested.times, reach, requested.max_lookback_ms, ids);
   if (!left) {
     return std::unexpected(shared_id(ids.begin()->first));
   }
-  requested->times = *left;
-  write_times(parts.fields, form, *requested);
+  requested.times = *left;
+  write_times(parts.fields, form, requested);
   if (parts.server == TsdbServer::kThanos && form != TimeForm::kBounds) {
     // A sample of lower resolution stands for minutes or hours, in which the ID may have had
     // others' units.
@@ -537,9 +527,7 @@ Checked<bool> TsdbRequest::keep_parameters_of(TsdbServer server) {
         std::ranges::find(parameter.paths, parts.endpoint->path) == parameter.paths.end()) {
       continue;
     }
-    if (auto good = parts.check_own(parameter); !good) {
-      return good;
-    }
+    CEEMS_TRY(parts.check_own(parameter));
     if (const std::string* const value = find(parts.own, parameter.name)) {
       parts.fields.emplace_back(parameter.name, *value);
     }

@@ -117,15 +117,12 @@ Result<std::shared_ptr<MatcherSupport>> make_matcher_support(net::ClientOptions 
       [base, client = std::shared_ptr<net::Client>(std::move(*client))](
           std::string_view method, std::string_view call) -> Result<std::string> {
         constexpr int kOk = 200;
-        auto answer = client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
-                                   "application/json", call);
-        if (!answer) {
-          return fail(std::move(answer).error());
+        CEEMS_TRY(answer, client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
+                                       "application/json", call));
+        if (answer.status != kOk) {
+          return fail(ErrorCode::kUnavailable, "the server answered {}", answer.status);
         }
-        if (answer->status != kOk) {
-          return fail(ErrorCode::kUnavailable, "the server answered {}", answer->status);
-        }
-        return std::move(answer->body);
+        return std::move(answer.body);
       });
 }
 
@@ -135,65 +132,47 @@ Result<Backend> make_backend(gate::BackendType type,
                              PreviousBackends& previous) {
   net::UnixUrl place{.socket = {}, .http = config.url};
   if (net::is_unix_url(config.url)) {
-    auto read = net::parse_unix_url(config.url);
-    if (!read) {
-      return fail(std::move(read).error());
-    }
-    place = std::move(*read);
+    CEEMS_TRY(read, net::parse_unix_url(config.url));
+    place = std::move(read);
   }
-  auto url = net::parse_url(place.http);
-  if (!url) {
-    return fail(std::move(url).error());
-  }
+  CEEMS_TRY(url, net::parse_url(place.http));
   net::UpstreamOptions options;
-  options.host = url->host;
+  options.host = url.host;
   if (options.host.starts_with('[')) {
     options.host = options.host.substr(1, options.host.size() - 2);
   }
-  options.port = url->port;
+  options.port = url.port;
   options.unix_socket = place.socket;
-  options.use_tls = url->scheme == "https";
+  options.use_tls = url.scheme == "https";
   options.tls = config.client.tls;
-  auto upstream = previous.reuse_or_create(cluster, std::move(options));
-  if (!upstream) {
-    return fail(std::move(upstream).error());
-  }
+  CEEMS_TRY(upstream, previous.reuse_or_create(cluster, std::move(options)));
   net::ClientOptions client_options = config.client;
   client_options.unix_socket = std::move(place.socket);
-  client_options.addresses = [server = *upstream] { return known_addresses(*server); };
+  client_options.addresses = [server = upstream] { return known_addresses(*server); };
   client_options.timeout = kHealthTimeout;
   client_options.follow_redirects = false;
-  auto client = net::Client::create(client_options);
-  if (!client) {
-    return fail(std::move(client).error());
-  }
+  CEEMS_TRY(client, net::Client::create(client_options));
   Backend backend;
-  backend.upstream = std::move(*upstream);
-  backend.client = std::move(*client);
+  backend.upstream = std::move(upstream);
+  backend.client = std::move(client);
   backend.url = config.url;
-  backend.origin = url->origin();
-  backend.base_path = url->path;
+  backend.origin = url.origin();
+  backend.base_path = url.path;
   while (backend.base_path.ends_with('/')) {
     backend.base_path.pop_back();
   }
-  if (const auto question = url->full.find('?'); question != std::string::npos) {
-    backend.base_query = url->full.substr(question + 1);
+  if (const auto question = url.full.find('?'); question != std::string::npos) {
+    backend.base_query = url.full.substr(question + 1);
   }
   backend.filter_labels = config.filter_labels;
   if (type == gate::BackendType::kProfiles) {
-    auto matchers =
-        make_matcher_support(std::move(client_options), backend.origin + backend.base_path);
-    if (!matchers) {
-      return fail(std::move(matchers).error());
-    }
-    backend.matchers = std::move(*matchers);
+    CEEMS_TRY(matchers,
+              make_matcher_support(std::move(client_options), backend.origin + backend.base_path));
+    backend.matchers = std::move(matchers);
   }
   if (!has_dynamic_headers(config.client)) {
-    auto own = backend.client->own_headers(backend.url);
-    if (!own) {
-      return fail(std::move(own).error());
-    }
-    backend.own_headers = std::move(*own);
+    CEEMS_TRY(own, backend.client->own_headers(backend.url));
+    backend.own_headers = std::move(own);
   }
   return backend;
 }
@@ -342,11 +321,9 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(type, server, cluster.id, previous);
-      if (!backend) {
-        return fail(std::move(backend).error().with_context("backend of " + cluster.id));
-      }
-      backends.push_back(std::move(*backend));
+      CEEMS_TRY_IN("backend of " + cluster.id, backend,
+                   make_backend(type, server, cluster.id, previous));
+      backends.push_back(std::move(backend));
     }
     if (!backends.empty()) {
       made->pools_.try_emplace(cluster.id, config.strategy, std::move(backends));
@@ -390,16 +367,13 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
       host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
 
   const bool filtered = !backend.filter_labels.empty();
-  auto own = backend.own_headers ? Result<net::Headers>(*backend.own_headers)
-                                 : backend.client->own_headers(backend.url);
-  if (!own) {
-    return fail(std::move(own).error());
-  }
+  CEEMS_TRY(own, backend.own_headers ? Result<net::Headers>(*backend.own_headers)
+                                     : backend.client->own_headers(backend.url));
   const net::HopFields hop(request.headers);
   for (const auto& [name, value] : request.headers) {
     const std::string low = to_lower(name);
     if (hop.contains(low) || is_never_passed(low) || (rewritten && !passes_for_users(low)) ||
-        net::find_header(*own, name) != nullptr || (filtered && low == "accept-encoding") ||
+        net::find_header(own, name) != nullptr || (filtered && low == "accept-encoding") ||
         (rewritten && (low == "content-type" || low == "content-encoding"))) {
       continue;
     }
@@ -416,7 +390,7 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   }
   attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
   attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);
-  for (auto& field : *own) {
+  for (auto& field : own) {
     attempt.headers.push_back(std::move(field));
   }
   return attempt;

@@ -250,14 +250,11 @@ Result<Config> parse_config(const Node& document, const std::string& directory) 
   } else {
     section.also(fail(std::move(audit).error()));
   }
-  const auto done = Section(document)
-                        .only(config::kTopLevelKeys)
-                        .also(section.done())
-                        .also(compare_ids(document, config))
-                        .done();
-  if (!done) {
-    return fail(Error(done.error()));
-  }
+  CEEMS_TRY(Section(document)
+                .only(config::kTopLevelKeys)
+                .also(section.done())
+                .also(compare_ids(document, config))
+                .done());
   return config;
 }
 

@@ -45,11 +45,8 @@ class FileOwners final : public FollowedOwners {
 
   Result<> open_first() {
     held_ = hold(file_, around_);
-    auto owners = open_();
-    if (!owners) {
-      return fail(std::move(owners).error());
-    }
-    set(std::move(*owners));
+    CEEMS_TRY(owners, open_());
+    set(std::move(owners));
     return {};
   }
 
@@ -195,9 +192,7 @@ Result<std::unique_ptr<FollowedOwners>> FollowedOwners::create(std::string file,
                                                                Around around,
                                                                std::chrono::milliseconds interval) {
   auto owners = std::make_unique<FileOwners>(std::move(file), std::move(open), std::move(around));
-  if (auto opened = owners->open_first(); !opened) {
-    return fail(std::move(opened).error());
-  }
+  CEEMS_TRY(owners->open_first());
   owners->follow(interval);
   return owners;
 }

@@ -100,12 +100,9 @@ Result<bool> MatcherSupport::lists(std::string_view method,
   }
   writer.member("start", std::to_string((end - milliseconds(back)).count()));
   writer.member("end", std::to_string(end.count())).end_object();
-  const auto answer = ask_(method, call);
-  if (!answer) {
-    return fail(Error(answer.error()));
-  }
+  CEEMS_TRY(answer, ask_(method, call));
   boost::system::error_code error;
-  const json::value document = json::parse(*answer, error);
+  const json::value document = json::parse(answer, error);
   const auto* const object = error ? nullptr : document.if_object();
   if (object == nullptr) {
     return fail(ErrorCode::kUnavailable, "the answer is not a JSON object");

@@ -59,20 +59,14 @@ Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSourc
     return gate::api_clusters(config.api_url, client_options(config, OwnerTimes()),
                               service_name(config));
   }
-  auto rows = source.reader->clusters();
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows, source.reader->clusters());
   std::vector<std::string> ids;
   while (true) {
-    const auto more = (*rows)->next();
+    CEEMS_TRY(more, rows->next());
     if (!more) {
-      return fail(Error(more.error()));
-    }
-    if (!*more) {
       return ids;
     }
-    ids.emplace_back((*rows)->text(0));
+    ids.emplace_back(rows->text(0));
   }
 }
 
@@ -106,25 +100,19 @@ std::shared_ptr<gate::Owners> asked_owners(std::shared_ptr<store::Reader> reader
 }
 
 Result<std::shared_ptr<gate::Owners>> owners_of_api(const Config& config, const OwnerTimes& times) {
-  auto owners =
-      gate::api_owners(config.api_url, client_options(config, times), service_name(config));
-  if (!owners) {
-    return fail(std::move(owners).error());
-  }
-  return asked_owners(nullptr, std::move(*owners), config);
+  CEEMS_TRY(owners,
+            gate::api_owners(config.api_url, client_options(config, times), service_name(config)));
+  return asked_owners(nullptr, std::move(owners), config);
 }
 
 Result<> open_database(const Config& config, const OwnerTimes& times, OwnerSource& source) {
-  auto reader = store::open_reader({.directory = config.data_path.value_or(""),
-                                    .connection_wait = times.question,
-                                    .busy_wait = times.question,
-                                    .url = config.database_url,
-                                    .password_file = config.database_password_file,
-                                    .around_open = read_as_root});
-  if (!reader) {
-    return fail(std::move(reader).error());
-  }
-  source.reader = std::move(*reader);
+  CEEMS_TRY(reader, store::open_reader({.directory = config.data_path.value_or(""),
+                                        .connection_wait = times.question,
+                                        .busy_wait = times.question,
+                                        .url = config.database_url,
+                                        .password_file = config.database_password_file,
+                                        .around_open = read_as_root}));
+  source.reader = std::move(reader);
   source.cached = asked_owners(source.reader, gate::database_owners(*source.reader), config);
   return {};
 }
@@ -135,19 +123,15 @@ Result<> follow_database(const Config& config, const OwnerTimes& times, OwnerSou
   auto open = [config, times, &source,
                first = true]() mutable -> Result<std::shared_ptr<gate::Owners>> {
     OwnerSource opened;
-    if (auto done = open_database(config, times, opened); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(open_database(config, times, opened));
     if (std::exchange(first, false)) {
       source.reader = std::move(opened.reader);  // `source` may be gone later
     }
     return std::move(opened.cached);
   };
-  auto followed = FollowedOwners::create(path.string(), std::move(open), read_as_root, times.look);
-  if (!followed) {
-    return fail(std::move(followed).error());
-  }
-  source.cached = std::move(*followed);
+  CEEMS_TRY(followed,
+            FollowedOwners::create(path.string(), std::move(open), read_as_root, times.look));
+  source.cached = std::move(followed);
   return {};
 }
 
@@ -165,31 +149,23 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config, const Own
   auto source = std::make_shared<OwnerSource>();
   const bool has_file = config.data_path && may_hold_database(*config.data_path);
   if (config.database_url.empty() && !has_file && !config.api_url.empty()) {
-    auto owners = owners_of_api(config, times);
-    if (!owners) {
-      return fail(std::move(owners).error().with_context("ceems_api_server.web"));
-    }
-    source->cached = std::move(*owners);
+    CEEMS_TRY_IN("ceems_api_server.web", owners, owners_of_api(config, times));
+    source->cached = std::move(owners);
     return source;
   }
-  auto opened = config.database_url.empty() ? follow_database(config, times, *source)
-                                            : open_database(config, times, *source);
-  if (!opened) {
-    return fail(std::move(opened).error().with_context("cannot open the database of unit owners"));
-  }
+  CEEMS_TRY_IN("cannot open the database of unit owners",
+               config.database_url.empty() ? follow_database(config, times, *source)
+                                           : open_database(config, times, *source));
   return source;
 }
 
 Result<> check_clusters(const Config& config, OwnerSource& source) {
-  const auto known = known_clusters(config, source);
-  if (!known) {
-    return fail(Error(known.error()).with_context("cannot check the IDs of backends"));
-  }
+  CEEMS_TRY_IN("cannot check the IDs of backends", known, known_clusters(config, source));
   for (const ClusterConfig& cluster : config.clusters) {
-    if (std::ranges::find(*known, cluster.id) == known->end()) {
+    if (std::ranges::find(known, cluster.id) == known.end()) {
       return fail(ErrorCode::kInvalidArgument,
                   "unknown cluster ID: {}. Cluster IDs in CEEMS DB are {}", cluster.id,
-                  fmt::join(*known, ","));
+                  fmt::join(known, ","));
     }
   }
   return {};

@@ -138,16 +138,13 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
                                                            net::Response& response) {
       return frontend->handle_inline(request, response);
     };
-    auto server = net::Server::create(
-        std::move(listening),
-        [frontend = frontend.get()](const net::Request& request, net::Response& response) {
-          frontend->handle(request, response);
-        });
-    if (!server) {
-      return fail(std::move(server).error());
-    }
+    CEEMS_TRY(server, net::Server::create(std::move(listening),
+                                          [frontend = frontend.get()](const net::Request& request,
+                                                                      net::Response& response) {
+                                            frontend->handle(request, response);
+                                          }));
     service->frontends_.push_back(std::move(frontend));
-    service->servers_.push_back(std::move(*server));
+    service->servers_.push_back(std::move(server));
   }
   return service;
 }
@@ -164,38 +161,27 @@ Result<> Service::apply(const Config& config) {
     return fail(ErrorCode::kInvalidArgument,
                 "adding, removing or reordering types of backends requires a restart");
   }
-  auto owners = open_owners(config);
-  if (!owners) {
-    return fail(std::move(owners).error());
-  }
-  if (*owners) {
-    if (auto checked = check_clusters(config, **owners); !checked) {
-      return checked;
-    }
-    (*owners)->reader.reset();
+  CEEMS_TRY(owners, open_owners(config));
+  if (owners) {
+    CEEMS_TRY(check_clusters(config, *owners));
+    owners->reader.reset();
   } else {
     log::warn(
         "access control is OFF because neither ceems_api_server.data nor ceems_api_server.web is "
         "configured");
   }
-  auto audit = open_audit(config);
-  if (!audit) {
-    return fail(std::move(audit).error().with_context("ceems_lb.audit"));
-  }
+  CEEMS_TRY_IN("ceems_lb.audit", audit, open_audit(config));
   std::vector<std::shared_ptr<const FrontendSnapshot>> snapshots;
   for (const auto& frontend : frontends_) {
     const auto before = frontend->snapshot();  // null at the start
-    auto backends =
-        Backends::create(frontend->type(), config, before ? before->backends.get() : nullptr);
-    if (!backends) {
-      return fail(std::move(backends).error());
-    }
-    auto rules = gate_rules(frontend->type(), config, **backends);
-    const auto unit_owners = *owners ? (*owners)->cached : nullptr;
+    CEEMS_TRY(backends, Backends::create(frontend->type(), config,
+                                         before ? before->backends.get() : nullptr));
+    auto rules = gate_rules(frontend->type(), config, *backends);
+    const auto unit_owners = owners ? owners->cached : nullptr;
     snapshots.push_back(std::make_shared<FrontendSnapshot>(
-        frontend->type(), std::move(rules), unit_owners, std::move(*backends), *audit));
+        frontend->type(), std::move(rules), unit_owners, std::move(backends), audit));
   }
-  audit_ = std::move(*audit);
+  audit_ = std::move(audit);
   for (std::size_t i = 0; i < frontends_.size(); ++i) {
     if (const auto before = frontends_[i]->snapshot()) {
       const MutexLock lock(mutex_);
@@ -217,11 +203,8 @@ Result<std::shared_ptr<audit::Log>> Service::open_audit(const Config& config) {
     audit_->reopen();
     return audit_;
   }
-  auto log = audit::Log::open(config.audit, "ceems_lb", real_clock());
-  if (!log) {
-    return fail(std::move(log).error());
-  }
-  return std::shared_ptr<audit::Log>(std::move(*log));
+  CEEMS_TRY(log, audit::Log::open(config.audit, "ceems_lb", real_clock()));
+  return std::shared_ptr<audit::Log>(std::move(log));
 }
 
 std::vector<HealthTarget> Service::health_targets() {

@@ -84,18 +84,15 @@ Result<std::vector<UsedBudget>> Accounting::used(const std::vector<const Project
     all.push_back({.budget = budget, .period = period_of(*budget, zone, now_ms)});
     from_ms = std::min(from_ms, all.back().period.from_ms);
   }
-  const auto days = reader_->usage_by_day({.members = members,
-                                           .projects = {projects.begin(), projects.end()},
-                                           .days = {.from_ms = from_ms, .to_ms = now_ms},
-                                           .by = store::UsageBy::kProject});
-  if (!days) {
-    return fail(days.error());
-  }
+  CEEMS_TRY(days, reader_->usage_by_day({.members = members,
+                                         .projects = {projects.begin(), projects.end()},
+                                         .days = {.from_ms = from_ms, .to_ms = now_ms},
+                                         .by = store::UsageBy::kProject}));
   Costs prices = costs();
   for (UsedBudget& one : all) {
     const ProjectBudget& budget = *one.budget;
     std::vector<UsedOfDay> used;
-    for (const store::UsageOfDay& day : *days) {
+    for (const store::UsageOfDay& day : days) {
       if (day.group == budget.project &&
           (budget.cluster.empty() || day.cluster == budget.cluster)) {
         used.push_back(

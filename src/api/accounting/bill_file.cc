@@ -82,10 +82,7 @@ class Reading {
       if (!cells) {
         return wrong("a quote is not closed");
       }
-      auto done = columns_.empty() ? read_head(*cells) : read_bill(*cells);
-      if (!done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(columns_.empty() ? read_head(*cells) : read_bill(*cells));
     }
     if (bills_.empty()) {
       return wrong("expected a line with the names of the columns, and one for each bill");

@@ -41,14 +41,11 @@ Result<> read_price_file(const config::Node& file,
         file.error("the block ui of the configuration file has prices, too (price_kwh,"
                    " price_core_hour, price_gpu_hour): leave one of the two out"));
   }
-  auto prices = read_prices(file, zone);
-  if (!prices) {
-    return fail(std::move(prices).error());
-  }
-  if (prices->any() && site.currency.empty()) {
+  CEEMS_TRY(prices, read_prices(file, zone));
+  if (prices.any() && site.currency.empty()) {
     return fail(file.error("prices need a currency: set ui.currency in the configuration file"));
   }
-  options.prices = std::move(*prices);
+  options.prices = std::move(prices);
   options.prices.pue = site.pue.value_or(1);
   return {};
 }

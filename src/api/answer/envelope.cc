@@ -48,11 +48,8 @@ class RowStream {
   Result<bool> fill(std::string& out, std::size_t limit) {
     json_.continue_in(out);
     while (out.size() < limit) {
-      const auto row = listing_.timer.run([this] { return listing_.rows->next(); });
+      CEEMS_TRY(row, listing_.timer.run([this] { return listing_.rows->next(); }));
       if (!row) {
-        return fail(row.error());
-      }
-      if (!*row) {
         listing_.rows.reset();
         slot_ = {};
         json_.end_array().end_object();

@@ -30,16 +30,13 @@ Result<DigestQuestion> read_question(const Services& services, const Call& call)
   DigestQuestion question{.clusters = split_lists(call.params.clusters),
                           .now_ms = services.now_ms()};
   const std::string_view name = call.params.text(Param::kMonth);
-  auto month = name.empty() ? Result<Month>(month_at(question.now_ms, services.zone))
-                            : month_named(name, services.zone);
-  if (!month) {
-    return fail(std::move(month).error());
-  }
-  if (month->from_ms > question.now_ms) {
+  CEEMS_TRY(month, name.empty() ? Result<Month>(month_at(question.now_ms, services.zone))
+                                : month_named(name, services.zone));
+  if (month.from_ms > question.now_ms) {
     return fail(ErrorCode::kInvalidArgument,
                 "query parameter 'month': expected a month that has begun");
   }
-  question.month = std::move(*month);
+  question.month = std::move(month);
   const auto projects = split_lists(call.params.projects);
   if (projects.size() > 1) {
     return fail(ErrorCode::kInvalidArgument, "query parameter 'project': expected one project");

@@ -32,16 +32,13 @@ std::optional<Severity> severity_named(std::string_view name) {
 }
 
 Result<store::FindingQuery> parse_query(const Call& call) {
-  auto filter = parse_fact_filter(call.params, call.window);
-  if (!filter) {
-    return fail(std::move(filter).error());
-  }
+  CEEMS_TRY(filter, parse_fact_filter(call.params, call.window));
   const auto severity = severity_named(call.params.text(Param::kSeverity));
   if (!severity) {
     return fail(ErrorCode::kInvalidArgument,
                 "query parameter 'severity': expected good, info, suggest or important");
   }
-  store::FindingQuery query{.filter = std::move(*filter),
+  store::FindingQuery query{.filter = std::move(filter),
                             .rules = call.params.list(Param::kRule),
                             .least_severity = static_cast<int>(*severity),
                             .limit = kMaxFindings + 1};

@@ -60,22 +60,16 @@ Result<Lives> visible_lives(const Services& services,
     while (next != ids.end() && query.filter.uuids.size() < kAtOnce) {
       query.filter.uuids.push_back(*next++);
     }
-    auto rows = timer.run([&] { return services.reader->unit_facts(query); });
-    if (!rows) {
-      return fail(std::move(rows).error());
-    }
+    CEEMS_TRY(rows, timer.run([&] { return services.reader->unit_facts(query); }));
     while (true) {
-      const auto row = timer.run([&] { return (*rows)->next(); });
+      CEEMS_TRY(row, timer.run([&] { return rows->next(); }));
       if (!row) {
-        return fail(row.error());
-      }
-      if (!*row) {
         break;
       }
       timer.count_row();
-      lives.emplace((*rows)->text(0), Life{.started_ms = (*rows)->integer(1),
-                                           .ended_ms = (*rows)->integer(2),
-                                           .user = std::string((*rows)->text(3))});
+      lives.emplace(rows->text(0), Life{.started_ms = rows->integer(1),
+                                        .ended_ms = rows->integer(2),
+                                        .user = std::string(rows->text(3))});
     }
   }
   return lives;

@@ -87,11 +87,8 @@ class IdleNow {
     if (services_.fleet == nullptr || !cluster.series) {
       return {};
     }
-    const auto idle = services_.fleet->idle_units(cluster.id);
-    if (!idle) {
-      return fail(idle.error());
-    }
-    if (idle->empty()) {
+    CEEMS_TRY(idle, services_.fleet->idle_units(cluster.id));
+    if (idle.empty()) {
       return {};
     }
     std::map<std::string, const IdleUnit*> by_id;
@@ -99,7 +96,7 @@ class IdleNow {
     query.filter.projects = split_lists(call_.params.projects);
     query.filter.clusters = {cluster.id};
     query.filter.state_running = true;
-    for (const IdleUnit& unit : *idle) {
+    for (const IdleUnit& unit : idle) {
       by_id.emplace(unit.uuid, &unit);
       query.filter.uuids.push_back(unit.uuid);
     }
@@ -107,15 +104,12 @@ class IdleNow {
     query.columns = {Fact::kUuid,      Fact::kStarted, Fact::kUser, Fact::kProject,
                      Fact::kPartition, Fact::kCpus,    Fact::kGpus};
     query.sort = Fact::kUuid;
-    query.limit = idle->size() * 2;
+    query.limit = idle.size() * 2;
     QueryTimer timer(*services_.metrics, Query::kUnits);
     auto rows = timer.run([&] { return services_.reader->unit_facts(query); });
     while (rows) {
-      const auto row = timer.run([&] { return (*rows)->next(); });
+      CEEMS_TRY(row, timer.run([&] { return (*rows)->next(); }));
       if (!row) {
-        return fail(row.error());
-      }
-      if (!*row) {
         return {};
       }
       timer.count_row();

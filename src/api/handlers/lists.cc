@@ -50,11 +50,8 @@ Result<Searched> check_amount(const Services& services,
                               const Call& call,
                               store::FactFilter& filter) {
   QueryTimer timer(*services.metrics, Query::kUnits);
-  const auto many = timer.run([&] { return services.reader->has_more_units(filter, kMaxUnits); });
+  CEEMS_TRY(many, timer.run([&] { return services.reader->has_more_units(filter, kMaxUnits); }));
   if (!many) {
-    return fail(many.error());
-  }
-  if (!*many) {
     return Searched::kAll;
   }
   if (filter.ended || filter.words.empty()) {
@@ -233,11 +230,8 @@ class CsvStream {
       format_.append_csv_head(out);
     }
     while (out.size() < limit) {
-      const auto row = timer_.run([this] { return rows_->next(); });
+      CEEMS_TRY(row, timer_.run([this] { return rows_->next(); }));
       if (!row) {
-        return fail(row.error());
-      }
-      if (!*row) {
         rows_.reset();
         slot_ = {};
         return false;
@@ -270,12 +264,9 @@ void answer_csv(Call& call, std::shared_ptr<CsvStream> stream) {
 
 /// What sums are of, where they are not the whole.
 Result<std::string> notes_of(const Services& services, Searched searched) {
-  const auto complete = services.reader->facts_complete();
-  if (!complete) {
-    return fail(complete.error());
-  }
+  CEEMS_TRY(complete, services.reader->facts_complete());
   std::string notes;
-  notes += *complete ? "" : R"(,"partial":true)";
+  notes += complete ? "" : R"(,"partial":true)";
   notes += searched == Searched::kIds ? R"(,"searched":"ids")" : "";
   return notes;
 }
@@ -321,11 +312,8 @@ Result<> read_heat(const Params& params, store::SummaryQuery& query) {
                 "query parameter 'heat': expected two of cpu, mem, gpu, gpu_mem");
   }
   query.heat = both;
-  const auto bins = parse_number("bins", params.text(Param::kBins), 2, 50, 20);
-  if (!bins) {
-    return fail(bins.error());
-  }
-  query.bins = *bins;
+  CEEMS_TRY(bins, parse_number("bins", params.text(Param::kBins), 2, 50, 20));
+  query.bins = bins;
   return {};
 }
 
@@ -378,11 +366,8 @@ Result<std::optional<double>> total_cost(const Services& services,
   auto rows = timer.run([&] { return services.reader->unit_facts(query); });
   double sum = 0;
   while (rows) {
-    const auto row = timer.run([&] { return (*rows)->next(); });
+    CEEMS_TRY(row, timer.run([&] { return (*rows)->next(); }));
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return std::optional(rounded(sum, 6));
     }
     sum += cost_of(costs, **rows, 0, services.now_ms()).value_or(0);

@@ -107,16 +107,10 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   }
   const bool text = question.sort->text != nullptr;
   question.descending = params.order.empty() ? !text : params.order == "desc";
-  const auto limit = parse_number("limit", params.limit, 1, 1000, 100);
-  if (!limit) {
-    return fail(limit.error());
-  }
-  question.limit = *limit;
-  const auto cursor = parse_list_cursor(params, listing);
-  if (!cursor) {
-    return fail(cursor.error());
-  }
-  if (const std::optional<ListCursor>& last = *cursor) {
+  CEEMS_TRY(limit, parse_number("limit", params.limit, 1, 1000, 100));
+  question.limit = limit;
+  CEEMS_TRY(cursor, parse_list_cursor(params, listing));
+  if (const std::optional<ListCursor>& last = cursor) {
     question.skip = static_cast<std::size_t>(std::max<std::int64_t>(last->place.id, 0));
   }
   question.clusters = split_lists(params.clusters);

@@ -27,11 +27,8 @@ struct Request {
 };
 
 Result<Request> parse_request(const Services& services, const Params& params, Format last) {
-  auto form = parse_text_form(services, params, last);
-  if (!form) {
-    return fail(std::move(form).error());
-  }
-  Request request{.form = std::move(*form)};
+  CEEMS_TRY(form, parse_text_form(services, params, last));
+  Request request{.form = std::move(form)};
   if (!params.start.empty()) {
     request.start_ms = parse_int<std::int64_t>(params.start);
     if (!request.start_ms || *request.start_ms < 0) {
@@ -55,17 +52,14 @@ Result<StoredUnit> find_unit(const Services& services,
   query.uuids = {uuid};
   query.limit = kMaxRuns;
   QueryTimer timer(*services.metrics, Query::kUnits);
-  auto units = timer.run([&] { return read_stored_units(*services.reader, query); });
-  if (!units) {
-    return fail(std::move(units).error());
-  }
+  CEEMS_TRY(units, timer.run([&] { return read_stored_units(*services.reader, query); }));
   if (start_ms) {
-    std::erase_if(*units,
+    std::erase_if(units,
                   [&](const StoredUnit& unit) { return unit.unit.started_at_ts != *start_ms; });
   }
   const auto last = std::ranges::max_element(
-      *units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
-  if (last == units->end()) {
+      units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
+  if (last == units.end()) {
     return fail(ErrorCode::kNotFound, "no such unit");
   }
   return std::move(*last);
@@ -86,11 +80,8 @@ Result<std::optional<Answer>> stored_report(const Services& services,
                              .uuid = unit.unit.uuid,
                              .started_at_ts = unit.unit.started_at_ts};
   QueryTimer timer(*services.metrics, Query::kUnits);
-  auto stored = timer.run([&] { return read_final_report(*services.reader, key, members); });
-  if (!stored) {
-    return fail(std::move(stored).error());
-  }
-  auto& known = *stored;
+  CEEMS_TRY(stored, timer.run([&] { return read_final_report(*services.reader, key, members); }));
+  auto& known = stored;
   if (!known) {
     return std::nullopt;
   }
@@ -109,32 +100,23 @@ Result<Answer> make_report(const Services& services,
                            Call& call,
                            const std::string& uuid,
                            std::optional<std::int64_t> start_ms) {
-  const auto unit = find_unit(services, call, uuid, start_ms);
-  if (!unit) {
-    return fail(unit.error());
-  }
-  if (unit->unit.ended_at_ts <= 0 && !call.params.so_far) {
+  CEEMS_TRY(unit, find_unit(services, call, uuid, start_ms));
+  if (unit.unit.ended_at_ts <= 0 && !call.params.so_far) {
     return fail(ErrorCode::kNoData, "not ended");
   }
   const store::Scope members = call.admin_route ? access::chosen_rows(call.identity, {}, {})
                                                 : access::own_projects(call.identity);
   Answer answer;
-  auto stored = unit->unit.ended_at_ts > 0 ? stored_report(services, call, *unit, members)
-                                           : Result<std::optional<Answer>>();
-  if (!stored) {
-    return fail(std::move(stored).error());
-  }
-  if (auto& known = *stored) {
+  CEEMS_TRY(stored, unit.unit.ended_at_ts > 0 ? stored_report(services, call, unit, members)
+                                              : Result<std::optional<Answer>>());
+  if (auto& known = stored) {
     answer = std::move(*known);
   } else {
-    auto made = services.reports->make(*unit, members, services.now_ms());
-    if (!made) {
-      return fail(std::move(made).error());
-    }
-    answer.report = std::move(*made);
+    CEEMS_TRY(made, services.reports->make(unit, members, services.now_ms()));
+    answer.report = std::move(made);
   }
-  if (!access::sees_written(call.identity, unit->unit.username, unit->unit.cluster_id,
-                            unit->unit.project)) {
+  if (!access::sees_written(call.identity, unit.unit.username, unit.unit.cluster_id,
+                            unit.unit.project)) {
     report::withhold_written(answer.report);
   }
   return answer;

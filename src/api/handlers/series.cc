@@ -26,51 +26,39 @@ Result<std::vector<Times>> visible_lives(const Services& services, Call& call) {
   const auto fields = select_fields(store::unit_fields(),
                                     {"username", "created_at_ts", "started_at_ts", "ended_at_ts"});
   QueryTimer timer(*services.metrics, Query::kUnits);
-  auto rows = timer.run([&] { return services.reader->units(query, *fields); });
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows, timer.run([&] { return services.reader->units(query, *fields); }));
   std::vector<Times> lives;
   while (true) {
-    const auto row = timer.run([&] { return (*rows)->next(); });
+    CEEMS_TRY(row, timer.run([&] { return rows->next(); }));
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return lives;
     }
-    const bool own = (*rows)->text(0) == call.identity.user;
+    const bool own = rows->text(0) == call.identity.user;
     call.foreign = call.foreign || (!own && call.identity.role == access::Role::kAdmin);
-    lives.push_back({(*rows)->integer(1), (*rows)->integer(2), (*rows)->integer(3)});
+    lives.push_back({rows->integer(1), rows->integer(2), rows->integer(3)});
   }
 }
 
 /// All lives of the ID. One that is not among the caller's own, each of which counts once, is
 /// somebody else's.
 Result<gate::SharedId> lives_of(const Services& services, Call& call) {
-  auto own = visible_lives(services, call);
-  if (!own) {
-    return fail(std::move(own).error());
-  }
-  if (own->empty()) {
+  CEEMS_TRY(own, visible_lives(services, call));
+  if (own.empty()) {
     return gate::SharedId{};
   }
   QueryTimer timer(*services.metrics, Query::kUnits);
-  auto lives = timer.run([&] {
+  CEEMS_TRY(lives, timer.run([&] {
     return services.reader->unit_lives({}, call.params.clusters.front(), call.params.uuids);
-  });
-  if (!lives) {
-    return fail(std::move(lives).error());
-  }
-  for (store::UnitLife& life : *lives) {
+  }));
+  for (store::UnitLife& life : lives) {
     const auto found =
-        std::ranges::find(*own, Times{life.created_ms, life.started_ms, life.ended_ms});
-    life.in_scope = found != own->end();
+        std::ranges::find(own, Times{life.created_ms, life.started_ms, life.ended_ms});
+    life.in_scope = found != own.end();
     if (life.in_scope) {
-      own->erase(found);
+      own.erase(found);
     }
   }
-  auto by_id = gate::lives_by_id(std::move(*lives));
+  auto by_id = gate::lives_by_id(std::move(lives));
   return std::move(by_id[call.params.uuids.front()]);
 }
 

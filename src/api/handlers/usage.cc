@@ -116,11 +116,8 @@ Result<> add_names(const Services& services,
     names = parse_names(*hit->data);
   } else {
     QueryTimer timer(*services.metrics, Query::kCurrentUsage);
-    const auto everything = timer.run([&] { return services.reader->current_usage(all); });
-    if (!everything) {
-      return fail(Error(everything.error()));
-    }
-    names = names_of(*everything);
+    CEEMS_TRY(everything, timer.run([&] { return services.reader->current_usage(all); }));
+    names = names_of(everything);
     services.usage_cache->store(std::move(key), generation, now_ms, names_text(names));
   }
   for (store::UsageGroup& group : groups) {

@@ -104,20 +104,14 @@ Result<std::vector<HourUnit>> units_between(const Services& services,
       .limit = limit};
   std::vector<HourUnit> units;
   QueryTimer timer(*services.metrics, Query::kUnits);
-  const auto rows = timer.run([&] { return services.reader->unit_facts(query); });
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, timer.run([&] { return services.reader->unit_facts(query); }));
   while (true) {
-    const auto row = timer.run([&] { return (*rows)->next(); });
+    CEEMS_TRY(row, timer.run([&] { return rows->next(); }));
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return units;
     }
     timer.count_row();
-    const store::Cursor& cursor = **rows;
+    const store::Cursor& cursor = *rows;
     units.push_back({.cluster = std::string(cursor.text(0)),
                      .uuid = std::string(cursor.text(1)),
                      .user = std::string(cursor.text(2)),
@@ -190,13 +184,10 @@ Result<std::vector<bool>> idle_hours(const Services& services,
   access::list_everybodys(call.identity, {}, filter);
   filter.clusters = {cluster};
   const std::int64_t now = services.now_ms();
-  const auto known = known_time(services, filter, now);
-  if (!known) {
-    return fail(known.error());
-  }
+  CEEMS_TRY(known, known_time(services, filter, now));
   for (std::size_t i = 0; i < hours.size(); ++i) {
-    idle[i] = !energy[i] && hours[i] >= known->from_ms &&
-              hours[i] + kUsageHourMs <= std::min(known->to_ms, now);
+    idle[i] = !energy[i] && hours[i] >= known.from_ms &&
+              hours[i] + kUsageHourMs <= std::min(known.to_ms, now);
   }
   for (std::size_t begin = 0; begin < hours.size(); ++begin) {
     std::size_t end = begin;
@@ -206,14 +197,11 @@ Result<std::vector<bool>> idle_hours(const Services& services,
     if (begin == end) {
       continue;
     }
-    const auto units = units_between(services, filter, hours[begin], hours[end - 1] + kUsageHourMs,
-                                     kMaxUnitsOfGap + 1);
-    if (!units) {
-      return fail(units.error());
-    }
+    CEEMS_TRY(units, units_between(services, filter, hours[begin], hours[end - 1] + kUsageHourMs,
+                                   kMaxUnitsOfGap + 1));
     for (; begin < end; ++begin) {
       idle[begin] =
-          units->size() <= kMaxUnitsOfGap && std::ranges::all_of(*units, [&](const HourUnit& unit) {
+          units.size() <= kMaxUnitsOfGap && std::ranges::all_of(units, [&](const HourUnit& unit) {
             return share_of_hour(unit, hours[begin], now) == 0;
           });
     }
@@ -239,11 +227,8 @@ Result<std::vector<HourLife>> other_lives(const Services& services,
     const std::vector<std::string> some(
         all.begin() + static_cast<std::ptrdiff_t>(i),
         all.begin() + static_cast<std::ptrdiff_t>(std::min(i + kIdsPerQuery, all.size())));
-    auto lives = timer.run([&] { return services.reader->unit_lives({}, cluster, some); });
-    if (!lives) {
-      return fail(std::move(lives).error());
-    }
-    for (const store::UnitLife& life : *lives) {
+    CEEMS_TRY(lives, timer.run([&] { return services.reader->unit_lives({}, cluster, some); }));
+    for (const store::UnitLife& life : lives) {
       const auto found = known.find(Times(life.uuid, life.created_ms, life.started_ms));
       if (found != known.end()) {
         known.erase(found);
@@ -464,10 +449,7 @@ Result<> add_energy_of_units(const Services& services,
     clusters[unit.cluster].push_back(unit);
   }
   for (const auto& [cluster, own] : clusters) {
-    const auto others = other_lives(services, cluster, own);
-    if (!others) {
-      return fail(others.error());
-    }
+    CEEMS_TRY(others, other_lives(services, cluster, own));
     const auto energy = ask(services, {.cluster_id = cluster,
                                        .hours = hours,
                                        .gpus = request.by == UsageGroups::kComponent,
@@ -477,7 +459,7 @@ Result<> add_energy_of_units(const Services& services,
       missing.push_back({cluster, reason_of(energy.error())});
       continue;
     }
-    const auto of_units = energy_of_units(own, *others, hours, **energy);
+    const auto of_units = energy_of_units(own, others, hours, **energy);
     for (std::size_t i = 0; i < own.size(); ++i) {
       adder.add_energy(adder.group(cluster, group_of(own[i], request.by)), of_units[i].all,
                        of_units[i].gpus);
@@ -550,10 +532,7 @@ Result<UsageSums> read_usage_hours(const Services& services,
       adder.add_unit(unit);
     }
     if (measured) {
-      if (auto done = add_energy_of_units(services, request, hours, *units, until, adder, missing);
-          !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(add_energy_of_units(services, request, hours, *units, until, adder, missing));
     }
   }
   if (plan.whole_clusters) {

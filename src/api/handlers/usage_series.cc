@@ -99,11 +99,8 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   if (hourly && (request.wants(Field::kGrams) || request.wants(Field::kIdleKwh))) {
     return wrong("'field': grams and idle_kwh are known by day and month, not by hour");
   }
-  const auto top = parse_number("top", params.text(Param::kTop), 1, 50, 5);
-  if (!top) {
-    return fail(top.error());
-  }
-  request.top = *top;
+  CEEMS_TRY(top, parse_number("top", params.text(Param::kTop), 1, 50, 5));
+  request.top = top;
   request.previous = params.has(Param::kPrevious);
   return request;
 }
@@ -177,14 +174,11 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
       .by = stored_by(request.by),
       .idle = request.wants(Field::kIdleKwh)};
   QueryTimer timer(*services.metrics, Query::kCurrentUsage);
-  const auto days = timer.run([&] { return services.reader->usage_by_day(query); });
-  if (!days) {
-    return fail(days.error());
-  }
+  CEEMS_TRY(days, timer.run([&] { return services.reader->usage_by_day(query); }));
   Costs costs = services.accounting->costs();
   const std::int64_t now_ms = services.now_ms();
   std::set<std::string> priced;
-  for (const store::UsageOfDay& day : *days) {
+  for (const store::UsageOfDay& day : days) {
     const auto after = std::ranges::upper_bound(sums.times, day.day_ms);
     if (after == sums.times.begin()) {
       continue;

@@ -96,11 +96,8 @@ Result<> read_oidc(const config::Node& node, const std::string& directory, Login
     return section.done();
   }
   if (const config::Node http = node["http_client"]; http.present()) {
-    auto client = ingest::client_options(http, directory, {});
-    if (!client) {
-      return fail(std::move(client).error());
-    }
-    oidc.http = std::move(*client);
+    CEEMS_TRY(client, ingest::client_options(http, directory, {}));
+    oidc.http = std::move(client);
   }
   const bool mapped = !oidc.admin_groups.empty() || !oidc.support_groups.empty();
   section
@@ -155,9 +152,7 @@ Result<> read_leads(const config::Node& node, access::Roles& roles) {
         .refuse(entry.cluster_id.empty(), "cluster", "cluster must be the id of a cluster")
         .refuse(entry.project.empty(), "project", "project must be the name of a project")
         .refuse(entry.users.empty(), "users", "users must be a list of user names");
-    if (auto done = section.done(); !done) {
-      return done;
-    }
+    CEEMS_TRY(section.done());
     roles.project_leads.push_back(std::move(entry));
   }
   return {};

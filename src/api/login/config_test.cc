@@ -13,12 +13,9 @@ namespace {
 using ::testing::HasSubstr;
 
 Result<LoginOptions> parse(const std::string& text, std::vector<std::string>* warnings = nullptr) {
-  const auto document = config::parse_yaml(text, "c.yml");
-  if (!document) {
-    return fail(document.error());
-  }
+  CEEMS_TRY(document, config::parse_yaml(text, "c.yml"));
   std::vector<std::string> said;
-  auto options = parse_login((*document)["identity"], (*document)["roles"], "/etc/ceems", said);
+  auto options = parse_login(document["identity"], document["roles"], "/etc/ceems", said);
   if (warnings != nullptr) {
     *warnings = said;
   }

@@ -93,9 +93,7 @@ Result<std::string> read_key(const std::string& file) {
 Result<std::string> read_or_make_key(const std::string& file) {
   struct stat info{};
   if (::stat(file.c_str(), &info) != 0 && errno == ENOENT) {
-    if (auto made = make_key(file); !made) {
-      return fail(std::move(made).error());
-    }
+    CEEMS_TRY(make_key(file));
   }
   return read_key(file);
 }

@@ -43,11 +43,8 @@ std::string stamp_of(const std::string& file) {
 }
 
 Result<UserTable> read_file(const std::string& file) {
-  auto document = config::load_yaml(file);
-  if (!document) {
-    return fail(std::move(document).error());
-  }
-  return parse_users(*document);
+  CEEMS_TRY(document, config::load_yaml(file));
+  return parse_users(document);
 }
 
 }  // namespace
@@ -60,9 +57,7 @@ Result<UserTable> parse_users(const config::Node& document) {
   if (!document.is_map()) {
     return fail(document.error("expected a mapping"));
   }
-  if (auto known = document.only_keys({"basic_auth_users"}); !known) {
-    return fail(std::move(known).error());
-  }
+  CEEMS_TRY(document.only_keys({"basic_auth_users"}));
   const config::Node users = document["basic_auth_users"];
   if (users.present() && !users.is_map()) {
     return fail(users.error("expected a mapping of names to bcrypt hashes"));
@@ -91,11 +86,8 @@ struct LocalUsers::Impl {
 
   Result<> read() CEEMS_REQUIRES(mutex) {
     stamp = stamp_of(file);
-    auto read = read_file(file);
-    if (!read) {
-      return fail(std::move(read).error());
-    }
-    table = std::make_shared<const UserTable>(*std::move(read));
+    CEEMS_TRY(read, read_file(file));
+    table = std::make_shared<const UserTable>(std::move(read));
     return {};
   }
 
@@ -123,9 +115,7 @@ Result<std::unique_ptr<LocalUsers>> LocalUsers::open(const std::string& file) {
   impl->file = file;
   {
     const MutexLock lock(impl->mutex);
-    if (auto done = impl->read(); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(impl->read());
   }
   return std::unique_ptr<LocalUsers>(new LocalUsers(std::move(impl)));
 }

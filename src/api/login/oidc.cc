@@ -82,15 +82,11 @@ struct Provider::Impl {
   Cached<std::vector<access::Jwk>> keys CEEMS_GUARDED_BY(mutex);
 
   Result<std::string> ask(const std::string& url) {
-    auto answer = client->get(url, {{"Accept", "application/json"}});
-    if (!answer) {
-      return fail(std::move(answer).error());
+    CEEMS_TRY(answer, client->get(url, {{"Accept", "application/json"}}));
+    if (answer.status != kOk) {
+      return fail(ErrorCode::kUnavailable, "GET {}: status {}", printable(url, 200), answer.status);
     }
-    if (answer->status != kOk) {
-      return fail(ErrorCode::kUnavailable, "GET {}: status {}", printable(url, 200),
-                  answer->status);
-    }
-    return std::move(answer->body);
+    return std::move(answer.body);
   }
 
   Result<access::ProviderMetadata> discover() {
@@ -99,26 +95,20 @@ struct Provider::Impl {
       url.pop_back();
     }
     url += "/.well-known/openid-configuration";
-    const auto text = ask(url);
-    if (!text) {
-      return fail(text.error());
-    }
-    auto found = access::parse_provider_metadata(*text);
-    if (!found) {
-      return fail(std::move(found).error().with_context(url));
-    }
+    CEEMS_TRY(text, ask(url));
+    CEEMS_TRY_IN(url, found, access::parse_provider_metadata(text));
     // Otherwise any server could claim to be the issuer (OpenID Connect Discovery §4.3).
-    if (found->issuer != options.issuer) {
+    if (found.issuer != options.issuer) {
       return fail(ErrorCode::kParse,
                   "{}: the issuer in the metadata differs from the configured one", url);
     }
-    for (const std::string* part : {&found->token_endpoint, &found->jwks_uri}) {
+    for (const std::string* part : {&found.token_endpoint, &found.jwks_uri}) {
       if (!is_provider_url(*part)) {
         return fail(ErrorCode::kParse, "{}: expected https URLs", url);
       }
     }
     // The authorization endpoint may have a query (RFC 6749 §3.1).
-    const std::string& page = found->authorization_endpoint;
+    const std::string& page = found.authorization_endpoint;
     if (!is_plain(page) || page.find('#') != std::string::npos ||
         !is_provider_url(page.substr(0, page.find('?')))) {
       return fail(ErrorCode::kParse, "{}: expected https URLs", url);
@@ -181,11 +171,8 @@ struct Provider::Impl {
       keys.value.reset();
     }
     return fetch(keys, [&]() -> Result<std::vector<access::Jwk>> {
-      const auto text = ask(provider.jwks_uri);
-      if (!text) {
-        return fail(text.error());
-      }
-      return access::parse_jwks(*text);
+      CEEMS_TRY(text, ask(provider.jwks_uri));
+      return access::parse_jwks(text);
     });
   }
 
@@ -201,35 +188,26 @@ struct Provider::Impl {
     if (options.client_secret_file.empty()) {
       form += "&" + form_of({{"client_id", options.client_id}});
     } else {
-      const auto secret = os::read_secret({}, options.client_secret_file);
-      if (!secret) {
-        return fail(secret.error());
-      }
+      CEEMS_TRY(secret, os::read_secret({}, options.client_secret_file));
       if (provider.secret_in_form) {
-        form += "&" + form_of({{"client_id", options.client_id}, {"client_secret", *secret}});
+        form += "&" + form_of({{"client_id", options.client_id}, {"client_secret", secret}});
       } else {  // RFC 6749 §2.3.1
         headers.emplace_back("Authorization",
                              "Basic " + crypto::base64_encode(net::url_encode(options.client_id) +
-                                                              ":" + net::url_encode(*secret)));
+                                                              ":" + net::url_encode(secret)));
       }
     }
-    auto answer =
-        client->post(provider.token_endpoint, "application/x-www-form-urlencoded", form, headers);
-    if (!answer) {
-      return fail(std::move(answer).error());
-    }
-    if (answer->status == 400 || answer->status == 401) {  // RFC 6749 §5.2
+    CEEMS_TRY(answer, client->post(provider.token_endpoint, "application/x-www-form-urlencoded",
+                                   form, headers));
+    if (answer.status == 400 || answer.status == 401) {  // RFC 6749 §5.2
       return fail(ErrorCode::kPermissionDenied, "POST {}: status {}",
-                  printable(provider.token_endpoint, 200), answer->status);
+                  printable(provider.token_endpoint, 200), answer.status);
     }
-    if (answer->status != kOk) {
+    if (answer.status != kOk) {
       return fail(ErrorCode::kUnavailable, "POST {}: status {}",
-                  printable(provider.token_endpoint, 200), answer->status);
+                  printable(provider.token_endpoint, 200), answer.status);
     }
-    auto token = access::parse_id_token(answer->body);
-    if (!token) {
-      return fail(std::move(token).error().with_context("POST " + provider.token_endpoint));
-    }
+    CEEMS_TRY_IN("POST " + provider.token_endpoint, token, access::parse_id_token(answer.body));
     return token;
   }
 
@@ -237,11 +215,8 @@ struct Provider::Impl {
   Result<> check_signature(const access::ProviderMetadata& provider, const access::Jwt& token) {
     Result<> done;
     for (const bool renew : {false, true}) {
-      const auto known = current_keys(provider, renew);
-      if (!known) {
-        return fail(known.error());
-      }
-      done = access::verify_signature(token, *known);
+      CEEMS_TRY(known, current_keys(provider, renew));
+      done = access::verify_signature(token, known);
       if (done || done.error().code != ErrorCode::kNotFound) {
         return done;
       }
@@ -257,11 +232,8 @@ Result<std::unique_ptr<Provider>> Provider::create(OidcOptions options, const Cl
   http.follow_redirects = false;  // a redirect could leak the code
   http.timeout = std::min(http.timeout, kTimeout);
   http.max_response_bytes = kMaxBytes;
-  auto client = net::Client::create(std::move(http));
-  if (!client) {
-    return fail(std::move(client).error().with_context("identity.oidc.http_client"));
-  }
-  impl->client = *std::move(client);
+  CEEMS_TRY_IN("identity.oidc.http_client", client, net::Client::create(std::move(http)));
+  impl->client = std::move(client);
   impl->options = std::move(options);
   impl->clock = &clock;
   return std::unique_ptr<Provider>(new Provider(std::move(impl)));
@@ -278,15 +250,12 @@ Result<std::string> Provider::authorization_url(std::string_view redirect_url,
                                                 std::string_view state,
                                                 std::string_view nonce,
                                                 std::string_view code_challenge) {
-  const auto provider = impl_->current_metadata();
-  if (!provider) {
-    return fail(provider.error());
-  }
+  CEEMS_TRY(provider, impl_->current_metadata());
   std::string scopes;
   for (const std::string& scope : impl_->options.scopes) {
     scopes += (scopes.empty() ? "" : " ") + scope;
   }
-  const std::string& page = provider->authorization_endpoint;
+  const std::string& page = provider.authorization_endpoint;
   return page + (page.find('?') == std::string::npos ? "?" : "&") +
          form_of({{"response_type", "code"},
                   {"client_id", impl_->options.client_id},
@@ -302,21 +271,13 @@ Result<access::Claims> Provider::redeem(const std::string& code,
                                         std::string_view redirect_url,
                                         std::string_view code_verifier,
                                         const std::string& nonce) {
-  const auto provider = impl_->current_metadata();
-  if (!provider) {
-    return fail(provider.error());
-  }
-  const auto text = impl_->exchange(*provider, code, redirect_url, code_verifier);
-  if (!text) {
-    return fail(text.error());
-  }
-  const auto token = access::parse_jwt(*text);
+  CEEMS_TRY(provider, impl_->current_metadata());
+  CEEMS_TRY(text, impl_->exchange(provider, code, redirect_url, code_verifier));
+  const auto token = access::parse_jwt(text);
   if (!token) {
     return fail(ErrorCode::kPermissionDenied, "{}", token.error().message);
   }
-  if (auto checked = impl_->check_signature(*provider, *token); !checked) {
-    return fail(std::move(checked).error());
-  }
+  CEEMS_TRY(impl_->check_signature(provider, *token));
   const auto now = std::chrono::duration_cast<seconds>(impl_->clock->now().time_since_epoch());
   return access::check_claims(token->claims, {.issuer = impl_->options.issuer,
                                               .client_id = impl_->options.client_id,

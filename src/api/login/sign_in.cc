@@ -29,15 +29,12 @@ constexpr std::size_t kMaxRemembered = 10'000;
 constexpr std::size_t kMinTokenBytes = 32;
 
 Result<> read_service_token(const std::string& file, std::string& token) {
-  auto secret = os::read_secret("", file);
-  if (!secret) {
-    return fail(std::move(secret).error());
-  }
-  if (secret->size() < kMinTokenBytes) {
+  CEEMS_TRY(secret, os::read_secret("", file));
+  if (secret.size() < kMinTokenBytes) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected at least {} characters", file,
                 kMinTokenBytes);
   }
-  token = *std::move(secret);
+  token = std::move(secret);
   return {};
 }
 
@@ -107,10 +104,8 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
       new SignIn(std::move(options), std::move(deployment), reader, clock));
   const LoginOptions& wanted = made->options_;
   if (wanted.service_account && !wanted.service_account->token_file.empty()) {
-    auto read = read_service_token(wanted.service_account->token_file, made->service_token_);
-    if (!read) {
-      return fail(std::move(read).error().with_context("identity.service_account.token_file"));
-    }
+    CEEMS_TRY_IN("identity.service_account.token_file",
+                 read_service_token(wanted.service_account->token_file, made->service_token_));
   }
   if (!wanted.has_sessions()) {
     return made;
@@ -118,23 +113,14 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
   if (!made->deployment_.external_url.empty() && made->external_origin_.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--web.external-url: expected an http or https URL");
   }
-  auto key = wanted.session_key_file.empty()
-                 ? read_or_make_key(made->deployment_.data_directory + "/ceems-session.key")
-                 : read_key(wanted.session_key_file);
-  if (!key) {
-    return fail(std::move(key).error());
-  }
-  auto signer = access::Signer::create(*std::move(key));
-  if (!signer) {
-    return fail(std::move(signer).error());
-  }
-  made->signer_ = std::make_unique<const access::Signer>(*std::move(signer));
+  CEEMS_TRY(key, wanted.session_key_file.empty()
+                     ? read_or_make_key(made->deployment_.data_directory + "/ceems-session.key")
+                     : read_key(wanted.session_key_file));
+  CEEMS_TRY(signer, access::Signer::create(std::move(key)));
+  made->signer_ = std::make_unique<const access::Signer>(std::move(signer));
   if (wanted.local) {
-    auto users = LocalUsers::open(wanted.local->users_file);
-    if (!users) {
-      return fail(std::move(users).error().with_context("identity.local.users_file"));
-    }
-    made->users_ = *std::move(users);
+    CEEMS_TRY_IN("identity.local.users_file", users, LocalUsers::open(wanted.local->users_file));
+    made->users_ = std::move(users);
   }
   if (wanted.oidc) {
     made->redirect_url_ = wanted.oidc->redirect_url;
@@ -147,11 +133,8 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
           "identity.oidc: set redirect_url, or --web.external-url to the https address that "
           "browsers see");
     }
-    auto provider = Provider::create(*wanted.oidc, clock);
-    if (!provider) {
-      return fail(std::move(provider).error());
-    }
-    made->provider_ = *std::move(provider);
+    CEEMS_TRY(provider, Provider::create(*wanted.oidc, clock));
+    made->provider_ = std::move(provider);
   }
   return made;
 }

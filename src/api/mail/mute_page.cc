@@ -102,15 +102,12 @@ Result<std::unique_ptr<MutePage>> MutePage::create(std::string key,
                                                    std::string external_url,
                                                    OpenOutbox open_outbox,
                                                    const Clock& clock) {
-  auto signer = access::Signer::create(std::move(key));
-  if (!signer) {
-    return fail(std::move(signer).error());
-  }
+  CEEMS_TRY(signer, access::Signer::create(std::move(key)));
   while (external_url.ends_with('/')) {
     external_url.pop_back();
   }
   return std::unique_ptr<MutePage>(
-      new MutePage(*std::move(signer), std::move(external_url), std::move(open_outbox), clock));
+      new MutePage(std::move(signer), std::move(external_url), std::move(open_outbox), clock));
 }
 
 std::string MutePage::url(const std::string& user, const std::string& rule) const {
@@ -128,11 +125,8 @@ Result<> MutePage::mute(const std::string& user, const std::string& rule, std::i
     if (!open_outbox_) {
       return fail(ErrorCode::kUnavailable, "the server stops");
     }
-    auto outbox = open_outbox_();
-    if (!outbox) {
-      return fail(std::move(outbox).error());
-    }
-    outbox_ = std::move(*outbox);
+    CEEMS_TRY(outbox, open_outbox_());
+    outbox_ = std::move(outbox);
   }
   return outbox_->mute(user, rule, until_ms);
 }

@@ -60,37 +60,28 @@ Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& 
                                                              const std::string& user,
                                                              const std::string& job,
                                                              std::int64_t ended_after_ms) {
-  auto units = read_stored_units(reader_, query_for(cluster_id, user, {job}));
-  if (!units) {
-    return fail(std::move(units).error());
-  }
+  CEEMS_TRY(units, read_stored_units(reader_, query_for(cluster_id, user, {job})));
   const auto last = std::ranges::max_element(
-      *units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
+      units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
   // An earlier run of the same job is not the one that has ended now.
-  if (last == units->end() || last->unit.ended_at_ts < ended_after_ms ||
+  if (last == units.end() || last->unit.ended_at_ts < ended_after_ms ||
       last->unit.ended_at_ts <= 0) {
     return std::nullopt;
   }
   const access::Identity identity{.user = user, .role = access::Role::kUser};
   const store::Scope members = access::own_projects(identity);
-  auto stored = read_final_report(reader_,
-                                  {.cluster_id = last->unit.cluster_id,
-                                   .uuid = last->unit.uuid,
-                                   .started_at_ts = last->unit.started_at_ts},
-                                  members);
-  if (!stored) {
-    return fail(std::move(stored).error());
-  }
-  if (auto& known = *stored) {
+  CEEMS_TRY(stored, read_final_report(reader_,
+                                      {.cluster_id = last->unit.cluster_id,
+                                       .uuid = last->unit.uuid,
+                                       .started_at_ts = last->unit.started_at_ts},
+                                      members));
+  if (auto& known = stored) {
     return mail::KnownReport{.report = std::move(known->report), .final = true};
   }
-  auto report = maker_.make(*last, members, now_ms());
-  if (!report) {
-    return fail(std::move(report).error());
-  }
+  CEEMS_TRY(report, maker_.make(*last, members, now_ms()));
   const bool final =
-      !setup_.stored && (report->state == report::State::kFinal || !setup_.measured(cluster_id));
-  return mail::KnownReport{.report = std::move(*report), .final = final};
+      !setup_.stored && (report.state == report::State::kFinal || !setup_.measured(cluster_id));
+  return mail::KnownReport{.report = std::move(report), .final = final};
 }
 
 Result<> MailReports::add_energy(const std::string& cluster_id,
@@ -99,13 +90,10 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
                                  mail::ArraySums& sums) {
   for (std::size_t begin = 0; begin < jobs.size(); begin += kIdsAtOnce) {
     const auto part = std::span(jobs).subspan(begin, std::min(kIdsAtOnce, jobs.size() - begin));
-    const auto units =
-        read_stored_units(reader_, query_for(cluster_id, user, {part.begin(), part.end()}));
-    if (!units) {
-      return fail(units.error());
-    }
+    CEEMS_TRY(units,
+              read_stored_units(reader_, query_for(cluster_id, user, {part.begin(), part.end()})));
     std::map<std::string, const StoredUnit*> last;
-    for (const StoredUnit& unit : *units) {
+    for (const StoredUnit& unit : units) {
       const StoredUnit*& kept = last[unit.unit.uuid];
       if (kept == nullptr || kept->unit.started_at_ts < unit.unit.started_at_ts) {
         kept = &unit;
@@ -127,19 +115,13 @@ mail::EndedMonth MailReports::last_month() const {
 }
 
 Result<std::vector<std::string>> MailReports::users_of(const std::string& month) {
-  const auto named = month_named(month, setup_.zone);
-  if (!named) {
-    return fail(named.error());
-  }
-  const auto days =
-      reader_.usage_by_day({.members = access::all_rows_for_reports(),
-                            .days = {.from_ms = named->from_ms, .to_ms = named->to_ms - 1},
-                            .by = store::UsageBy::kUser});
-  if (!days) {
-    return fail(days.error());
-  }
+  CEEMS_TRY(named, month_named(month, setup_.zone));
+  CEEMS_TRY(days,
+            reader_.usage_by_day({.members = access::all_rows_for_reports(),
+                                  .days = {.from_ms = named.from_ms, .to_ms = named.to_ms - 1},
+                                  .by = store::UsageBy::kUser}));
   std::set<std::string> users;
-  for (const store::UsageOfDay& day : *days) {
+  for (const store::UsageOfDay& day : days) {
     if (!day.group.empty() && (day.cpu_seconds > 0 || day.gpu_seconds > 0)) {
       users.insert(day.group);
     }
@@ -154,20 +136,17 @@ Result<std::optional<report::Digest>> MailReports::digest(const std::string& use
   if (!named) {
     return std::nullopt;
   }
-  auto digest =
-      digests_.make({.month = std::move(*named),
-                     .user = user,
-                     .rows = access::own_digest({.user = user, .role = access::Role::kUser}),
-                     .not_said = without,
-                     .now_ms = now_ms()});
-  if (!digest) {
-    return fail(std::move(digest).error());
-  }
-  const report::MonthOfUse& used = digest->months.front();
+  CEEMS_TRY(digest,
+            digests_.make({.month = std::move(*named),
+                           .user = user,
+                           .rows = access::own_digest({.user = user, .role = access::Role::kUser}),
+                           .not_said = without,
+                           .now_ms = now_ms()}));
+  const report::MonthOfUse& used = digest.months.front();
   if (used.core_hours <= 0 && used.gpu_hours <= 0) {
     return std::nullopt;
   }
-  return std::optional(std::move(*digest));
+  return std::optional(std::move(digest));
 }
 
 Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
@@ -183,21 +162,15 @@ Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
       budgets.push_back(&budget);
     }
   }
-  const auto used =
-      setup_.accounting->used(budgets, access::all_rows_for_reports(), setup_.zone, now);
-  if (!used) {
-    return fail(used.error());
-  }
-  for (const UsedBudget& one : *used) {
+  CEEMS_TRY(used,
+            setup_.accounting->used(budgets, access::all_rows_for_reports(), setup_.zone, now));
+  for (const UsedBudget& one : used) {
     const ProjectBudget& budget = *one.budget;
     const auto& share = one.state.passed;
     if (!one.state.complete || !share) {
       continue;
     }
-    auto leads = access::leads_of(reader_, setup_.roles, budget.cluster, budget.project);
-    if (!leads) {
-      return fail(std::move(leads).error());
-    }
+    CEEMS_TRY(leads, access::leads_of(reader_, setup_.roles, budget.cluster, budget.project));
     passed.push_back(
         {.id = fmt::format("{} {} {} {} {} {}", budget.project, budget.cluster,
                            name_of(budget.unit), budget.amount, one.period.name, *share),
@@ -211,7 +184,7 @@ Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
          .used = one.state.used,
          .forecast_low = one.state.forecast_low,
          .forecast_high = one.state.forecast_high,
-         .leads = std::move(*leads)});
+         .leads = std::move(leads)});
   }
   return passed;
 }

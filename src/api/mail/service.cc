@@ -17,17 +17,12 @@ MailService::~MailService() {
 Result<std::unique_ptr<MailService>> MailService::create(MailSetup setup,
                                                          store::Database& database,
                                                          const Clock& clock) {
-  auto key = login::read_or_make_key(setup.data_directory + "/ceems-mail.key");
-  if (!key) {
-    return fail(std::move(key).error());
-  }
-  auto page = MutePage::create(
-      std::move(*key), setup.external_url, [&database] { return database.open_outbox(); }, clock);
-  if (!page) {
-    return fail(std::move(page).error());
-  }
+  CEEMS_TRY(key, login::read_or_make_key(setup.data_directory + "/ceems-mail.key"));
+  CEEMS_TRY(page, MutePage::create(
+                      std::move(key), setup.external_url,
+                      [&database] { return database.open_outbox(); }, clock));
   std::unique_ptr<MailService> service(new MailService(std::move(setup), database, clock));
-  service->page_ = std::move(*page);
+  service->page_ = std::move(page);
   return service;
 }
 

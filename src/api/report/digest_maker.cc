@@ -121,12 +121,9 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
   } else {
     query.projects = {question.project};
   }
-  const auto days = reader_.usage_by_day(query);
-  if (!days) {
-    return fail(days.error());
-  }
+  CEEMS_TRY(days, reader_.usage_by_day(query));
   std::vector<std::map<std::string, Sum>> sums(kMonths);
-  for (const store::UsageOfDay& day : *days) {
+  for (const store::UsageOfDay& day : days) {
     const auto month = std::ranges::find_if(
         months, [&day](const Month& one) { return day.day_ms >= one.from_ms; });
     if (month == months.end()) {
@@ -333,9 +330,7 @@ Result<Digest> DigestMaker::make(const DigestQuestion& question) const {
                 .so_far = question.now_ms < question.month.to_ms};
   const bool whole = question.rows.seen == access::DigestRows::Seen::kWhole;
   if (whole) {
-    if (auto added = add_usage(question, digest); !added) {
-      return fail(std::move(added).error());
-    }
+    CEEMS_TRY(add_usage(question, digest));
     add_method(question, digest);
     add_units(question, digest);
     add_suggestions(question, digest);

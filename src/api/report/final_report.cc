@@ -12,11 +12,8 @@ namespace ceems::api {
 Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
                                                      const store::ReportKey& key,
                                                      const store::Scope& members) {
-  const auto stored = reader.stored_report(key);
-  if (!stored) {
-    return fail(stored.error());
-  }
-  const store::StoredReport known = stored->value_or(store::StoredReport{});
+  CEEMS_TRY(stored, reader.stored_report(key));
+  const store::StoredReport known = stored.value_or(store::StoredReport{});
   if (!known.final || known.version != report::kStoredVersion) {
     return std::nullopt;
   }
@@ -27,11 +24,8 @@ Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
     return std::nullopt;
   }
   // It was made for everybody: the caller need not be one of those who see the project's usage.
-  const auto lives = reader.unit_lives(members, key.cluster_id, {key.uuid});
-  if (!lives) {
-    return fail(lives.error());
-  }
-  const bool member = std::ranges::any_of(*lives, [&key](const store::UnitLife& life) {
+  CEEMS_TRY(lives, reader.unit_lives(members, key.cluster_id, {key.uuid}));
+  const bool member = std::ranges::any_of(lives, [&key](const store::UnitLife& life) {
     return life.in_scope && life.started_ms == key.started_at_ts;
   });
   if (!member) {

@@ -181,11 +181,8 @@ void Finisher::purge(std::int64_t now_ms) {
 
 Result<Finisher::Outcome> Finisher::run_batch() {
   const std::int64_t now = now_ms();
-  const auto complete = reader_.facts_complete();
-  if (!complete) {
-    return fail(complete.error());
-  }
-  if (!*complete) {  // families are not
+  CEEMS_TRY(complete, reader_.facts_complete());
+  if (!complete) {  // families are not
     return Outcome{};
   }
   std::vector<std::string> without;
@@ -194,25 +191,19 @@ Result<Finisher::Outcome> Finisher::run_batch() {
       without.push_back(cluster);
     }
   }
-  const auto due = reader_.due_reports(now, now - kSettleMs, without, kBatch);
-  if (!due) {
-    return fail(due.error());
-  }
+  CEEMS_TRY(due, reader_.due_reports(now, now - kSettleMs, without, kBatch));
   std::vector<Cluster> clusters;
-  for (const store::DueReport& one : *due) {
+  for (const store::DueReport& one : due) {
     auto found = std::ranges::find(clusters, one.key.cluster_id, &Cluster::id);
     if (found == clusters.end()) {
       found = clusters.insert(clusters.end(), {.id = one.key.cluster_id});
     }
     found->due.push_back(one);
   }
-  Outcome outcome{.made = 0, .more_due = due->size() == kBatch};
+  Outcome outcome{.made = 0, .more_due = due.size() == kBatch};
   for (Cluster& cluster : clusters) {
-    const auto made = finish(cluster, now);
-    if (!made) {
-      return fail(made.error());
-    }
-    outcome.made += *made;
+    CEEMS_TRY(made, finish(cluster, now));
+    outcome.made += made;
   }
   return outcome;
 }
@@ -270,43 +261,28 @@ Result<std::vector<StoredUnit>> Finisher::read_units(Cluster& cluster, std::int6
 
 Result<std::size_t> Finisher::finish(Cluster& cluster, std::int64_t now_ms) {
   // Before the units: what has been filled in since then is in them.
-  auto gaps = writer_.gaps(cluster.id);
-  if (!gaps) {
-    return fail(std::move(gaps).error());
-  }
-  cluster.gaps = std::move(*gaps);
-  const auto units = read_units(cluster, now_ms);
-  if (!units) {
-    return fail(units.error());
-  }
+  CEEMS_TRY(gaps, writer_.gaps(cluster.id));
+  cluster.gaps = std::move(gaps);
+  CEEMS_TRY(units, read_units(cluster, now_ms));
   const auto members = access::all_rows_for_reports();
-  auto made = maker_.make_all(*units, members, now_ms);
-  if (!made) {
-    return fail(std::move(made).error());
-  }
+  CEEMS_TRY(made, maker_.make_all(units, members, now_ms));
   const bool measures = maker_.measures(cluster.id);
-  const bool refused = made->missing && made->missing->code == ErrorCode::kInvalidArgument;
-  if (measures && made->missing && !refused) {
+  const bool refused = made.missing && made.missing->code == ErrorCode::kInvalidArgument;
+  if (measures && made.missing && !refused) {
     failures_.add();
     retry_ms_[cluster.id] = now_ms + kRetryMs;
     return 0;
   }
   retry_ms_.erase(cluster.id);
   if (!measures || !refused) {
-    return store(cluster, *units, *made, now_ms);
+    return store(cluster, units, made, now_ms);
   }
   // One of them asks too much of the TSDB: the others must not suffer from it.
   std::size_t stored = 0;
-  for (const StoredUnit& unit : *units) {
-    const auto one = maker_.make_all({unit}, members, now_ms);
-    if (!one) {
-      return fail(one.error());
-    }
-    const auto done = store(cluster, {unit}, *one, now_ms);
-    if (!done) {
-      return done;
-    }
-    stored += *done;
+  for (const StoredUnit& unit : units) {
+    CEEMS_TRY(one, maker_.make_all({unit}, members, now_ms));
+    CEEMS_TRY(done, store(cluster, {unit}, one, now_ms));
+    stored += done;
   }
   return stored;
 }
@@ -340,11 +316,8 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
   if (rows.empty()) {
     return 0;
   }
-  const auto final = writer_.store_reports(rows);
-  if (!final) {
-    return fail(final.error());
-  }
-  final_.add(*final);
+  CEEMS_TRY(final, writer_.store_reports(rows));
+  final_.add(final);
   partial_.add(
       static_cast<std::uint64_t>(std::ranges::count(rows, false, &store::ReportRow::final)));
   return rows.size();

@@ -133,20 +133,14 @@ std::optional<double> StoredUnit::metric(Metric metric, std::string_view name) c
 
 Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
                                                   const store::UnitQuery& query) {
-  auto rows = reader.units(query, stored_fields());
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows, reader.units(query, stored_fields()));
   std::vector<StoredUnit> units;
   while (true) {
-    const auto row = (*rows)->next();
+    CEEMS_TRY(row, rows->next());
     if (!row) {
-      return fail(row.error());
-    }
-    if (!*row) {
       return units;
     }
-    units.push_back(unit_of(**rows));
+    units.push_back(unit_of(*rows));
   }
 }
 
@@ -173,15 +167,12 @@ Result<> ReportMaker::find_families(Batch& batch) const {
   batch.families.resize(batch.units.size());
   for (std::size_t i = 0; i < batch.units.size(); ++i) {
     const std::int64_t ended_ms = batch.runs[i].ended_ms;
-    auto runs =
-        reader_.family_runs({.run = key_of(batch.units[i].unit),
-                             .ended = {.from_ms = ended_ms - report::kFamilyMs, .to_ms = ended_ms},
-                             .limit = kMaxCandidates});
-    if (!runs) {
-      return fail(std::move(runs).error());
-    }
+    CEEMS_TRY(runs, reader_.family_runs(
+                        {.run = key_of(batch.units[i].unit),
+                         .ended = {.from_ms = ended_ms - report::kFamilyMs, .to_ms = ended_ms},
+                         .limit = kMaxCandidates}));
     Family& family = batch.families[i];
-    for (store::FamilyRun& run : *runs) {
+    for (store::FamilyRun& run : runs) {
       if (run.state == "OUT_OF_MEMORY") {
         ++family.out_of_memory;
       } else if (family.runs.size() + 1 < report::kMaxFamily) {
@@ -198,11 +189,8 @@ Result<> ReportMaker::read_flavors(Batch& batch, const advice::RuleSet& rules) c
       batch.units.front().unit.resource_manager != "openstack") {
     return {};
   }
-  auto flavors = reader_.flavors(batch.cluster_id);
-  if (!flavors) {
-    return fail(std::move(flavors).error());
-  }
-  batch.flavors = std::move(*flavors);
+  CEEMS_TRY(flavors, reader_.flavors(batch.cluster_id));
+  batch.flavors = std::move(flavors);
   const auto margin = rule->limits.find("margin");
   batch.flavor_margin = margin == rule->limits.end() ? 0 : margin->second;
   return {};
@@ -433,14 +421,10 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   Batch batch{.units = units, .cluster_id = units.front().unit.cluster_id};
   set_ends(batch, now_ms);
   measure(batch);
-  if (auto done = find_families(batch); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(find_families(batch));
   measure_earlier(batch);
   const auto rules = rules_.get();
-  if (auto done = read_flavors(batch, *rules); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_flavors(batch, *rules));
   measure_recent(batch);
   MonthShares months(reader_, members);
   std::optional<Costs> costs;
@@ -449,11 +433,8 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   }
   for (std::size_t i = 0; i < units.size(); ++i) {
     report::Report report = finish(batch, i, *rules);
-    const auto share = months.share_of(units[i].unit, report.energy.kwh);
-    if (!share) {
-      return fail(share.error());
-    }
-    report.compared.project_month_share = *share;
+    CEEMS_TRY(share, months.share_of(units[i].unit, report.energy.kwh));
+    report.compared.project_month_share = share;
     if (costs) {
       set_cost(units[i], *costs, now_ms, report);
     }

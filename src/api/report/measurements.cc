@@ -31,11 +31,8 @@ Result<std::vector<UnitMeasurements>> MeasurementSource::measure_all(
   std::vector<UnitMeasurements> all;
   all.reserve(runs.size());
   for (const UnitRun& run : runs) {
-    auto one = measure(cluster_id, run);
-    if (!one) {
-      return fail(std::move(one).error());
-    }
-    all.push_back(std::move(*one));
+    CEEMS_TRY(one, measure(cluster_id, run));
+    all.push_back(std::move(one));
   }
   return all;
 }

@@ -268,9 +268,7 @@ class Asker {
         }
       }
       left -= group.size();
-      if (auto measured = measure_group(group); !measured) {
-        return fail(std::move(measured).error());
-      }
+      CEEMS_TRY(measure_group(group));
     }
     return all;
   }
@@ -290,15 +288,12 @@ class Asker {
     if (query.empty()) {
       return all;
     }
-    const auto answer = ask(query, runs.front().until_ms, [&](const tsdb::Series& series) {
+    CEEMS_TRY(ask(query, runs.front().until_ms, [&](const tsdb::Series& series) {
       const auto run = std::ranges::find(runs, series.labels.get("uuid"), &UnitRun::uuid);
       if (run != runs.end()) {
         add(series, all[static_cast<std::size_t>(run - runs.begin())]);
       }
-    });
-    if (!answer) {
-      return fail(answer.error());
-    }
+    }));
     return all;
   }
 
@@ -463,16 +458,13 @@ class Asker {
 
   template <typename Each>
   Result<> ask(std::string query, std::int64_t time_ms, const Each& each) {
-    const auto answer = client_.query({.query = std::move(query),
-                                       .time_ms = time_ms,
-                                       .lookback = milliseconds(0),
-                                       .timeout = settings_.query_timeout,
-                                       .complete = true,
-                                       .max_series = kMaxSeries});
-    if (!answer) {
-      return fail(answer.error());
-    }
-    for (const tsdb::Series& series : answer->series) {
+    CEEMS_TRY(answer, client_.query({.query = std::move(query),
+                                     .time_ms = time_ms,
+                                     .lookback = milliseconds(0),
+                                     .timeout = settings_.query_timeout,
+                                     .complete = true,
+                                     .max_series = kMaxSeries}));
+    for (const tsdb::Series& series : answer.series) {
       if (!series.samples.empty()) {
         each(series);
       }

@@ -57,12 +57,9 @@ Result<report::Number> project_month_kwh(store::Reader& reader,
   const std::size_t cpu = map_of(model::Metric::kTotalCpuEnergyUsageKwh);
   const std::size_t gpu = map_of(model::Metric::kTotalGpuEnergyUsageKwh);
   query.maps.at(cpu) = query.maps.at(gpu) = true;
-  const auto groups = reader.current_usage(query);
-  if (!groups) {
-    return fail(groups.error());
-  }
+  CEEMS_TRY(groups, reader.current_usage(query));
   report::Number sum;
-  for (const store::UsageGroup& group : *groups) {
+  for (const store::UsageGroup& group : groups) {
     for (const std::size_t map : {cpu, gpu}) {
       if (const auto total = group.maps.at(map).find("total"); total != group.maps.at(map).end()) {
         sum = sum.value_or(0) + total->second;
@@ -80,11 +77,8 @@ Result<report::Number> MonthShares::share_of(const model::Unit& unit, const repo
   const std::tuple key(unit.cluster_id, unit.project, month->from_ms);
   auto found = sums_.find(key);
   if (found == sums_.end()) {
-    auto sum = project_month_kwh(reader_, unit, members_);
-    if (!sum) {
-      return sum;
-    }
-    found = sums_.emplace(key, *sum).first;
+    CEEMS_TRY(sum, project_month_kwh(reader_, unit, members_));
+    found = sums_.emplace(key, sum).first;
   }
   const report::Number& sum = found->second;
   return sum && *sum >= *kwh && *sum > 0 ? report::Number(*kwh / *sum) : std::nullopt;

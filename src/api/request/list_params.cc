@@ -160,9 +160,7 @@ Result<store::FactFilter> parse_fact_filter(const Params& params,
        {Param::kUuid, split_lists(params.uuids)},
        {Param::kPartitionName, params.list(Param::kPartitionName)}}};
   for (const auto& [param, values] : lists) {
-    if (auto few = limited(param, values); !few) {
-      return fail(std::move(few).error());
-    }
+    CEEMS_TRY(limited(param, values));
   }
   filter.clusters = lists[0].second;
   filter.projects = lists[1].second;
@@ -170,20 +168,15 @@ Result<store::FactFilter> parse_fact_filter(const Params& params,
   filter.uuids = lists[3].second;
   filter.partitions = lists[4].second;
   for (const auto read : {read_states, read_advice, read_words}) {
-    if (auto done = read(params, filter); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY(read(params, filter));
   }
   for (const Range& range : kRanges) {
     const std::string_view text = params.text(range.param);
     if (text.empty()) {
       continue;
     }
-    auto parsed = parse_range(info_of(range.param).name, text, range.fact, range.parts);
-    if (!parsed) {
-      return fail(std::move(parsed).error());
-    }
-    filter.ranges.push_back(*parsed);
+    CEEMS_TRY(parsed, parse_range(info_of(range.param).name, text, range.fact, range.parts));
+    filter.ranges.push_back(parsed);
   }
   return filter;
 }
@@ -231,11 +224,8 @@ Result<ListOptions> parse_list_options(const Params& params) {
   }
   const bool text = store::column_of(options.sort).kind == store::FactKind::kText;
   options.descending = params.order.empty() ? !text : params.order == "desc";
-  const auto limit = parse_number("limit", params.limit, 1, kMaxRows, kDefaultRows);
-  if (!limit) {
-    return fail(limit.error());
-  }
-  options.limit = *limit;
+  CEEMS_TRY(limit, parse_number("limit", params.limit, 1, kMaxRows, kDefaultRows));
+  options.limit = limit;
   const std::string_view format = params.text(Param::kFormat);
   if (!format.empty() && format != "json" && format != "csv") {
     return wrong(Param::kFormat, "'json' or 'csv'");

@@ -116,14 +116,11 @@ std::optional<std::vector<std::string>> cursor_key(std::string_view text,
 Result<std::optional<Page>> parse_page(const Params& params,
                                        std::string_view listing,
                                        std::size_t key_size) {
-  auto limit = parse_limit(params);
+  CEEMS_TRY(limit, parse_limit(params));
   if (!limit) {
-    return fail(std::move(limit).error());
-  }
-  if (!*limit) {
     return std::nullopt;
   }
-  Page page{.limit = limit->value_or(0), .after = {}};
+  Page page{.limit = limit.value_or(0), .after = {}};
   if (!params.cursor.empty()) {
     auto key = parse_cursor(params.cursor, listing, key_size);
     if (!key) {

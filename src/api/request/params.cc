@@ -303,16 +303,10 @@ struct Bounds {
 
 Result<Bounds> parse_bounds(const Params& params) {
   Bounds bounds;
-  auto from = parse_seconds("from", params.from);
-  if (!from) {
-    return fail(std::move(from).error());
-  }
-  bounds.from = *from;
-  auto to = parse_seconds("to", params.to);
-  if (!to) {
-    return fail(std::move(to).error());
-  }
-  bounds.to = *to;
+  CEEMS_TRY(from, parse_seconds("from", params.from));
+  bounds.from = from;
+  CEEMS_TRY(to, parse_seconds("to", params.to));
+  bounds.to = to;
   return bounds;
 }
 
@@ -429,38 +423,28 @@ Result<std::optional<std::size_t>> parse_limit(const Params& params) {
 Result<store::TimeRange> parse_window(const Params& params,
                                       std::int64_t now_ms,
                                       std::int64_t max_period_ms) {
-  const auto bounds = parse_bounds(params);
-  if (!bounds) {
-    return fail(bounds.error());
-  }
+  CEEMS_TRY(bounds, parse_bounds(params));
   std::int64_t to = now_ms / kSecond;
   std::int64_t from = to - kDaySeconds;
-  if (bounds->from) {
-    from = bounds->from.value_or(from);
-    to = bounds->to.value_or(from + kDaySeconds);
-  } else if (bounds->to) {
-    to = bounds->to.value_or(to);
+  if (bounds.from) {
+    from = bounds.from.value_or(from);
+    to = bounds.to.value_or(from + kDaySeconds);
+  } else if (bounds.to) {
+    to = bounds.to.value_or(to);
     from = to - kDaySeconds;
   }
-  if (auto done = check_length(from, to, max_period_ms); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(check_length(from, to, max_period_ms));
   return store::TimeRange{from * kSecond, to * kSecond};
 }
 
 Result<store::TimeRange> parse_rounded_window(const Params& params,
                                               std::int64_t now_ms,
                                               std::int64_t max_period_ms) {
-  const auto bounds = parse_bounds(params);
-  if (!bounds) {
-    return fail(bounds.error());
-  }
+  CEEMS_TRY(bounds, parse_bounds(params));
   const std::int64_t now = now_ms / kSecond;
-  const std::int64_t from = bounds->from.value_or(now - kDaySeconds);
-  const std::int64_t to = bounds->to.value_or(now);
-  if (auto done = check_length(from, to, max_period_ms); !done) {
-    return fail(std::move(done).error());
-  }
+  const std::int64_t from = bounds.from.value_or(now - kDaySeconds);
+  const std::int64_t to = bounds.to.value_or(now);
+  CEEMS_TRY(check_length(from, to, max_period_ms));
   return store::TimeRange{floor_to(from, kRounding) * kSecond,
                           floor_to(to + kRounding - 1, kRounding) * kSecond};
 }
