@@ -91,15 +91,11 @@ Result<std::string> prepare_directory(const std::string& path, const std::string
     return fail(ErrorCode::kInvalidArgument, "{} is not a directory", absolute.string());
   }
   if (!existed) {
-    if (auto made = make_all(absolute); !made) {
-      return fail(std::move(made).error());
-    }
+    CEEMS_TRY(make_all(absolute));
   }
   if (::geteuid() == 0 && (!existed || (info.st_uid == 0 && contains_only_our_files(absolute)))) {
     if (const auto owner = find_owner(user); owner && owner->uid != 0) {
-      if (auto given = give_to(absolute, *owner); !given) {
-        return fail(std::move(given).error());
-      }
+      CEEMS_TRY(give_to(absolute, *owner));
     }
   }
   return absolute.string();

@@ -54,15 +54,12 @@ Result<store::BillReport> import_file(const Options& options) {
   if (options.files.size() != 1) {
     return fail(ErrorCode::kInvalidArgument, "expected the name of one file");
   }
-  const auto config =
-      config::read_config(options.config_file, options.expand_env,
-                          [](const config::Node& document, const std::string& directory) {
-                            return parse_config(document, directory, false);
-                          });
-  if (!config) {
-    return fail(config.error());
-  }
-  const auto& clusters = config->clusters;
+  CEEMS_TRY(config,
+            config::read_config(options.config_file, options.expand_env,
+                                [](const config::Node& document, const std::string& directory) {
+                                  return parse_config(document, directory, false);
+                                }));
+  const auto& clusters = config.clusters;
   if (!options.cluster.empty() && std::ranges::none_of(clusters, [&](const auto& cluster) {
         return cluster.cluster.id == options.cluster;
       })) {
@@ -70,27 +67,16 @@ Result<store::BillReport> import_file(const Options& options) {
                 printable(options.cluster, 80));
   }
   constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
-  const auto text = host::read_file(options.files.front(), kMaxBytes);
-  if (!text) {
-    return fail(text.error());
+  CEEMS_TRY(text, host::read_file(options.files.front(), kMaxBytes));
+  CEEMS_TRY(zone, TimeZone::find(config.data.time_zone));
+  CEEMS_TRY(bills, parse_bills(text, options.files.front(), options.cluster, zone));
+  if (config.data.database_url.empty()) {
+    CEEMS_TRY(become_owner(config.data.path));
   }
-  const auto zone = TimeZone::find(config->data.time_zone);
-  if (!zone) {
-    return fail(zone.error());
-  }
-  const auto bills = parse_bills(*text, options.files.front(), options.cluster, *zone);
-  if (!bills) {
-    return fail(bills.error());
-  }
-  if (config->data.database_url.empty()) {
-    if (auto become = become_owner(config->data.path); !become) {
-      return fail(std::move(become).error());
-    }
-  }
-  return store::import_bills({.directory = config->data.path,
-                              .url = config->data.database_url,
-                              .password_file = config->data.database_password_file},
-                             *bills, options.replace);
+  return store::import_bills({.directory = config.data.path,
+                              .url = config.data.database_url,
+                              .password_file = config.data.database_password_file},
+                             bills, options.replace);
 }
 
 }  // namespace

@@ -78,9 +78,8 @@ Result<> drop_privileges(const api::CommandLine& line) {
     return {};
   }
   // Both are needed to run sacct and sacctmgr as root.
-  if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_SETUID, CAP_SETGID}); !dropped) {
-    return fail(std::move(dropped).error().with_context("dropping privileges"));
-  }
+  CEEMS_TRY_IN("dropping privileges",
+               os::drop_privileges(line.run_as_user, {CAP_SETUID, CAP_SETGID}));
   return {};
 }
 
@@ -161,11 +160,9 @@ Result<ingest::UpdateOptions> update_options(const api::Config& config,
   options.admins = config.admin.users;
   const auto& admin = config.admin;
   if (!admin.grafana_url.empty() && !admin.grafana_teams.empty()) {
-    auto grafana = ingest::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana);
-    if (!grafana) {
-      return fail(std::move(grafana).error());
-    }
-    options.grafana = std::move(*grafana);
+    CEEMS_TRY(grafana,
+              ingest::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana));
+    options.grafana = std::move(grafana);
   }
   return options;
 }

@@ -102,9 +102,7 @@ ceems::Result<> drop_privileges(const exporter::Options& options,
     log::warn("keeping privileges because of --no-security.drop-privileges");
     return {};
   }
-  if (auto dropped = os::drop_privileges(options.run_as_user, keep); !dropped) {
-    return fail(std::move(dropped).error().with_context("dropping privileges"));
-  }
+  CEEMS_TRY_IN("dropping privileges", os::drop_privileges(options.run_as_user, keep));
   std::string names;
   for (const os::Capability capability : keep) {
     names += (names.empty() ? "" : ",") + os::capability_name(capability);

@@ -90,11 +90,8 @@ admission::Rules rules_of(const CommandLine& line) {
 Result<std::vector<admission::Workload>> workloads_of(const CommandLine& line) {
   auto all = admission::builtin_workloads();
   for (const std::string& text : line.workloads) {
-    auto workload = admission::parse_workload(text);
-    if (!workload) {
-      return fail(std::move(workload).error().with_context("--workload"));
-    }
-    all.push_back(std::move(*workload));
+    CEEMS_TRY_IN("--workload", workload, admission::parse_workload(text));
+    all.push_back(std::move(workload));
   }
   return all;
 }

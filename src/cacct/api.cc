@@ -68,30 +68,21 @@ Result<Api> Api::create(std::string url,
   options.user_agent = fmt::format("ceems/cacct/{}", version().version);
   options.timeout = kTimeout;
   options.max_response_bytes = kMaxAnswerBytes;
-  auto client = net::Client::create(std::move(options));
-  if (!client) {
-    return fail(std::move(client).error().with_context("ceems_api_server.web"));
-  }
-  return Api(std::move(url), std::move(*client),
-             {{user_header, user}, {"Accept-Encoding", "gzip"}});
+  CEEMS_TRY_IN("ceems_api_server.web", client, net::Client::create(std::move(options)));
+  return Api(std::move(url), std::move(client), {{user_header, user}, {"Accept-Encoding", "gzip"}});
 }
 
 Result<net::ClientResponse> Api::fetch(const std::string& url) {
-  auto response = client_->get(url, headers_);
-  if (!response) {
-    return fail(std::move(response).error().with_context("the API server did not answer"));
-  }
-  if (response->status == 401 || response->status == 403) {
+  CEEMS_TRY_IN("the API server did not answer", response, client_->get(url, headers_));
+  if (response.status == 401 || response.status == 403) {
     return fail(ErrorCode::kPermissionDenied,
                 "forbidden. It is likely that the user is attempting to view statistics of others");
   }
-  const std::string* encoding = net::find_header(response->headers, "Content-Encoding");
+  const std::string* encoding = net::find_header(response.headers, "Content-Encoding");
   if (encoding != nullptr && same_in_any_case(*encoding, "gzip")) {
-    auto body = net::gunzip(response->body, kMaxAnswerBytes);
-    if (!body) {
-      return fail(std::move(body).error().with_context("unexpected answer of the API server"));
-    }
-    response->body = std::move(*body);
+    CEEMS_TRY_IN("unexpected answer of the API server", body,
+                 net::gunzip(response.body, kMaxAnswerBytes));
+    response.body = std::move(body);
   }
   return response;
 }
@@ -111,46 +102,41 @@ Result<std::string> Api::report(const ReportQuestion& question) {
   if (question.all_findings) {
     append(query, "all", "true");
   }
-  auto response =
-      fetch(fmt::format("{}/api/v1/units/{}{}{}", url_, question.compare ? "compare" : "report",
-                        question.all_users ? "/admin" : "", query));
-  if (!response) {
-    return fail(std::move(response).error());
-  }
-  if (response->status == 200) {
-    return std::move(response->body);
+  CEEMS_TRY(response, fetch(fmt::format("{}/api/v1/units/{}{}{}", url_,
+                                        question.compare ? "compare" : "report",
+                                        question.all_users ? "/admin" : "", query)));
+  if (response.status == 200) {
+    return std::move(response.body);
   }
   // An older server knows no reports and answers 404 with a text.
-  const auto reason = parse_answer(response->body);
-  if (response->status == 404 && !reason && reason.error().code == ErrorCode::kParse) {
+  const auto reason = parse_answer(response.body);
+  if (response.status == 404 && !reason && reason.error().code == ErrorCode::kParse) {
     return fail(ErrorCode::kUnavailable, "this version of the API server makes no reports");
   }
-  switch (response->status) {
+  switch (response.status) {
     case 404:
       return fail(ErrorCode::kNotFound, "no such job among those that you may see");
     case 409:
       return fail(ErrorCode::kNoData, "the job has not ended; --so-far reports it anyway");
     default:
       return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}{}",
-                  response->status, reason ? "" : ": " + reason.error().message);
+                  response.status, reason ? "" : ": " + reason.error().message);
   }
 }
 
 Result<std::string> Api::gpus(const std::string& cluster_id, bool all_users) {
   std::string query;
   append(query, "cluster_id", cluster_id);
-  auto response = fetch(fmt::format("{}/api/v1/gpus{}{}", url_, all_users ? "/admin" : "", query));
-  if (!response) {
-    return fail(std::move(response).error());
-  }
-  if (response->status == 404) {
+  CEEMS_TRY(response,
+            fetch(fmt::format("{}/api/v1/gpus{}{}", url_, all_users ? "/admin" : "", query)));
+  if (response.status == 404) {
     return fail(ErrorCode::kUnavailable, "this version of the API server does not show GPUs");
   }
-  if (response->status != 200) {
+  if (response.status != 200) {
     return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}",
-                response->status);
+                response.status);
   }
-  return std::move(response->body);
+  return std::move(response.body);
 }
 
 Result<std::string> Api::digest(const DigestQuestion& question) {
@@ -165,20 +151,17 @@ Result<std::string> Api::digest(const DigestQuestion& question) {
   append(query, "format", question.format);
   append(query, "lang", question.language);
   append(query, "width", std::to_string(question.width));
-  auto response = fetch(fmt::format("{}/api/v1/usage/digest{}", url_, query));
-  if (!response) {
-    return fail(std::move(response).error());
+  CEEMS_TRY(response, fetch(fmt::format("{}/api/v1/usage/digest{}", url_, query)));
+  if (response.status == 200) {
+    return std::move(response.body);
   }
-  if (response->status == 200) {
-    return std::move(response->body);
-  }
-  const auto reason = parse_answer(response->body);
-  if (response->status == 404) {
+  const auto reason = parse_answer(response.body);
+  if (response.status == 404) {
     const bool told = !reason && reason.error().code != ErrorCode::kParse;
     return told ? fail(ErrorCode::kNotFound, "no such project among those that you may see")
                 : fail(ErrorCode::kUnavailable, "this version of the API server makes no digests");
   }
-  return refusal(response->status, reason);
+  return refusal(response.status, reason);
 }
 
 Result<std::string> Api::insight(const InsightQuestion& question) {
@@ -195,15 +178,12 @@ Result<std::string> Api::insight(const InsightQuestion& question) {
   }
   // Budgets have one path for all roles.
   const bool admin = question.all_users && question.topic != "budgets";
-  auto response = fetch(
-      fmt::format("{}/api/v1/insight/{}{}{}", url_, question.topic, admin ? "/admin" : "", query));
-  if (!response) {
-    return fail(std::move(response).error());
+  CEEMS_TRY(response, fetch(fmt::format("{}/api/v1/insight/{}{}{}", url_, question.topic,
+                                        admin ? "/admin" : "", query)));
+  if (response.status == 200) {
+    return std::move(response.body);
   }
-  if (response->status == 200) {
-    return std::move(response->body);
-  }
-  return refusal(response->status, parse_answer(response->body));
+  return refusal(response.status, parse_answer(response.body));
 }
 
 Result<std::vector<Record>> Api::ask(std::string_view path,
@@ -212,14 +192,11 @@ Result<std::vector<Record>> Api::ask(std::string_view path,
   const bool of_others = question.all_users || !question.users.empty();
   const std::string url =
       fmt::format("{}{}{}{}", url_, path, of_others ? "/admin" : "", query_of(question, more_tags));
-  auto response = fetch(url);
-  if (!response) {
-    return fail(std::move(response).error());
-  }
-  auto records = parse_answer(std::move(response->body));
-  if (!records && response->status != 200 && records.error().code == ErrorCode::kParse) {
+  CEEMS_TRY(response, fetch(url));
+  auto records = parse_answer(std::move(response.body));
+  if (!records && response.status != 200 && records.error().code == ErrorCode::kParse) {
     return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}",
-                response->status);
+                response.status);
   }
   if (!records && records.error().code == ErrorCode::kUnavailable) {
     return fail(std::move(records).error().with_context(

@@ -145,9 +145,7 @@ Result<> become(const Caller& caller) {
     return fail(errno_error(errno, "give up the user"));
   }
   if (caller.privileged) {
-    if (auto dropped = drop_capabilities(); !dropped) {
-      return dropped;
-    }
+    CEEMS_TRY(drop_capabilities());
     forbid_dumps();
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
       return fail(errno_error(errno, "refuse new privileges"));

@@ -51,15 +51,9 @@ class Run {
                  .count()) {}
 
   Result<> run() {
-    if (auto checked = check_options(); !checked) {
-      return checked;
-    }
-    if (auto read = read_config(); !read) {
-      return read;
-    }
-    if (auto chosen = choose_fields(); !chosen) {
-      return chosen;
-    }
+    CEEMS_TRY(check_options());
+    CEEMS_TRY(read_config());
+    CEEMS_TRY(choose_fields());
     if (options_.help_format) {
       return print(fields_help(known_, series_names()), false);
     }
@@ -68,9 +62,7 @@ class Run {
                  {{"user", caller_.login}, {"err", asked.error().message}});
       return asked;
     }
-    if (auto printed = print_table(); !printed) {
-      return printed;
-    }
+    CEEMS_TRY(print_table());
     return dumps_ ? dump() : Result<>();
   }
 
@@ -144,11 +136,8 @@ class Run {
       }
     }
     if (!options_.format.empty() && !options_.long_format) {
-      auto chosen = parse_format(options_.format, known_);
-      if (!chosen) {
-        return fail(std::move(chosen).error());
-      }
-      as_given_ = std::move(*chosen);
+      CEEMS_TRY(chosen, parse_format(options_.format, known_));
+      as_given_ = std::move(chosen);
     }
     if (as_given_.empty()) {
       std::ranges::copy_if(known_, std::back_inserter(as_given_), [this](const Field& field) {
@@ -188,14 +177,9 @@ class Run {
                 {"users",
                  question_.all_users ? "all" : fmt::format("{}", fmt::join(question_.users, ","))},
                 {"ts", dumps_}});
-    auto api = Api::create(config_.api_url, config_.api_client, config_.user_header, caller_.login);
-    if (!api) {
-      return fail(std::move(api).error());
-    }
-    auto units = api->units(question_);
-    if (!units) {
-      return fail(std::move(units).error());
-    }
+    CEEMS_TRY(api,
+              Api::create(config_.api_url, config_.api_client, config_.user_header, caller_.login));
+    CEEMS_TRY(units, api.units(question_));
     Question sums = question_;
     if (options_.totals) {
       sums.tags.emplace_back("total_time_seconds");
@@ -205,12 +189,9 @@ class Run {
         sums.tags.emplace_back(tag);
       }
     }
-    auto usage = api->usage(sums);
-    if (!usage) {
-      return fail(std::move(usage).error());
-    }
-    units_ = std::move(*units);
-    usage_ = std::move(*usage);
+    CEEMS_TRY(usage, api.usage(sums));
+    units_ = std::move(units);
+    usage_ = std::move(usage);
     filter_answers();
     return add_instant_values();
   }
@@ -239,9 +220,7 @@ class Run {
       if (!query.instant || wanted == as_given_.end() || units_.empty()) {
         continue;
       }
-      if (auto connected = connect(); !connected) {
-        return connected;
-      }
+      CEEMS_TRY(connect());
       const InstantWindow window{.from = question_.from, .to = question_.to};
       if (auto added = add_instant_value(*tsdb_, query, window, variables_, units_); !added) {
         fmt::print(stderr, "failed to fetch {}: {}\n", query.name, added.error().message);
@@ -256,11 +235,8 @@ class Run {
     if (tsdb_) {
       return {};
     }
-    auto client = connect_tsdb(config_, caller_.login);
-    if (!client) {
-      return fail(std::move(client).error());
-    }
-    tsdb_ = std::move(*client);
+    CEEMS_TRY(client, connect_tsdb(config_, caller_.login));
+    tsdb_ = std::move(client);
     variables_ = tsdb_variables(config_, *tsdb_);
     return {};
   }
@@ -357,11 +333,8 @@ class Run {
   }
 
   Result<> dump() {
-    auto queries = chosen_queries();
-    if (!queries) {
-      return fail(std::move(queries).error());
-    }
-    if (queries->empty() || config_.tsdb_url.empty()) {
+    CEEMS_TRY(queries, chosen_queries());
+    if (queries.empty() || config_.tsdb_url.empty()) {
       fmt::print(stderr, "time series data not available\n");
       return {};
     }
@@ -374,9 +347,7 @@ class Run {
     if (config_.listed && question_.to - question_.from > kMaxDumpSeconds) {
       return usage_error("with --ts, --starttime and --endtime may be at most 7 days apart");
     }
-    if (auto connected = connect(); !connected) {
-      return connected;
-    }
+    CEEMS_TRY(connect());
     DumpOptions dump_options{
         .directory = options_.series_directory,
         .format = options_.series_format == "csv" ? SeriesFormat::kCsv : SeriesFormat::kJsonLines,
@@ -389,7 +360,7 @@ class Run {
         fmt::print(stderr, "\r\x1b[K{:3.0f} %  {}", done * 100, what.substr(0, 60));
       };
     }
-    const auto outcome = dump_series(*tsdb_, units, *queries, dump_options, real_clock());
+    const auto outcome = dump_series(*tsdb_, units, queries, dump_options, real_clock());
     if (terminal) {
       fmt::print(stderr, "\r\x1b[K");
     }

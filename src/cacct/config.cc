@@ -26,11 +26,8 @@ Result<> read_web(const Node& node,
   if (!node.present()) {
     return {};
   }
-  auto options = net::client_options(node, directory, {"url", "requests_limit"});
-  if (!options) {
-    return fail(std::move(options).error());
-  }
-  client = std::move(*options);
+  CEEMS_TRY(options, net::client_options(node, directory, {"url", "requests_limit"}));
+  client = std::move(options);
   return Section(node).text("url", url).refuse(url.empty(), "url", "expected a URL").done();
 }
 
@@ -66,14 +63,11 @@ Result<SeriesQuery> read_query(const Node& node, bool always_range) {
 Result<> read_queries(const Node& node, bool always_range, Config& config) {
   if (node.is_map()) {
     for (const auto& [name, value] : node.entries()) {
-      const auto text = value.as_string();
-      if (!text) {
-        return fail(text.error());
-      }
+      CEEMS_TRY(text, value.as_string());
       SeriesQuery query;
       query.name = name;
       query.title = name;
-      if (auto set = query.set_text(*text); !set) {
+      if (auto set = query.set_text(text); !set) {
         return fail(value.error(set.error().message));
       }
       config.queries.push_back(std::move(query));
@@ -85,15 +79,11 @@ Result<> read_queries(const Node& node, bool always_range, Config& config) {
   }
   config.listed = config.listed || node.is_list();
   for (const Node& item : node.items()) {
-    auto query = read_query(item, always_range);
-    if (!query) {
-      return fail(std::move(query).error());
+    CEEMS_TRY(query, read_query(item, always_range));
+    if (std::ranges::find(config.queries, query.name, &SeriesQuery::name) != config.queries.end()) {
+      return fail(item.error(fmt::format("the name '{}' is used twice", printable(query.name))));
     }
-    if (std::ranges::find(config.queries, query->name, &SeriesQuery::name) !=
-        config.queries.end()) {
-      return fail(item.error(fmt::format("the name '{}' is used twice", printable(query->name))));
-    }
-    config.queries.push_back(std::move(*query));
+    config.queries.push_back(std::move(query));
   }
   return {};
 }
@@ -102,14 +92,11 @@ Result<> read_interval(const Node& node, std::optional<std::chrono::milliseconds
   if (!node.present()) {
     return {};
   }
-  const auto value = node.as_duration();
-  if (!value) {
-    return fail(value.error());
-  }
-  if (value->count() <= 0) {
+  CEEMS_TRY(value, node.as_duration());
+  if (value.count() <= 0) {
     return fail(node.error("expected more than 0"));
   }
-  interval = *value;
+  interval = value;
   return {};
 }
 
@@ -119,14 +106,11 @@ Result<> read_max_units(const Node& node, Config& config) {
     if (!value.present()) {
       continue;
     }
-    const auto number = value.as_int();
-    if (!number) {
-      return fail(number.error());
-    }
-    if (*number < 1) {
+    CEEMS_TRY(number, value.as_int());
+    if (number < 1) {
       return fail(value.error("expected at least 1"));
     }
-    config.max_units = *number;
+    config.max_units = number;
   }
   if (config.listed && !config.max_units) {
     config.max_units = kMaxUnits;
@@ -171,21 +155,15 @@ Result<> read_logging(const Node& node, const std::string& directory, LogOptions
 
 /// Replaces a file name by its content.
 Result<> inline_secret(std::string& value, std::string& file) {
-  auto secret = os::read_secret(value, file);
-  if (!secret) {
-    return fail(std::move(secret).error());
-  }
-  value = std::move(*secret);
+  CEEMS_TRY(secret, os::read_secret(value, file));
+  value = std::move(secret);
   file.clear();
   return {};
 }
 
 Result<> inline_tls(net::TlsOptions& options) {
-  const auto texts = net::TlsFiles(options).read();
-  if (!texts) {
-    return fail(texts.error());
-  }
-  options = **texts;
+  CEEMS_TRY(texts, net::TlsFiles(options).read());
+  options = *texts;
   return {};
 }
 
@@ -210,17 +188,14 @@ Result<> SeriesQuery::set_text(std::string_view text) {
     text_ = text;
     return {};
   }
-  auto parsed = tsdb::QueryTemplate::parse(text);
-  if (!parsed) {
-    return fail(std::move(parsed).error());
-  }
+  CEEMS_TRY(parsed, tsdb::QueryTemplate::parse(text));
   tsdb::QueryVariables marked;
   marked.uuids = "\x01";
-  if (parsed->render(marked).find(marked.uuids) == std::string::npos) {
+  if (parsed.render(marked).find(marked.uuids) == std::string::npos) {
     return fail(ErrorCode::kInvalidArgument,
                 "expected {{{{.UUIDs}}}} in the place of the unit IDs");
   }
-  template_ = std::move(*parsed);
+  template_ = std::move(parsed);
   return {};
 }
 
@@ -258,13 +233,10 @@ Result<Config> parse_config(const Node& root, const std::string& directory) {
       .also(read_web(api["web"], directory, config.api_url, config.api_client))
       .refuse(config.api_url.empty(), "web", "expected url, the URL of the API server")
       .refuse(config.user_header.empty(), "user_header_name", "expected the name of a header");
-  const auto read = top.also(server.done())
-                        .also(read_tsdb(root["tsdb"], directory, config))
-                        .also(read_logging(root["logging"], directory, config.log))
-                        .done();
-  if (!read) {
-    return fail(read.error());
-  }
+  CEEMS_TRY(top.also(server.done())
+                .also(read_tsdb(root["tsdb"], directory, config))
+                .also(read_logging(root["logging"], directory, config.log))
+                .done());
   return config;
 }
 

@@ -36,22 +36,16 @@ Result<std::string> fetch(const DigestOptions& options, const Caller& caller) {
     return fail(ErrorCode::kInvalidArgument, "--width: expected a number from {} to {}",
                 kMinTextWidth, kMaxTextWidth);
   }
-  auto session = open_session(caller);
-  if (!session) {
-    return fail(std::move(session).error());
-  }
-  const Config& config = session->config;
-  session->log.write(log::Level::kInfo, "digest",
-                     {{"user", caller.login},
-                      {"uid", caller.uid},
-                      {"gid", caller.gid},
-                      {"month", options.month},
-                      {"project", options.project}});
-  auto api = Api::create(config.api_url, config.api_client, config.user_header, caller.login);
-  if (!api) {
-    return fail(std::move(api).error());
-  }
-  return api->digest(
+  CEEMS_TRY(session, open_session(caller));
+  const Config& config = session.config;
+  session.log.write(log::Level::kInfo, "digest",
+                    {{"user", caller.login},
+                     {"uid", caller.uid},
+                     {"gid", caller.gid},
+                     {"month", options.month},
+                     {"project", options.project}});
+  CEEMS_TRY(api, Api::create(config.api_url, config.api_client, config.user_header, caller.login));
+  return api.digest(
       {.cluster_id = options.all_clusters ? "" : config.cluster_id,
        .month = options.month,
        .project = options.project,

@@ -61,17 +61,11 @@ class Dump {
 
   Result<DumpOutcome> run() {
     progress_.key = key();
-    if (auto opened = open(); !opened) {
-      return fail(std::move(opened).error());
-    }
+    CEEMS_TRY(open());
     for (; progress_.item < items_.size(); ++progress_.item, progress_.next_ms = 0) {
-      if (auto done = fetch(items_[progress_.item]); !done) {
-        return fail(std::move(done).error());
-      }
+      CEEMS_TRY(fetch(items_[progress_.item]));
     }
-    if (auto written = write_metadata(); !written) {
-      return fail(std::move(written).error());
-    }
+    CEEMS_TRY(write_metadata());
     ::unlink(path("progress.json").c_str());
     return DumpOutcome{.series = progress_.series.size(),
                        .samples = progress_.samples,
@@ -154,16 +148,12 @@ class Dump {
                                                answer.error().message));
         return {};
       }
-      if (auto stored = store(item, *answer); !stored) {
-        return stored;
-      }
+      CEEMS_TRY(store(item, *answer));
       const auto width = static_cast<std::int64_t>(std::max<std::size_t>(answer->series.size(), 1));
       points = std::clamp(kSamplesPerPiece / width, std::int64_t{10}, kMaxPoints);
       start = last + step;
       progress_.next_ms = start;
-      if (auto saved = save(); !saved) {
-        return saved;
-      }
+      CEEMS_TRY(save());
     }
     return {};
   }
@@ -183,9 +173,7 @@ class Dump {
       WrittenSeries& written = progress_.series[name];
       written.labels = std::move(labels);
       written.item = progress_.item;
-      if (auto appended = append(name, series.samples, written); !appended) {
-        return fail(std::move(appended).error().with_context(series_path(name)));
-      }
+      CEEMS_TRY_IN(series_path(name), append(name, series.samples, written));
     }
     return {};
   }
@@ -219,9 +207,7 @@ class Dump {
     if (!fd.valid()) {
       return fail(errno_error(errno, "open"));
     }
-    if (auto done = os::write_all(fd.get(), text); !done) {
-      return done;
-    }
+    CEEMS_TRY(os::write_all(fd.get(), text));
     written.bytes += text.size();
     return {};
   }

@@ -105,9 +105,7 @@ Result<std::vector<Field>> parse_format(std::string_view text, std::span<const F
     }
     Field field = *found;
     if (has_width) {
-      if (auto applied = apply_width(rest, trim(part), field); !applied) {
-        return fail(std::move(applied).error());
-      }
+      CEEMS_TRY(apply_width(rest, trim(part), field));
     }
     if (std::ranges::find(chosen, field.name, &Field::name) == chosen.end()) {
       chosen.push_back(std::move(field));

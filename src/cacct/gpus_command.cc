@@ -33,44 +33,32 @@ Result<> print_gpus(const GpusOptions& options, const Caller& caller) {
   if (!pattern.ok()) {
     return fail(ErrorCode::kInvalidArgument, "--node: {}", printable(pattern.error(), 200));
   }
-  auto session = open_session(caller);
-  if (!session) {
-    return fail(std::move(session).error());
-  }
-  const Config& config = session->config;
-  session->log.write(log::Level::kInfo, "gpus",
-                     {{"user", caller.login},
-                      {"uid", caller.uid},
-                      {"gid", caller.gid},
-                      {"users", options.all_users ? "all" : ""}});
-  auto api = Api::create(config.api_url, config.api_client, config.user_header, caller.login);
-  if (!api) {
-    return fail(std::move(api).error());
-  }
-  auto body = api->gpus(config.cluster_id, options.all_users);
-  if (!body) {
-    return fail(std::move(body).error());
-  }
-  auto board = parse_gpu_board(std::move(*body));
-  if (!board) {
-    return fail(std::move(board).error());
-  }
-  for (const std::string& missing : board->missing) {
+  CEEMS_TRY(session, open_session(caller));
+  const Config& config = session.config;
+  session.log.write(log::Level::kInfo, "gpus",
+                    {{"user", caller.login},
+                     {"uid", caller.uid},
+                     {"gid", caller.gid},
+                     {"users", options.all_users ? "all" : ""}});
+  CEEMS_TRY(api, Api::create(config.api_url, config.api_client, config.user_header, caller.login));
+  CEEMS_TRY(body, api.gpus(config.cluster_id, options.all_users));
+  CEEMS_TRY(board, parse_gpu_board(std::move(body)));
+  for (const std::string& missing : board.missing) {
     fmt::print(stderr, "cacct: no data of cluster {}\n", missing);
   }
-  std::erase_if(board->lines, [&](const GpuLine& line) {
+  std::erase_if(board.lines, [&](const GpuLine& line) {
     return !RE2::PartialMatch(re2::StringPiece(line.host.data(), line.host.size()), pattern) ||
            (options.me && !used_by(line, caller.login));
   });
   std::string text;
   if (options.json) {
-    text = gpu_board_json(*board);
+    text = gpu_board_json(board);
   } else if (options.csv) {
-    text = gpu_board_csv(*board);
+    text = gpu_board_csv(board);
   } else {
-    text = draw_gpu_board(*board, {.ascii = options.ascii || lacks_utf8(),
-                                   .colour = shows_bold(),
-                                   .width = terminal_width()});
+    text = draw_gpu_board(board, {.ascii = options.ascii || lacks_utf8(),
+                                  .colour = shows_bold(),
+                                  .width = terminal_width()});
   }
   return show(text, false) ? Result<>()
                            : fail(ErrorCode::kUnavailable, "cannot write to standard output");

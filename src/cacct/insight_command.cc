@@ -308,64 +308,49 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
   if (options.json && options.csv) {
     return fail(ErrorCode::kInvalidArgument, "--json and --csv exclude each other");
   }
-  auto session = open_session(caller);
-  if (!session) {
-    return fail(std::move(session).error());
-  }
-  const Config& config = session->config;
-  session->log.write(log::Level::kInfo, "insight",
-                     {{"user", caller.login},
-                      {"uid", caller.uid},
-                      {"gid", caller.gid},
-                      {"topic", topic},
-                      {"users", options.all_users ? "all" : ""}});
-  auto api = Api::create(config.api_url, config.api_client, config.user_header, caller.login);
-  if (!api) {
-    return fail(std::move(api).error());
-  }
-  const auto answer = api->insight({.topic = topic,
-                                    .cluster_id = config.cluster_id,
-                                    .projects = comma_parts(options.projects),
-                                    .month = topic == "bill" ? options.month : "",
-                                    .by = topic == "idle" ? options.by : "",
-                                    .all_users = options.all_users || topic == "bill"});
-  if (!answer) {
-    return fail(answer.error());
-  }
+  CEEMS_TRY(session, open_session(caller));
+  const Config& config = session.config;
+  session.log.write(log::Level::kInfo, "insight",
+                    {{"user", caller.login},
+                     {"uid", caller.uid},
+                     {"gid", caller.gid},
+                     {"topic", topic},
+                     {"users", options.all_users ? "all" : ""}});
+  CEEMS_TRY(api, Api::create(config.api_url, config.api_client, config.user_header, caller.login));
+  CEEMS_TRY(answer, api.insight({.topic = topic,
+                                 .cluster_id = config.cluster_id,
+                                 .projects = comma_parts(options.projects),
+                                 .month = topic == "bill" ? options.month : "",
+                                 .by = topic == "idle" ? options.by : "",
+                                 .all_users = options.all_users || topic == "bill"}));
   const bool by = topic == "idle" && !options.by.empty();
   if (options.json) {
     std::string out;
-    if (!append_json(out, *answer)) {
+    if (!append_json(out, answer)) {
       return fail(ErrorCode::kParse, "unexpected answer of the API server");
     }
     return terminal_safe(out) + "\n";
   }
-  return options.csv ? insight_csv(topic, by, *answer) : insight_text(topic, by, *answer);
+  return options.csv ? insight_csv(topic, by, answer) : insight_text(topic, by, answer);
 }
 
 }  // namespace
 
 Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer) {
   sj::parser parser;
-  const auto rows = rows_in(parser, answer);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, rows_in(parser, answer));
   if (topic == "idle") {
-    return by ? share_text(*rows) : idle_text(*rows);
+    return by ? share_text(rows) : idle_text(rows);
   }
-  return topic == "budgets" ? budget_text(*rows) : bill_text(*rows);
+  return topic == "budgets" ? budget_text(rows) : bill_text(rows);
 }
 
 Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer) {
   sj::parser parser;
-  const auto rows = rows_in(parser, answer);
-  if (!rows) {
-    return fail(rows.error());
-  }
+  CEEMS_TRY(rows, rows_in(parser, answer));
   const auto columns = columns_of(topic, by);
   std::string out = fmt::format("{}\r\n", fmt::join(columns, ","));
-  for (const sj::element row : *rows) {
+  for (const sj::element row : rows) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       sj::element value;
       out += i == 0 ? "" : ",";

@@ -35,13 +35,10 @@ Result<> add_instant_value(tsdb::Client& client,
   uuids.erase(std::ranges::unique(uuids).begin(), uuids.end());
   variables.range =
       tsdb::duration_text(std::chrono::seconds(std::max<std::int64_t>(window.to - window.from, 1)));
-  const auto answer = client.query(
-      {.query = query.render(uuids, std::move(variables)), .time_ms = window.to * 1000});
-  if (!answer) {
-    return fail(answer.error());
-  }
+  CEEMS_TRY(answer, client.query({.query = query.render(uuids, std::move(variables)),
+                                  .time_ms = window.to * 1000}));
   std::map<std::string, std::map<std::string, double>, std::less<>> values;
-  for (const tsdb::Series& series : answer->series) {
+  for (const tsdb::Series& series : answer.series) {
     const double value = series.samples.empty() ? 0 : series.samples.front().value;
     if (std::isfinite(value)) {
       values[std::string(series.labels.get("uuid"))]

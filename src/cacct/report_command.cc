@@ -49,28 +49,21 @@ class Run {
   /// The error of the whole run. Errors of single reports are printed at once.
   Result<int> run() {
     const std::vector<std::string> ids = comma_parts(options_.ids);
-    if (auto checked = check(ids); !checked) {
-      return fail(std::move(checked).error());
-    }
-    auto session = open_session(caller_);
-    if (!session) {
-      return fail(std::move(session).error());
-    }
-    const Config& config = session->config;
+    CEEMS_TRY(check(ids));
+    CEEMS_TRY(session, open_session(caller_));
+    const Config& config = session.config;
     if (!options_.cluster.empty() && options_.cluster != config.cluster_id) {
       return fail(ErrorCode::kInvalidArgument, "unknown cluster '{}': this is {}",
                   printable(options_.cluster, 80), config.cluster_id);
     }
-    session->log.write(log::Level::kInfo, options_.compare ? "compare" : "report",
-                       {{"user", caller_.login},
-                        {"uid", caller_.uid},
-                        {"gid", caller_.gid},
-                        {"jobs", fmt::format("{}", fmt::join(ids, ","))},
-                        {"users", options_.all_users ? "all" : ""}});
-    auto api = Api::create(config.api_url, config.api_client, config.user_header, caller_.login);
-    if (!api) {
-      return fail(std::move(api).error());
-    }
+    session.log.write(log::Level::kInfo, options_.compare ? "compare" : "report",
+                      {{"user", caller_.login},
+                       {"uid", caller_.uid},
+                       {"gid", caller_.gid},
+                       {"jobs", fmt::format("{}", fmt::join(ids, ","))},
+                       {"users", options_.all_users ? "all" : ""}});
+    CEEMS_TRY(api,
+              Api::create(config.api_url, config.api_client, config.user_header, caller_.login));
     ReportQuestion question{
         .cluster_id = config.cluster_id,
         .uuids = ids,
@@ -82,11 +75,11 @@ class Run {
         .all_findings = options_.all_findings,
         .all_users = options_.all_users};
     if (options_.compare) {
-      add(api->report(question), fmt::format("{} and {}", ids[0], ids[1]));
+      add(api.report(question), fmt::format("{} and {}", ids[0], ids[1]));
     } else {
       for (const std::string& id : ids) {
         question.uuids = {id};
-        add(api->report(question), id);
+        add(api.report(question), id);
       }
     }
     if (as_list()) {

@@ -20,11 +20,8 @@ Result<std::unique_ptr<tsdb::Client>> connect_tsdb(const Config& config, const s
   if (!config.cluster_id.empty()) {
     set("X-Ceems-Cluster-Id", config.cluster_id);
   }
-  auto transport = tsdb::http_transport(std::move(options));
-  if (!transport) {
-    return fail(std::move(transport).error().with_context("tsdb.web"));
-  }
-  return std::make_unique<tsdb::Client>(config.tsdb_url, std::move(*transport), real_clock());
+  CEEMS_TRY_IN("tsdb.web", transport, tsdb::http_transport(std::move(options)));
+  return std::make_unique<tsdb::Client>(config.tsdb_url, std::move(transport), real_clock());
 }
 
 std::chrono::milliseconds scrape_interval(const Config& config, tsdb::Client& client) {

@@ -60,16 +60,11 @@ Result<net::ClientOptions> ServerFlags::options() const {
       return fail(ErrorCode::kInvalidArgument, "path '{}' does not exist, try --help",
                   printable(http_config_file));
     }
-    const auto document = config::load_yaml(http_config_file);
-    if (!document) {
-      return fail(Error(document.error()).with_context(kContext));
-    }
-    auto read = net::client_options(
-        *document, std::filesystem::path(config::directory_of(http_config_file)), {});
-    if (!read) {
-      return fail(std::move(read).error().with_context(kContext));
-    }
-    options = std::move(*read);
+    CEEMS_TRY_IN(kContext, document, config::load_yaml(http_config_file));
+    CEEMS_TRY_IN(kContext, read,
+                 net::client_options(
+                     document, std::filesystem::path(config::directory_of(http_config_file)), {}));
+    options = std::move(read);
   }
   options.user_agent = fmt::format("ceems_tool/{}", version().version);
   return options;
@@ -106,11 +101,8 @@ Result<rules::TimeRange> RangeFlags::range(const Clock& clock) const {
     if (text->empty()) {
       continue;
     }
-    auto time = parse_time(*text);
-    if (!time) {
-      return fail(std::move(time).error().with_context(kContext));
-    }
-    *target = *time;
+    CEEMS_TRY_IN(kContext, time, parse_time(*text));
+    *target = time;
   }
   if (range.start_ms >= range.end_ms) {
     return fail(ErrorCode::kInvalidArgument, "{}: start time is not before end time", kContext);
@@ -119,13 +111,10 @@ Result<rules::TimeRange> RangeFlags::range(const Clock& clock) const {
 }
 
 Result<std::unique_ptr<net::Client>> ServerFlags::client(std::chrono::seconds timeout) const {
-  auto read = options();
-  if (!read) {
-    return fail(std::move(read).error());
-  }
-  read->timeout = timeout;
-  read->connect_timeout = timeout;
-  auto client = net::Client::create(std::move(*read));
+  CEEMS_TRY(read, options());
+  read.timeout = timeout;
+  read.connect_timeout = timeout;
+  auto client = net::Client::create(std::move(read));
   if (!client) {
     return fail(
         std::move(client).error().with_context("Failed to create a new HTTP round tripper"));
@@ -134,23 +123,17 @@ Result<std::unique_ptr<net::Client>> ServerFlags::client(std::chrono::seconds ti
 }
 
 Result<std::unique_ptr<TsdbConnection>> TsdbConnection::open(const ServerFlags& flags) {
-  auto address = flags.address();
-  if (!address) {
-    return fail(std::move(address).error());
-  }
-  auto options = flags.options();
-  if (!options) {
-    return fail(std::move(options).error());
-  }
-  options->timeout = kDeadline;
-  auto transport = tsdb::http_transport(std::move(*options));
+  CEEMS_TRY(address, flags.address());
+  CEEMS_TRY(options, flags.options());
+  options.timeout = kDeadline;
+  auto transport = tsdb::http_transport(std::move(options));
   if (!transport) {
     return fail(
         std::move(transport).error().with_context("Failed to create a new HTTP round tripper"));
   }
   auto connection = std::make_unique<TsdbConnection>();
   connection->client_ =
-      std::make_unique<tsdb::Client>(std::move(*address), std::move(*transport), real_clock());
+      std::make_unique<tsdb::Client>(std::move(address), std::move(*transport), real_clock());
   connection->deadline_ =
       std::jthread([client = connection->client_.get()](const std::stop_token& stop) {
         Mutex mutex;

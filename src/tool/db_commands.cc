@@ -26,11 +26,8 @@ Result<std::unique_ptr<db::Tables>> open_flag(std::string_view flag,
   if (text.empty()) {
     return fail(ErrorCode::kInvalidArgument, "required flag --{} not provided", flag);
   }
-  const auto location = db::Location::parse(text, password_file);
-  if (!location) {
-    return fail(Error(location.error()).with_context(fmt::format("--{}", flag)));
-  }
-  return db::Tables::open(*location, use);
+  CEEMS_TRY_IN(fmt::format("--{}", flag), location, db::Location::parse(text, password_file));
+  return db::Tables::open(location, use);
 }
 
 /// A command about one database.
@@ -62,11 +59,8 @@ class DbInfo final : public DatabaseCommand {
   }
   Result<int> run(Console& console) override {
     auto tables = open(db::Use::kRead);
-    const auto info = tables ? db::read_info(**tables) : fail(std::move(tables).error());
-    if (!info) {
-      return fail(info.error());
-    }
-    console.print(json_ ? db::info_json(*info) : db::info_text(*info));
+    CEEMS_TRY(info, tables ? db::read_info(**tables) : fail(std::move(tables).error()));
+    console.print(json_ ? db::info_json(info) : db::info_text(info));
     return 0;
   }
 };
@@ -78,12 +72,9 @@ class DbVerify final : public DatabaseCommand {
     return "Look for damage in a database, which may be in use. Exit status 1 if there is any.";
   }
   Result<int> run(Console& console) override {
-    auto tables = open(db::Use::kRead);
-    if (!tables) {
-      return fail(std::move(tables).error());
-    }
+    CEEMS_TRY(tables, open(db::Use::kRead));
     db::Progress progress;
-    const auto findings = db::verify(**tables, progress);
+    const auto findings = db::verify(*tables, progress);
     console.print(json_ ? db::findings_json(findings) : db::findings_text(findings));
     return findings.good() ? 0 : 1;
   }
@@ -108,19 +99,13 @@ class DbBackup final : public Command {
         return fail(ErrorCode::kInvalidArgument, "required flag --{} not provided", flag);
       }
     }
-    const auto location = db::Location::parse(database_, {});
-    if (!location) {
-      return fail(Error(location.error()).with_context("--db"));
-    }
-    if (!location->is_file()) {
+    CEEMS_TRY_IN("--db", location, db::Location::parse(database_, {}));
+    if (!location.is_file()) {
       return fail(ErrorCode::kInvalidArgument, "PostgreSQL has backups of its own: use pg_dump");
     }
     db::Progress progress;
-    const auto bytes = db::backup_file(location->file, output_, force_, progress);
-    if (!bytes) {
-      return fail(bytes.error());
-    }
-    console.print(fmt::format("{}: {}\n", output_, db::bytes_text(*bytes)));
+    CEEMS_TRY(bytes, db::backup_file(location.file, output_, force_, progress));
+    console.print(fmt::format("{}: {}\n", output_, db::bytes_text(bytes)));
     return 0;
   }
 
@@ -149,19 +134,14 @@ class DbMigrate final : public DatabaseCommand {
   }
   Result<int> run(Console& console) override {
     auto tables = open(dry_run_ ? db::Use::kRead : db::Use::kWrite);
-    const auto plan =
-        tables ? db::plan_migration(**tables, custom_stats_) : fail(std::move(tables).error());
-    if (!plan) {
-      return fail(plan.error());
-    }
-    console.print(json_ ? db::plan_json(*plan) : db::plan_text(*plan));
-    if (dry_run_ || (!plan->needed && !plan->rereads)) {
+    CEEMS_TRY(plan, tables ? db::plan_migration(**tables, custom_stats_)
+                           : fail(std::move(tables).error()));
+    console.print(json_ ? db::plan_json(plan) : db::plan_text(plan));
+    if (dry_run_ || (!plan.needed && !plan.rereads)) {
       return 0;
     }
     log::configure(log::Level::kInfo, log::Format::kLogfmt);  // the progress
-    if (auto done = (*tables)->upgrade(time_zone_, custom_stats_); !done) {
-      return fail(std::move(done).error());
-    }
+    CEEMS_TRY((*tables)->upgrade(time_zone_, custom_stats_));
     if (!json_) {
       console.print("upgraded\n");
     }
@@ -280,18 +260,12 @@ class DbCopy final : public Command {
   }
   Result<int> run(Console& console) override {
     auto from = open_flag("from", from_, from_password_, db::Use::kAlone);
-    auto to =
-        from ? open_flag("to", to_, to_password_, db::Use::kWrite) : fail(std::move(from).error());
-    if (!to) {
-      return fail(std::move(to).error());
-    }
+    CEEMS_TRY(to, from ? open_flag("to", to_, to_password_, db::Use::kWrite)
+                       : fail(std::move(from).error()));
     db::Progress progress;
-    const auto report = db::copy_database(**from, **to, options_, progress);
-    if (!report) {
-      return fail(report.error());
-    }
-    console.print(json_ ? report_json(*report) : report_text(*report));
-    return report->equal() ? 0 : 1;
+    CEEMS_TRY(report, db::copy_database(**from, *to, options_, progress));
+    console.print(json_ ? report_json(report) : report_text(report));
+    return report.equal() ? 0 : 1;
   }
 
  private:

@@ -79,23 +79,18 @@ class EmissionsCommand final : public Command {
 };
 
 Result<> EmissionsCommand::add_live(std::vector<Candidate>& candidates) const {
-  auto connection = TsdbConnection::open(server_);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
+  CEEMS_TRY(connection, TsdbConnection::open(server_));
   const auto now =
       std::chrono::duration_cast<std::chrono::milliseconds>(real_clock().now().time_since_epoch())
           .count();
-  auto answer = (*connection)
-                    ->client()
-                    .query({.query = fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}",
-                                                 rules::escaped(country_)),
-                            .time_ms = now});
-  if (!answer) {
-    return fail(std::move(answer).error());
-  }
+  CEEMS_TRY(answer,
+            (connection)
+                ->client()
+                .query({.query = fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}",
+                                             rules::escaped(country_)),
+                        .time_ms = now}));
   std::map<std::string, Candidate, std::less<>> by_provider;
-  for (const tsdb::Series& series : answer->series) {
+  for (const tsdb::Series& series : answer.series) {
     const std::string provider(series.labels.get("provider"));
     Candidate& candidate = by_provider[provider];
     candidate.provider = provider;
@@ -134,9 +129,7 @@ Result<int> EmissionsCommand::run(Console& console) {
   }
   std::vector<Candidate> candidates;
   if (!server_.url.empty()) {
-    if (auto added = add_live(candidates); !added) {
-      return fail(std::move(added).error());
-    }
+    CEEMS_TRY(add_live(candidates));
   }
   const bool live = !candidates.empty();
   if (const auto table = built_in(country_)) {

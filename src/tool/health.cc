@@ -16,27 +16,18 @@ class HealthCommand : public Command {
 
  protected:
   Result<int> ask(Console& console, const net::Headers& headers) {
-    auto address = server_.address();
-    if (!address) {
-      return fail(std::move(address).error());
-    }
-    const auto client = server_.client(kTimeout);
-    if (!client) {
-      return fail(client.error());
-    }
-    const auto response = (*client)->get(*address + "/health", headers);
-    if (!response) {
-      return fail(Error(response.error()).with_context("check failed"));
-    }
-    if (response->status != 200) {
-      std::string shown = *address;  // never with a password
+    CEEMS_TRY(address, server_.address());
+    CEEMS_TRY(client, server_.client(kTimeout));
+    CEEMS_TRY_IN("check failed", response, client->get(address + "/health", headers));
+    if (response.status != 200) {
+      std::string shown = address;  // never with a password
       if (const auto at = shown.rfind('@'); at != std::string::npos) {
         shown = shown.substr(0, shown.find("://") + 3) + shown.substr(at + 1);
       }
       return fail(ErrorCode::kUnavailable, "check failed: URL={}/health, status={}", shown,
-                  response->status);
+                  response.status);
     }
-    console.say(fmt::format("  SUCCESS:  {}", printable(trim(response->body), 1000)));
+    console.say(fmt::format("  SUCCESS:  {}", printable(trim(response.body), 1000)));
     return 0;
   }
 

@@ -134,12 +134,9 @@ Result<rules::Emissions> RecordingRules::emissions(const rules::Site& site,
     emissions.providers = site.providers;
     return emissions;
   }
-  const auto factors = exporter::emissions::country_factors();
-  if (!factors) {
-    return fail(factors.error());
-  }
-  const auto found = std::ranges::find(*factors, country_, &exporter::emissions::Factor::code);
-  if (found != factors->end()) {
+  CEEMS_TRY(factors, exporter::emissions::country_factors());
+  const auto found = std::ranges::find(factors, country_, &exporter::emissions::Factor::code);
+  if (found != factors.end()) {
     emissions.provider = "owid";
     emissions.grams_per_kwh = found->grams_per_kwh;
     console.say(fmt::format("static emission factor {} g/kWh from OWID data will be used",
@@ -208,9 +205,7 @@ Result<> RecordingRules::write(const std::string& job,
                                const std::string& name,
                                const std::vector<rules::Group>& groups) {
   const std::string path = (std::filesystem::path(directory_) / name).string();
-  if (auto done = os::replace_file(path, rules::rule_file(groups)); !done) {
-    return done;
-  }
+  CEEMS_TRY(os::replace_file(path, rules::rule_file(groups)));
   std::size_t records = 0;
   for (const rules::Group& group : groups) {
     records += group.rules.size();
@@ -227,17 +222,13 @@ Result<> RecordingRules::write_all(const rules::Plan& plan,
     const std::string file = names.name(host.job->name, ".rules");
     console.say(fmt::format("generating recording rules for job {} in file {}",
                             printable(host.job->name), file));
-    if (auto done = write(host.job->name, file, rules::host_groups(host, common)); !done) {
-      return done;
-    }
+    CEEMS_TRY(write(host.job->name, file, rules::host_groups(host, common)));
   }
   for (const rules::GpuPlan& gpus : plan.gpus) {
     const std::string file = names.name(gpus.job->name, "-gpu.rules");
     console.say(fmt::format("generating recording rules for GPU for job {} in file {}",
                             printable(gpus.job->name), file));
-    if (auto done = write(gpus.job->name, file, rules::gpu_groups(gpus, common)); !done) {
-      return done;
-    }
+    CEEMS_TRY(write(gpus.job->name, file, rules::gpu_groups(gpus, common)));
   }
   return {};
 }
@@ -300,56 +291,33 @@ Result<std::size_t> ask_number(Console& console,
 }
 
 Result<int> RecordingRules::run(Console& console) {
-  if (auto checked = check_flags(); !checked) {
-    return fail(std::move(checked).error());
-  }
-  const auto range = range_.range(real_clock());
-  if (!range) {
-    return fail(range.error());
-  }
-  const auto interval = config::parse_flag_duration(interval_);
-  if (!interval) {
-    return fail(Error(interval.error()).with_context("--eval-interval"));
-  }
-  auto connection = TsdbConnection::open(server_);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  tsdb::Client& client = (*connection)->client();
+  CEEMS_TRY(check_flags());
+  CEEMS_TRY(range, range_.range(real_clock()));
+  CEEMS_TRY_IN("--eval-interval", interval, config::parse_flag_duration(interval_));
+  CEEMS_TRY(connection, TsdbConnection::open(server_));
+  tsdb::Client& client = connection->client();
   std::vector<std::string> remarks;
-  const auto site = rules::discover(client, *range, country_, remarks);
-  if (!site) {
-    return fail(site.error());
-  }
-  auto emissions = this->emissions(*site, console);
-  if (!emissions) {
-    return fail(std::move(emissions).error());
-  }
+  CEEMS_TRY(site, rules::discover(client, range, country_, remarks));
+  CEEMS_TRY(emissions, this->emissions(site, console));
   rules::Plan plan = rules::make_plan(
-      *site, choices_, [&](std::string_view question, const std::vector<std::string>& options) {
+      site, choices_, [&](std::string_view question, const std::vector<std::string>& options) {
         return ask_number(console, question, options);
       });
   plan.remarks.insert(plan.remarks.begin(), remarks.begin(), remarks.end());
   for (const std::string& remark : plan.remarks) {
     console.say(remark);
   }
-  if (auto decided = decide_inclusion(client, *range, plan, console); !decided) {
-    return fail(std::move(decided).error());
-  }
-  const bool later = names_ == "auto" && rules::has_later_names(*site);
+  CEEMS_TRY(decide_inclusion(client, range, plan, console));
+  const bool later = names_ == "auto" && rules::has_later_names(site);
   const rules::Common common{.pue = pue_,
-                             .emissions = std::move(*emissions),
+                             .emissions = std::move(emissions),
                              .names = names_ == "0.11"            ? rules::RecordNames::kLater
                                       : names_ == "both" || later ? rules::RecordNames::kBoth
                                                                   : rules::RecordNames::kOld,
                              .interval = config::prometheus_duration(
-                                 interval->count() > 0 ? *interval : site->evaluation_interval)};
-  if (auto made = make_directory(directory_); !made) {
-    return fail(std::move(made).error());
-  }
-  if (auto written = write_all(plan, common, console); !written) {
-    return fail(std::move(written).error());
-  }
+                                 interval.count() > 0 ? interval : site.evaluation_interval)};
+  CEEMS_TRY(make_directory(directory_));
+  CEEMS_TRY(write_all(plan, common, console));
   for (const std::string& error : plan.errors) {
     console.say(fmt::format("error: {}", error));
   }

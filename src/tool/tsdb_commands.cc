@@ -21,17 +21,9 @@ class TsdbCommand : public Command {
   }
 
   Result<int> run(Console& console) final {
-    const auto range = range_.range(real_clock());
-    if (!range) {
-      return fail(range.error());
-    }
-    auto connection = TsdbConnection::open(server_);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    if (auto printed = print((*connection)->client(), *range, console); !printed) {
-      return fail(std::move(printed).error());
-    }
+    CEEMS_TRY(range, range_.range(real_clock()));
+    CEEMS_TRY(connection, TsdbConnection::open(server_));
+    CEEMS_TRY(print(connection->client(), range, console));
     return 0;
   }
 
@@ -55,16 +47,13 @@ class RelabelConfigs final : public TsdbCommand {
 
  private:
   Result<> print(tsdb::Client& client, rules::TimeRange range, Console& console) override {
-    const auto jobs = rules::gpu_exporter_jobs(client, range);
-    if (!jobs) {
-      return fail(jobs.error());
-    }
+    CEEMS_TRY(jobs, rules::gpu_exporter_jobs(client, range));
     if (json()) {
-      console.print(rules::relabel_json(*jobs) + "\n");
+      console.print(rules::relabel_json(jobs) + "\n");
       return {};
     }
     console.say("Merge the following scrape_configs with the current config.");
-    console.say(rules::relabel_text(*jobs));
+    console.say(rules::relabel_text(jobs));
     return {};
   }
 };
@@ -81,15 +70,12 @@ class UpdaterQueries final : public TsdbCommand {
 
  private:
   Result<> print(tsdb::Client& client, rules::TimeRange range, Console& console) override {
-    const auto queries = rules::updater_queries(client, range);
-    if (!queries) {
-      return fail(queries.error());
-    }
+    CEEMS_TRY(queries, rules::updater_queries(client, range));
     if (json()) {
       std::string out;
       JsonWriter json(out, JsonEscape::kPlain);
       json.begin_array();
-      for (const rules::UpdaterQuery& query : *queries) {
+      for (const rules::UpdaterQuery& query : queries) {
         json.begin_object()
             .member("metric", query.metric)
             .member("sub_metric", query.sub_metric)
@@ -100,7 +86,7 @@ class UpdaterQueries final : public TsdbCommand {
       console.print(out + "\n");
       return {};
     }
-    std::string text = rules::updater_queries_text(*queries);
+    std::string text = rules::updater_queries_text(queries);
     text.pop_back();  // say() ends the last line
     console.say("Queries for TSDB updater:");
     console.say(text);

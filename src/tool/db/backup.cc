@@ -32,15 +32,12 @@ Result<> sync(const std::filesystem::path& path) {
 }
 
 Result<> copy_pages(Connection& source, const std::string& path, Progress& progress) {
-  auto target = Connection::open(path, OpenMode::kReadWrite);
-  if (!target) {
-    return fail(std::move(target).error());
-  }
+  CEEMS_TRY(target, Connection::open(path, OpenMode::kReadWrite));
   constexpr int kPages = 1024;
   constexpr auto kPause = std::chrono::milliseconds(20);
-  sqlite3_backup* backup = sqlite3_backup_init(target->handle(), "main", source.handle(), "main");
+  sqlite3_backup* backup = sqlite3_backup_init(target.handle(), "main", source.handle(), "main");
   if (backup == nullptr) {
-    return fail(store::sqlite::last_error(target->handle(), {}));
+    return fail(store::sqlite::last_error(target.handle(), {}));
   }
   int status = SQLITE_OK;
   while (status == SQLITE_OK || status == SQLITE_BUSY || status == SQLITE_LOCKED) {
@@ -92,19 +89,11 @@ Result<std::int64_t> backup_file(const std::string& file,
     return fail(ErrorCode::kInvalidArgument, "{} exists{}", printable(output),
                 force ? " and is the database itself" : "; --force replaces it");
   }
-  auto source = Connection::open(file, OpenMode::kReadOnly);
-  if (!source) {
-    return fail(std::move(source).error());
-  }
-  const auto mode = source->query_text("PRAGMA journal_mode");
-  if (!mode) {
-    return fail(mode.error());
-  }
-  if (*mode == "wal") {
+  CEEMS_TRY(source, Connection::open(file, OpenMode::kReadOnly));
+  CEEMS_TRY(mode, source.query_text("PRAGMA journal_mode"));
+  if (mode == "wal") {
     // All pages as of now. Without this, every commit of the server would start the copy again.
-    if (auto begun = source->execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1"); !begun) {
-      return fail(std::move(begun).error());
-    }
+    CEEMS_TRY(source.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1"));
   }
   const std::string partial = output + ".partial";
   ::unlink(partial.c_str());  // left by a program that was killed
@@ -116,7 +105,7 @@ Result<std::int64_t> backup_file(const std::string& file,
       return fail(errno_error(errno, fmt::format("creating {}", printable(partial))));
     }
   }
-  auto done = copy_pages(*source, partial, progress);
+  auto done = copy_pages(source, partial, progress);
   if (done) {
     done = sync(partial);
   }
@@ -127,9 +116,7 @@ Result<std::int64_t> backup_file(const std::string& file,
     ::unlink(partial.c_str());
     return fail(std::move(done).error());
   }
-  if (auto synced = sync(std::filesystem::absolute(output).parent_path()); !synced) {
-    return fail(std::move(synced).error());
-  }
+  CEEMS_TRY(sync(std::filesystem::absolute(output).parent_path()));
   return static_cast<std::int64_t>(std::filesystem::file_size(output, error));
 }
 

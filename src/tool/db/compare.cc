@@ -39,20 +39,14 @@ bool is_list(const std::string& text) {
 class Side {
  public:
   static Result<Side> open(Tables& tables, const TableLayout& table) {
-    auto cursor = tables.stream(table.select(false));
-    if (!cursor) {
-      return fail(std::move(cursor).error());
-    }
+    CEEMS_TRY(cursor, tables.stream(table.select(false)));
     Side side;
-    side.cursor_ = std::move(*cursor);
+    side.cursor_ = std::move(cursor);
     return side;
   }
   Result<> next() {
-    auto more = cursor_->next(row_);
-    if (!more) {
-      return fail(std::move(more).error());
-    }
-    there_ = *more;
+    CEEMS_TRY(more, cursor_->next(row_));
+    there_ = more;
     return {};
   }
   [[nodiscard]] bool there() const { return there_; }
@@ -166,10 +160,7 @@ Result<TableComparison> compare_table(Tables& from,
   Sums sums;
   const Conversion conversion(to.dialect(), table);
   auto a = Side::open(from, table);
-  auto b = a ? Side::open(to, table) : fail(a.error());
-  if (!b) {
-    return fail(std::move(b).error());
-  }
+  CEEMS_TRY(b, a ? Side::open(to, table) : fail(a.error()));
   const auto next_of_source = [&]() -> Result<> {
     auto done = a->next();
     if (done && a->there()) {
@@ -180,8 +171,8 @@ Result<TableComparison> compare_table(Tables& from,
     return done;
   };
   const auto next_of_copy = [&]() -> Result<> {
-    auto done = b->next();
-    if (done && b->there()) {
+    auto done = b.next();
+    if (done && b.there()) {
       ++result.rows_to;
     }
     return done;
@@ -190,20 +181,20 @@ Result<TableComparison> compare_table(Tables& from,
   if (done) {
     done = next_of_copy();
   }
-  while (done && (a->there() || b->there())) {
-    const int order = !a->there()   ? 1
-                      : !b->there() ? -1
-                                    : table.compare(a->row(), b->row(), table.order.size());
+  while (done && (a->there() || b.there())) {
+    const int order = !a->there()  ? 1
+                      : !b.there() ? -1
+                                   : table.compare(a->row(), b.row(), table.order.size());
     if (order == 0) {
-      compare_rows(table, a->row(), b->row(), sums, result);
+      compare_rows(table, a->row(), b.row(), sums, result);
     } else if (order < 0) {
       add_sums(table, a->row(), sums.only_from);
       report(result,
              fmt::format("{} {}: missing in the destination", table.name, key_of(table, a->row())));
     } else {
-      add_sums(table, b->row(), sums.only_to);
+      add_sums(table, b.row(), sums.only_to);
       report(result,
-             fmt::format("{} {}: only in the destination", table.name, key_of(table, b->row())));
+             fmt::format("{} {}: only in the destination", table.name, key_of(table, b.row())));
     }
     if (order <= 0) {
       done = next_of_source();

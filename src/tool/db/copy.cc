@@ -19,12 +19,9 @@ Result<std::string> fingerprint(Tables& tables,
                                 std::vector<std::int64_t>& counts) {
   std::string text;
   for (const TableLayout& table : layout) {
-    const auto count = tables.integer(fmt::format("SELECT count(*) FROM {}", table.name));
-    if (!count) {
-      return fail(count.error());
-    }
-    counts.push_back(*count);
-    text += fmt::format("{}: {} rows", table.name, *count);
+    CEEMS_TRY(count, tables.integer(fmt::format("SELECT count(*) FROM {}", table.name)));
+    counts.push_back(count);
+    text += fmt::format("{}: {} rows", table.name, count);
     std::string newest = table.has_ids() ? "max(id)" : "";
     for (const std::string_view column : {"last_updated_at_ts", "window_end_ms"}) {
       if (std::ranges::find(table.columns, column, &Column::name) != table.columns.end()) {
@@ -32,11 +29,8 @@ Result<std::string> fingerprint(Tables& tables,
       }
     }
     if (!newest.empty()) {
-      const auto rows = tables.query(fmt::format("SELECT {} FROM {}", newest, table.name));
-      if (!rows) {
-        return fail(rows.error());
-      }
-      for (const Cell& cell : rows->front()) {
+      CEEMS_TRY(rows, tables.query(fmt::format("SELECT {} FROM {}", newest, table.name)));
+      for (const Cell& cell : rows.front()) {
         text += fmt::format(", {}", cell.null ? "none" : cell.text);
       }
     }
@@ -46,12 +40,9 @@ Result<std::string> fingerprint(Tables& tables,
 }
 
 Result<> check_source(Tables& from, const std::vector<TableLayout>& layout) {
-  const auto names = from.table_names();
-  if (!names) {
-    return fail(names.error());
-  }
+  CEEMS_TRY(names, from.table_names());
   const auto has = [&names](std::string_view name) {
-    return std::ranges::find(*names, name) != names->end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (!has("units")) {
     return fail(ErrorCode::kInvalidArgument, "database {}: holds no tables of CEEMS", from.name());
@@ -61,30 +52,21 @@ Result<> check_source(Tables& from, const std::vector<TableLayout>& layout) {
                           from.name())
                    : fail(copying.error());
   }
-  const auto version =
-      has("ceems_schema") ? from.integer("SELECT max(version) FROM ceems_schema") : 0;
-  if (!version) {
-    return fail(version.error());
-  }
-  if (*version != store::kOwnVersion) {
+  CEEMS_TRY(version,
+            has("ceems_schema") ? from.integer("SELECT max(version) FROM ceems_schema") : 0);
+  if (version != store::kOwnVersion) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: has version {} of the additions of this program, which copies only"
                 " version {}; run 'ceems_tool db migrate --db {}' first",
-                from.name(), *version, store::kOwnVersion, from.name());
+                from.name(), version, store::kOwnVersion, from.name());
   }
-  const auto missing = missing_parts(from, layout);
-  if (!missing) {
-    return fail(missing.error());
-  }
-  if (!missing->empty()) {
+  CEEMS_TRY(missing, missing_parts(from, layout));
+  if (!missing.empty()) {
     return fail(ErrorCode::kInvalidArgument, "database {}: {}; see 'ceems_tool db verify'",
-                from.name(), missing->front());
+                from.name(), missing.front());
   }
-  const auto foreign = from.integer("SELECT count(*) FROM usage WHERE last_updated_at_ts IS NULL");
-  if (!foreign) {
-    return fail(foreign.error());
-  }
-  if (*foreign > 0) {
+  CEEMS_TRY(foreign, from.integer("SELECT count(*) FROM usage WHERE last_updated_at_ts IS NULL"));
+  if (foreign > 0) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: an API server of CEEMS 0.10.2 has written to it; run 'ceems_tool db"
                 " migrate --db {}' first, which reads its times",
@@ -95,20 +77,14 @@ Result<> check_source(Tables& from, const std::vector<TableLayout>& layout) {
 
 /// The tables that a destination has already are empty.
 Result<> check_empty(Tables& to, const std::vector<TableLayout>& layout) {
-  const auto names = to.table_names();
-  if (!names) {
-    return fail(names.error());
-  }
+  CEEMS_TRY(names, to.table_names());
   for (const TableLayout& table : layout) {
-    if (std::ranges::find(*names, table.name) == names->end()) {
+    if (std::ranges::find(names, table.name) == names.end()) {
       continue;
     }
-    const auto any = to.integer(
-        fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) AS one", table.name));
-    if (!any) {
-      return fail(any.error());
-    }
-    if (*any > 0) {
+    CEEMS_TRY(any, to.integer(fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) AS one",
+                                          table.name)));
+    if (any > 0) {
       return fail(ErrorCode::kInvalidArgument,
                   "database {}: the table {} has rows; a copy needs an empty database", to.name(),
                   table.name);
@@ -127,11 +103,8 @@ bool is_unused(std::string_view column) {
 /// What a source has besides the tables and columns of the layout.
 Result<std::vector<std::string>> extras(Tables& from, const std::vector<TableLayout>& layout) {
   std::vector<std::string> result;
-  const auto names = from.table_names();
-  if (!names) {
-    return fail(names.error());
-  }
-  for (const std::string& name : *names) {
+  CEEMS_TRY(names, from.table_names());
+  for (const std::string& name : names) {
     const auto table = std::ranges::find(layout, name, &TableLayout::name);
     if (table == layout.end()) {
       if (!is_administrative(name)) {
@@ -139,11 +112,8 @@ Result<std::vector<std::string>> extras(Tables& from, const std::vector<TableLay
       }
       continue;
     }
-    const auto columns = from.column_names(name);
-    if (!columns) {
-      return fail(columns.error());
-    }
-    for (const std::string& column : *columns) {
+    CEEMS_TRY(columns, from.column_names(name));
+    for (const std::string& column : columns) {
       if (std::ranges::find(table->columns, column, &Column::name) == table->columns.end() &&
           !is_unused(column)) {
         result.push_back(fmt::format("{}.{}", name, column));
@@ -190,25 +160,17 @@ class Run {
     // always, but a file gets them only if there are values, so that CEEMS 0.10.2 can open it.
     const auto custom_stats = from_.dialect() == store::Dialect::kSqlite ? has_custom_stats(from_)
                                                                          : uses_custom_stats(from_);
-    auto layout = custom_stats ? current_layout(*custom_stats) : fail(custom_stats.error());
-    if (!layout) {
-      return fail(std::move(layout).error());
-    }
-    layout_ = std::move(*layout);
-    if (auto good = check_source(from_, layout_); !good) {
-      return good;
-    }
+    CEEMS_TRY(layout, custom_stats ? current_layout(*custom_stats) : fail(custom_stats.error()));
+    layout_ = std::move(layout);
+    CEEMS_TRY(check_source(from_, layout_));
     auto others = extras(from_, layout_);
     auto source = others ? fingerprint(from_, layout_, counts_) : fail(others.error());
-    const auto unfinished = source ? state_.exists() : fail(source.error());
-    if (!unfinished) {
-      return fail(unfinished.error());
-    }
+    CEEMS_TRY(unfinished, source ? state_.exists() : fail(source.error()));
     report_.not_copied = std::move(*others);
     for (const std::int64_t count : counts_) {
       all_ += count;
     }
-    if (!*unfinished) {
+    if (!unfinished) {
       // Before anything changes: it may be a database that somebody needs.
       auto ready = check_empty(to_, layout_);
       if (ready) {
@@ -219,11 +181,8 @@ class Run {
     if (options_.restart) {
       return state_.begin(*source, layout_);
     }
-    const auto stored = state_.source();
-    if (!stored) {
-      return fail(stored.error());
-    }
-    if (*stored != *source) {
+    CEEMS_TRY(stored, state_.source());
+    if (stored != *source) {
       return fail(ErrorCode::kInvalidArgument,
                   "database {}: holds an unfinished copy of another source, or the source has"
                   " changed since; --restart throws it away and begins again",
@@ -263,59 +222,43 @@ class Run {
   }
 
   Result<> copy_table(const TableLayout& table) {
-    auto state = state_.table(table.name);
-    if (!state) {
-      return fail(std::move(state).error());
-    }
-    report_.resumed += state->rows;
-    done_ += state->rows;
-    if (state->done) {
+    CEEMS_TRY(state, state_.table(table.name));
+    report_.resumed += state.rows;
+    done_ += state.rows;
+    if (state.done) {
       return {};
     }
-    auto cursor =
-        from_.stream(table.select(state->after.has_value()), state->after.value_or(Row()));
-    if (!cursor) {
-      return fail(std::move(cursor).error());
-    }
+    CEEMS_TRY(cursor,
+              from_.stream(table.select(state.after.has_value()), state.after.value_or(Row())));
     const Conversion conversion(to_.dialect(), table);
     std::vector<Row> rows;
     Row row;
     while (true) {
-      const auto more = (*cursor)->next(row);
+      CEEMS_TRY(more, cursor->next(row));
       if (!more) {
-        return fail(more.error());
-      }
-      if (!*more) {
         break;
       }
       report_.converted += conversion.apply(row);
       // An interrupted copy continues after a key, so all rows of one are written together.
       if (rows.size() >= options_.batch && table.compare(rows.back(), row, table.key_size) != 0) {
-        if (auto done = write(table, rows, *state); !done) {
-          return done;
-        }
+        CEEMS_TRY(write(table, rows, state));
       }
       rows.push_back(std::move(row));
       row.clear();
     }
-    state->done = true;
-    return write(table, rows, *state);
+    state.done = true;
+    return write(table, rows, state);
   }
 
   /// Makes the indexes, and lets new rows get ids after those of the copied ones.
   Result<> finish_tables() {
-    const auto indexes = state_.indexes();
-    if (!indexes) {
-      return fail(indexes.error());
-    }
+    CEEMS_TRY(indexes, state_.indexes());
     std::int64_t made = 0;
-    for (const Row& index : *indexes) {
-      progress_.show("making indexes", made++, static_cast<std::int64_t>(indexes->size()),
+    for (const Row& index : indexes) {
+      progress_.show("making indexes", made++, static_cast<std::int64_t>(indexes.size()),
                      "indexes");
-      if (auto done = state_.make_index(index); !done) {
-        return fail(std::move(done).error().with_context(
-            fmt::format("index {}", printable(index.front().text))));
-      }
+      CEEMS_TRY_IN(fmt::format("index {}", printable(index.front().text)),
+                   state_.make_index(index));
     }
     if (to_.dialect() != store::Dialect::kPostgres) {
       return {};
@@ -324,13 +267,10 @@ class Run {
       if (!table.has_ids()) {
         continue;
       }
-      const auto set =
+      CEEMS_TRY(
           to_.query(fmt::format("SELECT setval(pg_get_serial_sequence('{0}', 'id'),"
                                 " (SELECT coalesce(max(id), 0) + 1 FROM {0}), false)",
-                                table.name));
-      if (!set) {
-        return fail(set.error());
-      }
+                                table.name)));
     }
     return to_.execute("ANALYZE");
   }
@@ -344,11 +284,8 @@ class Run {
           progress_.show(fmt::format("comparing {}", table.name), compared, all_, "rows");
         }
       };
-      auto result = compare_table(from_, to_, table, on_row);
-      if (!result) {
-        return fail(std::move(result).error());
-      }
-      report_.tables.push_back(std::move(*result));
+      CEEMS_TRY(result, compare_table(from_, to_, table, on_row));
+      report_.tables.push_back(std::move(result));
     }
     return {};
   }

@@ -38,13 +38,10 @@ Result<bool> CopyState::exists() {
 }
 
 Result<std::optional<std::string>> CopyState::value(std::string_view kind, std::string_view name) {
-  auto rows = tables_->query(
-      fmt::format("SELECT value FROM {} WHERE kind = ? AND name = ?", store::kCopyTable),
-      {{.text = std::string(kind)}, {.text = std::string(name)}});
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  return rows->empty() ? std::nullopt : std::optional(rows->front().front().text);
+  CEEMS_TRY(rows, tables_->query(fmt::format("SELECT value FROM {} WHERE kind = ? AND name = ?",
+                                             store::kCopyTable),
+                                 {{.text = std::string(kind)}, {.text = std::string(name)}}));
+  return rows.empty() ? std::nullopt : std::optional(rows.front().front().text);
 }
 
 Result<> CopyState::set(std::string_view kind, std::string_view name, const std::string& text) {
@@ -56,11 +53,8 @@ Result<> CopyState::set(std::string_view kind, std::string_view name, const std:
 }
 
 Result<std::string> CopyState::source() {
-  auto found = value("source", "");
-  if (!found) {
-    return fail(std::move(found).error());
-  }
-  return found->value_or("");
+  CEEMS_TRY(found, value("source", ""));
+  return found.value_or("");
 }
 
 Result<> CopyState::begin(const std::string& source, const std::vector<TableLayout>& layout) {
@@ -68,25 +62,16 @@ Result<> CopyState::begin(const std::string& source, const std::vector<TableLayo
   std::vector<Row> indexes;
   for (const TableLayout& table : layout) {
     drops += fmt::format("DELETE FROM {};", table.name);
-    auto found = tables_->indexes(table.name);
-    if (!found) {
-      return fail(std::move(found).error());
-    }
-    for (Row& index : *found) {
+    CEEMS_TRY(found, tables_->indexes(table.name));
+    for (Row& index : found) {
       drops += fmt::format("DROP INDEX {};", index.front().text);
       indexes.push_back(std::move(index));
     }
   }
-  const auto again = exists();
-  if (!again) {
-    return fail(again.error());
-  }
-  if (*again) {
-    auto waiting = this->indexes();
-    if (!waiting) {
-      return fail(std::move(waiting).error());
-    }
-    indexes.insert(indexes.end(), waiting->begin(), waiting->end());
+  CEEMS_TRY(again, exists());
+  if (again) {
+    CEEMS_TRY(waiting, this->indexes());
+    indexes.insert(indexes.end(), waiting.begin(), waiting.end());
     drops += fmt::format("DROP TABLE {};", store::kCopyTable);
   }
   std::string sql = drops + fmt::format(
@@ -108,14 +93,11 @@ Result<CopyState::TableState> CopyState::table(std::string_view name) {
   TableState state;
   const auto rows = value("rows", name);
   const auto done = rows ? value("done", name) : rows;
-  const auto after = done ? value("after", name) : done;
-  if (!after) {
-    return fail(after.error());
-  }
+  CEEMS_TRY(after, done ? value("after", name) : done);
   state.rows = parse_int<std::int64_t>(rows->value_or("0")).value_or(0);
   state.done = done->has_value();
-  if (*after) {
-    state.after = parse_key(**after);
+  if (after) {
+    state.after = parse_key(*after);
     if (!state.after) {
       return fail(ErrorCode::kParse, "database {}: the progress of the copy is damaged",
                   tables_->name());

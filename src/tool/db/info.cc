@@ -28,20 +28,15 @@ std::int64_t number(const Cell& cell) {
 }
 
 Result<> read_clusters(Tables& tables, const std::vector<std::string>& names, Info& info) {
-  const auto columns = tables.column_names("units");
-  if (!columns) {
-    return fail(columns.error());
-  }
-  const bool moments = contains(*columns, "last_updated_at_ts");
-  auto rows = tables.query(
-      fmt::format("SELECT cluster_id, max(resource_manager), count(*),"
-                  " min(CASE WHEN started_at_ts > 0 THEN started_at_ts END), max(ended_at_ts), {}"
-                  " FROM units GROUP BY cluster_id ORDER BY cluster_id",
-                  moments ? "max(last_updated_at_ts)" : "0"));
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  for (Row& row : *rows) {
+  CEEMS_TRY(columns, tables.column_names("units"));
+  const bool moments = contains(columns, "last_updated_at_ts");
+  CEEMS_TRY(rows,
+            tables.query(fmt::format(
+                "SELECT cluster_id, max(resource_manager), count(*),"
+                " min(CASE WHEN started_at_ts > 0 THEN started_at_ts END), max(ended_at_ts), {}"
+                " FROM units GROUP BY cluster_id ORDER BY cluster_id",
+                moments ? "max(last_updated_at_ts)" : "0")));
+  for (Row& row : rows) {
     info.clusters.push_back({.id = std::move(row[0].text),
                              .manager = std::move(row[1].text),
                              .units = number(row[2]),
@@ -52,11 +47,9 @@ Result<> read_clusters(Tables& tables, const std::vector<std::string>& names, In
   if (!contains(names, "ceems_watermarks")) {
     return {};
   }
-  auto marks = tables.query("SELECT cluster_id, window_end_ms FROM ceems_watermarks ORDER BY 1");
-  if (!marks) {
-    return fail(std::move(marks).error());
-  }
-  for (Row& row : *marks) {
+  CEEMS_TRY(marks,
+            tables.query("SELECT cluster_id, window_end_ms FROM ceems_watermarks ORDER BY 1"));
+  for (Row& row : marks) {
     auto cluster = std::ranges::find(info.clusters, row[0].text, &Info::Cluster::id);
     if (cluster == info.clusters.end()) {
       info.clusters.push_back({.id = row[0].text});
@@ -111,30 +104,21 @@ std::string Versions::fits() const {
 
 Result<Versions> read_versions(Tables& tables) {
   Versions versions;
-  const auto names = tables.table_names();
-  if (!names) {
-    return fail(names.error());
-  }
-  versions.empty = names->empty();
-  versions.copying = contains(*names, store::kCopyTable);
-  if (contains(*names, "schema_migrations")) {
-    const auto rows = tables.query("SELECT version, dirty FROM schema_migrations");
-    if (!rows) {
-      return fail(rows.error());
-    }
+  CEEMS_TRY(names, tables.table_names());
+  versions.empty = names.empty();
+  versions.copying = contains(names, store::kCopyTable);
+  if (contains(names, "schema_migrations")) {
+    CEEMS_TRY(rows, tables.query("SELECT version, dirty FROM schema_migrations"));
     versions.reference = 0;  // migrations never ran
-    if (!rows->empty()) {
-      const std::string& dirty = rows->front()[1].text;
-      versions.reference = number(rows->front()[0]);
+    if (!rows.empty()) {
+      const std::string& dirty = rows.front()[1].text;
+      versions.reference = number(rows.front()[0]);
       versions.dirty = dirty != "0" && dirty != "f" && dirty != "false";
     }
   }
-  if (contains(*names, "ceems_schema")) {
-    const auto own = tables.integer("SELECT max(version) FROM ceems_schema");
-    if (!own) {
-      return fail(own.error());
-    }
-    versions.own = *own;
+  if (contains(names, "ceems_schema")) {
+    CEEMS_TRY(own, tables.integer("SELECT max(version) FROM ceems_schema"));
+    versions.own = own;
   }
   return versions;
 }
@@ -145,13 +129,10 @@ Result<Info> read_info(Tables& tables) {
   auto started = tables.begin_snapshot();
   auto versions = started ? read_versions(tables) : fail(started.error());
   const auto bytes = versions ? tables.size() : fail(versions.error());
-  const auto names = bytes ? tables.table_names() : fail(bytes.error());
-  if (!names) {
-    return fail(names.error());
-  }
+  CEEMS_TRY(names, bytes ? tables.table_names() : fail(bytes.error()));
   info.versions = *versions;
   info.bytes = *bytes;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (is_administrative(name)) {
       continue;
     }
@@ -159,16 +140,11 @@ Result<Info> read_info(Tables& tables) {
     for (std::size_t at = 0; (at = quoted.find('"', at)) != std::string::npos; at += 2) {
       quoted.insert(at, 1, '"');
     }
-    const auto rows = tables.integer(fmt::format("SELECT count(*) FROM \"{}\"", quoted));
-    if (!rows) {
-      return fail(rows.error());
-    }
-    info.tables.push_back({.name = name, .rows = *rows});
+    CEEMS_TRY(rows, tables.integer(fmt::format("SELECT count(*) FROM \"{}\"", quoted)));
+    info.tables.push_back({.name = name, .rows = rows});
   }
-  if (info.versions.reference && contains(*names, "units")) {
-    if (auto done = read_clusters(tables, *names, info); !done) {
-      return fail(std::move(done).error());
-    }
+  if (info.versions.reference && contains(names, "units")) {
+    CEEMS_TRY(read_clusters(tables, names, info));
   }
   return info;
 }

@@ -44,55 +44,45 @@ Content content_of(std::string_view table, std::string_view column, std::string_
 
 Result<TableLayout> layout_of(Connection& connection, const std::string& name) {
   TableLayout table{.name = name};
-  auto rows = connection.prepare(
-      "SELECT name, lower(type), coalesce(dflt_value, ''), pk FROM pragma_table_info(?)"
-      " ORDER BY cid");
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  rows->bind(1, std::string_view(name));
+  CEEMS_TRY(rows,
+            connection.prepare(
+                "SELECT name, lower(type), coalesce(dflt_value, ''), pk FROM pragma_table_info(?)"
+                " ORDER BY cid"));
+  rows.bind(1, std::string_view(name));
   std::map<std::int64_t, std::size_t> key;  // by the place in the primary key
   while (true) {
-    const auto more = rows->step();
+    CEEMS_TRY(more, rows.step());
     if (!more) {
-      return fail(more.error());
-    }
-    if (!*more) {
       break;
     }
-    if (rows->integer(3) > 0) {
-      key.emplace(rows->integer(3), table.columns.size());
+    if (rows.integer(3) > 0) {
+      key.emplace(rows.integer(3), table.columns.size());
     }
-    table.columns.push_back({.name = std::string(rows->text(0)),
-                             .integer = rows->text(1) == "integer",
-                             .content = content_of(name, rows->text(0), rows->text(2))});
+    table.columns.push_back({.name = std::string(rows.text(0)),
+                             .integer = rows.text(1) == "integer",
+                             .content = content_of(name, rows.text(0), rows.text(2))});
   }
   for (const auto& [place, column] : key) {
     table.order.push_back(column);
   }
-  auto indexes = connection.prepare(
-      "SELECT list.name, info.name FROM pragma_index_list(?) AS list,"
-      " pragma_index_info(list.name) AS info WHERE list.origin = 'c' ORDER BY list.name,"
-      " info.seqno");
-  if (!indexes) {
-    return fail(std::move(indexes).error());
-  }
-  indexes->bind(1, std::string_view(name));
+  CEEMS_TRY(indexes,
+            connection.prepare(
+                "SELECT list.name, info.name FROM pragma_index_list(?) AS list,"
+                " pragma_index_info(list.name) AS info WHERE list.origin = 'c' ORDER BY list.name,"
+                " info.seqno"));
+  indexes.bind(1, std::string_view(name));
   while (true) {
-    const auto more = indexes->step();
+    CEEMS_TRY(more, indexes.step());
     if (!more) {
-      return fail(more.error());
-    }
-    if (!*more) {
       break;
     }
-    if (table.indexes.empty() || table.indexes.back() != indexes->text(0)) {
-      table.indexes.emplace_back(indexes->text(0));
+    if (table.indexes.empty() || table.indexes.back() != indexes.text(0)) {
+      table.indexes.emplace_back(indexes.text(0));
     }
     // A table without a primary key has one index, whose values are not unique.
     if (key.empty() && table.indexes.size() == 1) {
       const auto found =
-          std::ranges::find(table.columns, std::string(indexes->text(1)), &Column::name);
+          std::ranges::find(table.columns, std::string(indexes.text(1)), &Column::name);
       table.order.push_back(static_cast<std::size_t>(found - table.columns.begin()));
     }
   }
@@ -108,28 +98,20 @@ Result<TableLayout> layout_of(Connection& connection, const std::string& name) {
 }
 
 Result<std::vector<TableLayout>> layouts(Connection& connection) {
-  auto names = connection.prepare(
-      "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'");
-  if (!names) {
-    return fail(std::move(names).error());
-  }
+  CEEMS_TRY(names,
+            connection.prepare(
+                "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'"));
   std::vector<TableLayout> result;
   while (true) {
-    const auto more = names->step();
+    CEEMS_TRY(more, names.step());
     if (!more) {
-      return fail(more.error());
-    }
-    if (!*more) {
       return result;
     }
-    if (is_administrative(names->text(0))) {
+    if (is_administrative(names.text(0))) {
       continue;
     }
-    auto table = layout_of(connection, std::string(names->text(0)));
-    if (!table) {
-      return fail(std::move(table).error());
-    }
-    result.push_back(std::move(*table));
+    CEEMS_TRY(table, layout_of(connection, std::string(names.text(0))));
+    result.push_back(std::move(table));
   }
 }
 
@@ -187,61 +169,41 @@ int TableLayout::compare(const Row& a, const Row& b, std::size_t count) const {
 }
 
 Result<std::vector<TableLayout>> current_layout(bool custom_stats) {
-  auto connection = Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
+  CEEMS_TRY(connection, Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite));
   const int version =
       custom_stats ? store::sqlite::kCustomStatsVersion : store::sqlite::kSchemaVersion;
-  if (auto done = store::sqlite::upgrade(*connection, ":memory:", TimeZone(), 0,
-                                         {.version = version, .finish = false});
-      !done) {
-    return fail(std::move(done).error());
-  }
-  return layouts(*connection);
+  CEEMS_TRY(store::sqlite::upgrade(connection, ":memory:", TimeZone(), 0,
+                                   {.version = version, .finish = false}));
+  return layouts(connection);
 }
 
 Result<std::vector<TableLayout>> reference_layout(int version) {
-  auto connection = Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  if (auto done = store::sqlite::create_reference_schema(*connection, version); !done) {
-    return fail(std::move(done).error());
-  }
-  return layouts(*connection);
+  CEEMS_TRY(connection, Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite));
+  CEEMS_TRY(store::sqlite::create_reference_schema(connection, version));
+  return layouts(connection);
 }
 
 Result<std::vector<std::string>> missing_parts(Tables& tables,
                                                const std::vector<TableLayout>& layout) {
   std::vector<std::string> missing;
-  const auto names = tables.table_names();
-  if (!names) {
-    return fail(names.error());
-  }
+  CEEMS_TRY(names, tables.table_names());
   for (const TableLayout& table : layout) {
-    if (std::ranges::find(*names, table.name) == names->end()) {
+    if (std::ranges::find(names, table.name) == names.end()) {
       missing.push_back(fmt::format("table {} is missing", table.name));
       continue;
     }
-    const auto columns = tables.column_names(table.name);
-    if (!columns) {
-      return fail(columns.error());
-    }
+    CEEMS_TRY(columns, tables.column_names(table.name));
     for (const Column& column : table.columns) {
-      if (std::ranges::find(*columns, column.name) == columns->end()) {
+      if (std::ranges::find(columns, column.name) == columns.end()) {
         missing.push_back(fmt::format("table {} lacks the column {}", table.name, column.name));
       }
     }
     if (tables.dialect() != store::Dialect::kSqlite) {
       continue;  // PostgreSQL has other indexes
     }
-    const auto indexes = tables.indexes(table.name);
-    if (!indexes) {
-      return fail(indexes.error());
-    }
+    CEEMS_TRY(indexes, tables.indexes(table.name));
     for (const std::string& index : table.indexes) {
-      if (std::ranges::none_of(*indexes,
+      if (std::ranges::none_of(indexes,
                                [&index](const Row& row) { return row.front().text == index; })) {
         missing.push_back(fmt::format("table {} lacks the index {}", table.name, index));
       }
@@ -251,12 +213,9 @@ Result<std::vector<std::string>> missing_parts(Tables& tables,
 }
 
 Result<bool> has_custom_stats(Tables& tables) {
-  auto columns = tables.column_names("units");
-  if (!columns) {
-    return fail(std::move(columns).error());
-  }
+  CEEMS_TRY(columns, tables.column_names("units"));
   return std::ranges::any_of(store::kMapColumns, [&columns](const store::Column& column) {
-    return column.reference > 0 && std::ranges::find(*columns, column.name) != columns->end();
+    return column.reference > 0 && std::ranges::find(columns, column.name) != columns.end();
   });
 }
 
@@ -273,12 +232,10 @@ Result<bool> uses_custom_stats(Tables& tables) {
                               values.empty() ? "" : " OR ", column.name);
       }
     }
-    const auto any = tables.integer(fmt::format(
-        "SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT 1) AS one", table->name, values));
-    if (!any) {
-      return fail(any.error());
-    }
-    if (*any > 0) {
+    CEEMS_TRY(any, tables.integer(fmt::format(
+                       "SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT 1) AS one",
+                       table->name, values)));
+    if (any > 0) {
       return true;
     }
   }

@@ -28,12 +28,9 @@ Result<MigrationPlan> plan_migration(Tables& tables, bool custom_stats) {
                      .to = custom_stats ? kCustomStatsVersion : store::sqlite::kSchemaVersion,
                      .to_own = store::kOwnVersion};
   const auto versions = read_versions(tables);
-  const auto bytes = versions ? tables.size() : fail(versions.error());
-  if (!bytes) {
-    return fail(bytes.error());
-  }
+  CEEMS_TRY(bytes, versions ? tables.size() : fail(versions.error()));
   plan.from = *versions;
-  plan.bytes = *bytes;
+  plan.bytes = bytes;
   const std::int64_t reference = plan.from.reference.value_or(0);
   if (plan.postgres) {
     plan.to = kCustomStatsVersion;
@@ -51,12 +48,9 @@ Result<MigrationPlan> plan_migration(Tables& tables, bool custom_stats) {
     return plan;
   }
   if (!plan.needed) {
-    const auto foreign =
-        tables.integer("SELECT count(*) FROM usage WHERE last_updated_at_ts IS NULL");
-    if (!foreign) {
-      return fail(foreign.error());
-    }
-    plan.rereads = *foreign > 0;
+    CEEMS_TRY(foreign,
+              tables.integer("SELECT count(*) FROM usage WHERE last_updated_at_ts IS NULL"));
+    plan.rereads = foreign > 0;
   }
   plan.space_needed = static_cast<std::int64_t>(
       store::sqlite::space_to_upgrade({.empty = plan.from.empty,

@@ -186,18 +186,13 @@ Result<> lock_writers(Connection& connection) {
   constexpr int kChecksClients = 140000;  // PostgreSQL 14
   if (PQserverVersion(connection.handle()) >= kChecksClients) {
     // Without this, it would notice only after the index that it makes.
-    if (auto set = connection.execute("SET client_connection_check_interval = '1s'"); !set) {
-      return set;
-    }
+    CEEMS_TRY(connection.execute("SET client_connection_check_interval = '1s'"));
   }
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (true) {
-    const auto locked =
-        connection.query("SELECT pg_try_advisory_lock(?)", {store::postgres::kLeaderLock});
-    if (!locked) {
-      return fail(locked.error());
-    }
-    if (locked->text(0, 0) == "t") {
+    CEEMS_TRY(locked,
+              connection.query("SELECT pg_try_advisory_lock(?)", {store::postgres::kLeaderLock}));
+    if (locked.text(0, 0) == "t") {
       return {};
     }
     if (std::chrono::steady_clock::now() >= end) {
@@ -237,27 +232,16 @@ Result<> check_url(const std::string& url) {
 }
 
 Result<std::unique_ptr<Tables>> open_postgres(const Location& location, Use use) {
-  auto connector = store::postgres::Connector::create(location.url, location.password_file);
-  if (!connector) {
-    return fail(std::move(connector).error());
-  }
-  auto connection = (*connector)->connect();
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
+  CEEMS_TRY(connector, store::postgres::Connector::create(location.url, location.password_file));
+  CEEMS_TRY(connection, connector->connect());
   // One side may wait for long while the other one makes an index.
-  auto done = connection->execute(
-      "SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0;"
-      "SET tcp_user_timeout = 0; SET application_name = 'ceems_tool'");
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(
+      connection.execute("SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0;"
+                         "SET tcp_user_timeout = 0; SET application_name = 'ceems_tool'"));
   if (use != Use::kRead) {
-    if (auto alone = lock_writers(*connection); !alone) {
-      return fail(std::move(alone).error());
-    }
+    CEEMS_TRY(lock_writers(connection));
   }
-  return std::make_unique<PgTables>(std::move(*connection));
+  return std::make_unique<PgTables>(std::move(connection));
 }
 
 }  // namespace ceems::tool::db

@@ -77,12 +77,9 @@ class SqliteTables final : public Tables {
   }
 
   Result<std::unique_ptr<Cursor>> stream(const std::string& sql, const Row& values) override {
-    auto statement = connection_.prepare(sql);
-    if (!statement) {
-      return fail(std::move(statement).error());
-    }
-    bind(*statement, values);
-    return std::make_unique<SqliteCursor>(std::move(*statement));
+    CEEMS_TRY(statement, connection_.prepare(sql));
+    bind(statement, values);
+    return std::make_unique<SqliteCursor>(std::move(statement));
   }
 
   Result<> insert(const std::string& target, std::span<const Row> rows) override {
@@ -93,15 +90,11 @@ class SqliteTables final : public Tables {
     for (std::size_t i = 1; i < rows.front().size(); ++i) {
       marks += ",?";
     }
-    auto statement = connection_.prepare(fmt::format("INSERT INTO {} VALUES ({})", target, marks));
-    if (!statement) {
-      return fail(std::move(statement).error());
-    }
+    CEEMS_TRY(statement,
+              connection_.prepare(fmt::format("INSERT INTO {} VALUES ({})", target, marks)));
     for (const Row& row : rows) {
-      bind(*statement, row);
-      if (auto done = statement->run(); !done) {
-        return done;
-      }
+      bind(statement, row);
+      CEEMS_TRY(statement.run());
     }
     return {};
   }
@@ -112,16 +105,13 @@ class SqliteTables final : public Tables {
   }
 
   Result<> upgrade(const std::string& time_zone, bool custom_stats) override {
-    const auto zone = TimeZone::find(time_zone);
-    if (!zone) {
-      return fail(zone.error());
-    }
+    CEEMS_TRY(zone, TimeZone::find(time_zone));
     const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
         real_clock().now().time_since_epoch());
     using store::sqlite::kCustomStatsVersion;
     using store::sqlite::kSchemaVersion;
     auto done = store::sqlite::upgrade(
-        connection_, file_, *zone, now.count(),
+        connection_, file_, zone, now.count(),
         {.version = custom_stats ? kCustomStatsVersion : kSchemaVersion, .finish = custom_stats});
     return done ? Result<>() : fail(std::move(done).error());
   }
@@ -175,11 +165,8 @@ Result<std::unique_ptr<Tables>> open_sqlite(const std::string& file, Use use) {
   }
   if (use != Use::kRead && !memory) {
     const bool had_lock = std::filesystem::exists(file + ".lock", error);
-    auto taken = store::sqlite::lock_file(file);
-    if (!taken) {
-      return fail(std::move(taken).error());
-    }
-    lock = std::move(*taken);
+    CEEMS_TRY(taken, store::sqlite::lock_file(file));
+    lock = std::move(taken);
     if (!had_lock) {
       give_to_owner_of_directory(file + ".lock");
     }
@@ -192,12 +179,9 @@ Result<std::unique_ptr<Tables>> open_sqlite(const std::string& file, Use use) {
     }
     give_to_owner_of_directory(file);
   }
-  auto connection =
-      Connection::open(file, use == Use::kWrite ? OpenMode::kReadWrite : OpenMode::kReadOnly);
-  if (!connection) {
-    return fail(std::move(connection).error());
-  }
-  return std::make_unique<SqliteTables>(std::move(*connection), file, std::move(lock));
+  CEEMS_TRY(connection, Connection::open(
+                            file, use == Use::kWrite ? OpenMode::kReadWrite : OpenMode::kReadOnly));
+  return std::make_unique<SqliteTables>(std::move(connection), file, std::move(lock));
 }
 
 }  // namespace ceems::tool::db

@@ -14,9 +14,7 @@ namespace ceems::tool::db {
 Result<Location> Location::parse(const std::string& text, const std::string& password_file) {
   Location location;
   if (text.starts_with("postgresql://") || text.starts_with("postgres://")) {
-    if (auto safe = check_url(text); !safe) {
-      return fail(std::move(safe).error());
-    }
+    CEEMS_TRY(check_url(text));
     location.url = text;
     location.password_file = password_file;
     return location;
@@ -37,18 +35,12 @@ Result<std::unique_ptr<Tables>> Tables::open(const Location& location, Use use) 
 }
 
 Result<std::vector<Row>> Tables::query(const std::string& sql, const Row& values) {
-  auto cursor = stream(sql, values);
-  if (!cursor) {
-    return fail(std::move(cursor).error());
-  }
+  CEEMS_TRY(cursor, stream(sql, values));
   std::vector<Row> rows;
   while (true) {
     Row row;
-    auto more = (*cursor)->next(row);
+    CEEMS_TRY(more, cursor->next(row));
     if (!more) {
-      return fail(std::move(more).error());
-    }
-    if (!*more) {
       return rows;
     }
     rows.push_back(std::move(row));
@@ -56,33 +48,24 @@ Result<std::vector<Row>> Tables::query(const std::string& sql, const Row& values
 }
 
 Result<std::vector<std::string>> Tables::texts(const std::string& sql, const Row& values) {
-  auto rows = query(sql, values);
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
+  CEEMS_TRY(rows, query(sql, values));
   std::vector<std::string> result;
-  for (Row& row : *rows) {
+  for (Row& row : rows) {
     result.push_back(std::move(row.front().text));
   }
   return result;
 }
 
 Result<std::int64_t> Tables::integer(const std::string& sql) {
-  auto rows = query(sql);
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  return rows->empty() || rows->front().empty()
+  CEEMS_TRY(rows, query(sql));
+  return rows.empty() || rows.front().empty()
              ? 0
-             : parse_int<std::int64_t>(rows->front().front().text).value_or(0);
+             : parse_int<std::int64_t>(rows.front().front().text).value_or(0);
 }
 
 Result<bool> Tables::has_table(std::string_view name) {
-  const auto names = table_names();
-  if (!names) {
-    return fail(names.error());
-  }
-  return std::ranges::find(*names, name) != names->end();
+  CEEMS_TRY(names, table_names());
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace ceems::tool::db

@@ -123,25 +123,17 @@ class Check {
       : tables_(tables), progress_(progress), fault_(fault) {}
 
   Result<> run() {
-    const auto custom_stats = has_custom_stats(tables_);
-    if (!custom_stats) {
-      return fail(custom_stats.error());
-    }
-    maps_list_ = maps_list(*custom_stats ? store::kNewestReference : store::kOldestReference);
-    const auto listed = tables_.query("SELECT level, span FROM ceems_unit_spans ORDER BY 1, 2");
-    if (!listed) {
-      return fail(listed.error());
-    }
-    for (const Row& row : *listed) {
+    CEEMS_TRY(custom_stats, has_custom_stats(tables_));
+    maps_list_ = maps_list(custom_stats ? store::kNewestReference : store::kOldestReference);
+    CEEMS_TRY(listed, tables_.query("SELECT level, span FROM ceems_unit_spans ORDER BY 1, 2"));
+    for (const Row& row : listed) {
       spans_.emplace(parse_int<int>(row[0].text).value_or(-1),
                      parse_int<std::int64_t>(row[1].text).value_or(-1));
     }
     std::int64_t done = 0;
     for (const auto& [level, span] : spans_) {
       progress_.show("comparing sums", done++, static_cast<std::int64_t>(spans_.size()), "spans");
-      if (auto compared = compare(level, span); !compared) {
-        return compared;
-      }
+      CEEMS_TRY(compare(level, span));
     }
     return {};
   }
@@ -176,17 +168,11 @@ class Check {
   }
 
   Result<> read(const std::string& sql, bool is_sum, Rows& rows) {
-    auto cursor = tables_.stream(sql);
-    if (!cursor) {
-      return fail(std::move(cursor).error());
-    }
+    CEEMS_TRY(cursor, tables_.stream(sql));
     Row row;
     while (true) {
-      const auto more = (*cursor)->next(row);
+      CEEMS_TRY(more, cursor->next(row));
       if (!more) {
-        return fail(more.error());
-      }
-      if (!*more) {
         return {};
       }
       add_row(row, is_sum, rows);

@@ -53,22 +53,16 @@ Result<> check_managers(const api::Config& config) {
   for (const ingest::ClusterConfig& cluster : config.clusters) {
     const ingest::ManagerSpec* spec = ingest::find_manager(cluster.cluster.manager);
     if (spec != nullptr && cluster.extra.present()) {
-      if (auto known = cluster.extra.only_keys(std::span<const std::string_view>(spec->extra_keys));
-          !known) {
-        return known;
-      }
+      CEEMS_TRY(cluster.extra.only_keys(std::span<const std::string_view>(spec->extra_keys)));
     }
   }
   return {};
 }
 
 Result<> check_api_server(const Input& input, FileCheck& check) {
-  const auto config = api::parse_config(input.document, input.directory);
-  if (!config) {
-    return fail(config.error());
-  }
-  check.warnings.insert(check.warnings.end(), config->warnings.begin(), config->warnings.end());
-  return check_managers(*config);
+  CEEMS_TRY(config, api::parse_config(input.document, input.directory));
+  check.warnings.insert(check.warnings.end(), config.warnings.begin(), config.warnings.end());
+  return check_managers(config);
 }
 
 Result<> check_lb(const Input& input, FileCheck& /*check*/) {

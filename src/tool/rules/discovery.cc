@@ -55,13 +55,11 @@ Job& job_named(Jobs& jobs, std::string_view name) {
 }
 
 Result<> read_node_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
-  auto series = client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(kNodeSeries, "|")),
-                               fmt::format("{}{{domain=\"node\"}}", kNodeEnergy)},
-                              range.start_ms, range.end_ms);
-  if (!series) {
-    return fail(std::move(series).error().with_context("error fetching series"));
-  }
-  for (const tsdb::Labels& labels : *series) {
+  CEEMS_TRY_IN("error fetching series", series,
+               client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(kNodeSeries, "|")),
+                              fmt::format("{}{{domain=\"node\"}}", kNodeEnergy)},
+                             range.start_ms, range.end_ms));
+  for (const tsdb::Labels& labels : series) {
     Job& job = job_named(jobs, labels.get("job"));
     const std::string_view name = labels.get("__name__");
     job.series.emplace(name);
@@ -84,11 +82,9 @@ Result<> read_node_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
 
 Result<> read_unit_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
   for (const std::string& name : unit_series()) {
-    const auto names = client.label_values("job", {name}, range.start_ms, range.end_ms);
-    if (!names) {
-      return fail(Error(names.error()).with_context("error fetching series label values"));
-    }
-    for (const std::string& job : *names) {
+    CEEMS_TRY_IN("error fetching series label values", names,
+                 client.label_values("job", {name}, range.start_ms, range.end_ms));
+    for (const std::string& job : names) {
       job_named(jobs, job).series.insert(name);
     }
   }
@@ -96,13 +92,12 @@ Result<> read_unit_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
     if (!job.has("gpu_power_usage")) {
       continue;
     }
-    const auto metrics = client.label_values(
-        "__name__", {fmt::format("{{__name__=~\"gpu_prof_.+\",job=\"{}\"}}", escaped(name))},
-        range.start_ms, range.end_ms);
-    if (!metrics) {
-      return fail(Error(metrics.error()).with_context("error fetching series label values"));
-    }
-    job.series.insert(metrics->begin(), metrics->end());
+    CEEMS_TRY_IN(
+        "error fetching series label values", metrics,
+        client.label_values(
+            "__name__", {fmt::format("{{__name__=~\"gpu_prof_.+\",job=\"{}\"}}", escaped(name))},
+            range.start_ms, range.end_ms));
+    job.series.insert(metrics.begin(), metrics.end());
   }
   return {};
 }
@@ -145,12 +140,8 @@ Result<Site> discover(tsdb::Client& client,
                       const std::string& country_code,
                       std::vector<std::string>& remarks) {
   Jobs jobs;
-  if (auto read = read_node_series(client, range, jobs); !read) {
-    return fail(std::move(read).error());
-  }
-  if (auto read = read_unit_series(client, range, jobs); !read) {
-    return fail(std::move(read).error());
-  }
+  CEEMS_TRY(read_node_series(client, range, jobs));
+  CEEMS_TRY(read_unit_series(client, range, jobs));
   read_scrape_intervals(client, jobs, remarks);
   const tsdb::Settings settings = client.settings();
   Site site{.jobs = {}, .evaluation_interval = settings.evaluation_interval, .providers = {}};
@@ -160,14 +151,12 @@ Result<Site> discover(tsdb::Client& client,
     }
     site.jobs.push_back(std::move(job));
   }
-  auto providers = client.label_values(
-      "provider",
-      {fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}", escaped(country_code))},
-      range.start_ms, range.end_ms);
-  if (!providers) {
-    return fail(std::move(providers).error().with_context("error fetching series label values"));
-  }
-  site.providers = std::move(*providers);
+  CEEMS_TRY_IN("error fetching series label values", providers,
+               client.label_values("provider",
+                                   {fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}",
+                                                escaped(country_code))},
+                                   range.start_ms, range.end_ms));
+  site.providers = std::move(providers);
   return site;
 }
 

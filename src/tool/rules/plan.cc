@@ -58,14 +58,12 @@ Result<std::string> select(const Job& job,
   if (known.size() == 1) {
     return known.front();
   }
-  auto answer = ask(fmt::format("job '{}' has several values of {}; which one is the power of the "
-                                "whole node?",
-                                job.name, what),
-                    known);
-  if (!answer) {
-    return fail(std::move(answer).error().with_context(fmt::format("job '{}'", job.name)));
-  }
-  return known.at(*answer);
+  CEEMS_TRY_IN(fmt::format("job '{}'", job.name), answer,
+               ask(fmt::format("job '{}' has several values of {}; which one is the power of the "
+                               "whole node?",
+                               job.name, what),
+                   known));
+  return known.at(answer);
 }
 
 /// The chip of hwmon that measures whole nodes, if that is clear without asking: the one that was

@@ -63,14 +63,12 @@ Result<std::vector<UpdaterQuery>> updater_queries(tsdb::Client& client, TimeRang
     const std::string name(metric.series);
     const bool emissions = metric.form == Form::kGrams;
     // The records of all units are never listed: one value of a label shows that they exist.
-    auto found = client.label_values(emissions ? "provider" : "__name__",
+    CEEMS_TRY_IN("error fetching series label values", found,
+                 client.label_values(emissions ? "provider" : "__name__",
                                      {fmt::format("{{__name__=\"{}\"}}", name)}, range.start_ms,
-                                     range.end_ms);
-    if (!found) {
-      return fail(std::move(found).error().with_context("error fetching series label values"));
-    }
+                                     range.end_ms));
     const std::string key(metric.key);
-    for (const std::string& value : *found) {
+    for (const std::string& value : found) {
       if (metric.form == Form::kAverage) {
         queries.push_back({.metric = key, .sub_metric = "global", .query = average(name)});
       } else if (metric.form == Form::kKwh) {

@@ -106,14 +106,12 @@ Result<std::vector<RelabelledJob>> gpu_exporter_jobs(tsdb::Client& client, TimeR
   for (const auto& [kind, name] : kSeries) {
     names.emplace_back(name);
   }
-  auto series = client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(names, "|"))},
-                              range.start_ms, range.end_ms);
-  if (!series) {
-    return fail(std::move(series).error().with_context("error fetching series"));
-  }
+  CEEMS_TRY_IN("error fetching series", series,
+               client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(names, "|"))},
+                             range.start_ms, range.end_ms));
   std::vector<std::string> order;
   std::map<std::string, std::set<std::string, std::less<>>> exported;
-  for (const tsdb::Labels& labels : *series) {
+  for (const tsdb::Labels& labels : series) {
     const std::string job(labels.get("job"));
     if (!exported.contains(job)) {
       order.push_back(job);

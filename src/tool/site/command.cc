@@ -34,10 +34,7 @@ class CheckSite final : public Command {
     flags.add("json", json_, {.help = "Print the findings as JSON."});
   }
   Result<int> run(Console& console) override {
-    auto connection = TsdbConnection::open(server_);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
+    CEEMS_TRY(connection, TsdbConnection::open(server_));
     const auto api = api_.client(kTimeout);
     const auto lb = lb_.client(kTimeout);
     for (const auto* client : {&api, &lb}) {
@@ -46,22 +43,17 @@ class CheckSite final : public Command {
       }
     }
     for (const ServerFlags* flags : {&server_, &api_, &lb_}) {
-      if (const auto address = flags->address(); !address) {
-        return fail(address.error());
-      }
+      CEEMS_TRY(flags->address());
     }
     net::ClientOptions bare;
     bare.timeout = kTimeout;
     bare.connect_timeout = kTimeout;
     bare.tls.insecure_skip_verify = true;  // no secret is sent
     bare.user_agent = "ceems_tool check site";
-    auto stranger = net::Client::create(std::move(bare));
-    if (!stranger) {
-      return fail(std::move(stranger).error());
-    }
+    CEEMS_TRY(stranger, net::Client::create(std::move(bare)));
     const auto findings =
-        examine_site({.tsdb = &(*connection)->client(),
-                      .stranger = stranger->get(),
+        examine_site({.tsdb = &connection->client(),
+                      .stranger = stranger.get(),
                       .api = (*api).get(),
                       .lb = (*lb).get(),
                       .tsdb_url = *server_.address(),

@@ -65,14 +65,11 @@ Result<Name> general_name(const std::string& host) {
 Result<> add_names(X509* certificate, const std::vector<std::string>& hosts) {
   Names names(sk_GENERAL_NAME_new_null());
   for (const std::string& host : hosts) {
-    auto name = general_name(host);
-    if (!name) {
-      return fail(std::move(name).error());
-    }
-    if (!names || sk_GENERAL_NAME_push(names.get(), name->get()) == 0) {
+    CEEMS_TRY(name, general_name(host));
+    if (!names || sk_GENERAL_NAME_push(names.get(), name.get()) == 0) {
       return openssl_failed("subject alternative names");
     }
-    static_cast<void>(name->release());  // the list owns it
+    static_cast<void>(name.release());  // the list owns it
   }
   if (X509_add1_ext_i2d(certificate, NID_subject_alt_name, names.get(), 0, X509V3_ADD_DEFAULT) !=
       1) {
@@ -132,15 +129,9 @@ Result<CertificatePair> make_certificate(const std::vector<std::string>& hosts,
   if (!key || !certificate || X509_set_pubkey(certificate.get(), key.get()) != 1) {
     return openssl_failed("key of the certificate");
   }
-  if (auto added = add_identity(certificate.get(), now, validity); !added) {
-    return fail(std::move(added).error());
-  }
-  if (auto added = add_extensions(certificate.get()); !added) {
-    return fail(std::move(added).error());
-  }
-  if (auto added = add_names(certificate.get(), hosts); !added) {
-    return fail(std::move(added).error());
-  }
+  CEEMS_TRY(add_identity(certificate.get(), now, validity));
+  CEEMS_TRY(add_extensions(certificate.get()));
+  CEEMS_TRY(add_names(certificate.get(), hosts));
   const crypto::Bio certificate_text(BIO_new(BIO_s_mem()));
   const crypto::Bio key_text(BIO_new(BIO_s_secmem()));
   if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0 ||

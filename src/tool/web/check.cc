@@ -12,19 +12,13 @@ namespace {
 
 /// Reads a web configuration and the certificates that it names.
 Result<> check_file(const std::string& file) {
-  const auto document = config::load_yaml(file);
-  if (!document) {
-    return fail(document.error());
-  }
-  const auto read =
-      net::parse_web_config(*document, std::filesystem::path(config::directory_of(file)));
-  if (!read) {
-    return fail(read.error());
-  }
-  if (!read->tls.enabled) {
+  CEEMS_TRY(document, config::load_yaml(file));
+  CEEMS_TRY(read,
+            net::parse_web_config(document, std::filesystem::path(config::directory_of(file))));
+  if (!read.tls.enabled) {
     return {};
   }
-  const auto context = net::make_tls_context(read->tls);
+  const auto context = net::make_tls_context(read.tls);
   return context ? Result<>() : fail(context.error());
 }
 

@@ -50,58 +50,38 @@ class CreateWebConfig final : public Command {
 };
 
 Result<> CreateWebConfig::write_certificate() {
-  const auto validity = config::parse_flag_duration(validity_);
-  if (!validity) {
-    return fail(Error(validity.error()).with_context("--tls.validity"));
-  }
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*validity);
+  CEEMS_TRY_IN("--tls.validity", validity, config::parse_flag_duration(validity_));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(validity);
   if (seconds.count() <= 0) {
     return fail(ErrorCode::kInvalidArgument, "--tls.validity: expected at least one second");
   }
-  const auto pair = make_certificate(hosts_, real_clock().now(), seconds);
-  if (!pair) {
-    return fail(pair.error());
-  }
-  if (auto written = os::replace_file(path("key.pem"), pair->key); !written) {
-    return written;
-  }
-  return os::replace_file(path("cert.pem"), pair->certificate, 0644);
+  CEEMS_TRY(pair, make_certificate(hosts_, real_clock().now(), seconds));
+  CEEMS_TRY(os::replace_file(path("key.pem"), pair.key));
+  return os::replace_file(path("cert.pem"), pair.certificate, 0644);
 }
 
 Result<int> CreateWebConfig::run(Console& console) {
   if (tls_ && hosts_.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--tls.host must be provided.");
   }
-  if (auto made = make_directory(directory_); !made) {
-    return fail(std::move(made).error());
-  }
+  CEEMS_TRY(make_directory(directory_));
   if (tls_) {
-    if (auto written = write_certificate(); !written) {
-      return fail(std::move(written).error());
-    }
+    CEEMS_TRY(write_certificate());
   }
   std::string text =
       fmt::format("---\ntls_server_config:\n  cert_file: {}\n  key_file: {}\nbasic_auth_users:",
                   tls_ ? "cert.pem" : "\"\"", tls_ ? "key.pem" : "\"\"");
   std::string password;
   if (basic_auth_) {
-    auto random = crypto::random_text(kPasswordSize);
-    if (!random) {
-      return fail(std::move(random).error());
-    }
-    password = std::move(*random);
-    const auto hash = crypto::bcrypt_hash(password, kCost);
-    if (!hash) {
-      return fail(hash.error());
-    }
-    text += fmt::format("\n  {}: {}\n", kUser, *hash);
+    CEEMS_TRY(random, crypto::random_text(kPasswordSize));
+    password = std::move(random);
+    CEEMS_TRY(hash, crypto::bcrypt_hash(password, kCost));
+    text += fmt::format("\n  {}: {}\n", kUser, hash);
   } else {
     text += " {}\n";
   }
   const std::string file = path("web-config.yml");
-  if (auto written = os::replace_file(file, text); !written) {
-    return fail(std::move(written).error());
-  }
+  CEEMS_TRY(os::replace_file(file, text));
   console.say(fmt::format("web config file created at {}", file));
   if (basic_auth_) {
     console.say(fmt::format("plain text password for basic auth is {}", password));

@@ -40,16 +40,10 @@ class LoadavgCollector final : public Collector {
       : path_(context.paths.proc / "loadavg"), hostname_(context.hostname) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    const auto text = host::read_file(path_);
-    if (!text) {
-      return fail(text.error());
-    }
-    const auto loads = parse_loadavg(*text);
-    if (!loads) {
-      return fail(Error(loads.error()).with_context(path_));
-    }
+    CEEMS_TRY(text, host::read_file(path_));
+    CEEMS_TRY_IN(path_, loads, parse_loadavg(text));
     for (std::size_t i = 0; i < kMinutes.size(); ++i) {
-      sink.add(kLoad, loads->at(i), {hostname_, kMinutes.at(i)});
+      sink.add(kLoad, loads.at(i), {hostname_, kMinutes.at(i)});
     }
     return {};
   }

@@ -127,12 +127,9 @@ class JobFilesManager final : public ResourceManager {
 
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
-    const auto jobs = read_jobs(stop);
-    if (!jobs) {
-      return fail(jobs.error());
-    }
+    CEEMS_TRY(jobs, read_jobs(stop));
     std::vector<model::Unit> units;
-    for (const Job& job : *jobs) {
+    for (const Job& job : jobs) {
       if (auto unit = unit_of(job, window, zone_)) {
         units.push_back(std::move(*unit));
       }
@@ -142,12 +139,9 @@ class JobFilesManager final : public ResourceManager {
 
   Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
                                                 std::stop_token stop) override {
-    const auto jobs = read_jobs(stop);
-    if (!jobs) {
-      return fail(jobs.error());
-    }
+    CEEMS_TRY(jobs, read_jobs(stop));
     std::set<Membership> members;
-    for (const Job& job : *jobs) {
+    for (const Job& job : jobs) {
       members.insert({.project = job.project, .user = job.user});
     }
     return users_and_projects(members);
@@ -169,12 +163,10 @@ class JobFilesManager final : public ResourceManager {
         continue;
       }
       std::ifstream file(path);
-      auto job = parse_job(std::string(std::istreambuf_iterator<char>(file), {}));
-      if (!job) {
-        return fail(std::move(job).error().with_context(path.string()));
-      }
-      job->id = clean_text(path.stem().string());
-      jobs.push_back(std::move(*job));
+      CEEMS_TRY_IN(path.string(), job,
+                   parse_job(std::string(std::istreambuf_iterator<char>(file), {})));
+      job.id = clean_text(path.stem().string());
+      jobs.push_back(std::move(job));
     }
     if (error) {
       return fail(errno_error(error.value(), "reading " + directory_));
@@ -191,9 +183,7 @@ Result<std::unique_ptr<ResourceManager>> create_job_files(const ClusterConfig& c
   std::string directory;
   config::Section section(config.extra);
   section.text("directory", directory);
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   if (directory.empty()) {
     return fail(ErrorCode::kInvalidArgument, "cluster {}: extra_config.directory is missing",
                 config.cluster.id);

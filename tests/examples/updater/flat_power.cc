@@ -48,9 +48,7 @@ Result<std::unique_ptr<Updater>> create_flat_power(const UpdaterConfig& config,
   section.number("watts_per_cpu", watts_per_cpu)
       .refuse(watts_per_cpu < 0 || watts_per_cpu > kMaxWatts, "watts_per_cpu",
               "expected watts from 0 to 10000");
-  if (auto done = section.done(); !done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(section.done());
   return std::make_unique<FlatPowerUpdater>(watts_per_cpu);
 }
 
