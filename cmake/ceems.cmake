@@ -32,6 +32,9 @@ target_compile_options(
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overread>
             # clang reports the deprecated buffer inside libstdc++ 12's stable_sort.
             $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
+            $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> # see base/mutex.h
+            # Part of clang's -Wconversion, but not of g++'s.
+            $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
             -pthread # for all targets, because precompiled headers require identical options
             -fstack-protector-strong
             -ffunction-sections
@@ -77,6 +80,12 @@ set(CEEMS_PCH_HEADERS
     <utility>
     <vector>
     <fmt/format.h>)
+# ccache requires these options to cache sources that use a precompiled header.
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  set(CEEMS_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
+else()
+  set(CEEMS_PCH_OPTIONS -fpch-preprocess)
+endif()
 # ceems_use_pch(TARGET lib|test): for targets that are compiled as position-independent code and use {fmt}.
 function(ceems_use_pch target kind)
   if(NOT CEEMS_PCH)
@@ -89,7 +98,7 @@ function(ceems_use_pch target kind)
     endif()
     add_library(ceems_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
     target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options)
-    target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache requires it
+    target_compile_options(ceems_pch_${kind} PRIVATE ${CEEMS_PCH_OPTIONS})
     set(headers ${CEEMS_PCH_HEADERS})
     if(kind STREQUAL test)
       target_link_libraries(ceems_pch_${kind} PRIVATE GTest::gmock)
@@ -98,32 +107,12 @@ function(ceems_use_pch target kind)
     target_precompile_headers(ceems_pch_${kind} PRIVATE ${headers})
   endif()
   target_precompile_headers(${target} REUSE_FROM ceems_pch_${kind})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_compile_options(${target} PRIVATE ${CEEMS_PCH_OPTIONS})
 endfunction()
 
-# Folders whose tests also run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
-set(CEEMS_CONCURRENT_LIBRARIES
-    base
-    os
-    crypto
-    net
-    net_client
-    net_relay
-    net_server
-    kube
-    exporter
-    exporter_source
-    exporter_unit
-    exporter_energy
-    exporter_gpu
-    exporter_collectors
-    exporter_profile_push
-    store
-    store_sqlite
-    store_postgres
-    ingest
-    api)
-add_custom_target(concurrency_tests)
+# In the presets dev and tsan, this many sources of a library are compiled as one, which halves the time of clang. Sources must
+# still compile alone, as in all other presets: the names in their unnamed namespaces are unique within a folder.
+set(CEEMS_UNITY 0 CACHE STRING "Number of sources of a library that are compiled as one (0: each alone)")
 
 # src/LAYERS says which folder may include which. A folder is linked with exactly those libraries. Sets
 #   CEEMS_LAYER_x_y        the libraries that the layer x/y may include
@@ -145,11 +134,13 @@ foreach(line IN LISTS layer_lines)
   set(CEEMS_LAYER_TESTS_${name} ${tests})
 endforeach()
 
-# ceems_library(SRCS a.cc ... TESTS a_test.cc ... LIBS system libraries)
+# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE])
 # Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS
-# lets it include. Its tests become the program exporter_unit_test with the ctest label "unit".
+# lets it include. Its tests become the program exporter_unit_test with the ctest label "unit". THREADED names the tests that run
+# several threads, in the test or in the code under test: with ThreadSanitizer (preset tsan), only these are built. EACH_ALONE is for
+# lists of similar things, whose sources use the same names: each is compiled alone, whatever CEEMS_UNITY says.
 function(ceems_library)
-  cmake_parse_arguments(ARG "" "" "SRCS;TESTS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH_ALONE" "" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target lib_${name})
@@ -157,12 +148,23 @@ function(ceems_library)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ceems_options ${CEEMS_LAYER_${name}} PRIVATE ${ARG_LIBS})
     ceems_use_pch(${target} lib)
+    if(CEEMS_UNITY AND NOT ARG_EACH_ALONE)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CEEMS_UNITY})
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ceems_options ${CEEMS_LAYER_${name}} ${ARG_LIBS})
   endif()
   add_library(ceems::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ceems_${name})
+  foreach(test IN LISTS ARG_THREADED)
+    if(NOT test IN_LIST ARG_TESTS)
+      message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}: THREADED names ${test}, which is not in TESTS")
+    endif()
+  endforeach()
+  if(CEEMS_SANITIZE STREQUAL "thread")
+    set(ARG_TESTS ${ARG_THREADED})
+  endif()
   if(CEEMS_BUILD_TESTS AND ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
     # Fakes of lower layers need the libraries that these fakes are made of.
@@ -182,12 +184,11 @@ function(ceems_library)
     target_compile_definitions(
       ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")
     add_test(NAME ${name} COMMAND ${name}_test)
-    set(labels unit)
-    if(name IN_LIST CEEMS_CONCURRENT_LIBRARIES)
-      list(APPEND labels concurrency)
-      add_dependencies(concurrency_tests ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 900)
+    if(NOT TARGET unit_tests)
+      add_custom_target(unit_tests)
     endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900)
+    add_dependencies(unit_tests ${name}_test)
   endif()
 endfunction()
 

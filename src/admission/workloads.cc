@@ -8,7 +8,7 @@
 namespace ceems::admission {
 namespace {
 
-constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxOwners = 16;
 
 bool is_name(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
@@ -48,7 +48,7 @@ Result<Workload> parse_workload(std::string_view text) {
   }
   const bool complete =
       !workload.kind.empty() && is_name(workload.group) && is_name(workload.kind) &&
-      !workload.path.empty() && workload.path.size() <= kMaxDepth &&
+      !workload.path.empty() && workload.path.size() <= kMaxOwners &&
       std::ranges::none_of(workload.path, [](const std::string& part) { return part.empty(); });
   if (!complete) {
     return fail(

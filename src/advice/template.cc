@@ -57,25 +57,25 @@ std::string bytes_text(double bytes) {
 }
 
 std::string duration_text(double seconds) {
-  constexpr std::int64_t kMinute = 60;
-  constexpr std::int64_t kHour = 3600;
-  constexpr std::int64_t kDay = 86400;
+  constexpr std::int64_t kMinuteSeconds = 60;
+  constexpr std::int64_t kHourSeconds = 3600;
+  constexpr std::int64_t kDaySeconds = 86400;
   const std::int64_t total = std::llround(std::max(seconds, 0.0));
   const auto two = [](std::int64_t a, std::string_view first, std::int64_t b,
                       std::string_view second) {
     return b == 0 ? fmt::format("{} {}", a, first)
                   : fmt::format("{} {} {} {}", a, first, b, second);
   };
-  if (total < kMinute) {
+  if (total < kMinuteSeconds) {
     return fmt::format("{} s", total);
   }
-  if (total < kHour) {
-    return two(total / kMinute, "min", total % kMinute, "s");
+  if (total < kHourSeconds) {
+    return two(total / kMinuteSeconds, "min", total % kMinuteSeconds, "s");
   }
-  if (total < 2 * kDay) {
-    return two(total / kHour, "h", total % kHour / kMinute, "min");
+  if (total < 2 * kDaySeconds) {
+    return two(total / kHourSeconds, "h", total % kHourSeconds / kMinuteSeconds, "min");
   }
-  return two(total / kDay, "d", total % kDay / kHour, "h");
+  return two(total / kDaySeconds, "d", total % kDaySeconds / kHourSeconds, "h");
 }
 
 /// Whole gibibytes, otherwise mebibytes, rounded up.
@@ -87,13 +87,14 @@ std::string size_text(double bytes, std::string_view gibi, std::string_view mebi
 
 /// Hours and minutes, and the seconds too if there is room for them.
 std::string hours_text(double seconds, bool with_seconds) {
-  constexpr std::int64_t kHour = 3600;
+  constexpr std::int64_t kHourSeconds = 3600;
   std::int64_t total = std::llround(std::ceil(std::max(seconds, 0.0)));
   if (with_seconds) {
-    return fmt::format("{:02}:{:02}:{:02}", total / kHour, total % kHour / 60, total % 60);
+    return fmt::format("{:02}:{:02}:{:02}", total / kHourSeconds, total % kHourSeconds / 60,
+                       total % 60);
   }
   total += 59;
-  return fmt::format("{}:{:02}", total / kHour, total % kHour / 60);
+  return fmt::format("{}:{:02}", total / kHourSeconds, total % kHourSeconds / 60);
 }
 
 std::string milli_text(double number) {

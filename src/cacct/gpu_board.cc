@@ -139,7 +139,7 @@ void append_padded(std::string& out, const Drawn& drawn, std::size_t width, bool
   out.append(width - std::min(width, display_width(drawn.text)), ' ');
 }
 
-std::string csv_text(std::string_view text) {
+std::string csv_field(std::string_view text) {
   const bool formula = !text.empty() && std::string_view("=+-@\t\r").contains(text.front());
   std::string quoted = formula ? "\"'" : "\"";
   for (const char c : text) {
@@ -274,11 +274,11 @@ std::string gpu_board_csv(const GpuBoard& board) {
     for (std::size_t i = 0; i < line.cells.size(); ++i) {
       const GpuCell& cell = line.cells[i];
       const std::string start = fmt::format(
-          "{},{},{},{},{}", csv_text(line.cluster), csv_text(line.host), csv_text(line.gpu),
-          csv_text(line.instance), local_time(board.ends_ms[i], "%Y-%m-%dT%H:%M:%S%z"));
+          "{},{},{},{},{}", csv_field(line.cluster), csv_field(line.host), csv_field(line.gpu),
+          csv_field(line.instance), local_time(board.ends_ms[i], "%Y-%m-%dT%H:%M:%S%z"));
       for (const GpuUnit& unit : cell.units) {
-        out += fmt::format("{},shown,{},{},{},{}\n", start, csv_text(unit.user),
-                           csv_text(unit.uuid), number(unit.busy), number(unit.sm));
+        out += fmt::format("{},shown,{},{},{},{}\n", start, csv_field(unit.user),
+                           csv_field(unit.uuid), number(unit.busy), number(unit.sm));
       }
       if (cell.others || cell.units.empty()) {
         out += fmt::format("{},{},,,,\n", start,

@@ -24,6 +24,8 @@
 namespace ceems::cacct {
 namespace {
 
+constexpr double kPercentOf = 100;
+
 namespace sj = simdjson::dom;
 
 constexpr std::array<std::string_view, 3> kTopics{"idle", "budgets", "bill"};
@@ -147,11 +149,10 @@ std::string share_text(const sj::array& rows) {
   Columns columns(
       {{"", false}, {"JOBS", true}, {"KWH", true}, {"NOT USED KWH", true}, {"SHARE", true}});
   for (const sj::element row : rows) {
-    constexpr double kPercent = 100;
     const auto share = number_of(row, "share");
     columns.add({text_of(row, "value"), shown(number_of(row, "units"), 0),
                  shown(number_of(row, "kwh"), 2), shown(number_of(row, "idle_kwh"), 2),
-                 share ? fmt::format("{:.0f} %", *share * kPercent) : "-"});
+                 share ? fmt::format("{:.0f} %", *share * kPercentOf) : "-"});
   }
   return "Energy that jobs reserved and did not use\n" + columns.text();
 }
@@ -166,13 +167,12 @@ std::string budget_text(const sj::array& rows) {
     const std::string name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
     const std::string cluster = text_of(row, "cluster_id");
     const auto used = number_of(row, "used");
-    constexpr double kPercent = 100;
     out += fmt::format("{}{}, {}: ", text_of(row, "project"),
                        cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"));
     out += fmt::format("{} of {} {}", used ? grouped(*used) : "unknown",
                        grouped(number_of(row, "amount").value_or(0)), name);
     if (const auto share = number_of(row, "used_share")) {
-      out += fmt::format(" ({:.0f} %)", *share * kPercent);
+      out += fmt::format(" ({:.0f} %)", *share * kPercentOf);
     }
     sj::array forecast;
     if (used && row["forecast"].get(forecast) == simdjson::SUCCESS && forecast.size() == 2) {
@@ -221,7 +221,6 @@ std::string bill_text(const sj::array& rows) {
   std::string period;
   std::vector<std::vector<std::string>> lines;
   for (const sj::element row : rows) {
-    constexpr double kPercent = 100;
     const std::string part = text_of(row, "part");
     const auto share = number_of(row, "share");
     const auto kwh = number_of(row, "kwh");
@@ -230,7 +229,7 @@ std::string bill_text(const sj::array& rows) {
     std::string how = text_of(row, "how");
     if (part == "nodes") {
       if (const auto coverage = number_of(row, "coverage")) {
-        how += fmt::format(", {:.0f} % of the time", *coverage * kPercent);
+        how += fmt::format(", {:.0f} % of the time", *coverage * kPercentOf);
       }
     }
     if (part == "meter") {
@@ -245,7 +244,7 @@ std::string bill_text(const sj::array& rows) {
       }
     }
     lines.push_back({std::string(called(kParts, part)), kwh ? grouped(*kwh) : "-",
-                     share ? fmt::format("{:.0f} %", *share * kPercent) : "-", how,
+                     share ? fmt::format("{:.0f} %", *share * kPercentOf) : "-", how,
                      scaled ? grouped(*scaled) : "-"});
   }
   std::vector<std::pair<std::string, bool>> titles{

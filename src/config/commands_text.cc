@@ -25,7 +25,7 @@ std::string lines(std::string_view text, std::size_t width, std::string_view ind
   return out;
 }
 
-bool begins_with(const std::vector<std::string>& words, const std::vector<std::string>& first) {
+bool has_prefix(const std::vector<std::string>& words, const std::vector<std::string>& first) {
   return words.size() >= first.size() && std::equal(first.begin(), first.end(), words.begin());
 }
 
@@ -64,7 +64,7 @@ std::string CommandTexts::help(const CommandSet& set,
     out += "  help [<command>...]\n" + lines("Show the flags of a command.", width, kIndent) + "\n";
   }
   for (const CommandSet::Command& command : set.commands_) {
-    if (begins_with(command.words, words)) {
+    if (has_prefix(command.words, words)) {
       const HelpSource source = command.flags.help_source();
       const std::string positional =
           source.positional.empty() ? "" : fmt::format(" <{}>...", source.positional);

@@ -55,9 +55,10 @@ Result<std::string> bcrypt_hash(const std::string& password, int cost) {
 }
 
 Result<std::string> random_text(std::size_t size) {
-  constexpr std::string_view kAlphabet =
+  constexpr std::string_view kPasswordCharacters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  constexpr unsigned kFair = 256 / kAlphabet.size() * kAlphabet.size();  // above, some would recur
+  constexpr unsigned kFair =
+      256 / kPasswordCharacters.size() * kPasswordCharacters.size();  // above, some would recur
   std::string text;
   while (text.size() < size) {
     unsigned char byte = 0;
@@ -65,7 +66,7 @@ Result<std::string> random_text(std::size_t size) {
       return fail(ErrorCode::kInternal, "no random bytes for a password");
     }
     if (byte < kFair) {
-      text += kAlphabet[byte % kAlphabet.size()];
+      text += kPasswordCharacters[byte % kPasswordCharacters.size()];
     }
   }
   return text;

@@ -115,7 +115,7 @@ struct Call {
   std::string_view method;
   ProfileFields fields;
 };
-constexpr std::array kCalls = {
+constexpr std::array kCallFields = {
     Call{"ProfileTypes", kProfileTypes},
     Call{"LabelNames", kLabelNames},
     Call{"LabelValues", kLabelValues},
@@ -213,8 +213,8 @@ Checked<bool> check_value(const json::value& value, const ProfileField& field) {
 }  // namespace
 
 ProfileFields fields_of_call(std::string_view method) {
-  const auto* const found = std::ranges::find(kCalls, method, &Call::method);
-  return found == kCalls.end() ? ProfileFields{} : found->fields;
+  const auto* const found = std::ranges::find(kCallFields, method, &Call::method);
+  return found == kCallFields.end() ? ProfileFields{} : found->fields;
 }
 
 Checked<bool> check_fields(const std::vector<WireField>& message, ProfileFields fields) {

@@ -28,7 +28,7 @@ constexpr std::string_view kProto = "application/proto";
 constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMaxSelectors = 100;
 constexpr std::size_t kMaxFields = 10'000;
-constexpr std::size_t kJsonDepth = 32;
+constexpr std::size_t kProfileJsonDepth = 32;
 
 Refusal bad_message(std::string_view why) {
   return bad_data(fmt::format("cannot read the call: {}", why), "syntax");
@@ -298,7 +298,7 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
 Checked<bool> ProfileRequest::Parts::read_json(std::string_view text) {
   boost::system::error_code error;
   json::parse_options options;
-  options.max_depth = kJsonDepth;
+  options.max_depth = kProfileJsonDepth;
   document = json::parse(text, error, {}, options);
   auto* const object = error ? nullptr : document.if_object();
   if (object == nullptr) {

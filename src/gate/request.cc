@@ -11,7 +11,7 @@
 namespace ceems::gate {
 namespace {
 
-constexpr std::size_t kMaxFields = 1000;
+constexpr std::size_t kMaxFormFields = 1000;
 
 /// Whether the text contains something that programs interpret differently.
 bool is_odd(std::string_view text) {
@@ -150,7 +150,7 @@ Checked<Fields> parse_form(std::string_view text) {
     if (part.empty()) {
       continue;
     }
-    if (fields.size() >= kMaxFields) {
+    if (fields.size() >= kMaxFormFields) {
       return std::unexpected(bad_data("too many parameters", "parameters"));
     }
     const std::size_t equals = std::min(part.find('='), part.size());

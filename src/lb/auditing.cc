@@ -16,14 +16,14 @@ constexpr int kOk = 200;
 /// Longer forms are not searched for queries: they are decoded a second time here.
 constexpr std::size_t kMaxFormBytes = std::size_t{64} << 10U;
 
-std::string_view value_of(const net::Headers& headers, std::string_view name) {
+std::string_view header_of(const net::Headers& headers, std::string_view name) {
   const std::string* const text = net::find_header(headers, name);
   return text == nullptr ? std::string_view() : *text;
 }
 
 std::vector<std::string> cluster_of(const net::Request& request, std::string_view decided) {
   const std::string_view cluster =
-      decided.empty() ? value_of(request.headers, model::kClusterHeader) : decided;
+      decided.empty() ? header_of(request.headers, model::kClusterHeader) : decided;
   return cluster.empty() ? std::vector<std::string>() : std::vector{std::string(cluster)};
 }
 
@@ -43,7 +43,7 @@ void add_queries(std::string_view form, std::vector<std::string>& queries) {
 std::vector<std::string> queries_of(const net::Request& request) {
   std::vector<std::string> queries;
   add_queries(request.query, queries);
-  if (gate::media_type(value_of(request.headers, "Content-Type")) ==
+  if (gate::media_type(header_of(request.headers, "Content-Type")) ==
       "application/x-www-form-urlencoded") {
     add_queries(request.body, queries);
   }
@@ -58,7 +58,7 @@ void audit_denial(audit::Log* log, const net::Request& request, const gate::Refu
   }
   log->write(
       {.what = audit::What::kDenied,
-       .user = value_of(request.headers, model::kUserHeader),
+       .user = header_of(request.headers, model::kUserHeader),
        .request = &request,
        .status = refusal.status,
        .reason = refusal.reason,

@@ -11,11 +11,11 @@
 namespace ceems::mail {
 namespace {
 
-constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t kMsOfDay = std::int64_t{24} * 3600 * 1000;
 /// When digests of a month are made: its last windows and reports have come, and not long after,
 /// for nobody wants them late.
 constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
-constexpr std::int64_t kMonthToMs = 10 * kDayMs;
+constexpr std::int64_t kMonthToMs = 10 * kMsOfDay;
 /// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
 constexpr std::size_t kMonthBatch = 50;
 constexpr std::int64_t kBudgetsMs = 3600'000;  // between looks at budgets, which count days

@@ -59,7 +59,7 @@ struct Sample {
   double value;
 };
 
-struct Family {
+struct SinkFamily {
   std::string name;
   std::string help;
   Type type = Type::kGauge;
@@ -121,18 +121,18 @@ struct Sink::Impl {
     }
   };
 
-  std::unordered_map<std::string, std::unique_ptr<Family>, Hash, std::equal_to<>> families;
-  std::vector<Family*> by_name;
+  std::unordered_map<std::string, std::unique_ptr<SinkFamily>, Hash, std::equal_to<>> families;
+  std::vector<SinkFamily*> by_name;
   std::string arena;  ///< keys of all samples
 
-  Family& family_of(const Desc& desc) {
+  SinkFamily& family_of(const Desc& desc) {
     const auto found = families.find(std::string_view(desc.name));
     if (found != families.end()) {
       return *found->second;
     }
-    Family& family = *families.emplace(desc.name, std::make_unique<Family>()).first->second;
+    SinkFamily& family = *families.emplace(desc.name, std::make_unique<SinkFamily>()).first->second;
     family.define(desc);
-    by_name.insert(std::ranges::lower_bound(by_name, family.name, {}, &Family::name), &family);
+    by_name.insert(std::ranges::lower_bound(by_name, family.name, {}, &SinkFamily::name), &family);
     return family;
   }
 
@@ -141,7 +141,7 @@ struct Sink::Impl {
   }
 
   /// Sorts the samples and removes duplicates. Of two equal series the one added first is kept.
-  void settle(Family& family) const {
+  void settle(SinkFamily& family) const {
     auto& samples = family.samples;
     if (family.settled == samples.size()) {
       return;
@@ -170,12 +170,12 @@ struct Sink::Impl {
   }
 
   void settle() const {
-    for (Family* family : by_name) {
+    for (SinkFamily* family : by_name) {
       settle(*family);
     }
   }
 
-  void append_series(std::string& out, const Family& family) const {
+  void append_series(std::string& out, const SinkFamily& family) const {
     for (const Sample& sample : family.samples) {
       const Shape& shape = family.shapes[sample.shape];
       if (shape.labels.empty()) {
@@ -196,7 +196,7 @@ struct Sink::Impl {
 
   /// OpenMetrics names the family of a counter without the suffix _total of its samples. It has no
   /// counters without this suffix, so their type is "unknown".
-  void append_open_metrics_header(std::string& out, const Family& family) const {
+  void append_open_metrics_header(std::string& out, const SinkFamily& family) const {
     std::string_view name = family.name;
     std::string_view type = family.type == Type::kGauge ? "gauge" : "unknown";
     if (family.type == Type::kCounter) {
@@ -223,7 +223,7 @@ Sink& Sink::operator=(Sink&&) noexcept = default;
 void Sink::add(const Desc& desc, double value, std::span<const std::string_view> label_values) {
   CEEMS_CHECK(desc.type != Type::kHistogram);
   CEEMS_CHECK(label_values.size() == desc.label_names.size());
-  Family& family = impl_->family_of(desc);
+  SinkFamily& family = impl_->family_of(desc);
   if (family.type != desc.type || family.help != desc.help) {
     if (!family.samples.empty()) {
       family.complain("the same name was added before with another type or help text");
@@ -241,7 +241,7 @@ void Sink::add(const Desc& desc, double value, std::span<const std::string_view>
 
 void Sink::render(Exposition exposition, std::string& out) {
   impl_->settle();
-  for (const Family* family : impl_->by_name) {
+  for (const SinkFamily* family : impl_->by_name) {
     if (family->samples.empty()) {
       continue;
     }
@@ -260,7 +260,7 @@ void Sink::render(Exposition exposition, std::string& out) {
 std::uint64_t Sink::dropped() const {
   impl_->settle();
   std::uint64_t count = 0;
-  for (const Family* family : impl_->by_name) {
+  for (const SinkFamily* family : impl_->by_name) {
     count += family->dropped;
   }
   return count;
@@ -269,7 +269,7 @@ std::uint64_t Sink::dropped() const {
 std::uint64_t Sink::samples() const {
   impl_->settle();
   std::uint64_t count = 0;
-  for (const Family* family : impl_->by_name) {
+  for (const SinkFamily* family : impl_->by_name) {
     count += family->samples.size();
   }
   return count;
@@ -277,7 +277,7 @@ std::uint64_t Sink::samples() const {
 
 void Sink::clear() {
   std::size_t idle = 0;
-  for (Family* family : impl_->by_name) {
+  for (SinkFamily* family : impl_->by_name) {
     idle += family->samples.empty() ? 1U : 0U;
     family->complained = family->complained && family->dropped > 0;
     family->samples.clear();

@@ -12,7 +12,7 @@
 namespace ceems::metrics {
 namespace {
 
-struct Family {
+struct ParsedFamily {
   std::string type;
   std::string help{kNoHelp};
 };
@@ -96,7 +96,7 @@ class Parser {
     if (!is_metric_name(name)) {
       return wrong(fmt::format("invalid metric name '{}'", printable(name)));
     }
-    Family& family = families_[std::string(name)];
+    ParsedFamily& family = families_[std::string(name)];
     if (kind == "HELP") {
       family.help = help_text(skip_blanks(rest));
       return {};
@@ -159,7 +159,7 @@ class Parser {
     if (!seen_.insert(std::move(key)).second) {
       return wrong(fmt::format("{}: the same series occurs twice", name));
     }
-    const Family& family = family_of(name);
+    const ParsedFamily& family = family_of(name);
     Type type = Type::kUntyped;
     if (family.type == "counter") {
       type = Type::kCounter;
@@ -173,7 +173,7 @@ class Parser {
   }
 
   /// That of the name, or of the histogram or summary to which the name belongs.
-  const Family& family_of(const std::string& name) {
+  const ParsedFamily& family_of(const std::string& name) {
     if (const auto found = families_.find(name); found != families_.end()) {
       return found->second;
     }
@@ -188,7 +188,7 @@ class Parser {
         return found->second;
       }
     }
-    static const Family kNone;
+    static const ParsedFamily kNone;
     return kNone;
   }
 
@@ -254,7 +254,7 @@ class Parser {
   }
 
   const TextLimits& limits_;
-  std::map<std::string, Family, std::less<>> families_;
+  std::map<std::string, ParsedFamily, std::less<>> families_;
   std::set<std::string> seen_;
   std::vector<TextSample> samples_;
 };

@@ -15,7 +15,7 @@
 namespace ceems::report {
 namespace {
 
-constexpr double kPercent = 100;
+constexpr double kWholePercent = 100;
 constexpr std::size_t kMaxUnpacked = std::size_t{4} << 20U;
 constexpr std::size_t kMaxNodes = 20'000;
 constexpr std::size_t kMaxGpus = 256;  // of a node
@@ -98,7 +98,7 @@ bool take_gpus(JsonScanner& scanner, NodeUse& node, Number GpuUse::* to) {
       return false;
     }
     if (number && to == &GpuUse::busy) {
-      number = std::min(*number / kPercent, 1.0);
+      number = std::min(*number / kWholePercent, 1.0);
     }
     gpu->*to = number;
     return true;

@@ -43,7 +43,7 @@ std::optional<int> take_digits(std::string_view& text, std::size_t width) {
   return parse_int<int>(digits);
 }
 
-bool take(std::string_view& text, char c) {
+bool take_char(std::string_view& text, char c) {
   if (text.empty() || text.front() != c) {
     return false;
   }
@@ -55,9 +55,9 @@ bool take(std::string_view& text, char c) {
 std::optional<WallTime> take_wall_time(std::string_view& text) {
   WallTime wall;
   const auto year = take_digits(text, 4);
-  const bool dash1 = take(text, '-');
+  const bool dash1 = take_char(text, '-');
   const auto month = take_digits(text, 2);
-  const bool dash2 = take(text, '-');
+  const bool dash2 = take_char(text, '-');
   const auto day = take_digits(text, 2);
   if (!year || !dash1 || !month || !dash2 || !day) {
     return std::nullopt;
@@ -68,18 +68,18 @@ std::optional<WallTime> take_wall_time(std::string_view& text) {
   if (!date_of(wall).ok()) {
     return std::nullopt;
   }
-  if (!take(text, 'T')) {
+  if (!take_char(text, 'T')) {
     return wall;
   }
   const auto hour = take_digits(text, 2);
-  const bool colon = take(text, ':');
+  const bool colon = take_char(text, ':');
   const auto minute = take_digits(text, 2);
   if (!hour || !colon || !minute || *hour > 23 || *minute > 59) {
     return std::nullopt;
   }
   wall.hour = *hour;
   wall.minute = *minute;
-  if (take(text, ':')) {
+  if (take_char(text, ':')) {
     const auto second = take_digits(text, 2);
     if (!second || *second > 60) {
       return std::nullopt;

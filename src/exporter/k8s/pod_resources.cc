@@ -9,9 +9,9 @@
 namespace ceems::exporter::k8s {
 namespace {
 
-constexpr std::size_t kMaxPods = 100'000;
+constexpr std::size_t kMaxLocalPods = 100'000;
 constexpr std::size_t kMaxDevices = 200'000;
-constexpr std::size_t kMaxText = 1024;
+constexpr std::size_t kMaxFieldBytes = 1024;
 
 // Field numbers of the messages.
 constexpr std::uint32_t kResponsePods = 1;
@@ -38,8 +38,8 @@ class Decoder {
       if (field->number != kResponsePods) {
         continue;
       }
-      if (pods_.size() >= kMaxPods) {
-        return fail(ErrorCode::kParse, "more than {} pods", kMaxPods);
+      if (pods_.size() >= kMaxLocalPods) {
+        return fail(ErrorCode::kParse, "more than {} pods", kMaxLocalPods);
       }
       PodDevices pod;
       read_pod(field->bytes, pod);
@@ -62,9 +62,9 @@ class Decoder {
     WireReader reader(message);
     while (const auto field = next_text(reader)) {
       if (field->number == kPodName) {
-        pod.name = field->bytes.substr(0, kMaxText);
+        pod.name = field->bytes.substr(0, kMaxFieldBytes);
       } else if (field->number == kPodNamespace) {
-        pod.name_space = field->bytes.substr(0, kMaxText);
+        pod.name_space = field->bytes.substr(0, kMaxFieldBytes);
       } else if (field->number == kPodContainers) {
         read_container(field->bytes, pod);
       }
@@ -88,7 +88,7 @@ class Decoder {
       if (devices_ > kMaxDevices) {
         return;
       }
-      if (field->number == kDeviceIds && field->bytes.size() <= kMaxText) {
+      if (field->number == kDeviceIds && field->bytes.size() <= kMaxFieldBytes) {
         ++devices_;
         pod.device_ids.emplace_back(field->bytes);
       }

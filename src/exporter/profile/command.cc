@@ -42,7 +42,7 @@ constexpr std::string_view kDescription =
     "and writes where its CPU time went: 'ceems_exporter profile 4711 --output job.html' makes a "
     "flame graph that opens in a browser. Needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and "
     "CAP_DAC_READ_SEARCH.";
-constexpr std::chrono::milliseconds kDrainEvery{200};
+constexpr std::chrono::milliseconds kDrainPause{200};
 constexpr long kMaxSeconds = 3600;
 constexpr long kMaxRate = 1000;
 
@@ -168,7 +168,7 @@ Result<Profile> sample(const Options& options, const host::Paths& paths, const S
   const auto end = begin + std::chrono::seconds(options.seconds);
   std::uint64_t samples = 0;
   while (!stopped && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(kDrainEvery);
+    std::this_thread::sleep_for(kDrainPause);
     sampler->drain([&](const Sample& one) {
       ++samples;
       builder.add(one);

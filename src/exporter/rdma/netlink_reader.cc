@@ -20,7 +20,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kDeadline{5};
+constexpr std::chrono::seconds kNetlinkDeadline{5};
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20U;  // per answer
 constexpr std::size_t kBuffer = std::size_t{64} << 10U;     // the kernel sends 32 KiB at most
 
@@ -40,7 +40,7 @@ Result<std::size_t> receive(const UniqueFd& socket,
       std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
   pollfd wait{socket.get(), POLLIN, 0};
   if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) {
-    return fail(ErrorCode::kTimeout, "rdma netlink: no answer in {} s", kDeadline.count());
+    return fail(ErrorCode::kTimeout, "rdma netlink: no answer in {} s", kNetlinkDeadline.count());
   }
   const ssize_t size = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_TRUNC | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -69,7 +69,7 @@ Result<> NetlinkReader::ask(const UniqueFd& socket,
                             const std::function<void(Bytes)>& use) {
   const std::uint32_t sequence = ++sequence_;
   const auto request = make_request(command, dump, sequence, values);
-  const auto deadline = SteadyClock::now() + kDeadline;
+  const auto deadline = SteadyClock::now() + kNetlinkDeadline;
   if (::send(socket.get(), request.data(), request.size(), 0) < 0) {
     return fail(errno_error(errno, "rdma netlink"));
   }

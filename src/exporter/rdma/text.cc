@@ -8,7 +8,7 @@
 namespace ceems::exporter::rdma {
 namespace {
 
-constexpr std::size_t kMaxRecords = 1'000'000;
+constexpr std::size_t kMaxLinks = 1'000'000;
 
 /// The words of a line "KIND NAME item value ... comm PROCESS ...".
 struct Line {
@@ -84,7 +84,7 @@ std::optional<Link> parse_link(std::string_view name) {
 template <typename Use>
 void for_lines(std::string_view text, std::string_view kind, Use use) {
   std::size_t used = 0;
-  while (!text.empty() && used < kMaxRecords) {
+  while (!text.empty() && used < kMaxLinks) {
     if (const auto line = parse_line(take_until(text, '\n'), kind)) {
       ++used;
       use(*line);

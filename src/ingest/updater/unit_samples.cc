@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::string_view kCpus = "ceems_compute_unit_cpus";
-constexpr std::string_view kEnergy = "ceems_compute_unit_energy_joules_total";
+constexpr std::string_view kEnergySeries = "ceems_compute_unit_energy_joules_total";
 constexpr milliseconds kPart = std::chrono::hours(1);
 constexpr milliseconds kMinLookback = std::chrono::minutes(5);
 // How far back the last value of a counter is searched for if it was silent for longer than the
@@ -112,7 +112,7 @@ Result<std::map<std::string, UnitPresence>> UnitSamples::find_presence() {
     if (batch.empty()) {
       return {};
     }
-    const std::string names = fmt::format("__name__=~\"{}|{}\"", kCpus, kEnergy);
+    const std::string names = fmt::format("__name__=~\"{}|{}\"", kCpus, kEnergySeries);
     CEEMS_TRY(answer, over_range("max_over_time", series_of("", batch, "," + names)));
     for (const auto& series : answer.series) {
       const std::string uuid(series.labels.get("uuid"));

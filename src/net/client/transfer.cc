@@ -30,11 +30,11 @@ struct FreeUrl {
 struct FreeText {
   void operator()(char* text) const { curl().free(text); }
 };
-struct FreeList {
+struct FreeHeaders {
   void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using UrlHandle = std::unique_ptr<CURLU, FreeUrl>;
-using List = std::unique_ptr<curl_slist, FreeList>;
+using List = std::unique_ptr<curl_slist, FreeHeaders>;
 
 std::string part(CURLU* url, CURLUPart which, unsigned flags) {
   char* text = nullptr;

@@ -73,14 +73,14 @@ Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
 }
 
 Result<> read_idle(Cursor& rows, std::vector<UsageOfDay>& days) {
-  constexpr double kKwh = 1e-9;
+  constexpr double kKwhPerMicro = 1e-9;
   while (true) {
     CEEMS_TRY(row, rows.next());
     if (!row) {
       return {};
     }
     UsageOfDay one{.day_ms = rows.integer(0), .group = std::string(rows.text(1))};
-    one.idle_kwh = static_cast<double>(rows.integer(2)) * kKwh;
+    one.idle_kwh = static_cast<double>(rows.integer(2)) * kKwhPerMicro;
     days.push_back(std::move(one));
   }
 }

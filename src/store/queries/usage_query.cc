@@ -17,7 +17,7 @@ namespace {
 constexpr auto kLimit = std::chrono::minutes(5);
 
 // The kind of a row of the result, its first column.
-enum Kind : std::int64_t { kRow, kSums, kSpanCount };
+enum Kind : std::int64_t { kRow, kSumsRow, kSpanCount };
 
 /// Parses a map of a row. Malformed text counts as empty, so that one bad row does not fail the
 /// query.
@@ -100,7 +100,7 @@ Sql usage_statement(Dialect dialect,
   sql.add(
       fmt::format(" UNION ALL SELECT {}, first_id, num_units, cluster_id, resource_manager,"
                   " project, groupname, username, {} FROM ceems_unit_sums",
-                  static_cast<std::int64_t>(kSums), sums_columns(query.maps)));
+                  static_cast<std::int64_t>(kSumsRow), sums_columns(query.maps)));
   add_runs(sql, what, plan.runs);
   add_rows_wanted(sql, query);
   sql.add(ended ? " AND ended = 1" : "");

@@ -58,11 +58,11 @@ Result<> SqliteSession::begin() {
 /// the CPU time.
 Result<> SqliteSession::commit() {
   constexpr std::int64_t kManyRows = 5000;
-  constexpr std::size_t kKeptBytes = 1U << 20U;
+  constexpr std::size_t kIdleBytes = 1U << 20U;
   auto done = connection_.execute("COMMIT");
   const std::int64_t changed = sqlite3_total_changes64(connection_.handle());
   if (changed - std::exchange(changed_, changed) < kManyRows) {
-    connection_.release_memory(kKeptBytes);
+    connection_.release_memory(kIdleBytes);
   }
   return done;
 }

@@ -10,7 +10,7 @@ namespace ceems::store {
 namespace {
 
 /// Whether every database can store the name: PostgreSQL refuses NULs, and long texts in an index.
-bool is_name(const std::string& text) {
+bool is_node_name(const std::string& text) {
   constexpr std::size_t kMaxBytes = 512;
   return !text.empty() && text.size() <= kMaxBytes && text.find('\0') == std::string::npos;
 }
@@ -137,13 +137,13 @@ Result<> put_nodes(Session& session, const NodeUpdate& update) {
                 printable(update.cluster_id, 40), update.start_ms, until.value_or(0));
   }
   for (const NodeEnergy& one : update.energies) {
-    if (!is_name(one.node)) {
+    if (!is_node_name(one.node)) {
       continue;
     }
     CEEMS_TRY(session.run(add_energy(session, update, one), {}));
   }
   for (const NodeFacts& one : update.facts) {
-    if (!is_name(one.node)) {
+    if (!is_node_name(one.node)) {
       continue;
     }
     CEEMS_TRY(session.run(keep_facts(session, update, one), {}));

@@ -17,7 +17,7 @@ namespace ceems::tool::db {
 namespace {
 
 using store::postgres::Answer;
-using store::postgres::Connection;
+using PgConnection = store::postgres::Connection;
 
 std::vector<store::SqlValue> values_of(const Row& row) {
   std::vector<store::SqlValue> values;
@@ -31,7 +31,7 @@ std::vector<store::SqlValue> values_of(const Row& row) {
 /// Rows as the server sends them (libpq's single-row mode), so that none wait in memory.
 class PgCursor final : public Cursor {
  public:
-  explicit PgCursor(Connection& connection) : connection_(&connection) {}
+  explicit PgCursor(PgConnection& connection) : connection_(&connection) {}
   ~PgCursor() override {
     if (!ended_) {
       store::postgres::Canceller(*connection_).cancel();
@@ -68,13 +68,13 @@ class PgCursor final : public Cursor {
   }
 
  private:
-  Connection* connection_;
+  PgConnection* connection_;
   bool ended_ = false;
 };
 
 class PgTables final : public Tables {
  public:
-  explicit PgTables(Connection connection) : connection_(std::move(connection)) {}
+  explicit PgTables(PgConnection connection) : connection_(std::move(connection)) {}
 
   [[nodiscard]] store::Dialect dialect() const override { return store::Dialect::kPostgres; }
   [[nodiscard]] const std::string& name() const override { return connection_.name(); }
@@ -175,12 +175,12 @@ class PgTables final : public Tables {
     return PQputCopyData(connection_.handle(), lines.data(), static_cast<int>(lines.size())) == 1;
   }
 
-  Connection connection_;
+  PgConnection connection_;
 };
 
 /// Takes the lock of the API server that writes. It is held until the session ends. That of a
 /// program that was killed ends when the server notices, which takes a moment.
-Result<> lock_writers(Connection& connection) {
+Result<> lock_writers(PgConnection& connection) {
   constexpr auto kPatience = std::chrono::seconds(15);
   constexpr auto kPause = std::chrono::milliseconds(100);
   constexpr int kChecksClients = 140000;  // PostgreSQL 14

@@ -27,7 +27,7 @@ constexpr double kAssumed = 0.5;
 /// The spread of use from which on observations count for more than the assumed slope.
 constexpr double kSpread = 0.1;
 
-double squared(double value) {
+double square(double value) {
   return value * value;
 }
 
@@ -38,11 +38,11 @@ bool PowerEstimate::plausible() const {
 }
 
 PowerEstimate combine(const PowerEstimate& a, const PowerEstimate& b) {
-  const double sum = squared(a.deviation) + squared(b.deviation);
+  const double sum = square(a.deviation) + square(b.deviation);
   if (!(sum > 0)) {
     return a;
   }
-  const double part = squared(a.deviation) / sum;
+  const double part = square(a.deviation) / sum;
   return {.watts = a.watts + part * (b.watts - a.watts),
           .deviation = a.deviation * b.deviation / std::sqrt(sum)};
 }
@@ -138,7 +138,7 @@ PowerEstimate IdlePower::fit() const {
   // Here use is the load() of it.
   const auto use = [this](const Bin& bin) { return load(bin.use); };
   const auto weight = [&use](const Bin& bin) {
-    return std::min(bin.windows / kTrusted, 1.0) / (1 + squared(use(bin) / kNear));
+    return std::min(bin.windows / kTrusted, 1.0) / (1 + square(use(bin) / kNear));
   };
   const auto first = std::ranges::find_if(bins_, [](const Bin& bin) { return bin.windows > 0; });
   double weights = 0;
@@ -159,11 +159,11 @@ PowerEstimate IdlePower::fit() const {
   double together = 0;
   for (const Bin& bin : bins_) {
     if (bin.windows > 0) {
-      spread += weight(bin) * squared(use(bin) - mean_use);
+      spread += weight(bin) * square(use(bin) - mean_use);
       together += weight(bin) * (use(bin) - mean_use) * (bin.watts - mean_watts);
     }
   }
-  const double prior = weights * squared(kSpread);
+  const double prior = weights * square(kSpread);
   const double assumed_idle = mean_watts / (1 + assumed_slope() * mean_use);
   const double slope = (together + prior * assumed_slope() * assumed_idle) / (spread + prior);
   const double idle = mean_watts - std::max(slope, 0.0) * mean_use;

@@ -28,7 +28,7 @@ constexpr double kMaxSlope = 1.5;
 /// The same as long as the known domains have drawn nearly the same, and the spread from which on
 /// what was seen counts for more, as a fraction of their power.
 constexpr double kSlope = 1.1;
-constexpr double kSpread = 0.03;
+constexpr double kLineSpread = 0.03;
 /// After how many seconds a value counts half for the line.
 constexpr double kHalfLife = 4 * 3600;
 /// Averages that differ by less are similar: as a fraction of power, of use, and in CPUs.
@@ -308,7 +308,7 @@ std::optional<double> MeterLag::watts_at(double known_watts) const {
   if (line_.weight <= 0) {
     return std::nullopt;
   }
-  const double prior = kSpread * line_.known * kSpread * line_.known;
+  const double prior = kLineSpread * line_.known * kLineSpread * line_.known;
   const double slope = prior > 0
                            ? std::clamp((line_.together + prior * kSlope) / (line_.spread + prior),
                                         kMinSlope, kMaxSlope)
@@ -338,7 +338,7 @@ std::optional<MeterLag::Lag> MeterLag::lag() const {
 
 bool MeterLag::State::plausible() const {
   constexpr double kMaxSum = 1e15;
-  constexpr double kMaxWatts = 1e6;
+  constexpr double kMaxLineWatts = 1e6;
   constexpr double kRounding = 1e-6;
   const auto changes = [](const std::array<double, 4>& sums) {
     const auto [xx, xy, yy, count] = sums;
@@ -350,8 +350,8 @@ bool MeterLag::State::plausible() const {
   return std::ranges::find(kDelays, lag.delay) != kDelays.end() &&
          std::ranges::find(kWindows, lag.window) != kWindows.end() && changes(by_power) &&
          changes(by_use) && changes(by_model) &&
-         (no_line || (weight > 0 && weight <= kMaxSum && known >= 0 && known <= kMaxWatts &&
-                      watts > 0 && watts <= kMaxWatts && spread >= 0 && spread <= kMaxSum &&
+         (no_line || (weight > 0 && weight <= kMaxSum && known >= 0 && known <= kMaxLineWatts &&
+                      watts > 0 && watts <= kMaxLineWatts && spread >= 0 && spread <= kMaxSum &&
                       std::abs(together) <= kMaxSum));
 }
 

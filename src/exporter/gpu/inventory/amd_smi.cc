@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxEntries = 4096;
 constexpr std::ptrdiff_t kMaxValues = 500'000;
-constexpr std::size_t kMaxText = 256;
+constexpr std::size_t kMaxAmdText = 256;
 constexpr std::size_t kMaxDepth = 16;
 
 /// A GPU or a partition, as either tool lists it.
@@ -36,7 +36,7 @@ std::string text_of(const json::value* value) {
     return text;
   }
   if (const auto* string = value->if_string()) {
-    text = trim(std::string_view(string->data(), std::min(string->size(), kMaxText)));
+    text = trim(std::string_view(string->data(), std::min(string->size(), kMaxAmdText)));
   } else if (const auto* number = value->if_int64()) {
     text = std::to_string(*number);
   } else if (const auto* large = value->if_uint64()) {

@@ -12,7 +12,7 @@ namespace ceems::exporter::gpu {
 namespace {
 
 constexpr std::size_t kMaxNames = 4096;  // of one directory
-constexpr std::size_t kMaxText = std::size_t{1} << 20U;
+constexpr std::size_t kMaxLayoutText = std::size_t{1} << 20U;
 
 class Text {
  public:
@@ -28,7 +28,7 @@ class Text {
     return names;
   }
   void add(std::string_view part) {
-    if (text_.size() < kMaxText) {
+    if (text_.size() < kMaxLayoutText) {
       text_ += part;
       text_ += '\n';
     }

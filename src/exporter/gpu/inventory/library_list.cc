@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxText = std::size_t{4} << 20U;
+constexpr std::size_t kMaxListText = std::size_t{4} << 20U;
 constexpr std::size_t kMaxString = 256;
 constexpr std::size_t kMaxDepth = 8;
 
@@ -176,8 +176,8 @@ std::string device_list_text(const std::vector<Device>& devices) {
 }
 
 Result<std::vector<Device>> parse_device_list(std::string_view text) {
-  if (text.size() > kMaxText) {
-    return fail(ErrorCode::kParse, "list of GPUs: expected at most {} bytes", kMaxText);
+  if (text.size() > kMaxListText) {
+    return fail(ErrorCode::kParse, "list of GPUs: expected at most {} bytes", kMaxListText);
   }
   json::parse_options options;
   options.max_depth = kMaxDepth;

@@ -10,13 +10,13 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMaxDevices = 1024;     // GPUs, instances and vGPUs in a tool's output
-constexpr std::size_t kMaxText = 256;         // names and ids
+constexpr std::size_t kMaxSmiDevices = 1024;  // GPUs, instances and vGPUs in a tool's output
+constexpr std::size_t kMaxSmiText = 256;      // names and ids
 constexpr std::ptrdiff_t kMaxTags = 500'000;  // ten times those of 16 GPUs with all their clocks
 constexpr std::string_view kUuidMark = "(UUID: ";
 
 std::string clip(std::string_view text) {
-  return std::string(trim(text).substr(0, kMaxText));
+  return std::string(trim(text).substr(0, kMaxSmiText));
 }
 
 std::string text_of(const pugi::xml_node& node) {
@@ -128,7 +128,7 @@ class VgpuParser {
 
  private:
   void flush() {
-    if (gpu_ && !mdev_.empty() && mdev_ != "N/A" && entries_.size() < kMaxDevices) {
+    if (gpu_ && !mdev_.empty() && mdev_ != "N/A" && entries_.size() < kMaxSmiDevices) {
       entries_.push_back({.gpu = *gpu_, .mdev = mdev_, .gpu_instance = instance_});
     }
     mdev_.clear();
@@ -168,8 +168,8 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
   std::vector<Device> devices;
   std::uint64_t next_index = 0;
   for (const auto& node : root.children("gpu")) {
-    if (devices.size() == kMaxDevices) {
-      return fail(ErrorCode::kParse, "more than {} GPUs", kMaxDevices);
+    if (devices.size() == kMaxSmiDevices) {
+      return fail(ErrorCode::kParse, "more than {} GPUs", kMaxSmiDevices);
     }
     Device device = parse_gpu(node);
     device.position = devices.size();
@@ -178,8 +178,8 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
     } else {
       for (const auto& part : node.child("mig_devices").children("mig_device")) {
         CEEMS_TRY(instance, parse_mig_device(part));
-        if (device.instances.size() == kMaxDevices) {
-          return fail(ErrorCode::kParse, "more than {} MIG devices", kMaxDevices);
+        if (device.instances.size() == kMaxSmiDevices) {
+          return fail(ErrorCode::kParse, "more than {} MIG devices", kMaxSmiDevices);
         }
         instance.index = std::to_string(next_index++);
         device.instances.push_back(std::move(instance));
@@ -193,7 +193,7 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
 std::vector<MigUuid> parse_nvidia_list(std::string_view text) {
   std::vector<MigUuid> uuids;
   std::string gpu;
-  while (!text.empty() && uuids.size() < kMaxDevices) {
+  while (!text.empty() && uuids.size() < kMaxSmiDevices) {
     const auto raw = take_until(text, '\n');
     const auto line = trim(raw);
     const auto uuid = uuid_at_end(line);

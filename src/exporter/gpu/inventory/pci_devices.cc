@@ -11,8 +11,8 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMaxDevices = 65536;
-constexpr std::size_t kMaxText = 64;
+constexpr std::size_t kMaxPciDevices = 65536;
+constexpr std::size_t kMaxPciText = 64;
 
 constexpr unsigned kNvidiaId = 0x10de;
 constexpr unsigned kAmdId = 0x1002;
@@ -58,11 +58,11 @@ std::vector<PciGpu> pci_gpus(const host::Paths& paths) {
   if (!names) {
     return {};
   }
-  names->resize(std::min(names->size(), kMaxDevices));
+  names->resize(std::min(names->size(), kMaxPciDevices));
   std::vector<PciGpu> gpus;
   for (std::string& name : *names) {
-    const auto device_class = host::read_file((directory / name / "class").string(), kMaxText);
-    const auto vendor = host::read_file((directory / name / "vendor").string(), kMaxText);
+    const auto device_class = host::read_file((directory / name / "class").string(), kMaxPciText);
+    const auto vendor = host::read_file((directory / name / "vendor").string(), kMaxPciText);
     if (!device_class || !vendor) {
       continue;
     }

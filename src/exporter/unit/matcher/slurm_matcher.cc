@@ -10,7 +10,7 @@ using Kind = DirectoryMatch::Kind;
 
 constexpr std::string_view kJob = "job_";
 
-bool is_number(std::string_view text) {
+bool is_job_number(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -27,7 +27,7 @@ class SlurmMatcher final : public UnitMatcher {
                                      std::string_view name,
                                      const DirectoryMatch& parent) const override {
     if (parent.inside) {
-      if (name.starts_with(kJob) && is_number(name.substr(kJob.size()))) {
+      if (name.starts_with(kJob) && is_job_number(name.substr(kJob.size()))) {
         return {.kind = Kind::kUnit,
                 .inside = true,
                 .id = std::string(name.substr(kJob.size())),

@@ -13,7 +13,7 @@
 namespace ceems::ingest {
 namespace {
 
-constexpr double kMebi = 1 << 20;
+constexpr double kMebibytes = 1 << 20;
 
 std::string allocation_text(const BatchJob& job) {
   std::string text;
@@ -80,7 +80,7 @@ std::optional<model::Unit> to_unit(const BatchJob& job,
       {"walltime", seconds},
       {"alloc_cputime", static_cast<double>(job.cpus) * seconds},
       {"alloc_cpumemtime",
-       job.memory_bytes > 0 ? std::floor(job.memory_bytes / kMebi * seconds) : seconds},
+       job.memory_bytes > 0 ? std::floor(job.memory_bytes / kMebibytes * seconds) : seconds},
       {"alloc_gputime", static_cast<double>(job.gpus) * seconds},
       {"alloc_gpumemtime", job.gpus > 0 ? seconds : 0.0}};
   return unit;

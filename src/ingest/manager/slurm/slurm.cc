@@ -243,7 +243,7 @@ bool is_api_version(std::string_view text) {
   return text.starts_with("v0.0.") && parse_int(text.substr(5)).has_value();
 }
 
-Result<SlurmOptions> read_options(const config::Node& extra) {
+Result<SlurmOptions> read_slurm_options(const config::Node& extra) {
   SlurmOptions options;
   config::Section section(extra);
   section.duration("command_timeout", options.timeout)
@@ -348,7 +348,7 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
                                                       const ManagerContext& context,
                                                       bool may_become_root) {
   const std::string& id = config.cluster.id;
-  CEEMS_TRY(options, read_options(config.extra));
+  CEEMS_TRY(options, read_slurm_options(config.extra));
   const bool rest = options.api == "rest";
   if (!rest && !config.web_url.empty()) {
     log::warn("web.url of a SLURM cluster is not used without extra_config.api: rest",

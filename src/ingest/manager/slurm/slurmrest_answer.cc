@@ -13,6 +13,8 @@
 namespace ceems::ingest {
 namespace {
 
+constexpr double kMebibyte = 1 << 20;
+
 namespace json = boost::json;
 
 constexpr std::size_t kMaxDepth = 32;
@@ -139,8 +141,7 @@ Allocation allocation_of(const json::object& job) {
     const std::string name = text_at(*tres, {"name"});
     const std::int64_t count = number_at(*tres, {"count"}).value_or(0);
     if (type == "mem") {
-      constexpr double kMebi = 1 << 20;
-      builder.add_memory(static_cast<double>(count) * kMebi);
+      builder.add_memory(static_cast<double>(count) * kMebibyte);
     } else {
       if (!name.empty()) {
         type.append("/").append(name);
@@ -161,8 +162,7 @@ std::int64_t requested_memory(const json::object& job) {
   for (const auto& item : list->get_array()) {
     const json::object* tres = item.if_object();
     if (tres != nullptr && text_at(*tres, {"type"}) == "mem") {
-      constexpr double kMebi = 1 << 20;
-      builder.add_memory(static_cast<double>(number_at(*tres, {"count"}).value_or(0)) * kMebi);
+      builder.add_memory(static_cast<double>(number_at(*tres, {"count"}).value_or(0)) * kMebibyte);
     }
   }
   return builder.done().memory_bytes;

@@ -6,9 +6,8 @@
 namespace ceems::exporter::profile {
 namespace {
 
-constexpr std::uint64_t kReturnAddress = 16;  // System V ABI for x86-64, figure 3.36
-constexpr std::size_t kMaxCies = 4096;        // linkers merge equal ones; libstdc++ has 5
-constexpr std::uint8_t kOmitted = 0xFF;       // DW_EH_PE_omit
+constexpr std::size_t kMaxCies = 4096;   // linkers merge equal ones; libstdc++ has 5
+constexpr std::uint8_t kOmitted = 0xFF;  // DW_EH_PE_omit
 
 }  // namespace
 

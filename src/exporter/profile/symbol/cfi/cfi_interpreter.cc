@@ -9,7 +9,6 @@ namespace {
 // DWARF register numbers of x86-64 (System V ABI, figure 3.36).
 constexpr std::uint64_t kRbp = 6;
 constexpr std::uint64_t kRsp = 7;
-constexpr std::uint64_t kReturnAddress = 16;
 
 constexpr std::size_t kMaxRemembered = 32;
 

@@ -9,6 +9,9 @@
 
 namespace ceems::exporter::profile {
 
+/// The number of the return address' column: System V ABI for x86-64, figure 3.36.
+inline constexpr std::uint64_t kReturnAddress = 16;
+
 /// Where a register of the caller is.
 struct RegisterRule {
   enum class Kind : std::uint8_t { kSame, kUndefined, kAtCfa, kAtRbp, kAtRsp, kOther };

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr unsigned kMaxDepth = 256;
+constexpr unsigned kMaxPrintDepth = 256;
 constexpr unsigned kMaxSteps = 50'000;
 constexpr std::size_t kNoPack = std::numeric_limits<std::size_t>::max();
 
@@ -32,13 +32,13 @@ class Printer {
  private:
   /// Counts a step, and fails beyond the limits.
   bool enter() {
-    good_ = good_ && ++steps_ <= kMaxSteps && depth_ < kMaxDepth && out_.size() <= limit_;
+    good_ = good_ && ++steps_ <= kMaxSteps && depth_ < kMaxPrintDepth && out_.size() <= limit_;
     return good_;
   }
 
   const Node& resolved(const Node& node) {
     const Node* at = &node;
-    for (unsigned i = 0; i < kMaxDepth; ++i) {
+    for (unsigned i = 0; i < kMaxPrintDepth; ++i) {
       if (at->kind == Kind::kParameter && at->a != nullptr) {
         at = at->a;
       } else if (at->kind == Kind::kPack && pack_index_ < at->list.size()) {
@@ -57,7 +57,7 @@ class Printer {
   }
   Kind inner_kind(const Node& node) {
     const Node* at = &resolved(node);
-    for (unsigned i = 0; i < kMaxDepth && at->kind == Kind::kQualified; ++i) {
+    for (unsigned i = 0; i < kMaxPrintDepth && at->kind == Kind::kQualified; ++i) {
       at = &resolved(*at->a);
     }
     return at->kind;
@@ -127,7 +127,7 @@ class Printer {
   std::string_view pointer_sign(const Node& node, const Node*& target) {
     std::string_view sign = node.text;
     target = node.a;
-    for (unsigned i = 0; i < kMaxDepth && sign != "*"; ++i) {
+    for (unsigned i = 0; i < kMaxPrintDepth && sign != "*"; ++i) {
       const Node& inner = resolved(*target);
       if (inner.kind != Kind::kPointer || inner.text == "*") {
         break;
@@ -171,7 +171,7 @@ class Printer {
 
   void base_name(const Node& node) {
     const Node* at = node.a;
-    for (unsigned i = 0; i < kMaxDepth; ++i) {
+    for (unsigned i = 0; i < kMaxPrintDepth; ++i) {
       if (at->kind == Kind::kNested || at->kind == Kind::kLocal) {
         at = at->b;
       } else if (at->kind == Kind::kTemplate || at->kind == Kind::kTag) {

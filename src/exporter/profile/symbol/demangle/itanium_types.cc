@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr unsigned kMaxDepth = 128;
+constexpr unsigned kMaxTypeDepth = 128;
 
 struct Code {
   std::string_view code;
@@ -85,14 +85,14 @@ constexpr std::array kExpressionOperators = {
     ExpressionOperator{"cm", ","},    ExpressionOperator{"qu", "?", 3},
 };
 
-bool is_digit(char c) {
+bool is_decimal(char c) {
   return c >= '0' && c <= '9';
 }
 
 }  // namespace
 
 const Node* Parser::type() {
-  if (++depth_ > kMaxDepth) {
+  if (++depth_ > kMaxTypeDepth) {
     return nullptr;
   }
   bool is_substitutable = true;
@@ -176,7 +176,7 @@ const Node* Parser::type_without_substitution(bool& is_substitutable) {
     default:
       break;
   }
-  if (is_digit(peek())) {
+  if (is_decimal(peek())) {
     return name(nullptr);
   }
   is_substitutable = false;
@@ -290,7 +290,7 @@ const Node* Parser::function_type(std::string_view qualifier) {
 const Node* Parser::array_type() {
   rest_.remove_prefix(1);
   const Node* size = nullptr;
-  if (is_digit(peek())) {
+  if (is_decimal(peek())) {
     size = text(digits());
   } else if (peek() != '_') {
     size = expression();
@@ -345,7 +345,7 @@ const Node* Parser::parameter() {
 }
 
 std::optional<Parser::List> Parser::template_arguments(bool of_function) {
-  if (!take("I") || ++depth_ > kMaxDepth) {
+  if (!take("I") || ++depth_ > kMaxTypeDepth) {
     return std::nullopt;
   }
   if (of_function) {
@@ -426,7 +426,7 @@ const Node* Parser::literal() {
 }
 
 const Node* Parser::expression() {
-  if (++depth_ > kMaxDepth) {
+  if (++depth_ > kMaxTypeDepth) {
     return nullptr;
   }
   take("gs");
@@ -435,7 +435,7 @@ const Node* Parser::expression() {
     found = literal();
   } else if (peek() == 'T') {
     found = parameter();
-  } else if (is_digit(peek()) || rest_.starts_with("sr") || rest_.starts_with("on")) {
+  } else if (is_decimal(peek()) || rest_.starts_with("sr") || rest_.starts_with("on")) {
     found = unresolved_name();
   } else {
     found = operator_expression();
