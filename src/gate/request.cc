@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "base/strings.h"
 #include "base/utf8.h"
