@@ -23,10 +23,6 @@ constexpr seconds kEarly{10};    // at the end of its lifetime, a token is not u
 constexpr seconds kRenewal{60};  // before the end, a new token is fetched
 constexpr std::int64_t kMaxLifetimeSeconds = 1 << 30;  // so that sums do not overflow
 
-constexpr std::chrono::milliseconds kShortWait{2000};
-constexpr std::chrono::milliseconds kShortestWait{500};  // if the last fetch failed
-constexpr seconds kRest{5};                              // after a failure, and between rejections
-
 std::string form_value(std::string_view text) {
   return url_encode(text);
 }
@@ -126,13 +122,13 @@ Result<Token> TokenSource::fetch(TransferRequest request) {
 }
 
 void TokenSource::take(const Result<Token>& token) {
-  const auto now = steady_clock::now();
+  const auto now = clock_->steady_now();
   if (token) {
     using std::chrono::milliseconds;
     const milliseconds lifetime = token->lifetime;
     const bool endless = lifetime.count() == 0;
     authorization_ = token->type + " " + token->access_token;
-    ends_ = endless ? steady_clock::time_point::max()
+    ends_ = endless ? Clock::SteadyTime::max()
                     : now + lifetime - std::min(milliseconds(kEarly), lifetime / 4);
     renewed_ = endless ? ends_ : now + lifetime - std::min(milliseconds(kRenewal), lifetime / 2);
     last_ = authorization_;
@@ -173,10 +169,10 @@ void TokenSource::begin(const TransferRequest& model) {
 
 Result<std::string> TokenSource::authorization(const TransferRequest& request, Haste haste) {
   MutexLock lock(mutex_);
-  const auto now = steady_clock::now();
+  const auto now = clock_->steady_now();
   const bool usable = !authorization_.empty() && now < ends_;
   const bool failed = !last_.has_value();
-  const bool resting = failed && now < failed_ + kRest && (usable || haste == Haste::kGreat);
+  const bool resting = failed && now < failed_ + times_.rest && (usable || haste == Haste::kGreat);
   if ((!usable || now >= renewed_) && !fetching_ && !resting) {
     begin(request);
   }
@@ -186,8 +182,9 @@ Result<std::string> TokenSource::authorization(const TransferRequest& request, H
   if (!fetching_) {
     return last_;
   }
-  const auto until =
-      haste == Haste::kNone ? request.deadline : began_ + (failed ? kShortestWait : kShortWait);
+  const auto until = haste == Haste::kNone
+                         ? request.deadline
+                         : began_ + (failed ? times_.wait_after_failure : times_.wait);
   const auto ended = [this, before = fetches_]()
                          CEEMS_REQUIRES(mutex_) { return fetches_ != before; };
   if (!ended_.wait_until(lock, until, ended)) {
@@ -198,10 +195,10 @@ Result<std::string> TokenSource::authorization(const TransferRequest& request, H
 
 void TokenSource::forget(std::string_view refused) {
   const MutexLock lock(mutex_);
-  const auto now = steady_clock::now();
+  const auto now = clock_->steady_now();
   if (authorization_ == refused && now >= forgotten_) {
     authorization_.clear();
-    forgotten_ = now + kRest;
+    forgotten_ = now + times_.rest;
   }
 }
 
