@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <thread>
 
 #include <fmt/format.h>
@@ -15,11 +16,14 @@
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "net/server/server.h"
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::net {
 namespace {
 
+using ceems::testing::eventually;
+using ceems::testing::kPatience;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
@@ -81,6 +85,10 @@ class LyingPeer {
   LyingPeer(const LyingPeer&) = delete;
   LyingPeer& operator=(const LyingPeer&) = delete;
   [[nodiscard]] std::string url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+  /// Waits until a client has connected.
+  [[nodiscard]] bool has_client() const {
+    return eventually([this] { return accepted_ > 0; });
+  }
 
  private:
   void run() {
@@ -90,6 +98,7 @@ class LyingPeer {
       if (!peer.valid()) {
         return;
       }
+      ++accepted_;
       if (bytes_.empty()) {
         open.push_back(std::move(peer));
         continue;
@@ -103,6 +112,7 @@ class LyingPeer {
   std::string bytes_;
   UniqueFd listener_;
   int port_ = 0;
+  std::atomic<int> accepted_ = 0;
   std::jthread thread_;
 };
 
@@ -151,7 +161,7 @@ TEST(Client, KeepsItsConnection) {
   options.max_connections = 1;  // a second connection would never be served
   const Peer peer(show, options);
   ClientOptions client_options;
-  client_options.timeout = milliseconds(3000);
+  client_options.timeout = kPatience;
   const auto client = client_with(client_options);
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(client->get(peer.url() + "/"));
@@ -175,7 +185,7 @@ TEST(Client, TimesOutOnAServerThatNeverAnswers) {
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ErrorCode::kTimeout);
   EXPECT_EQ(got.error().message, "GET " + peer.url() + "/x: no answer within the time limit");
-  EXPECT_LT(steady_clock::now() - start, milliseconds(2000));
+  EXPECT_LT(steady_clock::now() - start, kPatience);
 }
 
 TEST(Client, SaysWhyThereIsNoAnswer) {
@@ -185,7 +195,7 @@ TEST(Client, SaysWhyThereIsNoAnswer) {
     url = gone.url();
   }
   ClientOptions options;
-  options.timeout = milliseconds(3000);
+  options.timeout = kPatience;
   const auto client = client_with(options);
   const auto refused = client->get(url + "/");
   ASSERT_FALSE(refused);
@@ -243,7 +253,7 @@ TEST(ClientStream, HandsPartsOverWithoutLimit) {
   });
   ClientOptions options;
   options.max_response_bytes = 1000;
-  const Streamed streamed = stream_from(peer, milliseconds(3000), options);
+  const Streamed streamed = stream_from(peer, kPatience, options);
   ASSERT_TRUE(streamed.result) << streamed.result.error().message;
   EXPECT_EQ(streamed.result->status, 200);
   EXPECT_EQ(streamed.result->body, "");
@@ -253,7 +263,7 @@ TEST(ClientStream, HandsPartsOverWithoutLimit) {
 
 TEST(ClientStream, GivesOtherAnswersAsTheyAre) {
   const Peer peer([](const Request&, Response& response) { plain_text(response, 410, "gone"); });
-  const Streamed streamed = stream_from(peer, milliseconds(3000));
+  const Streamed streamed = stream_from(peer, kPatience);
   ASSERT_TRUE(streamed.result);
   EXPECT_EQ(streamed.result->status, 410);
   EXPECT_EQ(streamed.result->body, "gone\n");
@@ -264,29 +274,31 @@ TEST(ClientStream, GivesOtherAnswersAsTheyAre) {
 TEST(ClientStream, OutlastsTheTimeLimitWhilePartsCome) {
   const Peer peer([](const Request&, Response& response) {
     response.next_chunk = [left = 8](std::string& out) mutable {
-      std::this_thread::sleep_for(milliseconds(30));
+      std::this_thread::sleep_for(milliseconds(10));
       out.append("x");
       return --left > 0;
     };
   });
   ClientOptions options;
-  options.timeout = milliseconds(50);
-  const Streamed streamed = stream_from(peer, milliseconds(3000), options);
+  options.timeout = milliseconds(20);
+  const Streamed streamed = stream_from(peer, kPatience, options);
   ASSERT_TRUE(streamed.result) << streamed.result.error().message;
   EXPECT_EQ(streamed.text, "xxxxxxxx");
 }
 
 TEST(ClientStream, EndsWhenNothingComes) {
-  const Peer peer([](const Request&, Response& response) {
-    response.next_chunk = [left = 2](std::string& out) mutable {
+  std::latch over(1);
+  const Peer peer([&over](const Request&, Response& response) {
+    response.next_chunk = [&over, left = 2](std::string& out) mutable {
       if (left == 1) {
-        std::this_thread::sleep_for(milliseconds(400));
+        over.wait();
       }
       out.append("x");
       return --left > 0;
     };
   });
   const Streamed streamed = stream_from(peer, milliseconds(100));
+  over.count_down();
   ASSERT_FALSE(streamed.result);
   EXPECT_EQ(streamed.result.error().code, ErrorCode::kTimeout);
   EXPECT_THAT(streamed.result.error().message, HasSubstr("nothing came for 100 ms"));
@@ -301,7 +313,7 @@ TEST(ClientStream, EndsWithTheErrorOfItsTaker) {
   });
   const StreamTaker taker{
       .part = [](std::string_view) -> Result<> { return fail(ErrorCode::kParse, "enough"); }};
-  const auto ended = client_with()->stream(peer.url() + "/", {}, milliseconds(3000), taker);
+  const auto ended = client_with()->stream(peer.url() + "/", {}, kPatience, taker);
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, ErrorCode::kParse);
   EXPECT_THAT(ended.error().message, HasSubstr("enough"));
@@ -312,17 +324,17 @@ TEST(ClientStream, EndsWhenStopped) {
   const auto client = client_with();
   const StreamTaker taker{.part = [](std::string_view) -> Result<> { return {}; }};
   std::stop_source stop;
-  const std::jthread stopper([&stop] {
-    std::this_thread::sleep_for(milliseconds(50));
+  const std::jthread stopper([&] {
+    EXPECT_TRUE(peer.has_client());
     stop.request_stop();
   });
   const auto start = steady_clock::now();
   const auto ended =
-      client->stream(peer.url() + "/", {}, milliseconds(60'000), taker, stop.get_token());
+      client->stream(peer.url() + "/", {}, std::chrono::minutes(10), taker, stop.get_token());
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(ended.error().message, HasSubstr("cancelled"));
-  EXPECT_LT(steady_clock::now() - start, milliseconds(700));
+  EXPECT_LT(steady_clock::now() - start, kPatience);
 }
 
 TEST(Client, RefusesWhatIsNoHttpUrlWithoutRepeatingIt) {
@@ -341,16 +353,18 @@ TEST(Client, RefusesWhatIsNoHttpUrlWithoutRepeatingIt) {
 
 TEST(Client, CancelEndsACallUnderWayAtOnce) {
   const LyingPeer peer("");
-  const auto client = client_with();
+  ClientOptions options;
+  options.timeout = std::chrono::minutes(10);
+  const auto client = client_with(options);
   const auto start = steady_clock::now();
-  std::jthread canceller([&client] {
-    std::this_thread::sleep_for(milliseconds(50));
+  std::jthread canceller([&] {
+    EXPECT_TRUE(peer.has_client());
     client->cancel();
   });
   const auto got = client->get(peer.url() + "/");
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
-  EXPECT_LT(steady_clock::now() - start, milliseconds(900));
+  EXPECT_LT(steady_clock::now() - start, kPatience);
   EXPECT_FALSE(client->get(peer.url() + "/"));
 }
 

@@ -16,11 +16,14 @@
 #include "base/fd.h"
 #include "net/relay/fake_resolver.h"
 #include "net/testing/test_port.h"
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::net {
 namespace {
 
+using ceems::testing::eventually;
+using ceems::testing::kPatience;
 using std::chrono::milliseconds;
 using Servers = std::vector<std::shared_ptr<Upstream>>;
 using Found = std::vector<Reachability>;
@@ -42,7 +45,7 @@ SocketAddress address_of(const TestPort& port) {
 /// result is known.
 Found probe_all(
     const Servers& servers,
-    milliseconds timeout = std::chrono::seconds(10),
+    milliseconds timeout = kPatience,
     const std::stop_token& stop = {},
     const std::function<void(std::size_t place)>& ended = [](std::size_t /*place*/) {}) {
   asio::io_context io;
@@ -90,14 +93,14 @@ TEST(Probe, TriesAllAddressesOfANameAtTheSameTime) {
   const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(probe_all({server_named(resolver.lookup())}, std::chrono::minutes(5)),
             Found{kReachable});
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::minutes(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience);
 }
 
 TEST(Probe, DoesNotWaitForServersThatLeaveItWaiting) {
   const TestPort full(true, 0);
   const auto waiting = fill(full);
   const TestPort open(true);
-  EXPECT_EQ(probe_all({server_at(full.number()), server_at(open.number())}, milliseconds(50)),
+  EXPECT_EQ(probe_all({server_at(full.number()), server_at(open.number())}, milliseconds(300)),
             (Found{kUnreachable, kReachable}));
 }
 
@@ -127,7 +130,7 @@ TEST(Probe, TriesUnixSockets) {
     waiting.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   } while (::connect(waiting.back().get(), address.data(), address.size()) == 0);
   const Servers servers = {server("none"), server("left"), server("full"), server("open")};
-  EXPECT_EQ(probe_all(servers, milliseconds(50)),
+  EXPECT_EQ(probe_all(servers, milliseconds(300)),
             (Found{kUnreachable, kUnreachable, kUnreachable, kReachable}));
   // A full socket is tried again until it has room.
   std::jthread taking([&] {
@@ -173,7 +176,7 @@ TEST(Probe, EndsSoonAfterItIsStopped) {
   EXPECT_EQ(probe_all(servers, std::chrono::hours(1), stop.get_token()),
             (Found{kUnknown, kUnknown}))
       << "stopped before it began";
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::minutes(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience);
 }
 
 TEST(Probe, LeavesNoDescriptorOpen) {
@@ -218,10 +221,7 @@ TEST(Probe, TriesOldAddressesAndNewOnes) {
   const FakeResolver resolver;
   const auto server = server_named(resolver.lookup());
   const auto wait_for_lookup = [&] {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (server->addresses().known().looking && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    EXPECT_TRUE(eventually([&] { return !server->addresses().known().looking; }));
   };
   resolver.answer(SocketAddresses{address_of(old)});
   EXPECT_EQ(probe_all({server}), Found{kReachable});

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "net/relay/server_addresses.h"
+#include "testing/eventually.h"
 
 namespace ceems::net {
 
@@ -56,17 +55,12 @@ class FakeResolver {
   void wait_for(int lookups) const {
     MutexLock lock(shared_->mutex);
     EXPECT_TRUE(shared_->changed.wait_for(
-        lock, std::chrono::seconds(30),
+        lock, ceems::testing::kPatience,
         [&]() CEEMS_REQUIRES(shared_->mutex) { return shared_->begun >= lookups; }));
   }
-  /// Waits until no lookup and no server uses the resolver any more. Returns false if that takes
-  /// over 30 s.
+  /// Waits until no lookup and no server uses the resolver any more.
   [[nodiscard]] bool is_left_alone() const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (shared_.use_count() > 1 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return shared_.use_count() == 1;
+    return ceems::testing::eventually([this] { return shared_.use_count() == 1; });
   }
   [[nodiscard]] int begun() const {
     const MutexLock lock(shared_->mutex);

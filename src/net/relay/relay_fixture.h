@@ -1,10 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +12,7 @@
 #include "net/relay/relay.h"
 #include "net/server/server.h"
 #include "net/testing/test_client.h"
+#include "testing/eventually.h"
 
 namespace ceems::net {
 
@@ -70,10 +69,7 @@ class RelayTest : public ::testing::Test {
     return ends_;
   }
   bool wait_for_ends(std::size_t count) {
-    for (int i = 0; i < 500 && ends().size() < count; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return ends().size() >= count;
+    return ceems::testing::eventually([&] { return ends().size() >= count; });
   }
 
   std::function<std::unique_ptr<BodyFilter>(int, const Headers&)> filter;

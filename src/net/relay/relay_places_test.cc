@@ -152,9 +152,7 @@ TEST_F(RelayTest, RequestsWaitForOneLookupAndGoOnWithIt) {
   RawConnection second(address());
   first.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
   second.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
-  for (int i = 0; i < 500 && names.begun() == 0; ++i) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
+  names.wait_for(1);
   names.answer_all(addresses_of(*back));
   EXPECT_EQ(first.answer().body, "GET /1 backend ");
   EXPECT_EQ(second.answer().body, "GET /2 backend ");
@@ -181,9 +179,7 @@ TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
   {
     RawConnection client(address());
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    for (int i = 0; i < 500 && others.begun() == 0; ++i) {
-      std::this_thread::sleep_for(milliseconds(10));
-    }
+    others.wait_for(1);
     const FakeResolver quick;
     quick.answer_all(addresses_of(*back));
     const auto found = named(quick);

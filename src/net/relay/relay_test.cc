@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "net/relay/relay_fixture.h"
+#include "testing/eventually.h"
 
 namespace ceems::net {
 namespace {
@@ -355,7 +356,7 @@ TEST_F(RelayTest, WhatMayHaveActedIsNotSentAgain) {
 
 TEST_F(RelayTest, WhatMustNotBeSentTwiceTakesANewConnection) {
   const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", TextServer::kKeep);
-  const auto other = upstream(back.address(), {.answer_timeout = milliseconds(2000)});
+  const auto other = upstream(back.address(), {.answer_timeout = ceems::testing::kPatience});
   pass_to({other}, false);
   for (int i = 1; i <= 3; ++i) {  // no response comes on a used connection
     EXPECT_EQ(raw_get(address(), "/").body, "ok");
@@ -412,10 +413,10 @@ TEST_F(RelayTest, KeptConnectionsThatNobodyUsesAreClosed) {
   });
   EXPECT_EQ(raw_get(address(), "/").status, 200);
   to_used = true;
-  for (int i = 0; i < 300 && idle.ended() == 0; ++i) {
+  EXPECT_TRUE(ceems::testing::eventually([&] {
     EXPECT_EQ(raw_get(address(), "/").status, 200);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+    return idle.ended() > 0;
+  }));
   EXPECT_EQ(idle.ended(), 1);
 }
 
@@ -426,9 +427,7 @@ TEST_F(RelayTest, AClientThatLeavesEndsItsRequestAndHurtsNobody) {
   {
     RawConnection client(address());
     client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2");  // stays unread
-    for (int i = 0; i < 200 && back.connections() == 0; ++i) {
-      std::this_thread::sleep_for(milliseconds(10));
-    }
+    EXPECT_TRUE(ceems::testing::eventually([&] { return back.connections() > 0; }));
   }
   ASSERT_TRUE(wait_for_ends(1));
   EXPECT_EQ(ends()[0].error, "the client has left");

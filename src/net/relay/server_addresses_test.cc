@@ -10,13 +10,13 @@
 
 #include "base/mutex.h"
 #include "net/relay/fake_resolver.h"
+#include "testing/eventually.h"
 
 namespace ceems::net {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 SocketAddress v4(const char* host) {
   sockaddr_in address{};
@@ -37,7 +37,7 @@ class Ends {
         }) {}
   void wait_for(int count) {
     MutexLock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, seconds(30),
+    EXPECT_TRUE(changed_.wait_for(lock, ceems::testing::kPatience,
                                   [&]() CEEMS_REQUIRES(mutex_) { return count_ >= count; }));
   }
 

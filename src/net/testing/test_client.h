@@ -29,7 +29,7 @@ class RawConnection {
   bool send(std::string_view bytes) const;  // NOLINT(modernize-use-nodiscard): answer() tells
   /// Reads one response. It is incomplete if the connection ends or nothing arrives for `patience`.
   RawAnswer answer(bool head = false,
-                   std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
+                   std::chrono::milliseconds patience = std::chrono::seconds(60));
   /// True if the server closes the connection within `time`. Discards what it sends before.
   bool ended_within(std::chrono::milliseconds time);
 
