@@ -1,11 +1,13 @@
 #include "os/command.h"
 
+#include <signal.h>
 #include <sys/capability.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -13,17 +15,21 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "base/strings.h"
 #include "os/privileges.h"
 #include "testing/child.h"
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
 namespace {
 
+using ceems::testing::eventually;
+using ceems::testing::kPatience;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 
-Command shell(const std::string& script, milliseconds timeout = milliseconds(10000)) {
+Command shell(const std::string& script, milliseconds timeout = 2 * kPatience) {
   return {.path = "/bin/sh",
           .arguments = {"-c", script},
           .environment = {{"PATH", "/usr/bin:/bin"}},
@@ -50,47 +56,43 @@ TEST(Command, GetsExactlyTheGivenEnvironmentAndNoDescriptors) {
 
 TEST(Command, EndsAtTheDeadline) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto result = real_runner().run(shell("sleep 100 & sleep 100", milliseconds(200)));
+  const auto result = real_runner().run(shell("sleep 1000 & sleep 1000", milliseconds(200)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kTimeout);
   EXPECT_EQ(result.error().message, "run /bin/sh: still running after 200 ms");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-  EXPECT_EQ(real_runner().run(shell("exec >&- 2>&-; sleep 100", milliseconds(200))).error().code,
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
+  EXPECT_EQ(real_runner().run(shell("exec >&- 2>&-; sleep 1000", milliseconds(200))).error().code,
             ErrorCode::kTimeout);
 }
 
 TEST(Command, DoesNotWaitForAGrandchildThatKeepsThePipe) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto result = real_runner().run(shell("sleep 100 & echo done"));
+  const auto result = real_runner().run(shell("sleep 1000 & echo done"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->output, "done\n");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
 }
 
 TEST(Command, DoesNotWaitForAProcessOutsideItsGroupThatKeepsThePipe) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto result = real_runner().run(shell("setsid sleep 7 & sleep 0.05; echo done"));
+  const auto result = real_runner().run(shell("setsid sleep 1000 & sleep 0.05; echo $!"));
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->output, "done\n");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  const auto pid = parse_int<pid_t>(trim(result->output));
+  ASSERT_TRUE(pid) << result->output;
+  ::kill(*pid, SIGKILL);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
 }
 
-/// Whether the process is gone, or a zombie that init has not reaped yet, within some seconds.
-bool ends_soon(const std::string& pid) {
-  for (int tries = 0; tries < 500; ++tries) {
-    std::ifstream in("/proc/" + pid + "/stat");
-    std::string stat;
-    std::getline(in, stat);
-    if (stat.empty() || stat.find(") Z ") != std::string::npos) {
-      return true;
-    }
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return false;
+/// Whether the process is gone, or a zombie that init has not reaped yet.
+bool has_ended(const std::string& pid) {
+  std::ifstream in("/proc/" + pid + "/stat");
+  std::string stat;
+  std::getline(in, stat);
+  return stat.empty() || stat.find(") Z ") != std::string::npos;
 }
 
 TEST(Command, KillsWhatItLeavesBehind) {
-  for (const char* const script : {"sleep 100 & echo $!; exit 0", "sleep 100 & echo $!; wait"}) {
+  for (const char* const script : {"sleep 1000 & echo $!; exit 0", "sleep 1000 & echo $!; wait"}) {
     std::string pid;
     std::stop_source stop;
     const auto remember = [&](std::string_view line) {
@@ -100,7 +102,7 @@ TEST(Command, KillsWhatItLeavesBehind) {
     };
     const auto result = real_runner().run_lines(shell(script), remember, stop.get_token());
     ASSERT_NE(pid, "") << script << ": " << (result ? "" : result.error().message);
-    EXPECT_TRUE(ends_soon(pid)) << script;
+    EXPECT_TRUE(eventually([&] { return has_ended(pid); })) << script;
   }
 }
 
@@ -186,15 +188,17 @@ TEST(Command, RunsManyAtOnce) {
 }
 
 TEST(Command, StopsWhenAsked) {
+  const ceems::testing::TempDir dir;
+  const std::string begun = dir.path() / "begun";
   std::stop_source source;
   std::jthread later([&] {
-    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(begun); }));
     source.request_stop();
   });
   const auto begin = std::chrono::steady_clock::now();
-  const auto result = real_runner().run(shell("sleep 100"), source.get_token());
+  const auto result = real_runner().run(shell(": >" + begun + "; sleep 1000"), source.get_token());
   EXPECT_EQ(result.error().message, "run /bin/sh: stopped");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
 }
 
 TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
@@ -215,13 +219,13 @@ TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
       return 3;
     }
     // An ordinary kill(2) by this user would be refused.
-    Command slow = shell("sleep 100 & sleep 100", milliseconds(200));
+    Command slow = shell("sleep 1000 & sleep 1000", milliseconds(200));
     slow.as_root = true;
     const auto begin = std::chrono::steady_clock::now();
     if (real_runner().run(slow).error().code != ErrorCode::kTimeout) {
       return 4;
     }
-    if (std::chrono::steady_clock::now() - begin > milliseconds(1500)) {
+    if (std::chrono::steady_clock::now() - begin > kPatience) {
       return 5;
     }
     return ::getuid() != 0 && ::setuid(0) != 0 ? 0 : 6;

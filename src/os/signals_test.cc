@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -62,38 +65,70 @@ TEST(Signals, ASecondStopSignalEndsTheProgramAtOnce) {
   }
 }
 
+/// A socket that receives what is sent to this path, or to this abstract name if it begins with @.
+UniqueFd receiver(const std::string& name) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, name.data(), name.size());
+  if (name.front() == '@') {
+    address.sun_path[0] = '\0';
+  }
+  EXPECT_TRUE(socket.valid());
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
+            0)
+      << name;
+  return socket;
+}
+
+/// What has been sent to the socket; empty if nothing has.
+std::string received(const UniqueFd& socket) {
+  std::array<char, 64> buffer{};
+  const ssize_t size = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
 TEST(Signals, NotifyReachesPathAndAbstractSockets) {
   const testing::TempDir dir;
   for (const std::string& name :
        {(dir.path() / "notify").string(), std::string("@ceems-test-notify")}) {
-    const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, name.data(), name.size());
-    if (name.front() == '@') {
-      address.sun_path[0] = '\0';
-    }
-    ASSERT_TRUE(socket.valid());
-    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                     static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
-              0);
+    const UniqueFd socket = receiver(name);
     set_notify_socket(name);
     notify_systemd("READY=1");
-    std::array<char, 64> buffer{};
-    EXPECT_EQ(::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT), 7);
-    EXPECT_STREQ(buffer.data(), "READY=1");
+    EXPECT_EQ(received(socket), "READY=1");
+    set_notify_socket("");
+    notify_systemd("READY=1");
+    EXPECT_EQ(received(socket), "");
   }
-  set_notify_socket("");
-  notify_systemd("READY=1");
 }
 
 TEST(Signals, NotifyIgnoresNamesThatAreNotSockets) {
-  for (const std::string& name : {std::string("relative"), "/" + std::string(200, 'x'),
+  const testing::TempDir dir;
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  const std::string full = dir.path() / std::string(106 - dir.path().string().size(), 'x');
+  ASSERT_EQ(full.size() + 1, sizeof(sockaddr_un::sun_path));
+  const UniqueFd relative = receiver("relative");
+  const UniqueFd cut_off = receiver(full);
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto files = open_files();
+  for (const std::string& name : {std::string("relative"), full + "x", full + std::string(100, 'x'),
                                   std::string("/nonexistent/socket"), std::string()}) {
     set_notify_socket(name);
     notify_systemd("READY=1");
+    EXPECT_EQ(received(relative), "") << name;
+    EXPECT_EQ(received(cut_off), "") << name;
   }
+  EXPECT_EQ(open_files(), files);
+  set_notify_socket(full);  // the longest name that is one
+  notify_systemd("READY=1");
+  EXPECT_EQ(received(cut_off), "READY=1");
   set_notify_socket("");
+  std::filesystem::current_path(before);
 }
 
 TEST(Signals, WaitingEndsWithoutASignal) {
