@@ -19,7 +19,8 @@
 //   0.power 75000                       a value of device 0, in the library's unit
 //   nvmlDeviceGetPowerUsage 999         what this function answers, for all devices
 //   0.nvmlDeviceGetPowerUsage 3         the same for device 0 alone
-//   hang nvmlDeviceGetPowerUsage        this function does not return while the line is there
+//   hang nvmlDeviceGetPowerUsage        this function does not return while the line is there, and
+//                                       the file exists with ".hangs" added to its name
 //
 // A value that is not in the file is not supported by the device.
 namespace fake_gpu {
@@ -63,6 +64,8 @@ struct Call {
 
   explicit Call(const std::string& function, const std::string& device = {}) {
     while (scenario.text("hang") == function) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): set before the library is loaded
+      const std::ofstream mark(std::getenv("CEEMS_FAKE_GPU") + std::string(".hangs"));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       scenario = Scenario();
     }

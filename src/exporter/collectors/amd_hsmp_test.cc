@@ -25,7 +25,7 @@ class AmdHsmp : public ::testing::Test {
       }
       return units_.port();
     };
-    options_.patience = std::chrono::milliseconds(2000);
+    options_.patience = testing::kPatience;
     options_.fresh_enough = std::chrono::milliseconds(0);
     units_.set(0, 0x04, {182'500});
     units_.set(0, 0x06, {280'000});

@@ -10,6 +10,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/flag_names.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter {
@@ -51,11 +52,11 @@ inline std::filesystem::path fixture(const std::string& host) {
   return std::filesystem::path(CEEMS_TEST_ROOT) / "fixtures" / host;
 }
 
-/// Starts the collector as the program does, but waits longer for it.
+/// Starts the collector as the program does.
 template <class AnyCollector>
 void start_and_wait(AnyCollector& collector) {
   collector.start();
-  collector.wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
+  collector.wait_first(std::chrono::steady_clock::now() + testing::kPatience);
 }
 
 /// The samples that the collector adds, without HELP and TYPE lines.

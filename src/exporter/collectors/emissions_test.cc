@@ -50,10 +50,10 @@ TEST_F(EmissionsTest, ServesTheAnswerOfAServiceAndItsAge) {
   EXPECT_EQ(samples_of(**collector), "");
   start_and_wait(**collector);
   std::string page;
-  for (int i = 0; i < 1000 && page.empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(testing::eventually([&] {
     page = samples_of(**collector);
-  }
+    return !page.empty();
+  }));
   EXPECT_EQ(page,
             "ceems_emissions_gCo2_kWh{country=\"France\",country_code=\"FR\",provider=\"rte\","
             "provider_name=\"RTE eCO2 Mix\"} 20\n");

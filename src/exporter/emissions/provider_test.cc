@@ -1,11 +1,13 @@
 #include "exporter/emissions/provider.h"
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "exporter/emissions/test_service.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter::emissions {
@@ -222,15 +224,14 @@ TEST_F(EmissionServicesTest, RefreshKeepsTheLastAnswerAndRetriesSoonerAfterFailu
   EXPECT_EQ(calls, 6);
 }
 
-/// Waits until the provider has factors, at most five seconds.
+/// Waits until the provider has factors.
 std::shared_ptr<const Factors> wait_for_factors(Provider& provider) {
-  for (int i = 0; i < 1000; ++i) {
-    if (auto factors = provider.factors()) {
-      return factors;
-    }
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return nullptr;
+  std::shared_ptr<const Factors> factors;
+  EXPECT_TRUE(testing::eventually([&] {
+    factors = provider.factors();
+    return factors != nullptr;
+  }));
+  return factors;
 }
 
 TEST_F(EmissionServicesTest, ARemoteProviderServesItsAnswerForADay) {
@@ -252,28 +253,18 @@ TEST_F(EmissionServicesTest, ARemoteProviderServesItsAnswerForADay) {
 }
 
 TEST_F(EmissionServicesTest, AHangingServiceDelaysNeitherStartNorEnd) {
-  std::atomic<bool> requested = false;
-  std::atomic<bool> end = false;
+  std::latch end(1);
+  TestService service(
+      [&](const net::Request& /*request*/, net::Response& /*response*/) { end.wait(); });
+  auto fetch = rte_fetch(context({{"__RTE_BASE_URL", service.url()}}));
+  auto provider = remote_provider("rte", "RTE", minutes(30), clock_, *std::move(fetch));
+  provider->start();
+  EXPECT_TRUE(testing::eventually([&] { return !service.requests().empty(); }));
+  EXPECT_EQ(provider->factors(), nullptr);
   const auto begin = std::chrono::steady_clock::now();
-  {
-    TestService service([&](const net::Request& /*request*/, net::Response& /*response*/) {
-      requested = true;
-      for (int i = 0; i < 2000 && !end; ++i) {
-        std::this_thread::sleep_for(milliseconds(5));
-      }
-    });
-    auto fetch = rte_fetch(context({{"__RTE_BASE_URL", service.url()}}));
-    auto provider = remote_provider("rte", "RTE", minutes(30), clock_, *std::move(fetch));
-    provider->start();
-    for (int i = 0; i < 1000 && !requested; ++i) {
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    EXPECT_TRUE(requested);
-    EXPECT_EQ(provider->factors(), nullptr);
-    provider.reset();
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
-    end = true;
-  }
+  provider.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(25)) << "30 s is the timeout";
+  end.count_down();
 }
 
 std::vector<std::string> keys_of(const std::vector<std::unique_ptr<Provider>>& providers) {

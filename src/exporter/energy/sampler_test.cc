@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
 #include "exporter/energy/meter/held_power.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -323,26 +323,31 @@ class SamplerThreadTest : public SamplerTest {
   SamplerThreadTest() : SamplerTest(&real_clock()) {}
 };
 
-TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
+TEST_F(SamplerThreadTest, TicksAndRefreshesYoungUnits) {
   source_->young = true;
   Sampler& sampler = make(milliseconds(450));
   meter_->publish({.watts = 1000, .time = clock_.steady_now()});
   sampler.start();
-  const auto until = clock_.steady_now() + seconds(5);
-  while ((source_->calls < 2 || source_->refreshes < 2) && clock_.steady_now() < until) {
+  EXPECT_TRUE(testing::eventually([&] {
     // Scrapes and the sampler run at the same time, for ThreadSanitizer.
     sampler.tick(Sampler::Caller::kScrape);
     meter_->publish({.watts = 1000, .time = clock_.steady_now()});
     sampler.with_account([](Account& account, Clock::SteadyTime) { account.mark_scraped(); });
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  EXPECT_GE(source_->calls, 2);
-  EXPECT_GE(source_->refreshes, 2);
+    return source_->calls >= 2 && source_->refreshes >= 2;
+  }));
   EXPECT_GT(node_joules(), 0);
-  const auto before = clock_.steady_now();
-  sampler_.reset();
-  EXPECT_LT(clock_.steady_now() - before,
-            milliseconds(400));  // the destructor does not wait for the next tick
+}
+
+TEST_F(SamplerThreadTest, StopsWithoutWaitingForTheNextTick) {
+  for (const bool young : {true, false}) {
+    source_->young = young;
+    Sampler& sampler = make(std::chrono::minutes(10));
+    sampler.start();
+    sampler.wait_first(clock_.steady_now() + testing::kPatience);
+    const auto before = clock_.steady_now();
+    sampler_.reset();
+    EXPECT_LT(clock_.steady_now() - before, testing::kPatience);
+  }
 }
 
 TEST_F(SamplerThreadTest, ContinuesWithItsStateFileAndLeavesOne) {
@@ -361,7 +366,7 @@ TEST_F(SamplerThreadTest, ContinuesWithItsStateFileAndLeavesOne) {
   Sampler& sampler = make(milliseconds(100), {}, state());
   meter_->publish({.watts = 1000, .time = clock_.steady_now()});
   sampler.start();
-  sampler.wait_first(clock_.steady_now() + seconds(5));
+  sampler.wait_first(clock_.steady_now() + testing::kPatience);
   sampler.with_account([](Account& account, Clock::SteadyTime) {
     EXPECT_DOUBLE_EQ(account.idle_watts(Domain::kPackage).value_or(-1), 37);
   });
@@ -389,12 +394,8 @@ TEST_F(SamplerThreadTest, RunsWithoutAWritableStateFile) {
       std::make_unique<StateFile>(dir_.path() / "none/energy.json", MachineIdentity{}, clock_));
   meter_->publish({.watts = 1000, .time = clock_.steady_now()});
   sampler.start();
-  sampler.wait_first(clock_.steady_now() + seconds(5));
-  const auto until = clock_.steady_now() + seconds(5);
-  while (source_->calls < 3 && clock_.steady_now() < until) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  EXPECT_GE(source_->calls, 3);
+  sampler.wait_first(clock_.steady_now() + testing::kPatience);
+  EXPECT_TRUE(testing::eventually([&] { return source_->calls >= 3; }));
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include "exporter/gpu/monitor.h"
 
 #include <chrono>
-#include <functional>
 #include <string>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exporter/gpu/library/fake_scenario.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/fake_runner.h"
 #include "testing/temp_dir.h"
@@ -18,6 +17,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
+using testing::eventually;
+using testing::kPatience;
 using ::testing::SizeIs;
 
 class MonitorTest : public ::testing::Test {
@@ -31,23 +32,14 @@ class MonitorTest : public ::testing::Test {
     std::vector<std::unique_ptr<GpuLibrary>> libraries;
     libraries.push_back(*std::move(library));
     monitor_ = std::make_unique<Monitor>(
-        MonitorOptions{.interval = milliseconds(5), .patience = milliseconds(50)}, clock_,
-        std::move(libraries), std::move(inventory), processes_);
+        MonitorOptions{
+            .interval = milliseconds(5), .patience = milliseconds(50), .first_wait = kPatience},
+        clock_, std::move(libraries), std::move(inventory), processes_);
   }
 
   void begin() {
     monitor_->start();
-    monitor_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
-  }
-
-  static bool eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 1000; ++i) {
-      if (condition()) {
-        return true;
-      }
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    return false;
+    monitor_->wait_first(std::chrono::steady_clock::now() + kPatience);
   }
 
   FakeScenario scenario_{{{"count", "2"},
@@ -130,11 +122,8 @@ TEST_F(MonitorTest, PublishesTheProcesses) {
 
 TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
   begin();
-  scenario_.set("hang", "nvmlDeviceGetPowerUsage");
-  std::this_thread::sleep_for(milliseconds(50));
-  const auto before = std::chrono::steady_clock::now();
+  ASSERT_TRUE(scenario_.hang("nvmlDeviceGetPowerUsage"));
   EXPECT_NE(monitor_->latest(), nullptr);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(50));
   clock_.advance(std::chrono::seconds(31));
   EXPECT_EQ(monitor_->latest(), nullptr);
   scenario_.erase("hang");
@@ -143,11 +132,10 @@ TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
 
 TEST_F(MonitorTest, EndsWhileTheLibraryHangs) {
   begin();
-  scenario_.set("hang", "nvmlDeviceGetPowerUsage");
-  std::this_thread::sleep_for(milliseconds(50));
+  ASSERT_TRUE(scenario_.hang("nvmlDeviceGetPowerUsage"));
   const auto before = std::chrono::steady_clock::now();
   monitor_.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience);
 }
 
 TEST_F(MonitorTest, RestartsALibraryAfterAPause) {

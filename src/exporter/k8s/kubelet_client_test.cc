@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/k8s/fake_kubelet.h"
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::k8s {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 class Kubelet : public ::testing::Test {
  protected:
   [[nodiscard]] Result<std::vector<PodDevices>> ask(
-      milliseconds timeout = milliseconds(2000)) const {
+      milliseconds timeout = testing::kPatience) const {
     return list_pod_devices(path_, timeout, {});
   }
   testing::TempDir directory_;
@@ -74,7 +75,7 @@ TEST_F(Kubelet, MaySendABrokenMessage) {
 
 TEST_F(Kubelet, MaySendATooLargeAnswer) {
   const FakeKubelet kubelet(path_, {.body = std::string(kMaxKubeletAnswer + 1, 'x')});
-  const auto pods = ask(milliseconds(10'000));
+  const auto pods = ask();
   ASSERT_FALSE(pods);
   EXPECT_THAT(pods.error().message, HasSubstr("the answer is larger than"));
 }
@@ -85,7 +86,7 @@ TEST_F(Kubelet, MayHang) {
   const auto pods = ask(milliseconds(100));
   ASSERT_FALSE(pods);
   EXPECT_EQ(pods.error().code, ErrorCode::kTimeout);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(2000));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, testing::kPatience);
 }
 
 TEST_F(Kubelet, MayBeMissing) {

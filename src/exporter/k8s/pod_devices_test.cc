@@ -1,12 +1,12 @@
 #include "exporter/k8s/pod_devices.h"
 
 #include <atomic>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter::k8s {
@@ -87,11 +87,12 @@ class DevicesOfPods : public ::testing::Test {
     if (!claims_) {
       PodClaimOptions options;
       options.fetch = [this](const std::stop_token&) { return fake_(); };
-      options.times.patience = milliseconds(5000);
+      options.times.patience = testing::kPatience;
+      options.times.first_wait = testing::kPatience;
       options.times.period = milliseconds(2);
       claims_ = std::make_unique<PodClaims>(std::move(options), clock_);
       claims_->start();
-      claims_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
+      claims_->wait_first(std::chrono::steady_clock::now() + testing::kPatience);
     }
     return *claims_;
   }
@@ -115,15 +116,9 @@ class DevicesOfPods : public ::testing::Test {
     }
     return names;
   }
-  /// Repeats the request until the answer is this one; false after five seconds.
+  /// Repeats the request until the answer is this one.
   bool comes(const Names& pods, const Names& expected) {
-    for (int i = 0; i < 1000; ++i) {
-      if (ask(pods) == expected) {
-        return true;
-      }
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    return false;
+    return testing::eventually([&] { return ask(pods) == expected; });
   }
 
   testing::FakeClock clock_;
@@ -156,9 +151,7 @@ TEST_F(DevicesOfPods, AreFetchedEveryQuarterOfAnHour) {
   const int before = fake_.fetches;
   clock_.advance(minutes(15));
   EXPECT_TRUE(comes({"a"}, {"a"}));
-  for (int i = 0; i < 1000 && fake_.fetches == before; ++i) {
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  EXPECT_TRUE(testing::eventually([&] { return fake_.fetches != before; }));
   ask({"a"});
   EXPECT_EQ(fake_.fetches, before + 1);
   clock_.advance(minutes(14));  // still recent after the success, so not fetched at each scrape

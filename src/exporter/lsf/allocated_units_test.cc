@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter::lsf {
@@ -32,7 +33,7 @@ TEST(AllocatedUnits, HaveTheCpusThatLsfAllocated) {
   options.fetch = [](const std::stop_token&) -> Result<AllocationMap> {
     return AllocationMap{{"6[1]", {.slots = 16}}};
   };
-  options.times.patience = std::chrono::seconds(5);
+  options.times.patience = testing::kPatience;
   auto allocations = std::make_shared<Allocations>(std::move(options), clock);
   auto jobs = std::make_shared<TwoJobs>();
   AllocatedUnits units(jobs, allocations);

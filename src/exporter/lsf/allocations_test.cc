@@ -1,10 +1,9 @@
 #include "exporter/lsf/allocations.h"
 
-#include <thread>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/fake_runner.h"
 
@@ -48,11 +47,12 @@ class LsfAllocations : public ::testing::Test {
     if (!allocations_) {
       AllocationOptions options;
       options.fetch = [this](const std::stop_token&) { return fake_(); };
-      options.times.patience = milliseconds(5000);
+      options.times.patience = testing::kPatience;
+      options.times.first_wait = testing::kPatience;
       options.times.period = milliseconds(2);
       allocations_ = std::make_unique<Allocations>(std::move(options), clock_);
       allocations_->start();
-      allocations_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
+      allocations_->wait_first(std::chrono::steady_clock::now() + testing::kPatience);
     }
     return *allocations_;
   }
@@ -69,15 +69,9 @@ class LsfAllocations : public ::testing::Test {
     }
     return slots;
   }
-  /// Repeats the request until the answer is this one; false after five seconds.
+  /// Repeats the request until the answer is this one.
   bool comes(const std::vector<std::string>& jobs, const Slots& expected) {
-    for (int i = 0; i < 1000; ++i) {
-      if (ask(jobs) == expected) {
-        return true;
-      }
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    return false;
+    return testing::eventually([&] { return ask(jobs) == expected; });
   }
 
   testing::FakeClock clock_;

@@ -8,6 +8,7 @@
 #include "exporter/ipmi/fake_port.h"
 #include "exporter/redfish/bmc_address.h"
 #include "exporter/redfish/mock_service.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter::redfish {
@@ -27,7 +28,7 @@ Config config_for(const MockService& service) {
   config.port = std::stoi(service.port());
   config.username = "admin";
   config.password = "s3cret\"";
-  config.timeout = milliseconds(3000);
+  config.timeout = testing::kPatience;
   return config;
 }
 
@@ -318,22 +319,22 @@ TEST(RedfishReader, AMissingServiceIsRetriedLater) {
 }
 
 TEST(RedfishReader, AHangEndsAtTheTimeoutOrWhenStopped) {
-  Bench bench([](Config& config) { config.timeout = milliseconds(100); });
+  Bench bench([](Config& config) { config.timeout = milliseconds(500); });
   bench.watts();
   bench.service.hang("/redfish/v1/Chassis/Node-1/Power");
   EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "a hanging one does not affect the other";
   bench.service.release();
 
-  Bench slow;
+  Bench slow([](Config& config) { config.timeout = minutes(10); });
   slow.service.hang("/redfish/v1/");
   std::stop_source stop;
   const std::jthread stopper([&] {
-    std::this_thread::sleep_for(milliseconds(50));
+    EXPECT_TRUE(testing::eventually([&] { return slow.service.count("GET /redfish/v1/") > 0; }));
     stop.request_stop();
   });
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_FALSE(slow.reader->read(stop.get_token()));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, testing::kPatience);
   slow.service.release();
 }
 

@@ -22,6 +22,7 @@
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/mount.h"
 #include "host/read_file.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter {
@@ -29,6 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+using testing::eventually;
 using Steady = std::chrono::steady_clock;
 
 /// A new cgroup in one hierarchy, removed by the destructor.
@@ -47,7 +49,7 @@ class TestCgroup {
   [[nodiscard]] const fs::path& path() const { return path_; }
   /// Waits until the processes have left, then removes the directory.
   void remove() {
-    for (int attempt = 0; made_ && attempt < 500; ++attempt) {
+    for (int attempt = 0; made_ && attempt < 30'000; ++attempt) {
       if (::rmdir(path_.c_str()) == 0) {
         made_ = false;
       } else {
@@ -81,6 +83,11 @@ class BusyProcess {
   BusyProcess& operator=(const BusyProcess&) = delete;
   ~BusyProcess() { end(); }
 
+  /// Returns when it uses no more CPU time.
+  void pause() const {
+    ::kill(pid_, SIGSTOP);
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
   void end() {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
@@ -91,6 +98,22 @@ class BusyProcess {
 
  private:
   pid_t pid_ = -1;
+};
+
+/// The real time. Counts how often other threads than the test's ask for it: the source's thread
+/// does so once for each report of the kernel.
+class CountingClock final : public Clock {
+ public:
+  [[nodiscard]] SystemTime now() const override {
+    asked_ += std::this_thread::get_id() == home_ ? 0 : 1;
+    return real_clock().now();
+  }
+  [[nodiscard]] SteadyTime steady_now() const override { return real_clock().steady_now(); }
+  [[nodiscard]] int asked() const { return asked_; }
+
+ private:
+  const std::thread::id home_ = std::this_thread::get_id();
+  mutable std::atomic<int> asked_ = 0;
 };
 
 std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root,
@@ -122,6 +145,30 @@ double cpu_of(const Unit& unit) {
   return unit.stats.cpu_user_seconds + unit.stats.cpu_system_seconds;
 }
 
+/// A snapshot in which the unit of the test is, as soon as there is one.
+std::shared_ptr<const UnitSnapshot> snapshot_with_unit(CgroupUnitSource& source) {
+  std::shared_ptr<const UnitSnapshot> snapshot;
+  EXPECT_TRUE(eventually([&] {
+    snapshot = source.snapshot(milliseconds(0)).value();
+    return find(*snapshot) != nullptr;
+  }));
+  return snapshot;
+}
+
+/// What cpuacct.stat of a cgroup says, in ticks of 10 ms.
+double seconds_of_v1(const TestCgroup& cgroup) {
+  const auto text = host::read_file((cgroup.path() / "cpuacct.stat").string());
+  const auto ticks = text ? host::parse_cpuacct_stat(*text) : fail(text.error());
+  EXPECT_TRUE(ticks);
+  return ticks ? static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100 : 0;
+}
+
+double seconds_of_v2(const TestCgroup& cgroup) {
+  const auto text = host::read_file((cgroup.path() / "cpu.stat").string());
+  EXPECT_TRUE(text);
+  return text ? static_cast<double>(host::parse_cgroup_cpu_stat(*text)->usage_usec) / 1e6 : 0;
+}
+
 TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   const fs::path root = "/sys/fs/cgroup";
   const auto hierarchy = host::find_v1_hierarchy(root, "cpuacct", true);
@@ -136,8 +183,7 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
     GTEST_SKIP() << "cannot create cgroups in " << root / *hierarchy;
   }
   BusyProcess process(cgroup);
-  std::this_thread::sleep_for(milliseconds(100));
-  const auto first = source->snapshot(milliseconds(0)).value();
+  const auto first = snapshot_with_unit(*source);
   ASSERT_NE(find(*first), nullptr);
   EXPECT_FALSE(find(*first)->ended);
   EXPECT_EQ(find(*first)->owner_uid, static_cast<std::int64_t>(::getuid()));
@@ -146,25 +192,20 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   EXPECT_TRUE(source->has_young());
 
   // As the sampler does between two ticks.
-  const auto end = Steady::now() + milliseconds(800);
-  while (Steady::now() < end) {
+  EXPECT_TRUE(eventually([&] {
     source->refresh_young();
-    std::this_thread::sleep_for(milliseconds(10));
-  }
+    return seconds_of_v1(cgroup) > 0.2;
+  }));
+  process.pause();
+  source->refresh_young();
   process.end();
-  const auto text = host::read_file((cgroup.path() / "cpuacct.stat").string());
-  ASSERT_TRUE(text);
-  const auto final_count = host::parse_cpuacct_stat(*text);
-  ASSERT_TRUE(final_count);
-  const double cpu_seconds =
-      static_cast<double>(final_count->user_ticks + final_count->system_ticks) / 100;
+  const double cpu_seconds = seconds_of_v1(cgroup);
   cgroup.remove();
   const auto last = source->snapshot(milliseconds(0)).value();
   ASSERT_NE(find(*last), nullptr);
   EXPECT_TRUE(find(*last)->ended);
-  EXPECT_GT(cpu_seconds, 0.02);
-  // CPU times are in ticks of 10 ms, and on a busy machine the last refresh may be a while ago.
-  EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.02 + 0.1 * cpu_seconds);
+  // CPU times are in ticks of 10 ms, and ending takes some, too.
+  EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.04);
 }
 
 TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
@@ -187,9 +228,10 @@ TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
   constexpr double kMebibyte = 1 << 20;
   ASSERT_TRUE(set_limit("64M"));
   BusyProcess process(cgroup);
-  std::this_thread::sleep_for(milliseconds(60));
+  EXPECT_TRUE(eventually([&] { return seconds_of_v1(cgroup) > 0; }));
   testing::FakeClock clock;
   const auto source = source_of(root, clock);
+  ASSERT_NE(find(*snapshot_with_unit(*source)), nullptr);
   const auto unit = [&source] { return *find(*source->snapshot(milliseconds(0)).value()); };
   EXPECT_EQ(unit().stats.memory_total_bytes, 64 * kMebibyte);
 
@@ -203,19 +245,15 @@ TEST(LiveCgroupV1, ReadsLimitsNowAndThenAndCpuTimesAlways) {
     // A scrape after samples for the energy shows what has been used until now.
     clock.advance(std::chrono::seconds(1));
     ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
-    std::this_thread::sleep_for(milliseconds(60));
+    const double before = seconds_of_v1(cgroup);
+    EXPECT_TRUE(eventually([&] { return seconds_of_v1(cgroup) > before + 0.03; }));
     if (i == 2) {
       process.end();
     }
     clock.advance(std::chrono::seconds(1));
     ASSERT_TRUE(source->energy_snapshot(milliseconds(0)));
-    const auto text = host::read_file((cgroup.path() / "cpuacct.stat").string());
-    ASSERT_TRUE(text);
-    const auto ticks = host::parse_cpuacct_stat(*text);
-    ASSERT_TRUE(ticks);
-    // Sums of hundredths differ in their last bit.
-    EXPECT_GE(cpu_of(unit()) + 1e-6,
-              static_cast<double>(ticks->user_ticks + ticks->system_ticks) / 100);
+    const double used = seconds_of_v1(cgroup);
+    EXPECT_GE(cpu_of(unit()) + 1e-6, used);  // sums of hundredths differ in their last bit
   }
 }
 
@@ -228,24 +266,23 @@ TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
       !mount.live || mount.mode != host::CgroupMode::kUnified) {
     GTEST_SKIP() << "no cgroup v2 here";
   }
-  const auto source = source_of(root);
+  const CountingClock clock;
+  const auto source = source_of(root, clock);
   ASSERT_TRUE(source->snapshot(milliseconds(0)));
   TestCgroup cgroup(root);
   if (!cgroup.made()) {
     GTEST_SKIP() << "cannot create cgroups in " << root;
   }
   BusyProcess process(cgroup);
-  std::this_thread::sleep_for(milliseconds(50));
-  const auto first = source->snapshot(milliseconds(0)).value();
+  const auto first = snapshot_with_unit(*source);
   ASSERT_NE(find(*first), nullptr);
   const double early = cpu_of(*find(*first));
-  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_TRUE(eventually([&] { return seconds_of_v2(cgroup) > early + 0.2; }));
+  const int asked = clock.asked();
   process.end();
-  std::this_thread::sleep_for(milliseconds(200));  // only the event makes the source read
-  const auto text = host::read_file((cgroup.path() / "cpu.stat").string());
-  ASSERT_TRUE(text);
-  const double cpu_seconds =
-      static_cast<double>(host::parse_cgroup_cpu_stat(*text)->usage_usec) / 1e6;
+  EXPECT_TRUE(eventually([&] { return clock.asked() > asked; })) << "no event";
+  source->mark_exported({});  // waits until the thread has read what only the event makes it read
+  const double cpu_seconds = seconds_of_v2(cgroup);
   cgroup.remove();
   const auto last = source->snapshot(milliseconds(0)).value();
   ASSERT_NE(find(*last), nullptr);

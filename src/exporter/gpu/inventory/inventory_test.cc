@@ -1,12 +1,14 @@
 #include "exporter/gpu/inventory/inventory.h"
 
 #include <filesystem>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exporter/gpu/inventory/layout.h"
 #include "exporter/gpu/inventory/library_list.h"
+#include "testing/eventually.h"
 #include "testing/fake_runner.h"
 #include "testing/temp_dir.h"
 
@@ -14,6 +16,7 @@ namespace ceems::exporter::gpu {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::eventually;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -44,13 +47,6 @@ class InventoryTest : public ::testing::Test {
     options.search_path = "/usr/bin";
     options.first_retry_pause = std::chrono::milliseconds(5);
     return options;
-  }
-  /// Waits for the thread, at most a few seconds.
-  static bool eventually(const std::function<bool()>& done) {
-    for (int i = 0; i < 1000 && !done(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return done();
   }
   /// Answers --query, -L and vgpu --query.
   void answer_nvidia(const std::string& mig) {
@@ -183,7 +179,7 @@ TEST_F(InventoryTest, ReadsVgpusOnlyOnRequest) {
   EXPECT_THAT(inventory->devices()->at(0).mdevs, ElementsAre("m-1"));
   inventory->start();
   mdev_ = "m-2";
-  inventory->refresh_mdevs(std::chrono::seconds(5));
+  inventory->refresh_mdevs(testing::kPatience);
   EXPECT_THAT(inventory->devices()->at(0).mdevs, ElementsAre("m-2"));
 }
 
@@ -194,7 +190,7 @@ TEST_F(InventoryTest, KeepsKnownVgpusWhenTheyCannotBeListed) {
   inventory->want_mdevs();
   inventory->start();
   runner_.refuse("nvidia-smi", {ErrorCode::kTimeout, "timed out"});
-  inventory->refresh_mdevs(std::chrono::seconds(5));
+  inventory->refresh_mdevs(testing::kPatience);
   EXPECT_THAT(inventory->devices()->at(0).mdevs, ElementsAre("m-1"));
 }
 
@@ -350,7 +346,7 @@ TEST_F(LibraryFirst, TheThreadRetriesTimeoutsOfTheStartAtOnce) {
   EXPECT_FALSE(inventory->has_no_gpus());
   library_lists(listed({"0000:07:00.0"}));
   inventory->start();
-  inventory->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  inventory->wait_first(std::chrono::steady_clock::now() + testing::kPatience);
   EXPECT_THAT(*inventory->devices(), SizeIs(1));
   EXPECT_EQ(runner_.calls().back().timeout, std::chrono::seconds(5));
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::gpu {
@@ -27,6 +28,13 @@ class FakeScenario {
   void set(const std::string& key, const std::string& value) {
     values_[key] = value;
     write();
+  }
+  /// Makes a function of the library hang until erase("hang"), and waits until it is called.
+  [[nodiscard]] bool hang(const std::string& function) {
+    const std::string mark = path().string() + ".hangs";
+    std::filesystem::remove(mark);
+    set("hang", function);
+    return testing::eventually([&] { return std::filesystem::exists(mark); });
   }
   void erase(const std::string& key) {
     values_.erase(key);

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -16,6 +15,7 @@
 #include "exporter/profile/symbol/compiled_binary_test_support.h"
 #include "exporter/profile/symbol/names/symbols.h"
 #include "net/server/server.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -34,7 +34,8 @@ class MockDebuginfod {
     auto server = net::Server::create(
         {.listen_addresses = {"127.0.0.1:0"}},
         [this](const net::Request& request, net::Response& response) {
-          const MutexLock lock(mutex_);
+          MutexLock lock(mutex_);
+          changed_.wait(lock, [this]() CEEMS_REQUIRES(mutex_) { return !held_; });
           asked_.push_back(request.path);
           const auto found = files_.find(request.path);
           response.status = status_ != 0 ? status_ : (found == files_.end() ? 404 : 200);
@@ -46,7 +47,10 @@ class MockDebuginfod {
     server_ = *std::move(server);
     server_->start();
   }
-  ~MockDebuginfod() { server_->stop(); }
+  ~MockDebuginfod() {
+    hold(false);
+    server_->stop();
+  }
   MockDebuginfod(const MockDebuginfod&) = delete;
   MockDebuginfod& operator=(const MockDebuginfod&) = delete;
 
@@ -54,6 +58,12 @@ class MockDebuginfod {
   void add(const std::string& id, std::string content) {
     const MutexLock lock(mutex_);
     files_["/buildid/" + id + "/debuginfo"] = std::move(content);
+  }
+  /// Whether requests are kept without an answer.
+  void hold(bool on) {
+    const MutexLock lock(mutex_);
+    held_ = on;
+    changed_.notify_all();
   }
   void answer_with(int status) {
     const MutexLock lock(mutex_);
@@ -69,6 +79,8 @@ class MockDebuginfod {
   std::map<std::string, std::string> files_ CEEMS_GUARDED_BY(mutex_);
   std::vector<std::string> asked_ CEEMS_GUARDED_BY(mutex_);
   int status_ CEEMS_GUARDED_BY(mutex_) = 0;
+  bool held_ CEEMS_GUARDED_BY(mutex_) = false;
+  Condition changed_;
   std::unique_ptr<net::Server> server_;
 };
 
@@ -85,14 +97,8 @@ struct DebuginfodTest : ::testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
-  static void wait_until(const std::function<bool()>& condition) {
-    for (int i = 0; i < 3000 && !condition(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_TRUE(condition());
-  }
   static void wait_for_file(Debuginfod& source, const std::string& id) {
-    wait_until([&] { return source.find(id).has_value(); });
+    EXPECT_TRUE(testing::eventually([&] { return source.find(id).has_value(); }));
   }
 };
 
@@ -144,17 +150,22 @@ TEST_F(DebuginfodTest, AsksAgainTheNextDayForWhatNoServerHas) {
 
 TEST_F(DebuginfodTest, PausesAfterAServerFailed) {
   server.answer_with(500);
+  server.hold(true);
   const auto source = make(options(), clock);
   EXPECT_FALSE(source->find(kId));
-  wait_until([&] { return server.asked().size() == 1; });
+  EXPECT_FALSE(source->find(std::string(40, 'b')));
+  server.hold(false);
+  // The first failure is known before the second request is made.
+  EXPECT_TRUE(testing::eventually([&] { return server.asked().size() == 2; }));
   server.answer_with(0);
   server.add(kId, "x");
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it may note the failure only now
   EXPECT_FALSE(source->find(kId));
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(server.asked().size(), 1U) << "it waits";
-  clock.advance(std::chrono::minutes(6));
-  wait_for_file(*source, kId);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(server.asked().size(), 2U) << "it waits";
+  EXPECT_TRUE(testing::eventually([&] {
+    clock.advance(std::chrono::minutes(6));
+    return source->find(kId).has_value();
+  }));
 }
 
 TEST_F(DebuginfodTest, AsksTheNextServer) {
@@ -200,7 +211,7 @@ TEST_F(DebuginfodTest, BoundsSizesAndRequests) {
   EXPECT_FALSE(std::filesystem::exists(bounded.directory + "/" + large + ".debug.part"));
   EXPECT_EQ(server.asked().size(), 4U);
   EXPECT_FALSE(source->find(fourth));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(server.asked().size(), 4U) << "four an hour";
   clock.advance(std::chrono::minutes(61));
   wait_for_file(*source, fourth);

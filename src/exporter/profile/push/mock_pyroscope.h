@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "net/gunzip.h"
 #include "net/server/server.h"
+#include "testing/eventually.h"
 
 namespace ceems::exporter::profile {
 
@@ -98,7 +99,7 @@ class MockPyroscope {
   /// Waits for so many requests, and returns all.
   std::vector<net::Request> requests(std::size_t count) {
     MutexLock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(10),
+    EXPECT_TRUE(changed_.wait_for(lock, testing::kPatience,
                                   [&]()
                                       CEEMS_REQUIRES(mutex_) { return requests_.size() >= count; }))
         << requests_.size() << " of " << count;
@@ -116,8 +117,7 @@ class MockPyroscope {
     } else {
       response.set_header("Content-Type", "application/proto");
     }
-    changed_.wait_for(lock, std::chrono::seconds(10),
-                      [this]() CEEMS_REQUIRES(mutex_) { return !held_; });
+    changed_.wait_for(lock, testing::kPatience, [this]() CEEMS_REQUIRES(mutex_) { return !held_; });
   }
 
   Mutex mutex_;

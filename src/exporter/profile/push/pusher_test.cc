@@ -9,6 +9,7 @@
 #include "net/encoding.h"
 #include "net/testing/test_certificate.h"
 #include "net/testing/test_port.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -24,7 +25,7 @@ using ::testing::Not;
 using ::testing::Pair;
 
 constexpr PusherOptions kQuick{
-    .timeout = seconds(5), .first_pause = milliseconds(1), .max_pause = milliseconds(4)};
+    .timeout = testing::kPatience, .first_pause = milliseconds(1), .max_pause = milliseconds(4)};
 
 net::Response status(int code, std::string body = "", net::Headers headers = {}) {
   net::Response response;
@@ -51,12 +52,8 @@ struct Bench {
   }
   /// The counters once nothing is queued.
   [[nodiscard]] PushCounters finished() const {
-    const auto deadline = steady_clock::now() + seconds(10);
-    while (pusher->counters().queued > 0 && steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    EXPECT_TRUE(testing::eventually([this] { return pusher->counters().queued == 0; }));
     const PushCounters counters = pusher->counters();
-    EXPECT_EQ(counters.queued, 0U);
     EXPECT_EQ(counters.queued_bytes, 0U);
     return counters;
   }
@@ -177,7 +174,7 @@ TEST(Pusher, WaitsAsLongAsTheServerAsksForWithinBounds) {
   server.answer({status(429, "", {{"Retry-After", "1"}})});
   const Bench bench(
       PushConfig{.url = server.url()},
-      {.timeout = seconds(5), .first_pause = milliseconds(1), .max_pause = seconds(9)});
+      {.timeout = testing::kPatience, .first_pause = milliseconds(1), .max_pause = seconds(9)});
   const auto start = steady_clock::now();
   bench.add("1");
   EXPECT_EQ(bench.finished().pushed, 1U);
@@ -270,21 +267,25 @@ TEST(Pusher, RepeatsRequestsThatASlowServerDoesNotAnswer) {
 
 TEST(Pusher, StopsAtOnce) {
   // While a server hangs, and while it waits for the next try.
-  net::TestPort silent(true);
-  net::TestPort closed(false);
-  for (const std::string& port : {silent.number(), closed.number()}) {
-    Bench bench(PushConfig{.url = "http://127.0.0.1:" + port},
-                {.timeout = seconds(60), .first_pause = seconds(60), .max_pause = seconds(60)});
+  MockPyroscope hanging;
+  hanging.hold(true);
+  MockPyroscope failing;
+  failing.answer({status(503)});
+  for (MockPyroscope* const server : {&hanging, &failing}) {
+    constexpr std::chrono::minutes kLong(10);
+    ::testing::internal::CaptureStderr();
+    Bench bench(PushConfig{.url = server->url()},
+                {.timeout = kLong, .first_pause = kLong, .max_pause = kLong});
     bench.add("1");
     bench.add("2");
-    std::this_thread::sleep_for(milliseconds(50));
+    server->requests(1);
     EXPECT_EQ(bench.pusher->counters().queued, 2U);
     EXPECT_GT(bench.pusher->counters().queued_bytes, 200U);
     const auto start = steady_clock::now();
-    ::testing::internal::CaptureStderr();
     bench.pusher.reset();
-    EXPECT_LT(steady_clock::now() - start, seconds(2)) << port;
-    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+    EXPECT_LT(steady_clock::now() - start, testing::kPatience) << server->url();
+    const std::string lines = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(count(lines, "\n"), count(lines, "status 503")) << lines;
   }
   // Without anything to do, there is no thread.
   const Bench idle(PushConfig{});

@@ -177,7 +177,7 @@ TEST(UnwindMemory, FindsPython) {
   FakeStore store;
   UnwindMemory memory(host::Paths{}, store);
   // The new process begins as a copy of this one.
-  for (int i = 0; i < 100 && memory.python(program.pid()) == nullptr; ++i) {
+  for (int i = 0; i < 3000 && memory.python(program.pid()) == nullptr; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ASSERT_TRUE(memory.describe(program.pid()));
   }
