@@ -14,6 +14,7 @@
 
 #include "base/mutex.h"
 #include "ingest/update_loop.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::ingest {
@@ -117,7 +118,7 @@ class FakeWriter final : public store::Writer {
 
   bool wait_for_windows(const std::string& cluster, std::size_t count) {
     MutexLock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20),
+    return changed.wait_for(lock, testing::kPatience,
                             [&] { return windows[cluster].size() >= count; });
   }
 

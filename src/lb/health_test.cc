@@ -9,12 +9,14 @@
 
 #include "base/fd.h"
 #include "net/testing/test_port.h"
+#include "testing/eventually.h"
 
 namespace ceems::lb {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using testing::eventually;
 
 std::shared_ptr<net::Upstream> server_at(const std::string& port) {
   return *net::Upstream::create({.host = "127.0.0.1", .port = port});
@@ -33,20 +35,12 @@ class Checking {
             times) {}
   void check_now() { checker_.check_now(); }
   void wait_for_first_look() const {
-    const auto end = steady_clock::now() + std::chrono::seconds(30);
-    while (looks_ == 0 && steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    ASSERT_GE(looks_, 1);
+    ASSERT_TRUE(eventually([this] { return looks_ >= 1; }));
   }
   /// Waits until the targets were looked at so many times more: what was begun before is over.
   void wait_for_looks(int times) const {
     const int before = looks_;
-    const auto end = steady_clock::now() + std::chrono::seconds(30);
-    while (looks_ < before + times && steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    ASSERT_GE(looks_, before + times);
+    ASSERT_TRUE(eventually([&] { return looks_ >= before + times; }));
   }
 
  private:
@@ -77,27 +71,18 @@ std::vector<UniqueFd> fill(const net::TestPort& port) {
   return waiting;
 }
 
-template <typename Condition>
-bool comes_true(Condition condition) {
-  const auto end = steady_clock::now() + std::chrono::seconds(30);
-  while (!condition() && steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return condition();
-}
-
 TEST(HealthChecker, FollowsServersThatGoAndComeBack) {
   net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   const net::TestPort closed(false);
   const auto dead = server_at(closed.number());
   const Checking checking({{server, never_asked}, {dead, never_asked}}, kQuick);
-  EXPECT_TRUE(comes_true([&] { return !dead->alive(); }));
+  EXPECT_TRUE(eventually([&] { return !dead->alive(); }));
   EXPECT_TRUE(server->alive());
   port.stop();
-  EXPECT_TRUE(comes_true([&] { return !server->alive(); }));
+  EXPECT_TRUE(eventually([&] { return !server->alive(); }));
   port.listen();
-  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+  EXPECT_TRUE(eventually([&] { return server->alive(); }));
   EXPECT_FALSE(dead->alive());
   EXPECT_FALSE(server->hangs());
 }
@@ -107,7 +92,7 @@ TEST(HealthChecker, ProbesAtOnceAndThenOncePerInterval) {
   const auto dead = server_at(closed.number());
   const Checking checking({{dead, never_asked}},
                           {.interval = kNever, .retry_interval = milliseconds(1)});
-  EXPECT_TRUE(comes_true([&] { return !dead->alive(); }));
+  EXPECT_TRUE(eventually([&] { return !dead->alive(); }));
   dead->set_alive(true);
   checking.wait_for_looks(20);
   EXPECT_TRUE(dead->alive()) << "tried before its time";
@@ -120,7 +105,7 @@ TEST(HealthChecker, WhatARequestFoundGoneIsProbedAtTheNextRetry) {
                           {.interval = kNever, .retry_interval = milliseconds(20)});
   checking.wait_for_looks(1);
   server->set_alive(false);
-  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+  EXPECT_TRUE(eventually([&] { return server->alive(); }));
 }
 
 TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnswers) {
@@ -132,14 +117,14 @@ TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnsw
   EXPECT_TRUE(server->alive()) << "nobody waits for it";
   {
     const net::Upstream::Flight flight(*server);
-    EXPECT_TRUE(comes_true([&] { return server->hangs() && !server->alive(); }));
+    EXPECT_TRUE(eventually([&] { return server->hangs() && !server->alive(); }));
   }
   // That connections are taken does not bring it back, nor that nobody waits any more.
   checking.wait_for_looks(20);
   EXPECT_TRUE(server->hangs());
   EXPECT_FALSE(server->alive());
   answers = true;
-  EXPECT_TRUE(comes_true([&] { return !server->hangs() && server->alive(); }));
+  EXPECT_TRUE(eventually([&] { return !server->hangs() && server->alive(); }));
 }
 
 TEST(HealthChecker, ASlowServerThatRespondsStays) {
@@ -153,7 +138,7 @@ TEST(HealthChecker, ASlowServerThatRespondsStays) {
                             }}},
                           kQuick);
   const net::Upstream::Flight flight(*server);
-  EXPECT_TRUE(comes_true([&] { return asked >= 3; }));
+  EXPECT_TRUE(eventually([&] { return asked >= 3; }));
   EXPECT_FALSE(server->hangs());
   EXPECT_TRUE(server->alive());
 }
@@ -166,7 +151,7 @@ TEST(HealthChecker, AsksAllServersThatHangAtTheSameTime) {
   std::atomic<bool> met = false;
   const auto question = [&] {
     ++inside;
-    const bool both = comes_true([&] { return inside >= 2 || met; });
+    const bool both = eventually([&] { return inside >= 2 || met; });
     met = met || both;
     --inside;
     return both;
@@ -175,7 +160,7 @@ TEST(HealthChecker, AsksAllServersThatHangAtTheSameTime) {
   const net::Upstream::Flight second(*two);
   std::this_thread::sleep_for(milliseconds(5));  // both are silent at the first look
   const Checking checking({{one, question}, {two, question}}, kQuick);
-  EXPECT_TRUE(comes_true([&] { return met.load(); }));
+  EXPECT_TRUE(eventually([&] { return met.load(); }));
 }
 
 TEST(HealthChecker, WhatTakesItsTimeDelaysNoOtherServer) {
@@ -193,18 +178,18 @@ TEST(HealthChecker, WhatTakesItsTimeDelaysNoOtherServer) {
                            {thinking,
                             [&] {
                               ++asked;
-                              return comes_true([&] { return over.load(); });
+                              return eventually([&] { return over.load(); });
                             }},
                            {gone, never_asked}},
                           {.interval = milliseconds(5),
                            .probe_timeout = kNever,
                            .retry_interval = milliseconds(1),
                            .silence = milliseconds(1)});
-  EXPECT_TRUE(comes_true([&] { return asked.load() > 0; }));
+  EXPECT_TRUE(eventually([&] { return asked.load() > 0; }));
   for (int i = 0; i < 2; ++i) {  // as often as a port may stop
-    EXPECT_TRUE(comes_true([&] { return !gone->alive(); }));
+    EXPECT_TRUE(eventually([&] { return !gone->alive(); }));
     port.listen();
-    EXPECT_TRUE(comes_true([&] { return gone->alive(); }));
+    EXPECT_TRUE(eventually([&] { return gone->alive(); }));
     port.stop();
   }
   EXPECT_EQ(asked, 1) << "again before it had answered";
@@ -218,7 +203,7 @@ TEST(HealthChecker, ChecksAllAtOnceWhenAsked) {
   checking.wait_for_first_look();
   server->set_alive(false);
   checking.check_now();
-  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+  EXPECT_TRUE(eventually([&] { return server->alive(); }));
 }
 
 TEST(HealthChecker, AServerThatAnswersAgainIsProbedAtOnce) {
@@ -228,7 +213,7 @@ TEST(HealthChecker, AServerThatAnswersAgainIsProbedAtOnce) {
   server->set_hangs(true);
   const Checking checking({{server, [] { return true; }}},
                           {.interval = kNever, .retry_interval = kNever});
-  EXPECT_TRUE(comes_true([&] { return server->alive() && !server->hangs(); }));
+  EXPECT_TRUE(eventually([&] { return server->alive() && !server->hangs(); }));
 }
 
 TEST(HealthChecker, AFailureThatBeganBeforeTheServerWasBackSaysNothing) {
@@ -244,7 +229,7 @@ TEST(HealthChecker, AFailureThatBeganBeforeTheServerWasBackSaysNothing) {
     checking.wait_for_looks(1);
     server->set_alive(false);  // by a request
     port.listen(256);
-    EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+    EXPECT_TRUE(eventually([&] { return server->alive(); }));
     checking.wait_for_looks(40);
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
@@ -263,7 +248,7 @@ TEST(HealthChecker, ProbesEndWhenItStops) {
         {.interval = kNever, .probe_timeout = kNever, .retry_interval = milliseconds(1)});
     checking.wait_for_looks(3);
   }
-  EXPECT_LT(steady_clock::now() - before, std::chrono::minutes(1));
+  EXPECT_LT(steady_clock::now() - before, testing::kPatience);
   EXPECT_TRUE(stuck->alive()) << "nothing is decided then";
 }
 
@@ -282,7 +267,7 @@ TEST(HealthChecker, RequestsAreWaitedForWhenItStops) {
                                 return true;
                               }}},
                             kQuick);
-    EXPECT_TRUE(comes_true([&] { return asked.load(); }));
+    EXPECT_TRUE(eventually([&] { return asked.load(); }));
   }
   EXPECT_TRUE(over);
 }

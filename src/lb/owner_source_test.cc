@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,22 +10,15 @@
 #include "net/server/server.h"
 #include "store/database.h"
 #include "store/factory/open_database.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::lb {
 namespace {
 
+using testing::eventually;
 using ::testing::HasSubstr;
-
-template <typename Condition>
-bool comes_true(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return condition();
-}
 
 /// Clusters a and b in a database, and an API server that has cluster z and the admin "root".
 class OwnerSourceTest : public ::testing::Test {
@@ -37,7 +29,7 @@ class OwnerSourceTest : public ::testing::Test {
     api_ = *net::Server::create(
         std::move(options), [this](const net::Request& request, net::Response& response) {
           ++asked_;
-          EXPECT_TRUE(comes_true([this] { return !hangs_; }));
+          EXPECT_TRUE(eventually([this] { return !hangs_; }));
           const std::string* token = net::find_header(request.headers, "X-Ceems-Service-Token");
           with_token_ += token != nullptr && *token == "the-token" ? 1 : 0;
           named_ += net::find_header(request.headers, "X-Grafana-User") != nullptr ? 1 : 0;
@@ -157,16 +149,16 @@ TEST_F(OwnerSourceTest, ADatabaseThatIsReplacedOrRemovedIsNotReadAnyMore) {
   ceems::testing::TempDir other;
   make_database_in(other.path().string(), "bob");
   std::filesystem::rename(other.path() / "ceems.db", file());
-  EXPECT_TRUE(comes_true([&] { return sees("ada") == "no"; }));
+  EXPECT_TRUE(eventually([&] { return sees("ada") == "no"; }));
   EXPECT_EQ(sees("bob"), "yes");
 
   std::filesystem::remove(file());
-  EXPECT_TRUE(comes_true([&] { return sees("bob") == "unknown"; }));
+  EXPECT_TRUE(eventually([&] { return sees("bob") == "unknown"; }));
   EXPECT_FALSE(owners.is_admin("root"));
   EXPECT_FALSE(remembered());
 
   make_database();
-  EXPECT_TRUE(comes_true([&] { return sees("ada") == "yes"; }));
+  EXPECT_TRUE(eventually([&] { return sees("ada") == "yes"; }));
 }
 
 TEST_F(OwnerSourceTest, AnApiServerThatHangsIsNotAskedAgainForAWhile) {

@@ -301,7 +301,7 @@ TEST(Bmcs, CheckTheAddressesOfNamesWhenTheyAreLookedUp) {
       return bmc.error().message;
     }
     bmc->upstream->addresses().get();
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       const auto known = bmc->upstream->addresses().known();
       if (!known.looking) {
         return known.list->empty() ? known.error : known.list->front().numeric();

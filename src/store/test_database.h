@@ -1,9 +1,7 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 #include "store/factory/open_database.h"
 #include "store/postgres/connection.h"
 #include "store/sqlite/connection.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "testing/postgres_server.h"
 #include "testing/temp_dir.h"
@@ -127,10 +126,13 @@ class AnyDatabase : public ::testing::Test {
   void write(const ClusterUpdate& update) {
     auto report = db_->writer().write(update);
     // A database that was opened again leads when the server has noticed the end of the connection.
-    for (int i = 0; i < 100 && !report && report.error().code == ErrorCode::kUnavailable; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    static_cast<void>(testing::eventually([&] {
+      if (report || report.error().code != ErrorCode::kUnavailable) {
+        return true;
+      }
       report = db_->writer().write(update);
-    }
+      return false;
+    }));
     ASSERT_TRUE(report) << report.error().message;
   }
   void write(std::int64_t start, std::int64_t end, std::vector<model::Unit> units) {

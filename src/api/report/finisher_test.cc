@@ -7,6 +7,7 @@
 
 #include "report/stored.h"
 #include "store/test_database.h"
+#include "testing/eventually.h"
 
 namespace ceems::api {
 namespace {
@@ -327,9 +328,7 @@ TEST_P(FinisherTest, WorksByItsThreadWhileItsProgramLeads) {
   finisher.start();
   finisher.wake(false);
   finisher.wake(true);
-  while (db_->reader().open_reports().value() > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  EXPECT_TRUE(testing::eventually([this] { return db_->reader().open_reports().value() == 0; }));
   finisher.stop();
   EXPECT_EQ(made("final"), 60);
 }
@@ -344,9 +343,8 @@ TEST_P(FinisherTest, PurgesWhatIsOlderThanItIsKept) {
   Finisher finisher(options, db_->reader(), db_->writer(), maker, registry_, clock_);
   finisher.start();
   finisher.wake(true);
-  while (text("SELECT count(*) FROM ceems_unit_reports") != "1") {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  EXPECT_TRUE(testing::eventually(
+      [this] { return text("SELECT count(*) FROM ceems_unit_reports") == "1"; }));
   finisher.stop();
   EXPECT_EQ(text("SELECT uuid FROM ceems_unit_reports"), "1");
 }

@@ -9,6 +9,7 @@
 
 #include "ingest/updater/fake_tsdb.h"
 #include "ingest/updater/tsdb_test_support.h"
+#include "testing/eventually.h"
 
 namespace ceems::ingest {
 namespace {
@@ -434,6 +435,7 @@ TEST(TsdbUpdater, AsksFourQueriesAtATimeWithTheTimeOutOfTheTsdb) {
         const int now = ++active;
         for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
         }
+        EXPECT_TRUE(testing::eventually([&] { return most > 1; })) << "no other comes";
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
         --active;
         return FakeTransport::ok(vector({}));

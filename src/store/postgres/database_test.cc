@@ -25,17 +25,6 @@ class PgDatabaseTest : public AnyDatabase {
   void terminate_leader() const {
     terminate("pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')");
   }
-  template <typename Condition>
-  static bool eventually(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) {
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return true;
-  }
 };
 
 TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
@@ -105,7 +94,7 @@ TEST_F(PgDatabaseTest, OneOfSeveralProgramsLeadsAndAnotherTakesOver) {
   EXPECT_FALSE(other->writer().write_admins("ceems", {"root"}));
   // The leader shuts down.
   db_.reset();
-  EXPECT_TRUE(eventually([&] { return other->writer().lead().value_or(false); }));
+  EXPECT_TRUE(testing::eventually([&] { return other->writer().lead().value_or(false); }));
   EXPECT_EQ(other->writer().watermark("hpc").value(), kNow + kMinute);
   EXPECT_TRUE(other->writer().write(update(kNow + kMinute, kNow + 2 * kMinute, {})));
 }
@@ -116,7 +105,7 @@ TEST_F(PgDatabaseTest, ALeaderThatLostItsLockCannotWriteAfterAnotherHasIt) {
   write(kNow, kNow + kMinute, {job("1", kNow)});
   terminate_leader();
   // The other one asks first. The former leader must not write, whether it has noticed or not.
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(testing::eventually([&] {
     terminate_leader();
     return other->writer().lead().value_or(false);
   }));
@@ -132,7 +121,7 @@ TEST_F(PgDatabaseTest, CommitsOfOthersAreNoticed) {
   auto other = another().value();
   const std::uint64_t before = other->reader().generation();
   write(kNow, kNow + kMinute, {job("1", kNow)});
-  EXPECT_TRUE(eventually([&] { return other->reader().generation() > before; }));
+  EXPECT_TRUE(testing::eventually([&] { return other->reader().generation() > before; }));
 }
 
 TEST_F(PgDatabaseTest, AConnectionThatIsLostDuringAWriteLosesAndDoublesNothing) {
@@ -150,7 +139,7 @@ TEST_F(PgDatabaseTest, AConnectionThatIsLostDuringAWriteLosesAndDoublesNothing) 
       terminate();
     });
     bool written = false;
-    ASSERT_TRUE(eventually([&] {
+    ASSERT_TRUE(testing::eventually([&] {
       const auto report = db_->writer().write(window);
       failures += report ? 0 : 1;
       // Only the watermark shows whether a failed commit took effect.
@@ -182,8 +171,8 @@ TEST_F(PgDatabaseTest, GoesOnAfterTheServerWasRestarted) {
     EXPECT_FALSE(db_->writer().lead());
     const auto restarted = postgres_->restart();
     ASSERT_TRUE(restarted) << restarted.error().message;
-    EXPECT_TRUE(eventually([this] { return db_->writer().lead().value_or(false); }));
-    EXPECT_TRUE(eventually([this] { return db_->reader().ping().has_value(); }));
+    EXPECT_TRUE(testing::eventually([this] { return db_->writer().lead().value_or(false); }));
+    EXPECT_TRUE(testing::eventually([this] { return db_->reader().ping().has_value(); }));
   }
   EXPECT_EQ(db_->writer().watermark("hpc").value(), kNow + kMinute);
   write(kNow + kMinute, kNow + 2 * kMinute, {job("2", kNow)});
@@ -216,7 +205,7 @@ TEST_F(PgDatabaseTest, AReaderThatGoesAwayFreesItsConnection) {
     ASSERT_TRUE(cursor) << cursor.error().message;
     EXPECT_TRUE((*cursor)->next().value());
   }
-  EXPECT_TRUE(eventually([this] {
+  EXPECT_TRUE(testing::eventually([this] {
     return text(
                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                " AND state = 'active' AND pid <> pg_backend_pid()") == "0";

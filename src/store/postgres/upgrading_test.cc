@@ -1,5 +1,3 @@
-#include <thread>
-
 #include "store/factory/open_database.h"
 #include "store/postgres/connection.h"
 #include "store/schema/tables.h"
@@ -58,11 +56,7 @@ class PgUpgradingTest : public AnyDatabase {
         " AND wait_event_type = 'Lock'");
   }
   void wait_for(const std::string& sessions) const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (waiting() != sessions && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    ASSERT_EQ(waiting(), sessions);
+    ASSERT_TRUE(testing::eventually([&] { return waiting() == sessions; })) << waiting();
   }
 
   std::optional<Connection> holder_;

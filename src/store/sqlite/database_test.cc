@@ -58,7 +58,7 @@ TEST_F(SqliteDatabaseTest, ALockedFileIsReportedAndTheWriterGoesOnLater) {
   auto other = Connection::open(file(), OpenMode::kReadWrite).value();
   ASSERT_TRUE(other.execute("BEGIN IMMEDIATE"));
   std::jthread release([&other] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     static_cast<void>(other.execute("ROLLBACK"));
   });
   write(kNow, kNow + kMinute, {job("1", kNow)});  // waits for the lock
