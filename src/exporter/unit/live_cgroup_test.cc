@@ -333,7 +333,7 @@ class ShortUnits : public ::testing::TestWithParam<Kind> {
              .stats = {.flavour = StatFlavour::kGeneric},
              .warn_of_stale = false},
             *pattern_matcher({R"(/ceems-short-test-[0-9]+/(?P<id>job_[0-9]+)$)"}, mount.mode, {}),
-            real_clock())
+            clock_)
             .value();
     ASSERT_TRUE(source_->snapshot(milliseconds(0)));
     sampler_ = std::jthread([this](const std::stop_token& stop) {
@@ -372,7 +372,11 @@ class ShortUnits : public ::testing::TestWithParam<Kind> {
   std::map<std::string, double> ended() {
     sampler_.request_stop();
     sampler_.join();
-    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_TRUE(eventually([this] {  // until the kernel has nothing more to report
+      const int asked = clock_.asked();
+      std::this_thread::sleep_for(milliseconds(100));
+      return clock_.asked() == asked;
+    }));
     std::map<std::string, double> result;
     const auto last = source_->snapshot(milliseconds(0));
     for (const Unit& unit : last ? (*last)->units : std::vector<Unit>{}) {
@@ -386,6 +390,7 @@ class ShortUnits : public ::testing::TestWithParam<Kind> {
   fs::path root_;
   fs::path hierarchy_;
   fs::path parent_;
+  const CountingClock clock_;
   std::shared_ptr<CgroupUnitSource> source_;
   std::atomic<int> samples_ = 0;
   std::jthread sampler_;
