@@ -30,6 +30,10 @@ using ::testing::StartsWith;
 ServerOptions local_options() {
   ServerOptions options;
   options.listen_addresses = {"127.0.0.1:0"};
+  for (auto* const time : {&options.header_timeout, &options.read_timeout, &options.write_timeout,
+                           &options.idle_timeout}) {
+    *time = kPatience;
+  }
   return options;
 }
 
