@@ -71,10 +71,10 @@ class FreshGate {
   FreshGate() : owners_(cached()), gate_(ceems::gate::BackendType::kTsdb, rules(), owners_.get()) {}
 
   [[nodiscard]] bool decide(const std::string& target) const {
-    return gate_.decide(raw(target), headers_).has_value();
+    return gate_.decide(received(target), headers_).has_value();
   }
   [[nodiscard]] bool decide_inline(const std::string& target) const {
-    return gate_.decide_inline(raw(target), headers_).has_value();
+    return gate_.decide_inline(received(target), headers_).has_value();
   }
 
  private:
@@ -87,9 +87,8 @@ class FreshGate {
     rules.clusters = {"c0"};
     return rules;
   }
-  static ceems::gate::RawRequest raw(const std::string& target) {
-    return {
-        .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
+  static ceems::gate::ParsedRequest received(const std::string& target) {
+    return ceems::gate::ParsedRequest({.method = "GET", .target = target});
   }
 
   OwnersOfEverything everybody_;

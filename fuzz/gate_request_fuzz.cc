@@ -35,18 +35,18 @@ template <typename Request, typename Rules>
 Request read_again(const gate::Forward& forward, const Rules& rules) {
   const std::string target =
       forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
-  auto again = Request::read({.method = forward.method,
-                              .target = target,
-                              .content_type = forward.content_type,
-                              .body = forward.body},
+  auto again = Request::read(gate::ParsedRequest({.method = forward.method,
+                                                  .target = target,
+                                                  .content_type = forward.content_type,
+                                                  .body = forward.body}),
                              wider(rules));
   CEEMS_CHECK(again.has_value());
   return *std::move(again);
 }
 
 template <typename Request, typename Rules>
-void check(const gate::RawRequest& raw, const Rules& rules) {
-  auto request = Request::read(raw, rules);
+void check(const gate::ParsedRequest& received, const Rules& rules) {
+  auto request = Request::read(received, rules);
   if (!request) {
     CEEMS_CHECK(request.error().status >= 400 && request.error().status < 500);
     CEEMS_CHECK(!request.error().reason.empty());
@@ -68,13 +68,13 @@ void check(const gate::RawRequest& raw, const Rules& rules) {
 }
 
 /// The cache of checked queries, empty or not, must not change any result.
-void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
+void check_memory(const gate::ParsedRequest& received, const gate::TsdbRules& rules) {
   static gate::CheckedQueries queries(100, 4096);
   gate::TsdbRules remembering = rules;
   remembering.checked = &queries;
-  auto plain = gate::TsdbRequest::read(raw, rules);
+  auto plain = gate::TsdbRequest::read(received, rules);
   for (int i = 0; i < 2; ++i) {
-    auto request = gate::TsdbRequest::read(raw, remembering);
+    auto request = gate::TsdbRequest::read(received, remembering);
     CEEMS_CHECK(request.has_value() == plain.has_value());
     if (!request) {
       CEEMS_CHECK(request.error().reason == plain.error().reason);
@@ -92,13 +92,13 @@ void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
 /// A request that reads nothing of other people's units must be the same request when it is read
 /// again.
 template <typename Request, typename Rules>
-void check_apart(const gate::RawRequest& raw, const Rules& rules) {
+void check_apart(const gate::ParsedRequest& received, const Rules& rules) {
   static const gate::SharedIds kIds = {
       {"own",
        {.own = {{72'000'000, 75'600'000}, {108'000'000, gate::kFarTime}},
         .others = {{36'000'000, 43'200'000}, {90'000'000, 93'600'000}}}}};
   constexpr std::int64_t kNow = 120'000'000;
-  auto request = Request::read(raw, rules);
+  auto request = Request::read(received, rules);
   if (!request || request->selection().is_open()) {
     return;
   }
@@ -124,18 +124,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const gate::ProfileRules kProfiles;
   if (kind == "proto" || kind == "json") {
     const std::string type = "application/" + std::string(kind);
-    check<gate::ProfileRequest>(
-        {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
-    check_apart<gate::ProfileRequest>(
-        {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
+    const gate::ParsedRequest received(
+        {.method = "POST", .target = target, .content_type = type, .body = rest});
+    check<gate::ProfileRequest>(received, kProfiles);
+    check_apart<gate::ProfileRequest>(received, kProfiles);
   } else {
-    const gate::RawRequest raw{.method = kind,
-                               .target = target,
-                               .content_type = "application/x-www-form-urlencoded",
-                               .body = rest};
-    check<gate::TsdbRequest>(raw, kTsdb);
-    check_memory(raw, kTsdb);
-    check_apart<gate::TsdbRequest>(raw, kTsdb);
+    const gate::ParsedRequest received(
+        {.method = kind, .target = target, .content_type = gate::kFormType, .body = rest});
+    check<gate::TsdbRequest>(received, kTsdb);
+    check_memory(received, kTsdb);
+    check_apart<gate::TsdbRequest>(received, kTsdb);
   }
   return 0;
 }

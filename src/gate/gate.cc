@@ -60,29 +60,26 @@ Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock
   }
 }
 
-Checked<Decision> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {
-  return decide(raw, headers, owners_, Budget::kFull);
+Checked<Decision> Gate::decide(const ParsedRequest& request, const net::Headers& headers) const {
+  return decide(request, headers, owners_, Budget::kFull);
 }
 
-std::optional<Decision> Gate::decide_inline(const RawRequest& raw,
+std::optional<Decision> Gate::decide_inline(const ParsedRequest& request,
                                             const net::Headers& headers) const {
   Owners* owners = nullptr;
   if (owners_ != nullptr) {
     owners = owners_->cached_only();
     // Parsing calls to Pyroscope takes too long: they may be compressed and nested.
     if (owners == nullptr || type_ != BackendType::kTsdb ||
-        raw.target.size() + raw.body.size() > kMaxInlineBytes) {
+        request.raw().target.size() + request.raw().body.size() > kMaxInlineBytes) {
       return std::nullopt;
     }
   }
-  auto decided = decide(raw, headers, owners, Budget::kInline);
+  auto decided = decide(request, headers, owners, Budget::kInline);
   return decided ? std::optional(std::move(*decided)) : std::nullopt;
 }
 
-Checked<Decision> Gate::decide(const RawRequest& raw,
-                               const net::Headers& headers,
-                               Owners* owners,
-                               Budget budget) const {
+Checked<Decision> Gate::identify(const net::Headers& headers, Owners* owners, Budget budget) const {
   Decision decision;
   decision.cluster = only_value(headers, model::kClusterHeader);
   const auto known = [&](const std::string& cluster) {
@@ -107,17 +104,42 @@ Checked<Decision> Gate::decide(const RawRequest& raw,
     return std::unexpected(forbidden_resource("budget"));
   }
   decision.admin = admin && *admin;
-  if (decision.admin) {
-    return route_admin(raw, budget, std::move(decision));
-  }
-  return type_ == BackendType::kTsdb
-             ? check(TsdbRequest::read(raw, rules_.tsdb, budget), *owners, std::move(decision))
-             : check(ProfileRequest::read(raw, rules_.profiles), *owners, std::move(decision));
+  return decision;
 }
 
-Checked<Decision> Gate::route_admin(const RawRequest& raw, Budget budget, Decision decision) const {
-  CEEMS_TRY(cluster, type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, budget)
-                                                 : cluster_named(raw, rules_.profiles));
+bool Gate::admits_head(const ParsedRequest& request, const net::Headers& headers) const {
+  const auto caller = identify(headers, owners_, Budget::kFull);
+  if (!caller) {
+    return false;
+  }
+  if (caller->admin) {
+    return owners_ == nullptr || request.path().has_value();
+  }
+  return type_ == BackendType::kTsdb ? TsdbRequest::accepts_route(request, rules_.tsdb)
+                                     : ProfileRequest::accepts_route(request, rules_.profiles);
+}
+
+Checked<Decision> Gate::decide(const ParsedRequest& request,
+                               const net::Headers& headers,
+                               Owners* owners,
+                               Budget budget) const {
+  auto caller = identify(headers, owners, budget);
+  if (!caller || owners == nullptr) {
+    return caller;
+  }
+  if (caller->admin) {
+    return route_admin(request, budget, *std::move(caller));
+  }
+  return type_ == BackendType::kTsdb
+             ? check(TsdbRequest::read(request, rules_.tsdb, budget), *owners, *std::move(caller))
+             : check(ProfileRequest::read(request, rules_.profiles), *owners, *std::move(caller));
+}
+
+Checked<Decision> Gate::route_admin(const ParsedRequest& request,
+                                    Budget budget,
+                                    Decision decision) const {
+  CEEMS_TRY(cluster, type_ == BackendType::kTsdb ? cluster_named(request, rules_.tsdb, budget)
+                                                 : cluster_named(request, rules_.profiles));
   decision.cluster = cluster.value_or(decision.cluster);
   return decision;
 }

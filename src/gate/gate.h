@@ -58,22 +58,31 @@ class Gate {
   /// everything passes.
   Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock = real_clock());
 
+  /// Whether a request with this method, path and header may pass if its body and parameters do.
+  /// Reads only these. It may have to ask whether the user is an admin.
+  [[nodiscard]] bool admits_head(const ParsedRequest& request, const net::Headers& headers) const;
+
   /// `headers` are those that the client sent.
-  [[nodiscard]] Checked<Decision> decide(const RawRequest& raw, const net::Headers& headers) const;
+  [[nodiscard]] Checked<Decision> decide(const ParsedRequest& request,
+                                         const net::Headers& headers) const;
 
   /// The same within microseconds, for short requests that can be allowed from memory: it neither
   /// looks up owners nor compiles patterns. Returns nothing for all other requests; the caller must
   /// then call decide().
-  [[nodiscard]] std::optional<Decision> decide_inline(const RawRequest& raw,
+  [[nodiscard]] std::optional<Decision> decide_inline(const ParsedRequest& request,
                                                       const net::Headers& headers) const;
 
  private:
-  [[nodiscard]] Checked<Decision> decide(const RawRequest& raw,
+  /// Who asks for which cluster, and whether as an admin.
+  [[nodiscard]] Checked<Decision> identify(const net::Headers& headers,
+                                           Owners* owners,
+                                           Budget budget) const;
+  [[nodiscard]] Checked<Decision> decide(const ParsedRequest& request,
                                          const net::Headers& headers,
                                          Owners* owners,
                                          Budget budget) const;
   /// Admins may send anything. Their requests are only searched for the cluster that they name.
-  [[nodiscard]] Checked<Decision> route_admin(const RawRequest& raw,
+  [[nodiscard]] Checked<Decision> route_admin(const ParsedRequest& request,
                                               Budget budget,
                                               Decision decision) const;
   template <typename Request>

@@ -59,17 +59,17 @@ class GateTest : public ::testing::Test {
                          const std::string& target,
                          std::string_view body = {},
                          std::string_view content_type = "application/x-www-form-urlencoded") {
-    const RawRequest raw{.method = method,
-                         .target = target,
-                         .content_type = content_type,
-                         .content_encoding = content_encoding,
-                         .body = body};
-    auto decided = gate().decide(raw, headers);
+    const ParsedRequest request({.method = method,
+                                 .target = target,
+                                 .content_type = content_type,
+                                 .content_encoding = content_encoding,
+                                 .body = body});
+    auto decided = gate().decide(request, headers);
     // What is decided at once, from memory, is never anything else.
     const auto remembering = cached_owners(owners, clock);
     const Gate warm(BackendType::kTsdb, rules, remembering.get());
-    (void)warm.decide(raw, headers);
-    const auto inline_decision = warm.decide_inline(raw, headers);
+    (void)warm.decide(request, headers);
+    const auto inline_decision = warm.decide_inline(request, headers);
     decided_inline = inline_decision.has_value();
     if (inline_decision) {
       EXPECT_TRUE(decided) << target;
@@ -490,10 +490,10 @@ TEST_F(GateTest, NobodyIsTheServiceAccount) {
 TEST_F(GateTest, WithoutOwnersEverythingPassesButUnknownClusters) {
   const Gate open(BackendType::kTsdb, rules, nullptr);
   const auto passes =
-      open.decide({.method = "GET", .target = "/x"}, {{"X-Ceems-Cluster-Id", "c1"}});
+      open.decide(ParsedRequest({.method = "GET", .target = "/x"}), {{"X-Ceems-Cluster-Id", "c1"}});
   ASSERT_TRUE(passes);
   EXPECT_TRUE(passes->admin) << "nothing is hidden in answers";
-  EXPECT_FALSE(open.decide({.method = "GET", .target = "/x"}, {}));
+  EXPECT_FALSE(open.decide(ParsedRequest({.method = "GET", .target = "/x"}), {}));
 }
 
 TEST_F(GateTest, WhatIsKnownPassesAtOnce) {
@@ -516,9 +516,12 @@ TEST_F(GateTest, KnownQueriesAreJudgedAnewForEachUser) {
   const auto ask_as = [&](const std::string& user, const std::string& cluster,
                           std::string_view query, std::string_view more = {}) {
     const std::string target = "/api/v1/query?query=" + encoded(query) + std::string(more);
-    return gate.decide(
-        {.method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}},
-        {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", cluster}});
+    return gate.decide(ParsedRequest({.method = "GET",
+                                      .target = target,
+                                      .content_type = {},
+                                      .content_encoding = {},
+                                      .body = {}}),
+                       {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", cluster}});
   };
   const std::string_view own = R"(sum(x{uuid=~"own[12]"}))";
   for (int i = 0; i < 2; ++i) {
@@ -541,11 +544,11 @@ TEST_F(GateTest, WhatDependsOnTheUserIsNotKept) {
   owners.owned[{"bob", "c1"}] = {"bobs"};
   const Gate gate(BackendType::kTsdb, rules, &owners);
   const auto query_of = [&](const std::string& user) {
-    return text_of(gate.decide({.method = "GET",
-                                .target = "/api/v1/query?query=x",
-                                .content_type = {},
-                                .content_encoding = {},
-                                .body = {}},
+    return text_of(gate.decide(ParsedRequest({.method = "GET",
+                                              .target = "/api/v1/query?query=x",
+                                              .content_type = {},
+                                              .content_encoding = {},
+                                              .body = {}}),
                                {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c1"}}),
                    "query");
   };
@@ -557,12 +560,13 @@ TEST_F(GateTest, WhatDependsOnTheUserIsNotKept) {
   rules.clusters = {"c1", "c2"};
   const Gate pinned(BackendType::kTsdb, rules, &owners);
   for (const std::string cluster : {"c1", "c2", "c1"}) {
-    EXPECT_EQ(text_of(pinned.decide({.method = "GET",
-                                     .target = "/api/v1/query?query=x%7Buuid%3D%22dup%22%7D",
-                                     .content_type = {},
-                                     .content_encoding = {},
-                                     .body = {}},
-                                    {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", cluster}}),
+    EXPECT_EQ(text_of(pinned.decide(
+                          ParsedRequest({.method = "GET",
+                                         .target = "/api/v1/query?query=x%7Buuid%3D%22dup%22%7D",
+                                         .content_type = {},
+                                         .content_encoding = {},
+                                         .body = {}}),
+                          {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", cluster}}),
                       "query"),
               R"(x{uuid="dup", ceems_id=")" + cluster + "\"}");
   }
@@ -572,16 +576,16 @@ TEST_F(GateTest, NothingUnknownPassesAtOnce) {
   const auto remembering = cached_owners(owners, clock);
   const Gate gate(BackendType::kTsdb, rules, remembering.get());
   const std::string target = "/api/v1/query?query=" + encoded(R"(x{uuid="own",node=~"n.*"})");
-  const RawRequest raw{
-      .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
-  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "neither the user nor the unit is known";
+  const ParsedRequest request(
+      {.method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}});
+  EXPECT_FALSE(gate.decide_inline(request, headers)) << "neither the user nor the unit is known";
   EXPECT_TRUE(remembering->is_admin("alice"));
   EXPECT_TRUE(remembering->may_see("alice", "c1", {"own"}).value_or(false));
-  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "the pattern is not known";
-  EXPECT_TRUE(gate.decide(raw, headers));
-  EXPECT_TRUE(gate.decide_inline(raw, headers));
+  EXPECT_FALSE(gate.decide_inline(request, headers)) << "the pattern is not known";
+  EXPECT_TRUE(gate.decide(request, headers));
+  EXPECT_TRUE(gate.decide_inline(request, headers));
   clock.advance(std::chrono::seconds(15));
-  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "too old";
+  EXPECT_FALSE(gate.decide_inline(request, headers)) << "too old";
 }
 
 }  // namespace

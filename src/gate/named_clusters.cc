@@ -14,7 +14,6 @@
 namespace ceems::gate {
 namespace {
 
-constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::size_t kInlineSteps = 1000;
 constexpr std::size_t kMaxQueryBytes = std::size_t{1} << 20U;  // the limit of bodies
 
@@ -65,11 +64,6 @@ Checked<bool> read_text(NamedClusters& clusters,
   return true;
 }
 
-bool is_form(const RawRequest& raw) {
-  return same_in_any_case(media_type(raw.content_type), kForm) &&
-         (raw.content_encoding.empty() || same_in_any_case(raw.content_encoding, "identity"));
-}
-
 }  // namespace
 
 void NamedClusters::add(const promql::VectorSelector& selector) {
@@ -97,10 +91,12 @@ Checked<std::optional<std::string>> NamedClusters::only() const {
   return found_.empty() ? std::nullopt : std::optional(*found_.begin());
 }
 
-Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
+Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
                                                   const TsdbRules& rules,
                                                   Budget budget) {
-  CEEMS_TRY(target, parse_target(raw.target));
+  if (const auto& path = received.path(); !path) {
+    return std::unexpected(path.error());
+  }
   const std::string_view label = rules.selection.cluster_label;
   promql::ParseOptions language = rules.selection.language;
   language.experimental = true;
@@ -108,13 +104,12 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
   language.patterns.check = false;  // the server checks them
   NamedClusters clusters(
       label, budget == Budget::kInline ? kInlineSteps : promql::WorkBudget::kDefaultSteps);
-  for (const std::string_view form : {target.query, is_form(raw) ? raw.body : std::string_view{}}) {
-    const auto fields = parse_form(form);
+  const auto read_form = [&](std::string_view form,
+                             const Checked<Fields>& fields) -> Checked<bool> {
     if (!fields) {
-      if (form.contains(label)) {
-        return std::unexpected(cannot_tell(label, fields.error().message));
-      }
-      continue;
+      return form.contains(label)
+                 ? Checked<bool>(std::unexpected(cannot_tell(label, fields.error().message)))
+                 : true;
     }
     for (const auto& [name, value] : *fields) {
       if (name != "query" && name != "match[]") {
@@ -122,22 +117,34 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
       }
       CEEMS_TRY(read_text(clusters, value, name != "query", label, language, budget));
     }
+    return true;
+  };
+  auto read = read_form(received.query_text(), received.parameters());
+  const RawRequest& raw = received.raw();
+  if (read &&
+      (raw.content_encoding.empty() || same_in_any_case(raw.content_encoding, "identity"))) {
+    read = read_form(raw.body, received.posted());
+  }
+  if (!read) {
+    return std::unexpected(std::move(read).error());
   }
   return clusters.only();
 }
 
-Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
+Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
                                                   const ProfileRules& rules) {
-  CEEMS_TRY(parse_target(raw.target));
+  if (const auto& path = received.path(); !path) {
+    return std::unexpected(path.error());
+  }
   const std::string_view label = rules.selection.cluster_label;
   NamedClusters clusters(label);
-  const auto call = ProfileRequest::read(raw, rules, &clusters);
+  const auto call = ProfileRequest::read(received, rules, &clusters);
   if (call) {
     return clusters.only();
   }
   // Other paths, such as those to which profiles are sent, have no selectors.
   const bool is_call = call.error().reason != "path" && call.error().reason != "method";
-  if (is_call && raw.body.contains(label)) {
+  if (is_call && received.raw().body.contains(label)) {
     return std::unexpected(cannot_tell(label, call.error().message));
   }
   return std::nullopt;

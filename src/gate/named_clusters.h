@@ -41,9 +41,10 @@ class NamedClusters {
 /// Refuses with 400 if selectors name different clusters, or if a query or call that contains the
 /// label cannot be parsed, because its cluster is then unknown. With Budget::kInline, refuses
 /// whatever takes long.
-Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
+Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
                                                   const TsdbRules& rules,
                                                   Budget budget);
-Checked<std::optional<std::string>> cluster_named(const RawRequest& raw, const ProfileRules& rules);
+Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
+                                                  const ProfileRules& rules);
 
 }  // namespace ceems::gate

@@ -24,7 +24,8 @@ std::string ask(const std::string& query,
   const bool matches = path != "query" && path != "query_range";
   const std::string target =
       "/api/v1/" + path + (matches ? "?match[]=" : "?query=") + net::url_encode(query);
-  return text_of(cluster_named({.method = "GET", .target = target}, TsdbRules{}, budget));
+  return text_of(
+      cluster_named(ParsedRequest({.method = "GET", .target = target}), TsdbRules{}, budget));
 }
 
 TEST(NamedClusters, AreFoundWhateverElseIsInTheQuery) {
@@ -77,25 +78,26 @@ TEST(NamedClusters, ThatCannotBeToldAreRefused) {
   const RawRequest two{
       .method = "GET",
       .target = "/api/v1/series?match[]=%7Bceems_id=%22a%22%7D&match[]=%7Bceems_id=%22b%22%7D"};
-  const auto named = cluster_named(two, TsdbRules{}, Budget::kFull);
+  const auto named = cluster_named(ParsedRequest(two), TsdbRules{}, Budget::kFull);
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().status, 400);
   EXPECT_EQ(named.error().message,
             "selectors name several clusters by 'ceems_id' ('a' and 'b'): select one at a time");
   const RawRequest broken{.method = "GET", .target = "/api/v1/query?query=%zz{ceems_id='a'}"};
-  EXPECT_EQ(text_of(cluster_named(broken, TsdbRules{}, Budget::kFull)), "400 cluster_label");
+  EXPECT_EQ(text_of(cluster_named(ParsedRequest(broken), TsdbRules{}, Budget::kFull)),
+            "400 cluster_label");
   const RawRequest other{.method = "GET", .target = "/api/v1/query?query=%zz"};
-  EXPECT_EQ(text_of(cluster_named(other, TsdbRules{}, Budget::kFull)), "");
+  EXPECT_EQ(text_of(cluster_named(ParsedRequest(other), TsdbRules{}, Budget::kFull)), "");
 }
 
 TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
   const std::string query = "query=x%7Bceems_id%3D%22c2%22%7D";
   const auto post = [&](std::string_view type, std::string_view encoding = {}) {
-    return text_of(cluster_named({.method = "POST",
-                                  .target = "/api/v1/query",
-                                  .content_type = type,
-                                  .content_encoding = encoding,
-                                  .body = query},
+    return text_of(cluster_named(ParsedRequest({.method = "POST",
+                                                .target = "/api/v1/query",
+                                                .content_type = type,
+                                                .content_encoding = encoding,
+                                                .body = query}),
                                  TsdbRules{}, Budget::kFull));
   };
   EXPECT_EQ(post("application/x-www-form-urlencoded; charset=utf-8"), "c2");
@@ -107,11 +109,13 @@ TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
 TEST(NamedClusters, PathsMustBeReadInOneWay) {
   for (const char* path : {"/api/v1/label/..%2f..%2fx/values", "/api/v1/../v1/query",
                            "/api/v1/./query", "/api/v1/%5cquery", "api/v1/query"}) {
-    EXPECT_EQ(text_of(cluster_named({.method = "GET", .target = path}, TsdbRules{}, Budget::kFull)),
+    EXPECT_EQ(text_of(cluster_named(ParsedRequest({.method = "GET", .target = path}), TsdbRules{},
+                                    Budget::kFull)),
               "400 path")
         << path;
-    EXPECT_EQ(text_of(cluster_named({.method = "POST", .target = path}, ProfileRules{})),
-              "400 path")
+    EXPECT_EQ(
+        text_of(cluster_named(ParsedRequest({.method = "POST", .target = path}), ProfileRules{})),
+        "400 path")
         << path;
   }
 }
@@ -129,7 +133,8 @@ TEST(NamedClusters, AreFoundInCallsOfProfiles) {
                        std::string_view type = "application/json") {
     const std::string target = "/querier.v1.QuerierService/" + method;
     return text_of(cluster_named(
-        {.method = "POST", .target = target, .content_type = type, .body = body}, ProfileRules{}));
+        ParsedRequest({.method = "POST", .target = target, .content_type = type, .body = body}),
+        ProfileRules{}));
   };
   EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{ceems_id=\"c2\"}"})"), "c2");
   EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{ceems_id=\"c2\",x=\"a\\\"b\"}"})"), "c2");

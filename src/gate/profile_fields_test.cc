@@ -141,7 +141,8 @@ std::string outcome(std::string_view method, const std::string& body, std::strin
   static const ProfileRules kRules;
   const std::string target = "/querier.v1.QuerierService/" + std::string(method);
   auto request = ProfileRequest::read(
-      {.method = "POST", .target = target, .content_type = type, .body = body}, kRules);
+      ParsedRequest({.method = "POST", .target = target, .content_type = type, .body = body}),
+      kRules);
   return request ? request->forward().body : std::string(request.error().reason);
 }
 

@@ -155,6 +155,22 @@ std::optional<std::int64_t> step_in(const json::object& object, std::string_view
   return error ? std::nullopt : step_ms(seconds);
 }
 
+/// The call that a request makes, if path and method may pass.
+Checked<const ProfileCall*> route_of(const ParsedRequest& received, const ProfileRules& rules) {
+  const auto& path = received.path();
+  if (!path) {
+    return std::unexpected(path.error());
+  }
+  const ProfileCall* const call = find_profile_call(*path, rules.prefixes);
+  if (call == nullptr || !received.query_text().empty()) {
+    return std::unexpected(forbidden_resource("path"));
+  }
+  if (received.raw().method != "POST") {
+    return std::unexpected(wrong_method());
+  }
+  return call;
+}
+
 std::string write_fields(const std::vector<WireField>& fields) {
   std::string message;
   for (const WireField& field : fields) {
@@ -362,17 +378,15 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
   return true;
 }
 
-Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
+bool ProfileRequest::accepts_route(const ParsedRequest& received, const ProfileRules& rules) {
+  return route_of(received, rules).has_value();
+}
+
+Checked<ProfileRequest> ProfileRequest::read(const ParsedRequest& received,
                                              const ProfileRules& rules,
                                              NamedClusters* clusters) {
-  CEEMS_TRY(target, parse_target(raw.target));
-  const ProfileCall* const call = find_profile_call(target.path, rules.prefixes);
-  if (call == nullptr || !target.query.empty()) {
-    return std::unexpected(forbidden_resource("path"));
-  }
-  if (raw.method != "POST") {
-    return std::unexpected(wrong_method());
-  }
+  CEEMS_TRY(call, route_of(received, rules));
+  const RawRequest& raw = received.raw();
   if (raw.body.size() > rules.max_body_bytes) {
     return std::unexpected(large_body());
   }
@@ -391,7 +405,7 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
     return std::unexpected(wrong_media("calls must not be compressed except with gzip"));
   }
   auto parts = std::make_unique<Parts>(rules.selection);
-  parts->path = std::move(target.path);
+  parts->path = *received.path();
   parts->call = call;
   parts->clusters = clusters;
   const std::string_view type = media_type(raw.content_type);

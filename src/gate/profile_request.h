@@ -32,9 +32,11 @@ class NamedClusters;
 /// Movable; not thread-safe.
 class ProfileRequest {
  public:
-  /// `rules` must outlive the request. With `clusters`, the selectors are only added to these and
-  /// not checked, so the request must not be forwarded.
-  static Checked<ProfileRequest> read(const RawRequest& raw,
+  /// Whether read() accepts the method and the path.
+  static bool accepts_route(const ParsedRequest& received, const ProfileRules& rules);
+  /// `rules` must outlive the request; `received` need not. With `clusters`, the selectors are only
+  /// added to these and not checked, so the request must not be forwarded.
+  static Checked<ProfileRequest> read(const ParsedRequest& received,
                                       const ProfileRules& rules,
                                       NamedClusters* clusters = nullptr);
 

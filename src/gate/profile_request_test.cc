@@ -26,7 +26,9 @@ Checked<ProfileRequest> read(const std::string& method,
                              const std::string& body,
                              std::string_view type = "application/proto") {
   return ProfileRequest::read(
-      {.method = "POST", .target = kService + method, .content_type = type, .body = body}, kRules);
+      ParsedRequest(
+          {.method = "POST", .target = kService + method, .content_type = type, .body = body}),
+      kRules);
 }
 
 std::string outcome(const std::string& method,
@@ -88,7 +90,8 @@ TEST(ProfileRequest, WhatCanBeReadInTwoWaysIsRefused) {
   EXPECT_EQ(outcome("SelectMergeSpanProfiles", message({{2, own}})), "403 path");
   EXPECT_EQ(outcome("../push.v1.PusherService/Push", message({{2, own}})), "400 path");
   const auto get = ProfileRequest::read(
-      {.method = "GET", .target = std::string(kService) + "LabelNames?message=x&encoding=json"},
+      ParsedRequest({.method = "GET",
+                     .target = std::string(kService) + "LabelNames?message=x&encoding=json"}),
       {});
   ASSERT_FALSE(get);
   EXPECT_EQ(get.error().status, 403);

@@ -38,6 +38,62 @@ bool hides_structure(std::string_view path) {
   return path.find('\\') != std::string_view::npos;
 }
 
+/// The path of a target (ParsedRequest::path()).
+Checked<std::string> parse_path(std::string_view target) {
+  const std::string_view raw = target.substr(0, target.find('?'));
+  if (!raw.starts_with('/') || raw.find('#') != std::string_view::npos || hides_structure(raw)) {
+    return std::unexpected(bad_data("the path is ambiguous", "path"));
+  }
+  const auto decoded = net::url_decode(raw);
+  if (!decoded || is_odd(*decoded)) {
+    return std::unexpected(bad_data("invalid encoding of the path", "path"));
+  }
+  std::string path;
+  std::string_view rest = *decoded;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view segment = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(segment.size());
+    if (segment == "." || segment == "..") {
+      return std::unexpected(bad_data("the path has dot segments", "path"));
+    }
+    if (!segment.empty()) {
+      path += '/';
+      path += segment;
+    }
+  }
+  if (path.empty()) {
+    path += '/';
+  }
+  return path;
+}
+
+bool selects(std::string_view name) {
+  return name == "query" || name == "match[]";
+}
+
+/// Adds the queries of a form, of which `fields` is what was read.
+void add_queries(std::string_view form,
+                 const Checked<Fields>& fields,
+                 std::vector<std::string>& queries) {
+  if (fields) {
+    for (const auto& [name, value] : *fields) {
+      if (selects(name)) {
+        queries.push_back(value);
+      }
+    }
+    return;
+  }
+  for (std::size_t count = 0; !form.empty() && count < kMaxFields;) {
+    std::string_view part = take_until(form, '&');
+    const std::string_view name = take_until(part, '=');
+    if (selects(decode_form_text(name).value_or(std::string(name)))) {
+      queries.push_back(decode_form_text(part).value_or(std::string(part)));
+      ++count;
+    }
+  }
+}
+
 /// The code for a status (https://connectrpc.com/docs/protocol/#error-codes).
 std::string_view connect_code(int status) {
   switch (status) {
@@ -146,6 +202,8 @@ Refusal wrong_media(std::string message) {
 
 Checked<Fields> parse_form(std::string_view text) {
   Fields fields;
+  const auto separators = static_cast<std::size_t>(std::ranges::count(text, '&'));
+  fields.reserve(std::min(separators + 1, kMaxFields));
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find('&'));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -174,35 +232,33 @@ void append_name(std::string& form, std::string_view name) {
   form += '=';
 }
 
-Checked<Target> parse_target(std::string_view target) {
-  const std::size_t question = std::min(target.find('?'), target.size());
-  const std::string_view raw = target.substr(0, question);
-  if (!raw.starts_with('/') || raw.find('#') != std::string_view::npos || hides_structure(raw)) {
-    return std::unexpected(bad_data("the path is ambiguous", "path"));
+const Checked<std::string>& ParsedRequest::path() const {
+  if (!path_) {
+    path_ = parse_path(raw_.target);
   }
-  const auto decoded = net::url_decode(raw);
-  if (!decoded || is_odd(*decoded)) {
-    return std::unexpected(bad_data("invalid encoding of the path", "path"));
+  return *path_;
+}
+
+const Checked<Fields>& ParsedRequest::parameters() const {
+  if (!parameters_) {
+    parameters_ = parse_form(query_text_);
   }
-  Target parsed;
-  parsed.query = target.substr(std::min(question + 1, target.size()));
-  std::string_view rest = *decoded;
-  while (!rest.empty()) {
-    rest.remove_prefix(1);
-    const std::string_view segment = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(segment.size());
-    if (segment == "." || segment == "..") {
-      return std::unexpected(bad_data("the path has dot segments", "path"));
-    }
-    if (!segment.empty()) {
-      parsed.path += '/';
-      parsed.path += segment;
-    }
+  return *parameters_;
+}
+
+const Checked<Fields>& ParsedRequest::posted() const {
+  if (!posted_) {
+    posted_ = same_in_any_case(media_type(raw_.content_type), kFormType) ? parse_form(raw_.body)
+                                                                         : Checked<Fields>();
   }
-  if (parsed.path.empty()) {
-    parsed.path += '/';
-  }
-  return parsed;
+  return *posted_;
+}
+
+std::vector<std::string> ParsedRequest::queries() const {
+  std::vector<std::string> queries;
+  add_queries(raw_.body, posted(), queries);
+  add_queries(query_text_, parameters(), queries);
+  return queries;
 }
 
 std::string write_path(std::string_view path) {

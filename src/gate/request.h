@@ -1,10 +1,13 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/strings.h"
 
 namespace ceems::gate {
 
@@ -55,6 +58,9 @@ struct Forward {
   std::string body = {};
 };
 
+/// The media type of a form in a body.
+inline constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
+
 /// Names and values in the order of the request.
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
@@ -65,12 +71,40 @@ Checked<Fields> parse_form(std::string_view text);
 /// Appends the next field of a form up to its '='. The caller appends the encoded value.
 void append_name(std::string& form, std::string_view name);
 
-struct Target {
-  std::string path;        ///< decoded, with single slashes and none at the end
-  std::string_view query;  ///< still encoded; a part of the caller's text
+/// A request as the gate reads it. Path and parameters are decoded when they are first needed and
+/// only once, so that what is checked, logged and written anew comes from the same texts. Not
+/// thread-safe.
+class ParsedRequest {
+ public:
+  /// The texts of `raw` must outlive the request.
+  explicit ParsedRequest(const RawRequest& raw) : raw_(raw), query_text_(raw.target) {
+    take_until(query_text_, '?');
+  }
+  ParsedRequest(const ParsedRequest&) = delete;
+  ParsedRequest& operator=(const ParsedRequest&) = delete;
+
+  [[nodiscard]] const RawRequest& raw() const { return raw_; }
+  /// Decoded, with single slashes and none at the end. Refuses dot segments, encoded slashes and
+  /// backslashes, NUL, and invalid UTF-8.
+  [[nodiscard]] const Checked<std::string>& path() const;
+  /// What follows '?' in the target, still encoded.
+  [[nodiscard]] std::string_view query_text() const { return query_text_; }
+  /// The parameters in the target.
+  [[nodiscard]] const Checked<Fields>& parameters() const;
+  /// The parameters in the body. There are none if its type is not that of a form.
+  [[nodiscard]] const Checked<Fields>& posted() const;
+  /// The values of `query` and `match[]` in body and target, for logs. A form that was refused has
+  /// at most 1000, and those that cannot be decoded are returned as they were received.
+  [[nodiscard]] std::vector<std::string> queries() const;
+
+ private:
+  RawRequest raw_;
+  std::string_view query_text_;
+  mutable std::optional<Checked<std::string>> path_;
+  mutable std::optional<Checked<Fields>> parameters_;
+  mutable std::optional<Checked<Fields>> posted_;
 };
-/// Refuses dot segments, encoded slashes and backslashes, NUL, and invalid UTF-8 in the path.
-Checked<Target> parse_target(std::string_view target);
+
 /// The path with everything percent-encoded except unreserved characters and '/'.
 std::string write_path(std::string_view path);
 

@@ -173,11 +173,12 @@ class LifetimesTest : public ::testing::Test {
   Checked<Decision> send(BackendType type, const RawRequest& raw, const std::string& user) {
     const net::Headers headers = {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c"}};
     const Gate gate(type, rules, &owners, clock);
-    auto decided = gate.decide(raw, headers);
+    const ParsedRequest request(raw);
+    auto decided = gate.decide(request, headers);
     const auto remembering = cached_owners(owners, clock);
     const Gate warm(type, rules, remembering.get(), clock);
-    (void)warm.decide(raw, headers);
-    if (const auto inline_decision = warm.decide_inline(raw, headers)) {
+    (void)warm.decide(request, headers);
+    if (const auto inline_decision = warm.decide_inline(request, headers)) {
       EXPECT_TRUE(decided);
       EXPECT_EQ(inline_decision->forward.query, decided->forward.query);
     }

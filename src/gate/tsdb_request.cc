@@ -20,7 +20,6 @@
 namespace ceems::gate {
 namespace {
 
-constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::size_t kMaxKeptUnits = 50;  // of a query that is cached
 
 /// The parameter that contains the selectors of an endpoint.
@@ -112,6 +111,23 @@ const Endpoint* find_endpoint(std::string_view path, const TsdbRules& rules) {
     }
   }
   return nullptr;
+}
+
+/// The endpoint of a request, if path and method may pass.
+Checked<const Endpoint*> route_of(const ParsedRequest& received, const TsdbRules& rules) {
+  const auto& path = received.path();
+  if (!path) {
+    return std::unexpected(path.error());
+  }
+  const Endpoint* const endpoint = find_endpoint(*path, rules);
+  if (endpoint == nullptr) {
+    return std::unexpected(forbidden_resource("path"));
+  }
+  const std::string_view method = received.raw().method;
+  if (method != "GET" && method != "HEAD" && method != "POST") {
+    return std::unexpected(wrong_method());
+  }
+  return endpoint;
 }
 
 /// The parameters of the HTTP API of Prometheus that say when a query is evaluated
@@ -279,10 +295,8 @@ struct TsdbRequest::Parts {
     return language;
   }
 
-  Checked<bool> read_fields(const RawRequest& raw,
-                            std::string_view query_text,
-                            const TsdbRules& rules);
-  Checked<bool> keep_known(Fields given);
+  Checked<bool> read_fields(const ParsedRequest& received, const TsdbRules& rules);
+  Checked<bool> keep_known(const Fields& given);
   [[nodiscard]] Checked<bool> check_own(const OwnParameter& parameter) const;
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
@@ -296,12 +310,12 @@ TsdbRequest::TsdbRequest(TsdbRequest&&) noexcept = default;
 TsdbRequest& TsdbRequest::operator=(TsdbRequest&&) noexcept = default;
 TsdbRequest::~TsdbRequest() = default;
 
-Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
-                                              std::string_view query_text,
+Checked<bool> TsdbRequest::Parts::read_fields(const ParsedRequest& received,
                                               const TsdbRules& rules) {
-  auto given = parse_form(query_text);
+  const RawRequest& raw = received.raw();
+  const auto& given = received.parameters();
   if (!given) {
-    return std::unexpected(std::move(given).error());
+    return std::unexpected(given.error());
   }
   if (method == "POST") {
     if (raw.body.size() > rules.max_body_bytes) {
@@ -310,25 +324,26 @@ Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
     if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
       return std::unexpected(wrong_media("request bodies must not be compressed"));
     }
-    if (!raw.body.empty() && !same_in_any_case(media_type(raw.content_type), kForm)) {
-      return std::unexpected(wrong_media(fmt::format("request bodies must be {}", kForm)));
+    if (!raw.body.empty() && !same_in_any_case(media_type(raw.content_type), kFormType)) {
+      return std::unexpected(wrong_media(fmt::format("request bodies must be {}", kFormType)));
     }
-    auto posted = parse_form(raw.body);
+    const auto& posted = received.posted();
     if (!posted) {
-      return std::unexpected(std::move(posted).error());
+      return std::unexpected(posted.error());
     }
-    // Prometheus reads the body before the URL.
-    posted->insert(posted->end(), given->begin(), given->end());
-    given = std::move(posted);
+    if (auto kept = keep_known(*posted); !kept) {  // Prometheus reads the body before the URL
+      return kept;
+    }
   }
-  return keep_known(std::move(*given));
+  return keep_known(*given);
 }
 
-Checked<bool> TsdbRequest::Parts::keep_known(Fields given) {
-  for (auto& [name, value] : given) {
+Checked<bool> TsdbRequest::Parts::keep_known(const Fields& given) {
+  fields.reserve(fields.size() + given.size());
+  for (const auto& [name, value] : given) {
     if (std::ranges::find(endpoint->parameters, name) == endpoint->parameters.end()) {
       if (is_own_parameter(name)) {
-        own.emplace_back(std::move(name), std::move(value));
+        own.emplace_back(name, value);
       }
       continue;  // not passed on
     }
@@ -341,10 +356,7 @@ Checked<bool> TsdbRequest::Parts::keep_known(Fields given) {
     if (name == "query") {
       query_field = fields.size();
     }
-    if (name == "lookback_delta" && is_below_ms(value)) {
-      value = "0.001";
-    }
-    fields.emplace_back(std::move(name), std::move(value));
+    fields.emplace_back(name, name == "lookback_delta" && is_below_ms(value) ? "0.001" : value);
   }
   return true;
 }
@@ -442,25 +454,22 @@ void TsdbRequest::Parts::append_form(std::string& form) const {
   }
 }
 
-Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
+bool TsdbRequest::accepts_route(const ParsedRequest& received, const TsdbRules& rules) {
+  return route_of(received, rules).has_value();
+}
+
+Checked<TsdbRequest> TsdbRequest::read(const ParsedRequest& received,
                                        const TsdbRules& rules,
                                        Budget budget) {
-  CEEMS_TRY(target, parse_target(raw.target));
-  const Endpoint* const endpoint = find_endpoint(target.path, rules);
-  if (endpoint == nullptr) {
-    return std::unexpected(forbidden_resource("path"));
-  }
-  if (raw.method != "GET" && raw.method != "HEAD" && raw.method != "POST") {
-    return std::unexpected(wrong_method());
-  }
+  CEEMS_TRY(endpoint, route_of(received, rules));
   auto parts = std::make_unique<Parts>(rules.selection, budget);
-  parts->method = raw.method;
-  parts->path = std::move(target.path);
+  parts->method = received.raw().method;
+  parts->path = *received.path();
   parts->endpoint = endpoint;
-  auto read = parts->read_fields(raw, target.query, rules);
-  if (read && endpoint->source == Source::kQuery) {
+  auto read = parts->read_fields(received, rules);
+  if (read && parts->endpoint->source == Source::kQuery) {
     read = parts->read_query(rules);
-  } else if (read && endpoint->source == Source::kMatches) {
+  } else if (read && parts->endpoint->source == Source::kMatches) {
     read = parts->read_matches();
   }
   if (!read) {
@@ -542,7 +551,7 @@ Selection& TsdbRequest::selection() {
 Forward TsdbRequest::forward() const {
   Forward forward{.method = parts_->method, .path = write_path(parts_->path)};
   if (forward.method == "POST") {
-    forward.content_type = kForm;
+    forward.content_type = kFormType;
   }
   parts_->append_form(forward.method == "POST" ? forward.body : forward.query);
   return forward;

@@ -46,8 +46,10 @@ struct TsdbRules {
 /// refused. Movable; not thread-safe.
 class TsdbRequest {
  public:
-  /// `rules` must outlive the request.
-  static Checked<TsdbRequest> read(const RawRequest& raw,
+  /// Whether read() accepts the method and the path.
+  static bool accepts_route(const ParsedRequest& received, const TsdbRules& rules);
+  /// `rules` must outlive the request; `received` need not.
+  static Checked<TsdbRequest> read(const ParsedRequest& received,
                                    const TsdbRules& rules,
                                    Budget budget = Budget::kFull);
 

@@ -15,7 +15,7 @@ std::string sent(const std::string& parameters,
                  const SharedIds& shared = {}) {
   const std::string target =
       "/api/v1/query?query=" + net::url_encode(R"(x{uuid="1"})") + parameters;
-  auto request = TsdbRequest::read({.method = "GET", .target = target}, rules);
+  auto request = TsdbRequest::read(ParsedRequest({.method = "GET", .target = target}), rules);
   if (request && !shared.empty()) {
     EXPECT_TRUE(request->restrict_times(shared, 1'700'000'000'000));
   }
@@ -47,7 +47,7 @@ std::string sent_to(TsdbServer server,
   static const TsdbRules kRules;
   const std::string own = net::url_encode(R"(x{uuid="1"})");
   const std::string target = "/api/v1/" + path + "?query=" + own + "&match[]=" + own + parameters;
-  auto request = TsdbRequest::read({.method = "GET", .target = target}, kRules);
+  auto request = TsdbRequest::read(ParsedRequest({.method = "GET", .target = target}), kRules);
   if (!request) {
     return std::string(request.error().reason);
   }

@@ -44,12 +44,13 @@ class WorkTest : public ::testing::Test {
 
   std::string ask(const std::string& form, std::string_view path = "query") {
     const std::string target = "/api/v1/" + std::string(path);
-    const auto read = TsdbRequest::read({.method = "POST",
+    const auto read =
+        TsdbRequest::read(ParsedRequest({.method = "POST",
                                          .target = target,
                                          .content_type = "application/x-www-form-urlencoded",
                                          .content_encoding = {},
-                                         .body = form},
-                                        rules);
+                                         .body = form}),
+                          rules);
     return read ? "passes" : std::string(read.error().reason);
   }
   std::string ask_query(std::string_view query) { return ask("query=" + net::url_encode(query)); }
@@ -143,7 +144,8 @@ TEST_F(WorkTest, OfAllSelectorsOfAProfileCallIsBounded) {
   }
   const auto outcome = [&] {
     const auto read = ProfileRequest::read(
-        {.method = "POST", .target = "/querier.v1.QuerierService/LabelNames", .body = body},
+        ParsedRequest(
+            {.method = "POST", .target = "/querier.v1.QuerierService/LabelNames", .body = body}),
         profiles);
     return read ? "passes" : std::string(read.error().reason);
   };
@@ -155,7 +157,8 @@ TEST_F(WorkTest, OfAllSelectorsOfAProfileCallIsBounded) {
 TEST_F(WorkTest, OfAdminsIsBoundedToo) {
   const auto ask_admin = [&](const std::string& query) {
     const std::string target = "/api/v1/query?query=" + net::url_encode(query);
-    const auto named = cluster_named({.method = "GET", .target = target}, rules, Budget::kFull);
+    const auto named =
+        cluster_named(ParsedRequest({.method = "GET", .target = target}), rules, Budget::kFull);
     return named ? named->value_or("none") : std::string(named.error().reason);
   };
   EXPECT_EQ(ask_admin(attack(R"(ceems_id="c1",)", "")), "c1") << "only the label counts";

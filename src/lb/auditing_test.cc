@@ -1,4 +1,4 @@
-#include "lb/auditing.h"
+// The audit of the load balancer (docs/audit.md).
 
 #include <fstream>
 #include <iterator>
@@ -58,7 +58,10 @@ class LbAuditTest : public ::testing::Test {
   [[nodiscard]] std::string file() const { return (dir_.path() / "audit.log").string(); }
 
   /// The lines that the request adds, decided as on a connection.
-  std::string ask(const std::string& user, const std::string& query, const std::string& body = "") {
+  std::string ask(const std::string& user,
+                  const std::string& query,
+                  const std::string& body = "",
+                  const std::string& type = "application/x-www-form-urlencoded") {
     net::Request request;
     request.method = body.empty() ? "GET" : "POST";
     request.path = "/api/v1/query";
@@ -68,7 +71,7 @@ class LbAuditTest : public ::testing::Test {
     request.remote_address = "192.0.2.7";
     request.headers = {{"X-Grafana-User", user},
                        {"X-Ceems-Cluster-Id", "c"},
-                       {"Content-Type", "application/x-www-form-urlencoded"},
+                       {"Content-Type", type},
                        {"Authorization", "Basic hidden"},
                        {"Cookie", "hidden"}};
     net::Response response;
@@ -96,6 +99,55 @@ TEST_F(LbAuditTest, AnAdminsReadLeavesALineWithTheQueries) {
   EXPECT_THAT(ask("root", "", "query=up&x=hidden"),
               AllOf(HasSubstr(R"("method":"POST")"), HasSubstr(R"("query":["up"])"),
                     Not(HasSubstr("hidden"))));
+}
+
+/// The member `query` of a line.
+std::string queries_in(const std::string& line) {
+  const std::size_t at = line.find(R"(,"query":)");
+  return at == std::string::npos ? "" : line.substr(at + 9, line.rfind('}') - at - 9);
+}
+
+TEST_F(LbAuditTest, TheQueryInALineIsTheOneThatTheGateDecided) {
+  struct Case {
+    std::string query;
+    std::string body;
+    std::string logged;
+    std::string reason;  ///< of the denial, where the units are not the reason
+  };
+  const std::vector<Case> cases = {
+      {"query=up%7buuid%3D%222%22%7d", "", R"(["up{uuid=\"2\"}"])", ""},
+      {"query=a{uuid=%222%22}+-+b%2Bc", "", R"(["a{uuid=\"2\"} - b+c"])", "no_unit"},
+      {"query=a{b=%22%252B%22,uuid=%222%22}", "", R"(["a{b=\"%2B\",uuid=\"2\"}"])", ""},
+      {"%71uery=a{uuid=%222%22}&&Query=b&", "", R"(["a{uuid=\"2\"}"])", ""},
+      {"query=a&query=b", "", R"(["a","b"])", "parameters"},
+      {"query=a", "query=b", R"(["b","a"])", "parameters"},
+      {"x=1", "query=b{uuid=%222%22}", R"(["b{uuid=\"2\"}"])", ""},
+      {"query=a;query=b", "", R"(["a;query=b"])", "encoding"},
+      {"x=1;2&query=a", "", R"(["a"])", "encoding"},
+      {"query=a&x=%zz", "query=b", R"(["b","a"])", "encoding"},
+      {"query=%zz+&query=%ff&query=%00", "", R"(["%zz+","%ff","%00"])", "encoding"},
+      {"query", "", R"([""])", "syntax"},
+      {"match%5B%5D=a&match[]=b", "", R"(["a","b"])", "parameters"},
+  };
+  for (const auto& [query, body, logged, reason] : cases) {
+    const std::string refused = ask("eve", query, body);
+    EXPECT_EQ(queries_in(refused), logged) << query << ' ' << body;
+    EXPECT_THAT(refused, HasSubstr(R"("reason":")" + (reason.empty() ? "foreign_unit" : reason)))
+        << query << ' ' << body;
+    EXPECT_EQ(queries_in(ask("root", query, body)), logged) << query << ' ' << body;
+  }
+}
+
+TEST_F(LbAuditTest, NoQueryHidesFromALine) {
+  EXPECT_EQ(queries_in(ask("root", "", "query=up", "Application/X-WWW-Form-Urlencoded; a=b")),
+            R"(["up"])");
+  EXPECT_EQ(queries_in(ask("root", "", "x=" + std::string(100'000, 'y') + "&query=up")),
+            R"(["up"])");
+  std::string many;
+  for (int i = 0; i < 2000; ++i) {
+    many += "x&";
+  }
+  EXPECT_EQ(queries_in(ask("root", "", many + "query=up")), R"(["up"])");
 }
 
 TEST_F(LbAuditTest, EveryDenialLeavesALine) {

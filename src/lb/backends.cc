@@ -1,14 +1,11 @@
 #include "lb/backends.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
-#include "model/protocol.h"
 #include "net/client/transfer.h"
 #include "net/unix_url.h"
 
@@ -177,89 +174,6 @@ Result<Backend> make_backend(gate::BackendType type,
   return backend;
 }
 
-/// Appends path and query to those of the backend's URL.
-std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
-  std::string target;
-  target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
-                 2);
-  target.append(backend.base_path).append(path);
-  char mark = '?';
-  for (const std::string_view part : {std::string_view(backend.base_query), query}) {
-    if (!part.empty()) {
-      target += mark;
-      target += part;
-      mark = '&';
-    }
-  }
-  return target;
-}
-
-/// Header fields that are kept when the request of a user is rewritten. None of them may make a
-/// backend choose other data (a tenant, a cookie, another method).
-bool passes_for_users(std::string_view low) {
-  constexpr std::array<std::string_view, 14> kKnown{"accept",
-                                                    "accept-encoding",
-                                                    "accept-language",
-                                                    "cache-control",
-                                                    "pragma",
-                                                    "origin",
-                                                    "referer",
-                                                    "traceparent",
-                                                    "tracestate",
-                                                    "x-request-id",
-                                                    "connect-protocol-version",
-                                                    "connect-timeout-ms",
-                                                    "x-forwarded-proto",
-                                                    "x-ceems-cluster-id"};
-  constexpr std::array<std::string_view, 5> kPrefixes{"x-grafana-", "x-dashboard-", "x-panel-",
-                                                      "x-datasource-", "x-rule-"};
-  return std::ranges::find(kKnown, low) != kKnown.end() ||
-         std::ranges::any_of(kPrefixes,
-                             [low](std::string_view prefix) { return low.starts_with(prefix); });
-}
-
-/// Header fields of the client that are never passed on: credentials and those that the relay or
-/// this program sets.
-bool is_never_passed(std::string_view low) {
-  return low == "host" || low == "content-length" || low == "authorization" ||
-         low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
-         low == "x-ceems-logged-user" || low == "x-http-method-override";
-}
-
-/// The path of a target, not decoded, without a scheme and host before it.
-std::string_view encoded_path(std::string_view target) {
-  target = target.substr(0, target.find_first_of("?#"));
-  if (const std::size_t scheme = target.find("://");
-      !target.starts_with('/') && scheme != std::string_view::npos) {
-    const std::size_t slash = target.find('/', scheme + 3);
-    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
-  }
-  return target;
-}
-
-/// The value of Host from the URL of the server, without the port if it is the default.
-std::string own_host(const net::Upstream& server) {
-  const net::UpstreamOptions& options = server.options();
-  if (!options.unix_socket.empty()) {
-    return "localhost";
-  }
-  std::string name = server.address();
-  if (options.port == (options.use_tls ? "443" : "80")) {
-    name.resize(name.size() - options.port.size() - 1);
-  }
-  return name;
-}
-
-std::string forwarded_for(const net::Request& request) {
-  std::string all;
-  for (const auto& [name, value] : request.headers) {
-    if (same_in_any_case(name, "x-forwarded-for")) {
-      all += value + ", ";
-    }
-  }
-  return all + request.remote_address;
-}
-
 /// Sorts by requests in flight. It reads each count once, because other threads change them and
 /// std::sort may read past the end if the order changes while it runs.
 void sort_by_load(std::vector<const Backend*>& servers) {
@@ -344,56 +258,6 @@ std::vector<std::string> Backends::clusters() const {
     ids.push_back(id);
   }
   return ids;
-}
-
-Result<net::Relay::Attempt> attempt_for(const Backend& backend,
-                                        const net::Request& request,
-                                        const gate::Decision& decision) {
-  const gate::Forward& forward = decision.forward;
-  const bool rewritten = !forward.path.empty();
-  net::Relay::Attempt attempt;
-  attempt.upstream = backend.upstream;
-  attempt.method = rewritten ? forward.method : request.method;
-  const std::string_view path =
-      rewritten ? std::string_view(forward.path) : encoded_path(request.target);
-  attempt.target = target_of(
-      backend, path, rewritten ? std::string_view(forward.query) : std::string_view(request.query));
-  const std::string* const host = net::find_header(request.headers, "Host");
-  const bool behind_socket = !backend.upstream->options().unix_socket.empty();
-  const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
-  // A reverse proxy may choose a server by Host. What the gate checked must reach the configured
-  // server, whatever Host the client sent.
-  attempt.host =
-      host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
-
-  const bool filtered = !backend.filter_labels.empty();
-  CEEMS_TRY(own, backend.own_headers ? Result<net::Headers>(*backend.own_headers)
-                                     : backend.client->own_headers(backend.url));
-  const net::HopFields hop(request.headers);
-  for (const auto& [name, value] : request.headers) {
-    const std::string low = to_lower(name);
-    if (hop.contains(low) || is_never_passed(low) || (rewritten && !passes_for_users(low)) ||
-        net::find_header(own, name) != nullptr || (filtered && low == "accept-encoding") ||
-        (rewritten && (low == "content-type" || low == "content-encoding"))) {
-      continue;
-    }
-    attempt.headers.emplace_back(name, value);
-  }
-  if (!forward.content_type.empty()) {
-    attempt.headers.emplace_back("Content-Type", forward.content_type);
-  }
-  if (filtered) {
-    attempt.headers.emplace_back("Accept-Encoding", "identity");
-  }
-  if (!decision.user.empty()) {
-    attempt.headers.emplace_back(model::kLoggedUserHeader, decision.user);
-  }
-  attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
-  attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);
-  for (auto& field : own) {
-    attempt.headers.push_back(std::move(field));
-  }
-  return attempt;
 }
 
 }  // namespace ceems::lb

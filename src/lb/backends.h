@@ -79,11 +79,4 @@ class Backends {
   std::map<std::string, Pool, std::less<>> pools_;
 };
 
-/// The request to send to one server. The path is appended to that of the server's URL, fields that
-/// concern the client's connection are removed, and the configured credentials replace the
-/// client's. Fails if a secret cannot be read.
-Result<net::Relay::Attempt> attempt_for(const Backend& backend,
-                                        const net::Request& request,
-                                        const gate::Decision& decision);
-
 }  // namespace ceems::lb

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "lb/answer_filter.h"
-#include "lb/auditing.h"
 #include "model/protocol.h"
 
 namespace ceems::lb {
@@ -46,12 +45,50 @@ std::string_view value_of(const net::Headers& headers, std::string_view name) {
   return text == nullptr ? std::string_view() : *text;
 }
 
-gate::RawRequest raw_request(const net::Request& request) {
-  return {.method = request.method,
-          .target = request.target,
-          .content_type = value_of(request.headers, "Content-Type"),
-          .content_encoding = value_of(request.headers, "Content-Encoding"),
-          .body = request.body};
+gate::ParsedRequest parsed_request(const net::Request& request, std::string_view body) {
+  return gate::ParsedRequest({.method = request.method,
+                              .target = request.target,
+                              .content_type = value_of(request.headers, "Content-Type"),
+                              .content_encoding = value_of(request.headers, "Content-Encoding"),
+                              .body = body});
+}
+
+// The audit of the load balancer (docs/audit.md). A null log does nothing. Other parameters than
+// queries may be anything and are not for the log.
+
+void audit_denial(audit::Log* log,
+                  const net::Request& request,
+                  const gate::ParsedRequest& parsed,
+                  const gate::Refusal& refusal) {
+  if (log == nullptr) {
+    return;
+  }
+  const std::string_view cluster = value_of(request.headers, model::kClusterHeader);
+  std::vector<std::string> clusters(cluster.empty() ? 0 : 1, std::string(cluster));
+  log->write({.what = audit::What::kDenied,
+              .user = value_of(request.headers, model::kUserHeader),
+              .request = &request,
+              .status = refusal.status,
+              .reason = refusal.reason,
+              .selected = {{"cluster_id", std::move(clusters)}, {"query", parsed.queries()}}});
+}
+
+/// A request that passed because its user is an admin. Users who read their own units and those of
+/// their projects leave no line, and neither does anybody without access control.
+void audit_read(audit::Log* log,
+                const net::Request& request,
+                const gate::ParsedRequest& parsed,
+                const gate::Decision& decision) {
+  constexpr int kOk = 200;
+  if (log == nullptr || !decision.admin || decision.user.empty()) {
+    return;
+  }
+  log->write({.what = audit::What::kRead,
+              .user = decision.user,
+              .role = "admin",
+              .request = &request,
+              .status = kOk,
+              .selected = {{"cluster_id", {decision.cluster}}, {"query", parsed.queries()}}});
 }
 
 /// Whether a POST request of an admin changes nothing at the server.
@@ -66,6 +103,89 @@ bool only_reads(gate::BackendType type, std::string_view path) {
 /// Whether an admin asks for the health of this program.
 bool is_admin_health(const gate::Decision& decision, const net::Request& request) {
   return decision.admin && request.path == "/health";
+}
+
+/// Appends path and query to those of the backend's URL.
+std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
+  std::string target;
+  target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
+                 2);
+  target.append(backend.base_path).append(path);
+  char mark = '?';
+  for (const std::string_view part : {std::string_view(backend.base_query), query}) {
+    if (!part.empty()) {
+      target += mark;
+      target += part;
+      mark = '&';
+    }
+  }
+  return target;
+}
+
+/// Header fields that are kept when the request of a user is rewritten. None of them may make a
+/// backend choose other data (a tenant, a cookie, another method).
+bool passes_for_users(std::string_view low) {
+  constexpr std::array<std::string_view, 14> kKnown{"accept",
+                                                    "accept-encoding",
+                                                    "accept-language",
+                                                    "cache-control",
+                                                    "pragma",
+                                                    "origin",
+                                                    "referer",
+                                                    "traceparent",
+                                                    "tracestate",
+                                                    "x-request-id",
+                                                    "connect-protocol-version",
+                                                    "connect-timeout-ms",
+                                                    "x-forwarded-proto",
+                                                    "x-ceems-cluster-id"};
+  constexpr std::array<std::string_view, 5> kPrefixes{"x-grafana-", "x-dashboard-", "x-panel-",
+                                                      "x-datasource-", "x-rule-"};
+  return std::ranges::find(kKnown, low) != kKnown.end() ||
+         std::ranges::any_of(kPrefixes,
+                             [low](std::string_view prefix) { return low.starts_with(prefix); });
+}
+
+/// Header fields of the client that are never passed on: credentials and those that the relay or
+/// this program sets.
+bool is_never_passed(std::string_view low) {
+  return low == "host" || low == "content-length" || low == "authorization" ||
+         low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
+         low == "x-ceems-logged-user" || low == "x-http-method-override";
+}
+
+/// The path of a target, not decoded, without a scheme and host before it.
+std::string_view encoded_path(std::string_view target) {
+  target = target.substr(0, target.find_first_of("?#"));
+  if (const std::size_t scheme = target.find("://");
+      !target.starts_with('/') && scheme != std::string_view::npos) {
+    const std::size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  return target;
+}
+
+/// The value of Host from the URL of the server, without the port if it is the default.
+std::string own_host(const net::Upstream& server) {
+  const net::UpstreamOptions& options = server.options();
+  if (!options.unix_socket.empty()) {
+    return "localhost";
+  }
+  std::string name = server.address();
+  if (options.port == (options.use_tls ? "443" : "80")) {
+    name.resize(name.size() - options.port.size() - 1);
+  }
+  return name;
+}
+
+std::string forwarded_for(const net::Request& request) {
+  std::string all;
+  for (const auto& [name, value] : request.headers) {
+    if (same_in_any_case(name, "x-forwarded-for")) {
+      all += value + ", ";
+    }
+  }
+  return all + request.remote_address;
 }
 
 /// What the log says about a request.
@@ -144,7 +264,8 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   if (request.body.size() > FrontendSnapshot::kMaxCheckedBodyBytes) {
     return false;  // copying it takes longer than other connections should wait
   }
-  const auto decision = now->gate.decide_inline(raw_request(request), request.headers);
+  const auto parsed = parsed_request(request, request.body);
+  const auto decision = now->gate.decide_inline(parsed, request.headers);
   if (!decision) {
     return false;
   }
@@ -158,7 +279,7 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   }
   type_metrics_.observe_decision(seconds_since(start));
   type_metrics_.count_allowed(decision->admin);
-  audit_read(now->audit.get(), request, *decision);
+  audit_read(now->audit.get(), request, parsed, *decision);
   relay(request, *decision, *now, picked, response);
   return true;
 }
@@ -174,10 +295,11 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     net::plain_text(response, 413, "Request Entity Too Large");
     return;
   }
-  const auto decided = now->gate.decide(raw_request(request), request.headers);
+  const auto parsed = parsed_request(request, request.body);
+  const auto decided = now->gate.decide(parsed, request.headers);
   type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
-    refuse(request, decided.error(), *now, response);
+    refuse(request, parsed, decided.error(), *now, response);
     return;
   }
   if (request.body_missing) {  // the rules changed after needs_body()
@@ -199,14 +321,15 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   if (!decided->admin && drop_without_matchers(picked, decided->forward.path) && picked.empty()) {
-    refuse(request, ignored_matchers(), *now, response);
+    refuse(request, parsed, ignored_matchers(), *now, response);
     return;
   }
-  audit_read(now->audit.get(), request, *decided);
+  audit_read(now->audit.get(), request, parsed, *decided);
   relay(request, *decided, *now, picked, response);
 }
 
 void Frontend::refuse(const net::Request& request,
+                      const gate::ParsedRequest& parsed,
                       const gate::Refusal& refusal,
                       const FrontendSnapshot& now,
                       net::Response& response) const {
@@ -216,20 +339,14 @@ void Frontend::refuse(const net::Request& request,
                         {"path", printable(request.path, 200)},
                         {"reason", refusal.reason},
                         {"status", refusal.status}});
-  audit_denial(now.audit.get(), request, refusal);
+  audit_denial(now.audit.get(), request, parsed, refusal);
   const bool to_connect = type_ == gate::BackendType::kProfiles && is_connect_call(request);
   answer_refusal(refusal, to_connect, response);
 }
 
 bool Frontend::needs_body(const net::Request& request) const {
-  constexpr std::array<std::string_view, 4> kOfHeader = {"cluster", "user", "path", "method"};
-  if (is_own_page(request)) {
-    return false;
-  }
-  auto raw = raw_request(request);
-  raw.body = {};  // a part of it may be here
-  const auto decided = snapshot()->gate.decide(raw, request.headers);
-  return decided || std::ranges::find(kOfHeader, decided.error().reason) == kOfHeader.end();
+  return !is_own_page(request) &&
+         snapshot()->gate.admits_head(parsed_request(request, {}), request.headers);
 }
 
 bool Frontend::answer_own_page(const net::Request& request,
@@ -312,6 +429,56 @@ bool is_own_page(const net::Request& request) {
 std::string user_of(const net::Request& request) {
   const std::string* const user = net::find_header(request.headers, model::kUserHeader);
   return user == nullptr || user->empty() ? "@" + request.remote_address : *user;
+}
+
+Result<net::Relay::Attempt> attempt_for(const Backend& backend,
+                                        const net::Request& request,
+                                        const gate::Decision& decision) {
+  const gate::Forward& forward = decision.forward;
+  const bool rewritten = !forward.path.empty();
+  net::Relay::Attempt attempt;
+  attempt.upstream = backend.upstream;
+  attempt.method = rewritten ? forward.method : request.method;
+  const std::string_view path =
+      rewritten ? std::string_view(forward.path) : encoded_path(request.target);
+  attempt.target = target_of(
+      backend, path, rewritten ? std::string_view(forward.query) : std::string_view(request.query));
+  const std::string* const host = net::find_header(request.headers, "Host");
+  const bool behind_socket = !backend.upstream->options().unix_socket.empty();
+  const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
+  // A reverse proxy may choose a server by Host. What the gate checked must reach the configured
+  // server, whatever Host the client sent.
+  attempt.host =
+      host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
+
+  const bool filtered = !backend.filter_labels.empty();
+  CEEMS_TRY(own, backend.own_headers ? Result<net::Headers>(*backend.own_headers)
+                                     : backend.client->own_headers(backend.url));
+  const net::HopFields hop(request.headers);
+  for (const auto& [name, value] : request.headers) {
+    const std::string low = to_lower(name);
+    if (hop.contains(low) || is_never_passed(low) || (rewritten && !passes_for_users(low)) ||
+        net::find_header(own, name) != nullptr || (filtered && low == "accept-encoding") ||
+        (rewritten && (low == "content-type" || low == "content-encoding"))) {
+      continue;
+    }
+    attempt.headers.emplace_back(name, value);
+  }
+  if (!forward.content_type.empty()) {
+    attempt.headers.emplace_back("Content-Type", forward.content_type);
+  }
+  if (filtered) {
+    attempt.headers.emplace_back("Accept-Encoding", "identity");
+  }
+  if (!decision.user.empty()) {
+    attempt.headers.emplace_back(model::kLoggedUserHeader, decision.user);
+  }
+  attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
+  attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);
+  for (auto& field : own) {
+    attempt.headers.push_back(std::move(field));
+  }
+  return attempt;
 }
 
 std::vector<std::string> hidden_labels(const Backends& backends) {

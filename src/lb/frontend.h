@@ -61,6 +61,7 @@ class Frontend {
 
  private:
   void refuse(const net::Request& request,
+              const gate::ParsedRequest& parsed,
               const gate::Refusal& refusal,
               const FrontendSnapshot& now,
               net::Response& response) const;
@@ -84,6 +85,13 @@ class Frontend {
 bool is_own_page(const net::Request& request);
 /// The user whom the client names, for whom a request waits; or the address of the client.
 std::string user_of(const net::Request& request);
+
+/// The request to send to one server. The path is appended to that of the server's URL, fields that
+/// concern the client's connection are removed, and the configured credentials replace the
+/// client's. Fails if a secret cannot be read.
+Result<net::Relay::Attempt> attempt_for(const Backend& backend,
+                                        const net::Request& request,
+                                        const gate::Decision& decision);
 
 /// The labels that are removed from the answers of these backends, for the gate's rules.
 std::vector<std::string> hidden_labels(const Backends& backends);
