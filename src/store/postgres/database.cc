@@ -31,6 +31,7 @@ class PgWriter final : public SessionWriter {
         coordinator_(&coordinator) {}
 
   Result<bool> lead() override {
+    CEEMS_TRY(session_->ready());
     CEEMS_TRY(term, coordinator_->lead());
     return term.has_value();
   }
@@ -47,46 +48,41 @@ class PgDatabase final : public Database {
              const Clock& clock,
              const DatabaseOptions& options)
       : connector_(std::move(connector)),
+        upgrading_(options.on_upgrade_failed),
         coordinator_(*connector_, generation_),
         pool_(connector_->name(),
               options.max_connections,
               options.max_listings,
               options.connection_wait,
               [this] { return connector_->connect(); }),
-        reader_(pool_, coordinator_, generation_),
-        writer_(std::make_unique<PgSession>(*connector_, coordinator_),
+        reader_(pool_, coordinator_, generation_, upgrading_),
+        writer_(std::make_unique<PgSession>(*connector_, coordinator_, &upgrading_),
                 coordinator_,
                 zone,
                 clock,
-                generation_),
-        on_upgrade_failed_(options.on_upgrade_failed) {}
+                generation_) {}
 
   ~PgDatabase() override { stop_upgrade(); }
 
   /// Upgrades the tables by this connection while the database is already in use.
   void upgrade_in_use(Connection connection) {
     canceller_.emplace(connection);
-    upgrading_.emplace(reader_, on_upgrade_failed_);
     const auto own = std::make_shared<Connection>(std::move(connection));
-    upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
-      CEEMS_TRY(upgrade(*own, stop));
-      generation_.fetch_add(1);
-      return &writer_;
+    upgrading_.start([this, own](const std::stop_token& stop) -> Result<> {
+      auto done = upgrade(*own, stop);
+      if (done) {
+        generation_.fetch_add(1);
+      }
+      return done;
     });
   }
 
-  Writer& writer() override {
-    return upgrading_ ? static_cast<Writer&>(upgrading_->writer()) : writer_;
-  }
-  Reader& reader() override {
-    return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
-  }
+  Writer& writer() override { return writer_; }
+  Reader& reader() override { return reader_; }
   Result<std::unique_ptr<Outbox>> open_outbox() override {
     return std::make_unique<SessionOutbox>(std::make_unique<PgSession>(*connector_, coordinator_));
   }
-  bool wait_until_ready(const std::stop_token& stop) override {
-    return !upgrading_ || upgrading_->state().wait(stop);
-  }
+  bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 
   Result<std::string> backup(const std::string& /*directory*/, std::stop_token /*stop*/) override {
     return fail(ErrorCode::kInvalidArgument,
@@ -102,20 +98,17 @@ class PgDatabase final : public Database {
 
  private:
   void stop_upgrade() {
-    if (upgrading_) {
-      upgrading_->stop([this] { canceller_->cancel(); });
-    }
+    upgrading_.stop([this] { canceller_->cancel(); });
   }
 
   std::unique_ptr<Connector> connector_;
   std::atomic<std::uint64_t> generation_{0};
+  UpgradeInUse upgrading_;
   Coordinator coordinator_;
   Pool<Connection> pool_;
   PgReader reader_;
   PgWriter writer_;
-  const std::function<void(const Error&)> on_upgrade_failed_;
   std::optional<Canceller> canceller_;
-  std::optional<UpgradeInUse> upgrading_;
 };
 
 }  // namespace

@@ -79,7 +79,8 @@ class PgReader::Rows final : public Cursor {
   bool waiting_ = false;  ///< the first row was fetched but not requested yet
 };
 
-Result<std::unique_ptr<Cursor>> PgReader::open(const Sql& sql, std::chrono::milliseconds limit) {
+Result<std::unique_ptr<Cursor>> PgReader::open_early(const Sql& sql,
+                                                     std::chrono::milliseconds limit) {
   while (true) {
     CEEMS_TRY(lease, pool_->acquire(use_of(limit)));
     auto rows = std::make_unique<Rows>(std::move(lease));

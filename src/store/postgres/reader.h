@@ -15,8 +15,9 @@ class PgReader final : public SqlReader {
   /// `generation` is incremented with every commit. All must outlive the reader.
   PgReader(Pool<Connection>& pool,
            const Coordinator& coordinator,
-           std::atomic<std::uint64_t>& generation)
-      : SqlReader(Dialect::kPostgres),
+           std::atomic<std::uint64_t>& generation,
+           const UpgradeInUse& upgrade)
+      : SqlReader(Dialect::kPostgres, &upgrade),
         pool_(&pool),
         coordinator_(&coordinator),
         generation_(&generation) {}
@@ -27,7 +28,8 @@ class PgReader final : public SqlReader {
   }
 
  protected:
-  Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) override;
+  Result<std::unique_ptr<Cursor>> open_early(const Sql& sql,
+                                             std::chrono::milliseconds limit) override;
 
  private:
   class Rows;

@@ -39,6 +39,7 @@ std::vector<const WriterCall*> pointers(std::span<const WriterCall> calls) {
 }  // namespace
 
 Result<> PgSession::connect() {
+  CEEMS_TRY(ready());
   if (connection_ && connection_->alive()) {
     return {};
   }
@@ -62,6 +63,7 @@ Result<> PgSession::still_there() const {
 }
 
 Result<> PgSession::begin() {
+  CEEMS_TRY(ready());
   // A connection that broke while it was idle fails at the first statement.
   for (int attempt = 0;; ++attempt) {
     auto term = coordinator_->term();

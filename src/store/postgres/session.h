@@ -14,9 +14,9 @@ namespace ceems::store::postgres {
 /// at once (libpq's pipeline mode), because a round trip takes as long as a statement.
 class PgSession final : public Session {
  public:
-  /// Both must outlive the session.
-  PgSession(Connector& connector, Coordinator& coordinator)
-      : connector_(&connector), coordinator_(&coordinator) {}
+  /// All must outlive the session. `upgrade` may be null.
+  PgSession(Connector& connector, Coordinator& coordinator, const UpgradeInUse* upgrade = nullptr)
+      : Session(upgrade), connector_(&connector), coordinator_(&coordinator) {}
 
   Result<> begin() override;
   Result<> commit() override;

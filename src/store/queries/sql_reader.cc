@@ -41,8 +41,13 @@ bool lacks_table(const Error& error, std::string_view table) {
 
 }  // namespace
 
+Result<std::unique_ptr<Cursor>> SqlReader::open(const Sql& sql, std::chrono::milliseconds limit) {
+  CEEMS_TRY(upgrade_ != nullptr ? upgrade_->ready() : Result<>());
+  return open_early(sql, limit);
+}
+
 Result<> SqlReader::ping() {
-  CEEMS_TRY(rows, open(query_of("SELECT version FROM schema_migrations"), kShortLimit));
+  CEEMS_TRY(rows, open_early(query_of("SELECT version FROM schema_migrations"), kShortLimit));
   CEEMS_TRY(rows->next());
   return {};
 }
@@ -50,14 +55,14 @@ Result<> SqlReader::ping() {
 Result<bool> SqlReader::is_admin(std::string_view user) {
   Sql query = query_of("SELECT 1 FROM admin_users WHERE name = ");
   query.value(user);
-  CEEMS_TRY(rows, open(query, kShortLimit));
+  CEEMS_TRY(rows, open_early(query, kShortLimit));
   return rows->next();
 }
 
 Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view user) {
   Sql query = query_of("SELECT cluster_id, project FROM ceems_project_leads WHERE name = ");
   query.value(user).add(" ORDER BY cluster_id, project");
-  const auto rows = open(query, kShortLimit);
+  const auto rows = open_early(query, kShortLimit);
   if (!rows && lacks_table(rows.error(), "ceems_project_leads")) {
     return std::vector<ClusterProject>{};  // an old database, not yet upgraded
   }
@@ -83,7 +88,7 @@ Result<std::vector<std::string>> SqlReader::leads_of(std::string_view cluster_id
     query.add(" AND cluster_id = ").value(cluster_id);
   }
   query.add(" ORDER BY name");
-  const auto rows = open(query, kShortLimit);
+  const auto rows = open_early(query, kShortLimit);
   if (!rows && lacks_table(rows.error(), "ceems_project_leads")) {
     return std::vector<std::string>{};  // an old database, not yet upgraded
   }
@@ -102,7 +107,7 @@ Result<std::vector<std::string>> SqlReader::leads_of(std::string_view cluster_id
 
 Result<std::map<std::string, std::int64_t>> SqlReader::watermarks() {
   const auto rows =
-      open(query_of("SELECT cluster_id, window_end_ms FROM ceems_watermarks"), kShortLimit);
+      open_early(query_of("SELECT cluster_id, window_end_ms FROM ceems_watermarks"), kShortLimit);
   if (!rows && lacks_table(rows.error(), "ceems_watermarks")) {
     return std::map<std::string, std::int64_t>{};  // an old database, not yet upgraded
   }
@@ -126,7 +131,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldLi
 Result<std::size_t> SqlReader::count_member_units(const Scope& members,
                                                   const std::vector<std::string>& clusters,
                                                   const std::vector<std::string>& uuids) {
-  CEEMS_TRY(rows, open(count_members_of(dialect_, members, clusters, uuids), kShortLimit));
+  CEEMS_TRY(rows, open_early(count_members_of(dialect_, members, clusters, uuids), kShortLimit));
   CEEMS_TRY(row, rows->next());
   return row ? static_cast<std::size_t>(rows->integer(0)) : 0;
 }
@@ -140,7 +145,7 @@ Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
   query.and_project_among(members, units);
   query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
   query.add(" ORDER BY uuid, started_at");
-  CEEMS_TRY(rows, open(query, kShortLimit));
+  CEEMS_TRY(rows, open_early(query, kShortLimit));
   std::vector<UnitLife> lives;
   while (true) {
     CEEMS_TRY(row, rows->next());
@@ -161,13 +166,13 @@ Result<std::unique_ptr<Cursor>> SqlReader::users(const Scope& scope,
   Sql sql = query_of(all_columns(user_fields()));
   sql.add(" FROM users WHERE 1=1").and_user_in("name", scope).and_in("cluster_id", clusters);
   sql.add(" ORDER BY cluster_id, name");
-  return open(sql, kListLimit);
+  return open_early(sql, kListLimit);
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::admins() {
   Sql sql = query_of(all_columns(user_fields()));
   sql.add(" FROM admin_users ORDER BY id");
-  return open(sql, kListLimit);
+  return open_early(sql, kListLimit);
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::projects(const UsageQuery& query) {
@@ -178,12 +183,12 @@ Result<std::unique_ptr<Cursor>> SqlReader::projects(const UsageQuery& query) {
   sql.and_project_of("name", query.members);
   sql.and_in("name", query.projects).and_in("cluster_id", query.clusters);
   sql.add(" ORDER BY cluster_id, name");
-  return open(sql, kListLimit);
+  return open_early(sql, kListLimit);
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
   // Jumps from one cluster to the next in the index; DISTINCT would read all units.
-  return open(
+  return open_early(
       query_of("WITH RECURSIVE found(cluster) AS (SELECT min(cluster_id) FROM units UNION ALL"
                " SELECT (SELECT min(cluster_id) FROM units WHERE cluster_id > found.cluster)"
                " FROM found WHERE cluster IS NOT NULL)"

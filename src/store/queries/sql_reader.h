@@ -10,6 +10,7 @@
 #include "store/reader.h"
 #include "store/sql/pool.h"
 #include "store/sql/sql.h"
+#include "store/sql/upgrading.h"
 #include "store/sums/unit_sums.h"
 
 namespace ceems::store {
@@ -69,15 +70,20 @@ class SqlReader : public Reader {
     return limit > kShortLimit ? Use::kListing : Use::kShort;
   }
 
-  explicit SqlReader(Dialect dialect) : dialect_(dialect) {}
+  /// `upgrade`, which may be null, must outlive the reader.
+  SqlReader(Dialect dialect, const UpgradeInUse* upgrade) : dialect_(dialect), upgrade_(upgrade) {}
 
   /// The version of the reference's tables (schema/column.h).
   [[nodiscard]] virtual int reference() const { return kNewestReference; }
 
-  /// Starts a query on a free connection. It fails with kTimeout after `limit`.
-  virtual Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) = 0;
+  /// Starts a query on a free connection, also while the database is upgraded. It fails with
+  /// kTimeout after `limit`. For questions about people, projects, clusters and who owns a unit.
+  virtual Result<std::unique_ptr<Cursor>> open_early(const Sql& sql,
+                                                     std::chrono::milliseconds limit) = 0;
 
  private:
+  /// The same, but fails with kUnavailable while the database is upgraded.
+  Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit);
   /// The spans in the range whose sums are valid.
   Result<Spans> known_spans(SumsOf what, const TimeRange& range);
   /// Answers stats() from the units, without the sums.
@@ -88,6 +94,7 @@ class SqlReader : public Reader {
   [[nodiscard]] Sql query_of(std::string_view text) const { return {dialect_, text}; }
 
   Dialect dialect_;
+  const UpgradeInUse* upgrade_;
 };
 
 }  // namespace ceems::store

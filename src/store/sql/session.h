@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "store/schema/column.h"
 #include "store/sql/sql.h"
+#include "store/sql/upgrading.h"
 
 namespace ceems::store {
 
@@ -79,6 +80,11 @@ using OnRow = std::function<void(std::size_t, const AnswerRow&)>;
 class Session {
  public:
   virtual ~Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// kUnavailable while the database is upgraded: nothing can be run then.
+  [[nodiscard]] Result<> ready() const { return upgrade_ ? upgrade_->ready() : Result<>(); }
 
   /// Starts a transaction that excludes all other writers of the database. Rolls back first what an
   /// earlier failure left open. kUnavailable if another program leads.
@@ -99,6 +105,13 @@ class Session {
   [[nodiscard]] virtual Dialect dialect() const = 0;
   /// The version of the reference's tables (schema/column.h).
   [[nodiscard]] virtual int reference() const { return kNewestReference; }
+
+ protected:
+  /// `upgrade`, which may be null, must outlive the session.
+  explicit Session(const UpgradeInUse* upgrade = nullptr) : upgrade_(upgrade) {}
+
+ private:
+  const UpgradeInUse* upgrade_;
 };
 
 /// Runs `work` in a transaction, which is rolled back if it fails.

@@ -49,6 +49,10 @@ class SqliteWriter final : public SessionWriter {
                std::atomic<std::uint64_t>& generation)
       : SessionWriter(*session, zone, clock, generation), session_(std::move(session)) {}
 
+  Result<> open(Connection connection, int reference) {
+    return session_->open(std::move(connection), reference);
+  }
+
   Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override {
     CEEMS_TRY(SessionWriter::purge(cutoff_ms, stop));
     // Returns a bounded number of free pages to the file system, so that readers are not delayed.
@@ -56,8 +60,11 @@ class SqliteWriter final : public SessionWriter {
     return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
   }
 
-  /// Moves the write-ahead log into the main file.
+  /// Moves the write-ahead log into the main file, if it is open.
   Result<> checkpoint() {
+    if (session_->connection().handle() == nullptr) {
+      return {};
+    }
     return session_->connection().execute("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
@@ -77,12 +84,14 @@ class SqliteDatabase final : public Database {
         zone_(zone),
         clock_(&clock),
         upgrade_in_use_above_(options.upgrade_in_use_above),
-        on_upgrade_failed_(options.on_upgrade_failed),
+        upgrading_(options.on_upgrade_failed),
         pool_(path_,
               options.max_connections,
               options.max_listings,
               options.connection_wait,
-              [path = path_] { return Connection::open(path, OpenMode::kReadOnly); }) {}
+              [path = path_] { return Connection::open(path, OpenMode::kReadOnly); }),
+        writer_(std::make_unique<SqliteWriter>(
+            std::make_unique<SqliteSession>(upgrading_), zone_, *clock_, generation_)) {}
 
   ~SqliteDatabase() override {
     if (auto done = close(); !done) {
@@ -109,20 +118,14 @@ class SqliteDatabase final : public Database {
     return upgrade_now(std::move(connection), {});
   }
 
-  Writer& writer() override {
-    return upgrading_ ? static_cast<Writer&>(upgrading_->writer()) : *writer_;
-  }
-  Reader& reader() override {
-    return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
-  }
+  Writer& writer() override { return *writer_; }
+  Reader& reader() override { return reader_; }
   Result<std::unique_ptr<Outbox>> open_outbox() override {
     CEEMS_TRY(connection, Connection::open(path_, OpenMode::kReadWrite));
     CEEMS_TRY(session, SqliteSession::create(std::move(connection), reference_));
     return std::make_unique<SessionOutbox>(std::move(session));
   }
-  bool wait_until_ready(const std::stop_token& stop) override {
-    return upgrading_ == nullptr || upgrading_->state().wait(stop);
-  }
+  bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 
   Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
     CEEMS_TRY(source, Connection::open(path_, OpenMode::kReadOnly));
@@ -145,9 +148,7 @@ class SqliteDatabase final : public Database {
   }
 
   Result<> close() override {
-    if (upgrading_) {
-      upgrading_->stop();
-    }
+    upgrading_.stop();
     pool_.close();
     if (!writer_) {
       return {};
@@ -163,20 +164,17 @@ class SqliteDatabase final : public Database {
     CEEMS_TRY(version, upgrade(connection, path_, zone_, now_ms(*clock_), target_, stop));
     reference_ = version;
     connection.recycle();
-    CEEMS_TRY(session, SqliteSession::create(std::move(connection), version));
-    writer_ = std::make_unique<SqliteWriter>(std::move(session), zone_, *clock_, generation_);
-    return {};
+    return writer_->open(std::move(connection), version);
   }
 
   void upgrade_in_use(Connection connection) {
-    upgrading_ = std::make_unique<UpgradeInUse>(reader_, on_upgrade_failed_);
     const auto own = std::make_shared<Connection>(std::move(connection));
-    upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
+    upgrading_.start([this, own](const std::stop_token& stop) -> Result<> {
       own->stop_with(stop);
       CEEMS_TRY(upgrade_now(std::move(*own), stop));
       generation_.fetch_add(1);
       log::info("the database is upgraded", {{"file", path_}});
-      return writer_.get();
+      return {};
     });
   }
 
@@ -185,14 +183,13 @@ class SqliteDatabase final : public Database {
   const TimeZone zone_;
   const Clock* clock_;
   const std::optional<std::int64_t> upgrade_in_use_above_;
-  const std::function<void(const Error&)> on_upgrade_failed_;
+  UpgradeInUse upgrading_;
   UniqueFd lock_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<int> reference_{kSchemaVersion};
   Pool<Connection> pool_;
-  SqliteReader reader_{pool_, generation_, reference_};
+  SqliteReader reader_{pool_, generation_, reference_, &upgrading_};
   std::unique_ptr<SqliteWriter> writer_;
-  std::unique_ptr<UpgradeInUse> upgrading_;
 };
 
 using Around = std::function<void(const std::function<void()>&)>;

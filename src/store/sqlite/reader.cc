@@ -22,8 +22,8 @@ class SqliteReader::Rows final : public Cursor {
   Statement statement_;
 };
 
-Result<std::unique_ptr<Cursor>> SqliteReader::open(const Sql& sql,
-                                                   std::chrono::milliseconds limit) {
+Result<std::unique_ptr<Cursor>> SqliteReader::open_early(const Sql& sql,
+                                                         std::chrono::milliseconds limit) {
   CEEMS_TRY(lease, pool_->acquire(use_of(limit)));
   lease.connection().set_deadline(std::chrono::steady_clock::now() + limit);
   CEEMS_TRY(statement, lease.connection().prepare(sql.text()));
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Cursor>> SqliteReader::open(const Sql& sql,
 
 Result<std::int64_t> SqliteReader::reference_version() {
   const auto rows =
-      open(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"), kShortLimit);
+      open_early(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"), kShortLimit);
   CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
   return row ? (*rows)->integer(0) : 0;
 }

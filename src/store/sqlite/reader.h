@@ -12,11 +12,12 @@ namespace ceems::store::sqlite {
 class SqliteReader final : public SqlReader {
  public:
   /// `generation` is incremented by the writer; `reference` is the version of the reference's
-  /// tables. All must outlive the reader.
+  /// tables. All must outlive the reader. `upgrade` may be null.
   SqliteReader(Pool<Connection>& pool,
                const std::atomic<std::uint64_t>& generation,
-               const std::atomic<int>& reference)
-      : SqlReader(Dialect::kSqlite),
+               const std::atomic<int>& reference,
+               const UpgradeInUse* upgrade = nullptr)
+      : SqlReader(Dialect::kSqlite, upgrade),
         pool_(&pool),
         generation_(&generation),
         reference_(&reference) {}
@@ -28,7 +29,8 @@ class SqliteReader final : public SqlReader {
 
  protected:
   [[nodiscard]] int reference() const override { return reference_->load(); }
-  Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) override;
+  Result<std::unique_ptr<Cursor>> open_early(const Sql& sql,
+                                             std::chrono::milliseconds limit) override;
 
  private:
   class Rows;

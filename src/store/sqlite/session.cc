@@ -39,16 +39,24 @@ Result<> step_all(Statement& statement, std::size_t index, const OnRow& on_row) 
 }  // namespace
 
 Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection, int reference) {
-  std::unique_ptr<SqliteSession> session(new SqliteSession(std::move(connection), reference));
-  for (std::size_t i = 0; i < kWriterStatements; ++i) {
-    CEEMS_TRY(prepared, session->connection_.prepare(
-                            statement_text(static_cast<WriterStatement>(i), reference)));
-    session->statements_[i] = std::move(prepared);
-  }
+  std::unique_ptr<SqliteSession> session(new SqliteSession());
+  CEEMS_TRY(session->open(std::move(connection), reference));
   return session;
 }
 
+Result<> SqliteSession::open(Connection connection, int reference) {
+  connection_ = std::move(connection);
+  reference_ = reference;
+  for (std::size_t i = 0; i < kWriterStatements; ++i) {
+    CEEMS_TRY(prepared,
+              connection_.prepare(statement_text(static_cast<WriterStatement>(i), reference)));
+    statements_[i] = std::move(prepared);
+  }
+  return {};
+}
+
 Result<> SqliteSession::begin() {
+  CEEMS_TRY(ready());
   roll_back();  // a transaction that an earlier failure left open
   return connection_.execute("BEGIN IMMEDIATE");
 }
@@ -68,7 +76,7 @@ Result<> SqliteSession::commit() {
 }
 
 void SqliteSession::roll_back() {
-  if (!connection_.autocommit()) {
+  if (ready() && !connection_.autocommit()) {
     if (auto done = connection_.execute("ROLLBACK"); !done) {
       log::error("cannot roll back", {{"err", done.error().message}});
     }
@@ -76,6 +84,7 @@ void SqliteSession::roll_back() {
 }
 
 Result<> SqliteSession::run(std::span<const WriterCall> calls, const OnRow& on_row) {
+  CEEMS_TRY(ready());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     Statement& statement = statements_.at(static_cast<std::size_t>(calls[i].statement));
     statement.reset();
@@ -124,6 +133,7 @@ Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
 }
 
 Result<> SqliteSession::run(const Sql& sql, const OnRow& on_row) {
+  CEEMS_TRY(ready());
   CEEMS_TRY(statement, connection_.prepare(sql.text()));
   statement.bind_all(sql.values());
   return step_all(statement, 0, on_row);

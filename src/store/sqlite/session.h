@@ -10,9 +10,12 @@ namespace ceems::store::sqlite {
 /// The writing connection of a database file.
 class SqliteSession final : public Session {
  public:
+  /// A session that is to be opened before `upgrade` is ready.
+  explicit SqliteSession(const UpgradeInUse& upgrade) : Session(&upgrade) {}
+  static Result<std::unique_ptr<SqliteSession>> create(Connection connection, int reference);
   /// Prepares the statements. The schema must be current, with this version of the reference's
   /// tables.
-  static Result<std::unique_ptr<SqliteSession>> create(Connection connection, int reference);
+  Result<> open(Connection connection, int reference);
 
   Result<> begin() override;
   Result<> commit() override;
@@ -28,11 +31,10 @@ class SqliteSession final : public Session {
   Connection& connection() { return connection_; }
 
  private:
-  SqliteSession(Connection connection, int reference)
-      : connection_(std::move(connection)), reference_(reference) {}
+  SqliteSession() = default;
 
   Connection connection_;
-  int reference_;
+  int reference_ = kNewestReference;
   std::int64_t changed_ = 0;  ///< rows that were changed by earlier transactions
   std::array<Statement, kWriterStatements> statements_;  // destroyed before the connection
 };

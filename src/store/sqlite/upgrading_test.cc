@@ -63,7 +63,8 @@ TEST_F(UpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
   const std::vector<std::size_t> uuid{2};
   for (const Error& error :
        {reader.units(mine, uuid).error(), reader.stats({}, std::nullopt).error(),
-        reader.usage({}, uuid).error(), reader.current_usage({}).error(), writer.lead().error(),
+        reader.usage({}, uuid).error(), reader.current_usage({}).error(),
+        reader.flavors("hpc").error(), writer.lead().error(), writer.watermark("hpc").error(),
         writer.write(update(kNow, kNow + 1, {})).error()}) {
     EXPECT_EQ(error.code, ErrorCode::kUnavailable);
     EXPECT_EQ(error.message, "the database is being upgraded");
@@ -76,7 +77,10 @@ TEST_F(UpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
   EXPECT_EQ(column(reader.stats({}, std::nullopt), 2), Texts{"1"});
   EXPECT_GT(reader.generation(), generation) << "answers that were cached are old";
   EXPECT_TRUE(*writer.lead());
-  EXPECT_TRUE(writer.write(update(kNow, kNow + 1, {})));
+  auto first = update(kNow, kNow + 1, {});
+  first.flavors = std::vector<model::Flavor>{{.id = "small"}};
+  EXPECT_TRUE(writer.write(first));
+  EXPECT_EQ(reader.flavors("hpc")->size(), 1U);
 }
 
 TEST_F(UpgradingTest, AFailureIsReportedAndTheFileStaysAsItWas) {

@@ -20,9 +20,8 @@ Result<std::vector<model::Unit>> SessionWriter::gap_units(std::int64_t gap_id) {
 
 Result<> SessionWriter::fill_gap(const GapFill& fill) {
   const MutexLock lock(mutex_);
-  CEEMS_TRY_IN(fmt::format("filling a gap of cluster {}", fill.cluster.id),
-               in_transaction([&] { return fill_in_transaction(fill); }));
-  return {};
+  return in_transaction(fmt::format("filling a gap of cluster {}", fill.cluster.id),
+                        [&] { return fill_in_transaction(fill); });
 }
 
 Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {

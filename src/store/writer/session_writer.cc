@@ -39,12 +39,20 @@ struct SessionWriter::People {
   std::map<std::string, std::vector<SqlValue>> rows;  ///< by name
 };
 
-Result<> SessionWriter::in_transaction(const std::function<Result<>()>& work) {
+Result<bool> SessionWriter::lead() {
+  CEEMS_TRY(session_->ready());
+  return true;
+}
+
+Result<> SessionWriter::in_transaction(std::string_view doing,
+                                       const std::function<Result<>()>& work) {
+  CEEMS_TRY(session_->ready());
   auto done = store::in_transaction(*session_, work);
-  if (done) {
-    generation_->fetch_add(1);
+  if (!done) {
+    return doing.empty() ? done : fail(std::move(done).error().with_context(doing));
   }
-  return done;
+  generation_->fetch_add(1);
+  return {};
 }
 
 Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cluster_id) {
@@ -74,7 +82,7 @@ Result<std::optional<std::int64_t>> SessionWriter::nodes_until(const std::string
 
 Result<> SessionWriter::write_nodes(const NodeUpdate& update) {
   const MutexLock lock(mutex_);
-  return in_transaction([&] { return put_nodes(*session_, update); });
+  return in_transaction("", [&] { return put_nodes(*session_, update); });
 }
 
 Result<bool> SessionWriter::fill_facts() {
@@ -88,13 +96,13 @@ Result<bool> SessionWriter::fill_facts() {
   if (left == 0) {
     return before ? Result<bool>(false) : fail(std::move(before).error());
   }
-  CEEMS_TRY_IN("writing the facts of units", in_transaction([&]() -> Result<> {
-                 auto some = fill_some_facts(*session_, kFilledAtOnce);
-                 looked_at = some.value_or(0);
-                 auto rest = some ? units_without_facts(*session_) : fail(some.error());
-                 left = rest.value_or(0);
-                 return rest ? Result<>() : fail(std::move(rest).error());
-               }));
+  CEEMS_TRY(in_transaction("writing the facts of units", [&]() -> Result<> {
+    auto some = fill_some_facts(*session_, kFilledAtOnce);
+    looked_at = some.value_or(0);
+    auto rest = some ? units_without_facts(*session_) : fail(some.error());
+    left = rest.value_or(0);
+    return rest ? Result<>() : fail(std::move(rest).error());
+  }));
   const auto now = clock_->steady_now();
   if (looked_at > 0 && (left == 0 || now >= next_fill_report_)) {
     next_fill_report_ = now + kReportEvery;
@@ -106,8 +114,8 @@ Result<bool> SessionWriter::fill_facts() {
 Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
   const MutexLock lock(mutex_);
   WriteReport report;
-  CEEMS_TRY_IN(fmt::format("writing the update of cluster {}", update.cluster.id),
-               in_transaction([&] { return write_window(update, report); }));
+  CEEMS_TRY(in_transaction(fmt::format("writing the update of cluster {}", update.cluster.id),
+                           [&] { return write_window(update, report); }));
   sum_up(update.window.end_ms);
   return report;
 }
@@ -378,9 +386,7 @@ Result<> SessionWriter::change_admins(std::string_view source,
                                       const std::vector<std::string>& names,
                                       bool replace) {
   const MutexLock lock(mutex_);
-  CEEMS_TRY_IN("writing admins",
-               in_transaction([&] { return put_admins(source, names, replace); }));
-  return {};
+  return in_transaction("writing admins", [&] { return put_admins(source, names, replace); });
 }
 
 /// Writes the admins of one source into our own table, then updates the table of the reference:
@@ -453,7 +459,7 @@ Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& sto
   }
   Result<> done = finished ? Result<>() : fail(finished.error());
   if (finished && *finished) {
-    done = in_transaction([&] { return remove_rest(cutoff_ms); });
+    done = in_transaction("", [&] { return remove_rest(cutoff_ms); });
   }
   return done ? done : fail(std::move(done).error().with_context("purging"));
 }
@@ -476,7 +482,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
         session_->run(sql("SELECT count(*) FROM (").append(chunk).add(") AS chunk"),
                       [&rows](std::size_t, const AnswerRow& row) { rows = row.integer(0); });
     if (done && rows > 0) {
-      done = in_transaction([&]() -> Result<> {
+      done = in_transaction("", [&]() -> Result<> {
         auto forgotten = forget_spans_of(*session_, what, condition_of_chunk);
         if (forgotten && what == SumsOf::kUnits) {
           forgotten = session_->run(

@@ -32,6 +32,7 @@ class SessionWriter : public Writer {
                 std::atomic<std::uint64_t>& generation)
       : session_(&session), zone_(zone), clock_(&clock), generation_(&generation) {}
 
+  Result<bool> lead() override;
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
   Result<model::AccountNames> account_names(const std::string& cluster_id) override;
   Result<WriteReport> write(const ClusterUpdate& update) override;
@@ -60,8 +61,9 @@ class SessionWriter : public Writer {
   /// Rows that a purge deletes in a transaction: some tenths of a second.
   static constexpr std::int64_t kPurgedAtOnce = 5000;
 
-  /// Runs `work` in a transaction, which is rolled back if it fails.
-  Result<> in_transaction(const std::function<Result<>()>& work);
+  /// Runs `work` in a transaction, which is rolled back if it fails. `doing` is the context of
+  /// errors.
+  Result<> in_transaction(std::string_view doing, const std::function<Result<>()>& work);
 
   Result<std::optional<std::int64_t>> read_watermark(std::string_view cluster_id);
   Result<> write_window(const ClusterUpdate& update, WriteReport& report);
