@@ -1,7 +1,5 @@
 #include "admission/service.h"
 
-#include <linux/capability.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -29,11 +27,6 @@ constexpr std::size_t kBriefBytes = std::size_t{64} << 10U;
 void refuse_method(std::string_view allowed, net::Response& response) {
   net::plain_text(response, 405, "Method Not Allowed");
   response.set_header("Allow", std::string(allowed));
-}
-
-void read_as_root(const std::function<void()>& read) {
-  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-  read();
 }
 
 }  // namespace
@@ -145,7 +138,7 @@ Result<std::unique_ptr<net::Server>> create_server(const ServiceOptions& options
   net::ServerOptions server;
   server.listen_addresses = options.listen_addresses;
   server.web_config_file = options.web_config_file;
-  server.around_files = read_as_root;
+  server.around_files = os::read_as_root;
   server.threads = static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
   server.max_body_bytes = kMaxBodyBytes;
   server.idle_timeout = std::chrono::seconds(90);

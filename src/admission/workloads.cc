@@ -11,10 +11,7 @@ namespace {
 constexpr std::size_t kMaxOwners = 16;
 
 bool is_name(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.';
-  });
+  return has_only_words(text, "-.");
 }
 
 }  // namespace

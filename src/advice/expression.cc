@@ -34,13 +34,6 @@ double round_up(double value, const std::array<Step, N>& steps, double last) {
   return std::ceil(value / last - kSlack) * last;
 }
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 Value number(double value) {
   return std::isfinite(value) ? Value(value) : Value();
 }
@@ -232,7 +225,7 @@ class ExpressionParser {
     if (is_digit(next)) {
       return numeral();
     }
-    return is_letter(next) ? word() : wrong("expected a value");
+    return is_letter(next) || next == '_' ? word() : wrong("expected a value");
   }
 
   Index quoted() {
@@ -269,8 +262,7 @@ class ExpressionParser {
 
   Index word() {
     const std::size_t start = at_;
-    while (at_ < text_.size() &&
-           (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.')) {
+    while (at_ < text_.size() && is_word(text_[at_], "_.")) {
       ++at_;
     }
     const std::string_view name = text_.substr(start, at_ - start);

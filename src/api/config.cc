@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/strings.h"
 #include "base/time/time_zone.h"
 #include "config/section.h"
 #include "ingest/update_window.h"
@@ -84,12 +85,7 @@ Result<> read_admin(const config::Node& node, const std::string& directory, Conf
 }
 
 bool is_label_name(std::string_view name) {
-  const auto is_word = [](char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-           (byte >= '0' && byte <= '9');
-  };
-  return !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
-         std::ranges::all_of(name, is_word);
+  return !name.empty() && !is_digit(name.front()) && has_only_words(name, "_");
 }
 
 Result<> read_series(const config::Node& node, SeriesOptions& series) {

@@ -27,10 +27,6 @@ constexpr double kJoulesOfKwh = 3.6e6;
 constexpr std::size_t kMaxNodes = 50'000;
 constexpr std::size_t kMaxUnits = 2000;
 
-std::int64_t now_ms(const Clock& clock) {
-  return std::chrono::duration_cast<milliseconds>(clock.now().time_since_epoch()).count();
-}
-
 /// A matcher of the cluster's series: empty or {ceems_id="hpc-a"}, with further ones after it.
 std::string matchers(const ClusterTsdb& tsdb, const std::string& cluster_id, std::string more) {
   if (!tsdb.cluster_label.empty()) {
@@ -135,7 +131,7 @@ const ClusterTsdb* Fleet::find(const std::string& cluster_id) const {
 Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
                                      const std::string& cluster_id,
                                      std::int64_t month_ms) const {
-  const std::int64_t now = now_ms(*clock_);
+  const std::int64_t now = clock_->now_ms();
   const std::string only = matchers(tsdb, cluster_id, "");
   const std::string also = only.empty() ? "" : "," + only;
   const std::int64_t month_s = std::max<std::int64_t>((now - month_ms) / kSecond, 600);

@@ -55,8 +55,7 @@ constexpr std::string_view kWatts =
 
 Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
                                               const std::string& cluster_id) const {
-  const std::int64_t now =
-      std::chrono::duration_cast<milliseconds>(clock_->now().time_since_epoch()).count();
+  const std::int64_t now = clock_->now_ms();
   const std::string only = and_cluster(tsdb, cluster_id);
   std::map<std::string, IdleUnit> units;
   std::string ids;

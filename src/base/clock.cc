@@ -11,6 +11,10 @@ class RealClock final : public Clock {
 
 }  // namespace
 
+std::int64_t Clock::now_ms() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
+}
+
 const Clock& real_clock() {
   static const RealClock clock;
   return clock;

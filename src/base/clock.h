@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace ceems {
 
@@ -13,6 +14,8 @@ class Clock {
   virtual ~Clock() = default;
   /// Wall clock, which may jump. For timestamps that people see.
   [[nodiscard]] virtual SystemTime now() const = 0;
+  /// now() in milliseconds since the epoch.
+  [[nodiscard]] std::int64_t now_ms() const;
   /// Monotonic clock; for intervals and deadlines.
   [[nodiscard]] virtual SteadyTime steady_now() const = 0;
 };

@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/strings.h"
 #include "base/utf8.h"
 
 namespace ceems {
 namespace {
 
 constexpr int kMaxDepth = 32;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool append_document(std::string& out, std::string_view text, bool object_only) {
   JsonScanner scanner(text);

@@ -17,6 +17,31 @@ char lower(char byte) {
 
 }  // namespace
 
+bool has_only_words(std::string_view text, std::string_view others) {
+  return std::ranges::all_of(text, [others](char c) { return is_word(c, others); });
+}
+
+bool is_number(std::string_view text, std::size_t max_digits) {
+  return !text.empty() && text.size() <= max_digits && std::ranges::all_of(text, is_digit);
+}
+
+bool take(std::string_view& rest, char c) {
+  if (!rest.starts_with(c)) {
+    return false;
+  }
+  rest.remove_prefix(1);
+  return true;
+}
+
+std::optional<int> take_digits(std::string_view& rest, std::size_t width) {
+  const std::string_view digits = rest.substr(0, width);
+  if (digits.size() < width || !is_number(digits)) {
+    return std::nullopt;
+  }
+  rest.remove_prefix(width);
+  return parse_int<int>(digits);
+}
+
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) {

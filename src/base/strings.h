@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,26 @@
 #include <vector>
 
 namespace ceems {
+
+// Classes of ASCII characters. No other byte is in any of them.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+/// A hexadecimal digit in small letters.
+constexpr bool is_hex_digit(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+/// A letter, a digit, or one of `others`.
+constexpr bool is_word(char c, std::string_view others = {}) {
+  return is_letter(c) || is_digit(c) || others.find(c) != std::string_view::npos;
+}
+/// Whether the text has only letters, digits and `others`. True for "".
+bool has_only_words(std::string_view text, std::string_view others);
+/// Whether the text has one or more digits, at most `max_digits`, and nothing else.
+bool is_number(std::string_view text, std::size_t max_digits = std::string_view::npos);
 
 /// Removes white space (blanks, tabs, line ends, form feeds) from both ends.
 std::string_view trim(std::string_view text);
@@ -21,6 +42,11 @@ std::string_view take_until(std::string_view& rest, char separator);
 
 /// Takes the next word (a run of non-blanks) off the front. Empty at the end of the text.
 std::string_view take_word(std::string_view& rest);
+
+/// Takes the character off the front if it is there.
+bool take(std::string_view& rest, char c);
+/// Takes a number of exactly `width` digits off the front.
+std::optional<int> take_digits(std::string_view& rest, std::size_t width);
 
 /// Converts ASCII letters to lower case and keeps all other bytes.
 std::string to_lower(std::string_view text);

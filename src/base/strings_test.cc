@@ -50,5 +50,43 @@ TEST(Strings, OnlyTheCaseOfAsciiLettersIsIgnored) {
   EXPECT_FALSE(same_in_any_case("\xc3\x89", "\xc3\xa9"));
 }
 
+TEST(Characters, AreThoseOfAscii) {
+  EXPECT_TRUE(is_digit('0') && is_digit('9') && is_letter('a') && is_letter('Z'));
+  EXPECT_TRUE(is_hex_digit('f') && is_hex_digit('9'));
+  EXPECT_FALSE(is_hex_digit('F') || is_hex_digit('g'));
+  for (const char other : {'/', ':', '@', '[', '`', '{', '_', '\0', '\xe4', '\xb2'}) {
+    EXPECT_FALSE(is_word(other)) << other;
+  }
+  EXPECT_TRUE(is_word('_', "-_"));
+}
+
+TEST(HasOnlyWords, AllowsTheOthers) {
+  EXPECT_TRUE(has_only_words("", ""));
+  EXPECT_TRUE(has_only_words("Node-01_x", "_-"));
+  EXPECT_FALSE(has_only_words("Node-01_x", "_"));
+  EXPECT_FALSE(has_only_words("n\xc3\xb6", "_"));
+}
+
+TEST(IsNumber, HasDigitsOnlyAndNotTooMany) {
+  EXPECT_TRUE(is_number("0") && is_number("0123456789012345678901234567890") && is_number("12", 2));
+  for (const char* const text : {"", "-1", "+1", "1 ", "1.0", "0x1"}) {
+    EXPECT_FALSE(is_number(text)) << text;
+  }
+  EXPECT_FALSE(is_number("123", 2));
+}
+
+TEST(Take, RemovesWhatIsThere) {
+  std::string_view rest = "2026-07x";
+  EXPECT_EQ(take_digits(rest, 4), 2026);
+  EXPECT_TRUE(take(rest, '-'));
+  EXPECT_FALSE(take(rest, '-'));
+  EXPECT_EQ(take_digits(rest, 3), std::nullopt);
+  EXPECT_EQ(take_digits(rest, 2), 7);
+  EXPECT_EQ(rest, "x");
+  EXPECT_EQ(take_digits(rest, 2), std::nullopt);
+  EXPECT_TRUE(take(rest, 'x'));
+  EXPECT_FALSE(take(rest, 'x'));
+}
+
 }  // namespace
 }  // namespace ceems

@@ -61,17 +61,6 @@ Wall day_of(std::int64_t seconds) {
   return {.year = parts.tm_year + 1900, .month = parts.tm_mon + 1, .day = parts.tm_mday};
 }
 
-/// Takes `count` digits off the front.
-std::optional<int> digits(std::string_view& text, std::size_t count) {
-  if (text.size() < count ||
-      text.substr(0, count).find_first_not_of("0123456789") != std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto value = parse_int<int>(text.substr(0, count));
-  text.remove_prefix(count);
-  return value;
-}
-
 bool take(std::string_view& text, char c) {
   if (!text.starts_with(c)) {
     return false;
@@ -82,9 +71,9 @@ bool take(std::string_view& text, char c) {
 
 /// "HH:MM" or "HH:MM:SS", and nothing behind it.
 bool take_clock(std::string_view text, Wall& wall) {
-  const auto hour = digits(text, 2);
+  const auto hour = take_digits(text, 2);
   const bool colon = take(text, ':');
-  const auto minute = digits(text, 2);
+  const auto minute = take_digits(text, 2);
   if (!hour || !colon || !minute) {
     return false;
   }
@@ -95,18 +84,18 @@ bool take_clock(std::string_view text, Wall& wall) {
     return true;
   }
   const bool second_colon = take(text, ':');
-  const auto second = digits(text, 2);
+  const auto second = take_digits(text, 2);
   wall.second = second.value_or(0);
   return second_colon && second && text.empty();
 }
 
 /// "YYYY-MM-DD", and "THH:MM[:SS]" or " HH:MM[:SS]" behind it.
 std::optional<Wall> iso_time(std::string_view text) {
-  const auto year = digits(text, 4);
+  const auto year = take_digits(text, 4);
   const bool first = take(text, '-');
-  const auto month = digits(text, 2);
+  const auto month = take_digits(text, 2);
   const bool second = take(text, '-');
-  const auto day = digits(text, 2);
+  const auto day = take_digits(text, 2);
   if (!year || !first || !month || !second || !day) {
     return std::nullopt;
   }
@@ -119,17 +108,17 @@ std::optional<Wall> iso_time(std::string_view text) {
 
 /// "MMDD[YY]", or with a separator "MM/DD[/YY]" or "MM.DD[.YY]", and "-HH:MM[:SS]" behind it.
 std::optional<Wall> american_time(std::string_view text, int this_year) {
-  const auto month = digits(text, 2);
+  const auto month = take_digits(text, 2);
   const char separator = text.starts_with('/') || text.starts_with('.') ? text.front() : '\0';
   const bool separated = separator != '\0' && take(text, separator);
-  const auto day = digits(text, 2);
+  const auto day = take_digits(text, 2);
   if (!month || !day) {
     return std::nullopt;
   }
   Wall wall{.year = this_year, .month = *month, .day = *day};
   if (!text.empty() && text.front() != '-') {
     const bool again = !separated || take(text, separator);
-    const auto year = digits(text, 2);
+    const auto year = take_digits(text, 2);
     if (!again || !year) {
       return std::nullopt;
     }

@@ -29,10 +29,6 @@ constexpr std::array<Unit, 7> kUnits{{{"y", 365LL * 24 * 3600 * 1000},
 // The longest duration of Go, which counts nanoseconds in 64 bits.
 constexpr std::int64_t kMaxMs = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Removes the leading digits (or, with `digits` false, everything before the next digit) and
 /// returns them.
 std::string_view take_run(std::string_view& rest, bool digits) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/strings.h"
+
 namespace ceems::config {
 namespace {
 
@@ -12,7 +14,7 @@ bool is_special(char c) {
 }
 
 bool is_name(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return is_word(c, "_");
 }
 
 /// The variable name at the start of `text`, which follows a '$', and the number of characters that

@@ -1,7 +1,5 @@
 #include "exporter/options.h"
 
-#include <linux/capability.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -102,10 +100,7 @@ net::ServerOptions server_options(const Options& options) {
   server.systemd_socket = options.systemd_socket;
   if (!options.web_config_file.empty()) {
     server.web_config_file = std::filesystem::absolute(options.web_config_file);
-    server.around_files = [](const std::function<void()>& read) {
-      const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-      read();
-    };
+    server.around_files = os::read_as_root;
   }
   // One more than may scrape, so that /health is answered during a long scrape.
   server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMaxWorkers)) + 1;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/strings.h"
 #include "config/section.h"
 #include "ingest/manager/manager.h"
 #include "ingest/updater/updater.h"
@@ -14,10 +15,7 @@ namespace ceems::ingest {
 namespace {
 
 bool is_id(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
+  return has_only_words(text, "-_");
 }
 
 /// Reads `web` of a cluster or updater.

@@ -19,8 +19,7 @@ std::int64_t count_ms(Clock::SteadyTime::duration duration) {
 }  // namespace
 
 std::int64_t TrustedClock::now_ms() {
-  const std::int64_t now =
-      std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count();
+  const std::int64_t now = clock_.now_ms();
   const auto steady = clock_.steady_now();
   const std::int64_t expected = last_ms_ + count_ms(steady - last_steady_);
   if (const std::int64_t ahead = now - expected; known_ && ahead > kMaxDrift.count()) {

@@ -56,9 +56,7 @@ Result<std::string> get_json(net::Client& client, const std::string& url) {
 std::string percent_encode(std::string_view text) {
   std::string result;
   for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
+    if (is_word(c, "-._~")) {
       result += c;
     } else {
       fmt::format_to(std::back_inserter(result), "%{:02X}", static_cast<unsigned char>(c));

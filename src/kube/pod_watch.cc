@@ -47,10 +47,6 @@ PodWatch::~PodWatch() {
   }
 }
 
-std::int64_t PodWatch::now_ms() const {
-  return std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count();
-}
-
 Result<std::vector<std::shared_ptr<const StoredPod>>> PodWatch::pods(milliseconds wait,
                                                                      const std::stop_token& stop) {
   MutexLock lock(mutex_);
@@ -127,7 +123,7 @@ Result<> PodWatch::list(const std::stop_token& stop) {
     log::warn("skipped pods without UID",
               {{"cluster_id", options_.cluster_id}, {"pods", malformed}});
   }
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   {
     const MutexLock lock(mutex_);
     store_.replace(std::move(pods), known_ms_ > 0 ? known_ms_ : now);
@@ -142,7 +138,7 @@ Result<> PodWatch::list(const std::stop_token& stop) {
 }
 
 void PodWatch::opened() {
-  known_ms_ = now_ms();
+  known_ms_ = clock_.now_ms();
   note_success();
   {
     const MutexLock lock(mutex_);
@@ -182,7 +178,7 @@ Result<> PodWatch::watch(const std::stop_token& stop) {
             opened();
           },
       .part = [this, &lines](std::string_view part) -> Result<> {
-        known_ms_ = now_ms();
+        known_ms_ = clock_.now_ms();
         return lines.feed(part, [this](std::string_view line) { return take_line(line); });
       }};
   auto answer =
@@ -230,7 +226,7 @@ Result<> PodWatch::take_line(std::string_view line) {
   if (!event->resource_version.empty()) {
     resource_version_ = event->resource_version;
   }
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   const MutexLock lock(mutex_);
   if (store_.size() < 2 * options_.max_pods || event->type == WatchEvent::Type::kDeleted) {
     store_.apply(*std::move(event), now);

@@ -65,7 +65,6 @@ class PodWatch final : public PodSource {
   void closed();
   void note_failure(const Error& error);
   void note_success();
-  [[nodiscard]] std::int64_t now_ms() const;
 
   const PodWatchOptions options_;
   const Clock& clock_;

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxLength = 64;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 std::optional<double> factor_of(std::string_view suffix) {
   constexpr std::array<std::pair<std::string_view, double>, 16> kFactors = {{
       {"", 1},

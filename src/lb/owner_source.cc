@@ -1,7 +1,5 @@
 #include "lb/owner_source.h"
 
-#include <linux/capability.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -26,7 +24,7 @@ namespace {
 /// Also true if the directory cannot be read: opening the database then gives the reason.
 bool may_hold_database(const std::string& directory) {
   bool there = false;
-  read_as_root([&] {
+  os::read_as_root([&] {
     std::error_code error;
     there =
         std::filesystem::exists(std::filesystem::path(directory) / store::kDatabaseFile, error) ||
@@ -111,7 +109,7 @@ Result<> open_database(const Config& config, const OwnerTimes& times, OwnerSourc
                                         .busy_wait = times.question,
                                         .url = config.database_url,
                                         .password_file = config.database_password_file,
-                                        .around_open = read_as_root}));
+                                        .around_open = os::read_as_root}));
   source.reader = std::move(reader);
   source.cached = asked_owners(source.reader, gate::database_owners(*source.reader), config);
   return {};
@@ -130,17 +128,12 @@ Result<> follow_database(const Config& config, const OwnerTimes& times, OwnerSou
     return std::move(opened.cached);
   };
   CEEMS_TRY(followed,
-            FollowedOwners::create(path.string(), std::move(open), read_as_root, times.look));
+            FollowedOwners::create(path.string(), std::move(open), os::read_as_root, times.look));
   source.cached = std::move(followed);
   return {};
 }
 
 }  // namespace
-
-void read_as_root(const std::function<void()>& read) {
-  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-  read();
-}
 
 Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config, const OwnerTimes& times) {
   if (!config.has_owners()) {

@@ -39,8 +39,4 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config,
 /// with the known IDs, if not. Other errors if these cannot be read.
 Result<> check_clusters(const Config& config, OwnerSource& source);
 
-/// Runs `read` with the capability to read files of other users, which certificates and databases
-/// may be.
-void read_as_root(const std::function<void()>& read);
-
 }  // namespace ceems::lb

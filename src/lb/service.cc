@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "lb/owner_source.h"
 #include "net/server/request_memory.h"
+#include "os/privileges.h"
 
 namespace ceems::lb {
 namespace {
@@ -45,7 +46,7 @@ net::ServerOptions server_options(const ServiceOptions& options, const Config& c
   net::ServerOptions server;
   server.systemd_socket = options.systemd_socket;
   server.web_config_file = options.web_config_file;
-  server.around_files = read_as_root;
+  server.around_files = os::read_as_root;
   server.threads = static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
   server.max_connections = kMaxConnections;
   server.max_header_bytes = kMaxHeaderBytes;

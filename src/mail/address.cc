@@ -11,17 +11,10 @@ constexpr std::size_t kMaxLocal = 64;  // RFC 5321 §4.5.3.1
 constexpr std::size_t kMaxDomain = 255;
 constexpr std::size_t kMaxAddresses = 5;
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 bool is_local(std::string_view text) {
   return !text.empty() && text.size() <= kMaxLocal && text.front() != '-' && text.front() != '.' &&
          text.back() != '.' && text.find("..") == std::string_view::npos &&
-         std::ranges::all_of(text, [](char c) {
-           return is_letter_or_digit(c) ||
-                  std::string_view(".!#$%&'*+-/=?^_{|}~").find(c) != std::string_view::npos;
-         });
+         has_only_words(text, ".!#$%&'*+-/=?^_{|}~");
 }
 
 bool is_domain(std::string_view text) {
@@ -30,7 +23,7 @@ bool is_domain(std::string_view text) {
   }
   for (const std::string_view label : split(text, '.')) {
     if (label.empty() || label.front() == '-' || label.back() == '-' ||
-        !std::ranges::all_of(label, [](char c) { return is_letter_or_digit(c) || c == '-'; })) {
+        !has_only_words(label, "-")) {
       return false;
     }
   }

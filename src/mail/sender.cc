@@ -94,23 +94,19 @@ Sender::Sender(SenderSetup setup,
 
 Sender::~Sender() = default;
 
-std::int64_t Sender::now_ms() const {
-  return std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count();
-}
-
 bool Sender::dry() const {
   return setup_.options.mode != Mode::kEnabled ||
-         now_ms() < started_ms_ + setup_.options.dry_run_days * kDayMs;
+         clock_.now_ms() < started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
 bool Sender::months_are_dry() const {
   return setup_.options.monthly != Mode::kEnabled ||
-         now_ms() < months_started_ms_ + setup_.options.dry_run_days * kDayMs;
+         clock_.now_ms() < months_started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
 bool Sender::budgets_are_dry() const {
   return setup_.options.budgets != Mode::kEnabled ||
-         now_ms() < budgets_started_ms_ + setup_.options.dry_run_days * kDayMs;
+         clock_.now_ms() < budgets_started_ms_ + setup_.options.dry_run_days * kDayMs;
 }
 
 bool Sender::is_dry(std::string_view kind) const {
@@ -155,23 +151,23 @@ Result<> Sender::open() {
     outbox_ = std::move(outbox);
   }
   if (started_ms_ == 0) {
-    CEEMS_TRY(interrupted, outbox_->end_interrupted(now_ms()));
+    CEEMS_TRY(interrupted, outbox_->end_interrupted(clock_.now_ms()));
     for (const std::string& id : interrupted) {
       log::warn("a mail was being handed over when the program ended; it is not sent again",
                 {{"mail", id}});
       counters_->mails.with({"unknown"}).add();
     }
-    std::int64_t first = now_ms();
+    std::int64_t first = clock_.now_ms();
     if (setup_.options.mode == Mode::kEnabled) {
       CEEMS_TRY(stored, outbox_->first_started(store::kReportsStarted, first));
       first = stored;
     }
     if (setup_.options.monthly == Mode::kEnabled) {
-      CEEMS_TRY(months, outbox_->first_started(store::kDigestsStarted, now_ms()));
+      CEEMS_TRY(months, outbox_->first_started(store::kDigestsStarted, clock_.now_ms()));
       months_started_ms_ = months;
     }
     if (setup_.options.budgets == Mode::kEnabled) {
-      CEEMS_TRY(budgets, outbox_->first_started(store::kBudgetsStarted, now_ms()));
+      CEEMS_TRY(budgets, outbox_->first_started(store::kBudgetsStarted, clock_.now_ms()));
       budgets_started_ms_ = budgets;
     }
     started_ms_ = std::max<std::int64_t>(first, 1);
@@ -187,7 +183,7 @@ Result<> Sender::open() {
 Result<> Sender::send_due(const std::stop_token& stop) {
   std::set<std::string> digests;
   while (!stop.stop_requested()) {
-    CEEMS_TRY(mails, outbox_->due(now_ms(), kMailsAtOnce));
+    CEEMS_TRY(mails, outbox_->due(clock_.now_ms(), kMailsAtOnce));
     if (mails.empty()) {
       return {};
     }
@@ -217,7 +213,7 @@ Result<> Sender::send_due(const std::stop_token& stop) {
 }
 
 Result<LetterOptions> Sender::letter_options(const std::string& user) {
-  CEEMS_TRY(muted, outbox_->muted(user, now_ms()));
+  CEEMS_TRY(muted, outbox_->muted(user, clock_.now_ms()));
   return LetterOptions{.language = setup_.options.language,
                        .help_url = setup_.help_url,
                        .mute_url = setup_.mute_url,
@@ -227,7 +223,7 @@ Result<LetterOptions> Sender::letter_options(const std::string& user) {
 Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
   const auto original = parse_spool_mail(mail.body);
   if (!original) {
-    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+    return outbox_->finish({mail.id}, store::MailState::kRefused, clock_.now_ms());
   }
   return deliver({mail}, {.subject = original->subject, .text = original->body}, "", stop);
 }
@@ -235,7 +231,7 @@ Result<> Sender::send_plain(const Mail& mail, const std::stop_token& stop) {
 Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   const auto original = parse_spool_mail(mail.body);
   if (!original) {
-    return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+    return outbox_->finish({mail.id}, store::MailState::kRefused, clock_.now_ms());
   }
   const JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
   const auto report =
@@ -243,8 +239,8 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
   const KnownReport* const known = known_in(report);
   const bool final = known != nullptr && known->final;
-  if (!final && now_ms() < last_ms) {
-    return outbox_->postpone({mail.id}, std::min(now_ms() + kAskAgainMs, last_ms), false);
+  if (!final && clock_.now_ms() < last_ms) {
+    return outbox_->postpone({mail.id}, std::min(clock_.now_ms() + kAskAgainMs, last_ms), false);
   }
   CEEMS_TRY(options, letter_options(job.user));
   return deliver({mail}, job_letter(job, report_in(known), final, options), kAllMails, stop);
@@ -266,7 +262,7 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   const std::int64_t ready = std::max(std::min(last + setup_.options.digest_quiet.count(),
                                                first + setup_.options.digest_max.count()),
                                       retry);
-  if (now_ms() < ready) {
+  if (clock_.now_ms() < ready) {
     return outbox_->postpone(ids_of_mails(mails), ready, false);
   }
   ArraySums sums;
@@ -281,7 +277,7 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
     }
   }
   if (!newest) {
-    return outbox_->finish(ids_of_mails(mails), store::MailState::kRefused, now_ms());
+    return outbox_->finish(ids_of_mails(mails), store::MailState::kRefused, clock_.now_ms());
   }
   const JobNames job = names_of(*newest, cluster_of(*newest, setup_.clusters));
   std::ranges::sort(jobs);
@@ -299,7 +295,7 @@ Result<> Sender::drop(const Mail& mail, bool muted) {
   if (muted) {
     counters_->mails.with({"muted"}).add();
   }
-  return outbox_->finish({mail.id}, store::MailState::kRefused, now_ms());
+  return outbox_->finish({mail.id}, store::MailState::kRefused, clock_.now_ms());
 }
 
 void Sender::keep_rate(const std::stop_token& stop) {
@@ -320,11 +316,11 @@ Result<> Sender::deliver(const std::vector<Mail>& mails,
   const Mail& first = mails.front();
   if (is_dry(first.kind)) {
     counters_->mails.with({"dry"}).add();
-    return outbox_->finish(ids, store::MailState::kDry, now_ms());
+    return outbox_->finish(ids, store::MailState::kDry, clock_.now_ms());
   }
   const auto to = addresses_of(first.recipient, setup_.options.domain);
   if (!to) {
-    return outbox_->finish(ids, store::MailState::kRefused, now_ms());
+    return outbox_->finish(ids, store::MailState::kRefused, clock_.now_ms());
   }
   const std::string domain = setup_.options.from.substr(setup_.options.from.rfind('@') + 1);
   constexpr std::size_t kIdBytes = 16;
@@ -382,7 +378,7 @@ Result<> Sender::note_outcome(const std::vector<Mail>& mails,
             std::min(kFirstRetryMs << std::min<std::int64_t>(tries, 10), kLastRetryMs);
         log::info("a mail is tried again later", {{"mail", ids.front()}, {"err", answer.problem}});
         counters_->mails.with({"retried"}).add();
-        return outbox_->postpone(ids, now_ms() + pause, true);
+        return outbox_->postpone(ids, clock_.now_ms() + pause, true);
       }
       state = store::MailState::kRefused;
       break;
@@ -397,15 +393,15 @@ Result<> Sender::note_outcome(const std::vector<Mail>& mails,
               {{"mail", ids.front()}, {"state", to_string(state)}, {"err", answer.problem}});
   }
   counters_->mails.with({to_string(state)}).add();
-  CEEMS_TRY(outbox_->finish(ids, state, now_ms()));
-  return state == store::MailState::kSent ? outbox_->note_told(user, letter.rules, now_ms())
+  CEEMS_TRY(outbox_->finish(ids, state, clock_.now_ms()));
+  return state == store::MailState::kSent ? outbox_->note_told(user, letter.rules, clock_.now_ms())
                                           : Result<>();
 }
 
 Result<> Sender::keep_house() {
   CEEMS_TRY(queued, outbox_->queued());
   counters_->queued.set(static_cast<double>(queued));
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   if (now < next_cleaning_ms_) {
     return {};
   }

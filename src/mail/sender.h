@@ -119,7 +119,6 @@ class Sender {
   void keep_rate(const std::stop_token& stop);
   Result<> keep_house();
   void wait(std::chrono::milliseconds time, const std::stop_token& stop);
-  [[nodiscard]] std::int64_t now_ms() const;
   [[nodiscard]] bool dry() const;
   [[nodiscard]] bool months_are_dry() const;
   [[nodiscard]] bool budgets_are_dry() const;

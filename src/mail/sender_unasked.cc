@@ -34,7 +34,7 @@ Result<> Sender::queue_months() {
     return {};
   }
   const EndedMonth month = reports_.last_month();
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   if (month.name == queued_month_ || now < month.ended_ms + kMonthFromMs ||
       now > month.ended_ms + kMonthToMs) {
     return {};
@@ -80,7 +80,7 @@ Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
 /// Puts a mail for each lead of a project into the outbox when a share of its budget has passed.
 /// Its id names the budget, the period, the share and the lead, so that each is told once.
 Result<> Sender::queue_budgets() {
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {
     return {};
   }

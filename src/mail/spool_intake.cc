@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "mail/address.h"
 #include "mail/letter.h"
 
@@ -24,12 +25,7 @@ namespace ceems::mail {
 namespace {
 
 constexpr std::size_t kFilesAtOnce = 500;
-
-bool is_number(std::string_view text) {
-  constexpr std::size_t kMost = 20;
-  return !text.empty() && text.size() <= kMost &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
+constexpr std::size_t kMaxIdDigits = 20;
 
 /// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
 std::set<unsigned> ids_of(const std::vector<std::string>& names) {
@@ -100,11 +96,6 @@ SpoolIntake::SpoolIntake(const Options& options,
       clock_(clock),
       trusted_(ids_of(options.spool_users)) {}
 
-std::int64_t SpoolIntake::now_ms() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-      .count();
-}
-
 Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& outbox,
                                                                bool dry,
                                                                const SpoolMail& mail,
@@ -115,13 +106,13 @@ Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& ou
              .username = user,
              .recipient = mail.recipient,
              .body = to_text(mail),
-             .received_ms = now_ms(),
-             .due_ms = now_ms()};
+             .received_ms = clock_.now_ms(),
+             .due_ms = clock_.now_ms()};
   const std::string cluster = cluster_of(mail, clusters_);
   bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
-                 is_number(mail.variable("SLURM_JOB_ID"));
+                 is_number(mail.variable("SLURM_JOB_ID"), kMaxIdDigits);
   if (reports) {
-    CEEMS_TRY(muted, outbox.muted(user, now_ms()));
+    CEEMS_TRY(muted, outbox.muted(user, clock_.now_ms()));
     reports = std::ranges::find(muted, kAllMails) == muted.end();
   }
   if (!reports) {
@@ -129,7 +120,8 @@ Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& ou
   }
   Mail report = plain;
   report.kind = kJobMail;
-  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID"); is_number(array)) {
+  if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID");
+      is_number(array, kMaxIdDigits)) {
     report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
     report.due_ms += options_.digest_quiet.count();
   }

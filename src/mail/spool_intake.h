@@ -54,7 +54,6 @@ class SpoolIntake {
                                      bool dry,
                                      const SpoolMail& mail,
                                      const std::string& id);
-  [[nodiscard]] std::int64_t now_ms() const;
 
   const Options& options_;
   const std::vector<std::string>& clusters_;

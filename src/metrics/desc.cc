@@ -5,27 +5,16 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/strings.h"
 
 namespace ceems::metrics {
-namespace {
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-}  // namespace
-
 bool is_metric_name(std::string_view name) {
-  return !name.empty() && !is_digit(name.front()) &&
-         std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c) || c == ':'; });
+  return !name.empty() && !is_digit(name.front()) && has_only_words(name, "_:");
 }
 
 bool is_label_name(std::string_view name) {
   return !name.empty() && !is_digit(name.front()) && !name.starts_with("__") &&
-         std::ranges::all_of(name, [](char c) { return is_letter(c) || is_digit(c); });
+         has_only_words(name, "_");
 }
 
 std::string sanitize_name(std::string_view text) {
@@ -36,7 +25,7 @@ std::string sanitize_name(std::string_view text) {
     return from;
   };
   const auto is_underscore = [](char c) { return c == '_'; };
-  const auto is_foreign = [](char c) { return !is_letter(c) && !is_digit(c); };
+  const auto is_foreign = [](char c) { return !is_word(c, "_"); };
   std::string name;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t foreign = end_of_run(at, is_underscore);

@@ -107,6 +107,11 @@ RaisedCapabilities::~RaisedCapabilities() {
   }
 }
 
+void read_as_root(const std::function<void()>& read) {
+  const RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
+  read();
+}
+
 bool may_raise(Capability capability) {
   return has(Caps(cap_get_proc()), capability, CAP_PERMITTED);
 }

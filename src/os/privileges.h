@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ class RaisedCapabilities {
  private:
   unsigned long long raised_ = 0;
 };
+
+/// Calls `read` with CAP_DAC_READ_SEARCH raised: certificates, secrets and databases may be
+/// readable only by root.
+void read_as_root(const std::function<void()>& read);
 
 /// Whether the capability is in the permitted set of the calling thread.
 bool may_raise(Capability capability);

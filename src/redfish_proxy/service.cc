@@ -19,11 +19,6 @@ constexpr std::size_t kMaxConnections = 20'000;
 /// Longer than the 60 s at which most exporters are scraped at the latest.
 constexpr std::chrono::seconds kIdleTimeout{90};
 
-void read_as_root(const std::function<void()>& read) {
-  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-  read();
-}
-
 /// Whether the web configuration makes clients prove who they are.
 bool asks_for_credentials(const std::string& web_config_file) {
   if (web_config_file.empty()) {
@@ -54,7 +49,7 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options) 
   server.listen_addresses = options.listen_addresses;
   server.systemd_socket = options.systemd_socket;
   server.web_config_file = options.web_config_file;
-  server.around_files = read_as_root;
+  server.around_files = os::read_as_root;
   server.threads = static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
   server.max_body_bytes = kMaxBodyBytes;
   server.max_connections = kMaxConnections;

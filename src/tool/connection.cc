@@ -92,8 +92,7 @@ Result<std::int64_t> parse_time(std::string_view text) {
 
 Result<rules::TimeRange> RangeFlags::range(const Clock& clock) const {
   constexpr std::string_view kContext = "error parsing start and/or end time(s)";
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch()).count();
+  const auto now = clock.now_ms();
   rules::TimeRange range{.start_ms = now - std::chrono::milliseconds(kDefaultRange).count(),
                          .end_ms = now};
   for (const auto& [text, target] :

@@ -80,9 +80,7 @@ class EmissionsCommand final : public Command {
 
 Result<> EmissionsCommand::add_live(std::vector<Candidate>& candidates) const {
   CEEMS_TRY(connection, TsdbConnection::open(server_));
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(real_clock().now().time_since_epoch())
-          .count();
+  const auto now = real_clock().now_ms();
   CEEMS_TRY(answer,
             (connection)
                 ->client()

@@ -122,8 +122,7 @@ void Accounting::set_gauges(const TimeZone& zone, const Clock& clock) {
   for (const ProjectBudget& budget : options_.budgets) {
     budgets.push_back(&budget);
   }
-  const std::int64_t now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch()).count();
+  const std::int64_t now_ms = clock.now_ms();
   const auto all = used(budgets, {.everybody = true}, zone, now_ms);
   if (!all) {
     log::warn("cannot read what was used of budgets", {{"err", all.error().message}});

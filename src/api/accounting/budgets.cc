@@ -218,12 +218,7 @@ BudgetState state_of(const ProjectBudget& budget,
 
 std::string sacctmgr_line(const ProjectBudget& budget, const BudgetState& state) {
   constexpr double kJoulesOfKwh = 3.6e6;
-  const auto plain = [](std::string_view name) {
-    return std::ranges::all_of(name, [](char byte) {
-      return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-             (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.';
-    });
-  };
+  const auto plain = [](std::string_view name) { return has_only_words(name, "_-."); };
   if (!plain(budget.project) || !plain(budget.cluster) || budget.project.starts_with('-')) {
     return "# left out: a project whose name has characters that the shell or sacctmgr would not"
            " take as they are\n";

@@ -17,8 +17,7 @@ constexpr std::array<std::size_t, 2> kPersonKey{1, 3};
 }  // namespace
 
 std::int64_t Services::now_ms() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock->now().time_since_epoch())
-      .count();
+  return clock->now_ms();
 }
 
 void answer_bad_request(Call& call, const Error& error) {

@@ -22,8 +22,7 @@ std::string_view behind_scheme(std::string_view url) {
 /// 3986 §3.2), but without user information.
 bool is_authority(std::string_view text) {
   const auto end = text.starts_with('[') ? text.find(']') : text.find(':');
-  const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
-  const auto is_word = [is_digit](char byte) {
+  const auto is_word = [](char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'z') || byte == '.' || byte == '-' ||
            byte == '_';
   };

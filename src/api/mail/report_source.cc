@@ -51,11 +51,6 @@ mail::PassedBudget::Unit unit_of(BudgetUnit unit) {
 
 }  // namespace
 
-std::int64_t MailReports::now_ms() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-      .count();
-}
-
 Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& cluster_id,
                                                              const std::string& user,
                                                              const std::string& job,
@@ -78,7 +73,7 @@ Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& 
   if (auto& known = stored) {
     return mail::KnownReport{.report = std::move(known->report), .final = true};
   }
-  CEEMS_TRY(report, maker_.make(*last, members, now_ms()));
+  CEEMS_TRY(report, maker_.make(*last, members, clock_.now_ms()));
   const bool final =
       !setup_.stored && (report.state == report::State::kFinal || !setup_.measured(cluster_id));
   return mail::KnownReport{.report = std::move(report), .final = final};
@@ -110,7 +105,7 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
 }
 
 mail::EndedMonth MailReports::last_month() const {
-  const Month month = month_before(month_at(now_ms(), setup_.zone), setup_.zone);
+  const Month month = month_before(month_at(clock_.now_ms(), setup_.zone), setup_.zone);
   return {.name = month.name, .ended_ms = month.to_ms};
 }
 
@@ -141,7 +136,7 @@ Result<std::optional<report::Digest>> MailReports::digest(const std::string& use
                            .user = user,
                            .rows = access::own_digest({.user = user, .role = access::Role::kUser}),
                            .not_said = without,
-                           .now_ms = now_ms()}));
+                           .now_ms = clock_.now_ms()}));
   const report::MonthOfUse& used = digest.months.front();
   if (used.core_hours <= 0 && used.gpu_hours <= 0) {
     return std::nullopt;
@@ -154,7 +149,7 @@ Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
   if (setup_.accounting == nullptr) {
     return passed;
   }
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   std::vector<const ProjectBudget*> budgets;
   for (const ProjectBudget& budget : setup_.accounting->options().budgets) {
     const BudgetPeriod period = period_of(budget, setup_.zone, now);

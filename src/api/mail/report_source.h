@@ -57,8 +57,6 @@ class MailReports final : public mail::ReportSource {
   Result<std::vector<mail::PassedBudget>> passed_budgets() override;
 
  private:
-  [[nodiscard]] std::int64_t now_ms() const;
-
   store::Reader& reader_;
   const ReportMaker& maker_;
   const DigestMaker& digests_;

@@ -97,10 +97,6 @@ Finisher::Finisher(const ReportOptions& options,
       seconds_(registry.gauge("ceems_api_server_report_batch_duration_seconds",
                               "Time that the last batch of reports took, in seconds.")) {}
 
-std::int64_t Finisher::now_ms() const {
-  return std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count();
-}
-
 void Finisher::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
 }
@@ -133,7 +129,7 @@ void Finisher::loop(const std::stop_token& stop) {
 }
 
 void Finisher::work(const std::stop_token& stop) {
-  purge(now_ms());
+  purge(clock_.now_ms());
   while (!stop.stop_requested()) {
     const auto begun = clock_.steady_now();
     const auto done = run_batch();
@@ -180,7 +176,7 @@ void Finisher::purge(std::int64_t now_ms) {
 }
 
 Result<Finisher::Outcome> Finisher::run_batch() {
-  const std::int64_t now = now_ms();
+  const std::int64_t now = clock_.now_ms();
   CEEMS_TRY(complete, reader_.facts_complete());
   if (!complete) {  // families are not
     return Outcome{};

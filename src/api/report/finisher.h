@@ -65,7 +65,6 @@ class Finisher {
   void work(const std::stop_token& stop);
   void purge(std::int64_t now_ms);
   void note(const Error* error);
-  [[nodiscard]] std::int64_t now_ms() const;
   Result<std::vector<StoredUnit>> read_units(Cluster& cluster, std::int64_t now_ms);
   Result<std::size_t> finish(Cluster& cluster, std::int64_t now_ms);
   Result<std::size_t> store(const Cluster& cluster,

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "api/report/json_object.h"
+#include "base/strings.h"
 
 namespace ceems::api {
 namespace {
@@ -116,11 +117,7 @@ std::optional<std::string> shell_word(std::string_view text) {
       !std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) {
     return std::nullopt;
   }
-  const bool plain = std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kPlain.find(c) != std::string_view::npos;
-  });
-  if (plain) {
+  if (has_only_words(text, kPlain)) {
     return std::string(text);
   }
   std::string quoted = "'";

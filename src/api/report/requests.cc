@@ -120,10 +120,7 @@ std::optional<Chunks> parse_select(std::string_view text) {
 
 /// Whether a text has only what names of resources have.
 bool is_resource(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '/' || c == '_';
-  });
+  return !text.empty() && has_only_words(text, "-./_");
 }
 
 /// "nvidia.com/gpu": the only resource of the pod that is neither CPUs nor memory. The allocation

@@ -1,6 +1,5 @@
 #include "base/time/rfc3339.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -11,37 +10,15 @@ namespace {
 
 constexpr std::size_t kMaxLength = 64;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// Takes a number of exactly `width` digits off the front.
-std::optional<int> take_number(std::string_view& text, std::size_t width) {
-  if (text.size() < width || !std::ranges::all_of(text.substr(0, width), is_digit)) {
-    return std::nullopt;
-  }
-  const auto number = parse_int<int>(text.substr(0, width));
-  text.remove_prefix(width);
-  return number;
-}
-
-bool take(std::string_view& text, char c) {
-  if (text.empty() || text.front() != c) {
-    return false;
-  }
-  text.remove_prefix(1);
-  return true;
-}
-
 /// Three numbers with a separator between them; the first has `width` digits, the others two.
 std::optional<std::array<int, 3>> take_three(std::string_view& text,
                                              std::size_t width,
                                              char between) {
-  const auto first = take_number(text, width);
+  const auto first = take_digits(text, width);
   const bool separated = take(text, between);
-  const auto second = take_number(text, 2);
+  const auto second = take_digits(text, 2);
   const bool again = take(text, between);
-  const auto third = take_number(text, 2);
+  const auto third = take_digits(text, 2);
   if (!first || !second || !third || !separated || !again) {
     return std::nullopt;
   }
@@ -57,9 +34,9 @@ std::optional<int> offset_of(std::string_view text) {
   if (!take(text, '+') && !take(text, '-')) {
     return std::nullopt;
   }
-  const auto hours = take_number(text, 2);
+  const auto hours = take_digits(text, 2);
   const bool colon = take(text, ':');
-  const auto minutes = take_number(text, 2);
+  const auto minutes = take_digits(text, 2);
   if (!hours || !colon || !minutes || !text.empty() || *hours > 23 || *minutes > 59) {
     return std::nullopt;
   }

@@ -30,34 +30,13 @@ date::local_seconds to_local(const WallTime& wall) {
          std::chrono::minutes(wall.minute) + std::chrono::seconds(wall.second);
 }
 
-/// Takes exactly `width` digits off the front.
-std::optional<int> take_digits(std::string_view& text, std::size_t width) {
-  if (text.size() < width) {
-    return std::nullopt;
-  }
-  const std::string_view digits = text.substr(0, width);
-  if (!std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
-    return std::nullopt;
-  }
-  text.remove_prefix(width);
-  return parse_int<int>(digits);
-}
-
-bool take_char(std::string_view& text, char c) {
-  if (text.empty() || text.front() != c) {
-    return false;
-  }
-  text.remove_prefix(1);
-  return true;
-}
-
 /// Takes a date and, if one follows, a time of day with or without seconds.
 std::optional<WallTime> take_wall_time(std::string_view& text) {
   WallTime wall;
   const auto year = take_digits(text, 4);
-  const bool dash1 = take_char(text, '-');
+  const bool dash1 = take(text, '-');
   const auto month = take_digits(text, 2);
-  const bool dash2 = take_char(text, '-');
+  const bool dash2 = take(text, '-');
   const auto day = take_digits(text, 2);
   if (!year || !dash1 || !month || !dash2 || !day) {
     return std::nullopt;
@@ -68,18 +47,18 @@ std::optional<WallTime> take_wall_time(std::string_view& text) {
   if (!date_of(wall).ok()) {
     return std::nullopt;
   }
-  if (!take_char(text, 'T')) {
+  if (!take(text, 'T')) {
     return wall;
   }
   const auto hour = take_digits(text, 2);
-  const bool colon = take_char(text, ':');
+  const bool colon = take(text, ':');
   const auto minute = take_digits(text, 2);
   if (!hour || !colon || !minute || *hour > 23 || *minute > 59) {
     return std::nullopt;
   }
   wall.hour = *hour;
   wall.minute = *minute;
-  if (take_char(text, ':')) {
+  if (take(text, ':')) {
     const auto second = take_digits(text, 2);
     if (!second || *second > 60) {
       return std::nullopt;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+
 namespace ceems::exporter::gpu {
 namespace {
 
@@ -20,14 +22,6 @@ std::string_view take_hex(std::string_view& rest) {
   const auto digits = rest.substr(0, end);
   rest.remove_prefix(end);
   return digits;
-}
-
-bool take(std::string_view& rest, char c) {
-  if (rest.empty() || rest.front() != c) {
-    return false;
-  }
-  rest.remove_prefix(1);
-  return true;
 }
 
 std::optional<std::uint16_t> hex16(std::string_view digits) {

@@ -14,11 +14,7 @@ namespace {
 constexpr std::size_t kMaxUid = 96;
 
 bool is_uid(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxUid &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '-' || c == '_' || c == '.';
-         });
+  return !text.empty() && text.size() <= kMaxUid && has_only_words(text, "-_.");
 }
 
 std::string full_name(std::string_view name_space, std::string_view name) {

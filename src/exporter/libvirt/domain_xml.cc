@@ -18,11 +18,7 @@ constexpr std::size_t kMaxHostdevs = 4096;
 constexpr std::size_t kMaxUuid = 96;
 
 bool is_uuid_text(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxUuid &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '-';
-         });
+  return !text.empty() && text.size() <= kMaxUuid && has_only_words(text, "-");
 }
 
 // Parses a hexadecimal number with or without 0x, at most `max`.

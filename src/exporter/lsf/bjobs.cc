@@ -19,19 +19,14 @@ constexpr std::size_t kMaxId = 64;
 constexpr std::size_t kMaxSlots = 1U << 20U;
 constexpr std::size_t kMaxGpus = 1024;
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxId / 3 &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 /// "6" or "6[1]"; empty for anything else.
 std::string id_of(const json::object& record) {
   std::string id = text_of(record, "JOBID");
-  if (!is_number(id)) {
+  if (!is_number(id, kMaxId / 3)) {
     return {};
   }
   const std::string index = text_of(record, "JOBINDEX");
-  if (is_number(index) && index != "0") {
+  if (is_number(index, kMaxId / 3) && index != "0") {
     id += '[' + index + ']';
   }
   return id;

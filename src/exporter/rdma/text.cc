@@ -54,10 +54,7 @@ std::optional<int> pid_of(const Line& line) {
 
 /// Whether the text has only letters, digits, '_', '-' and '.', as names of devices have.
 bool is_device(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  });
+  return !name.empty() && has_only_words(name, "_-.");
 }
 
 struct Link {

@@ -238,10 +238,7 @@ bool is_reserved(std::string_view name) {
 
 /// True for a token as defined in RFC 9110 §5.6.2.
 bool is_field_name(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
+  return !name.empty() && has_only_words(name, "!#$%&'*+-.^_`|~");
 }
 
 void read_headers(Reader& reader, const Node& node, ClientOptions& options) {

@@ -251,10 +251,7 @@ bool is_bcrypt_hash(std::string_view text) {
     return false;
   }
   const auto cost = parse_int(text.substr(4, 2));
-  return cost && *cost >= 4 && *cost <= 31 && std::ranges::all_of(text.substr(kPrefix), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '.' || c == '/';
-         });
+  return cost && *cost >= 4 && *cost <= 31 && has_only_words(text.substr(kPrefix), "./");
 }
 
 Result<WebConfig> parse_web_config(const Node& root, const fs::path& directory) {

@@ -4,13 +4,11 @@
 #include <array>
 #include <string_view>
 
+#include "base/strings.h"
+
 namespace ceems::promql {
 
 // Classes of bytes. They are tables, because every byte of a query is looked up several times.
-
-constexpr bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
 
 constexpr bool is_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';

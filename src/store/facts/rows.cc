@@ -221,9 +221,7 @@ std::string state_word(std::string_view state) {
   std::string word;
   for (const char c : trim(state)) {
     const bool lower = c >= 'a' && c <= 'z';
-    const bool plain =
-        lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    if (!plain || word.size() == kMaxWord) {
+    if (!is_word(c, "_-") || word.size() == kMaxWord) {
       break;
     }
     word += lower ? static_cast<char>(c - 'a' + 'A') : c;

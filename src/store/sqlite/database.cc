@@ -36,11 +36,6 @@ std::string file_in(const std::string& directory) {
 
 constexpr mode_t kFileMode = 0640;
 
-std::int64_t now_ms(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch())
-      .count();
-}
-
 class SqliteWriter final : public SessionWriter {
  public:
   SqliteWriter(std::unique_ptr<SqliteSession> session,
@@ -129,7 +124,7 @@ class SqliteDatabase final : public Database {
 
   Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
     CEEMS_TRY(source, Connection::open(path_, OpenMode::kReadOnly));
-    std::string stamp = zone_.local(now_ms(*clock_)).substr(0, 16);
+    std::string stamp = zone_.local(clock_->now_ms()).substr(0, 16);
     std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'T'; });
     std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
     const std::string partial = name + ".partial";
@@ -161,7 +156,7 @@ class SqliteDatabase final : public Database {
 
  private:
   Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
-    CEEMS_TRY(version, upgrade(connection, path_, zone_, now_ms(*clock_), target_, stop));
+    CEEMS_TRY(version, upgrade(connection, path_, zone_, clock_->now_ms(), target_, stop));
     reference_ = version;
     connection.recycle();
     return writer_->open(std::move(connection), version);

@@ -1,6 +1,5 @@
 #include "tool/rules/queries.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <tuple>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/strings.h"
 #include "tool/rules/render.h"
 
 namespace ceems::tool::rules {
@@ -49,10 +49,7 @@ std::string total(std::string_view series, std::string_view more, std::string_vi
 }
 
 bool is_label_word(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
+  return !text.empty() && has_only_words(text, "_-");
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace ceems::tool::rules {
 namespace {
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-' || c == '.';
+  return is_word(c, "_-.");
 }
 
 /// Words that YAML does not read as text.

@@ -61,9 +61,7 @@ class CheckSite final : public Command {
                       .lb_url = lb_.url.empty() ? "" : *lb_.address(),
                       .lb_cluster = lb_cluster_,
                       .max_exporters = static_cast<std::size_t>(std::max(0L, max_exporters_)),
-                      .now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                    real_clock().now().time_since_epoch())
-                                    .count()});
+                      .now_ms = real_clock().now_ms()});
     console.print(json_ ? findings_json(findings) + "\n" : findings_text(findings));
     return findings_status(findings);
   }

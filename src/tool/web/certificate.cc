@@ -34,10 +34,7 @@ std::unexpected<Error> openssl_failed(std::string_view what) {
 
 bool is_dns_name(std::string_view host) {
   constexpr std::size_t kMaxName = 253;
-  return !host.empty() && host.size() <= kMaxName && std::ranges::all_of(host, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '*' || c == '_';
-  });
+  return !host.empty() && host.size() <= kMaxName && has_only_words(host, "-.*_");
 }
 
 Result<Name> general_name(const std::string& host) {

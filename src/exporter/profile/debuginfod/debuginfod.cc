@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/strings.h"
 
 namespace ceems::exporter::profile {
 namespace {
@@ -33,8 +34,7 @@ constexpr int kGone = 410;
 
 bool is_build_id(std::string_view text) {
   return text.size() >= kMinDigits && text.size() <= kMaxDigits &&
-         std::ranges::all_of(
-             text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+         std::ranges::all_of(text, is_hex_digit);
 }
 
 Result<> write_all(int fd, std::string_view bytes) {

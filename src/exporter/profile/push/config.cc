@@ -142,11 +142,8 @@ Result<> read_url(const Node& node, PushConfig& config) {
 /// What Pyroscope accepts as the name of a label.
 bool is_label(std::string_view name) {
   constexpr std::size_t kMaxBytes = 1024;
-  return !name.empty() && name.size() <= kMaxBytes && (name[0] < '0' || name[0] > '9') &&
-         std::ranges::all_of(name, [](char c) {
-           return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                  (c >= 'A' && c <= 'Z');
-         });
+  return !name.empty() && name.size() <= kMaxBytes && !is_digit(name[0]) &&
+         has_only_words(name, "_.");
 }
 
 std::string with_hostname(std::string text, std::string_view hostname) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/strings.h"
 #include "exporter/unit/matcher/unit_matcher.h"
 #include "host/cgroup/cgroup.h"
 
@@ -10,14 +11,6 @@ using Kind = DirectoryMatch::Kind;
 
 constexpr std::string_view kEmulator = "qemu-";
 constexpr std::string_view kInstance = "instance-";
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hexadecimal(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f');
-}
 
 class LibvirtMatcher final : public UnitMatcher {
  public:
@@ -60,7 +53,7 @@ std::optional<std::string> libvirt_instance(std::string_view name) {
     }
     rest.remove_prefix(1);
     const auto* const id_end =
-        std::find_if_not(rest.begin() + kInstance.size(), rest.end(), is_hexadecimal);
+        std::find_if_not(rest.begin() + kInstance.size(), rest.end(), is_hex_digit);
     const auto length = static_cast<std::size_t>(id_end - rest.begin());
     if (length > kInstance.size()) {
       return std::string(rest.substr(0, length));

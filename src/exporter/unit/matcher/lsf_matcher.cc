@@ -10,11 +10,7 @@ namespace {
 
 using Kind = DirectoryMatch::Kind;
 
-bool is_number(std::string_view text) {
-  constexpr std::size_t kMaxDigits = 20;
-  return !text.empty() && text.size() <= kMaxDigits &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
+constexpr std::size_t kMaxDigits = 20;
 
 class LsfMatcher final : public UnitMatcher {
  public:
@@ -57,15 +53,16 @@ std::string lsf_job_id(std::string_view name) {
   std::string_view rest = *plain;
   std::string id(take_until(rest, '.'));
   const std::string_view pid = take_until(rest, '.');
-  if (!is_number(pid) || !is_number(rest)) {
+  if (!is_number(pid, kMaxDigits) || !is_number(rest, kMaxDigits)) {
     return {};
   }
   std::string_view index = id;
   const std::string_view job = take_until(index, '[');
   if (job.size() == id.size()) {
-    return is_number(job) ? id : std::string();
+    return is_number(job, kMaxDigits) ? id : std::string();
   }
-  if (!is_number(job) || !index.ends_with(']') || !is_number(index.substr(0, index.size() - 1))) {
+  if (!is_number(job, kMaxDigits) || !index.ends_with(']') ||
+      !is_number(index.substr(0, index.size() - 1), kMaxDigits)) {
     return {};
   }
   return id;

@@ -9,14 +9,10 @@ namespace {
 
 using Kind = DirectoryMatch::Kind;
 
-bool is_decimal(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// A hostname, which is what servers are called by.
 bool is_server(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_decimal(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '_' || c == '.';
   });
 }
@@ -70,7 +66,7 @@ std::string openpbs_job_id(std::string_view name) {
     const std::size_t close = rest.find(']');
     if (close == std::string_view::npos || close == 1 ||
         !std::all_of(rest.begin() + 1, rest.begin() + static_cast<std::ptrdiff_t>(close),
-                     is_decimal)) {
+                     is_digit)) {
       return {};
     }
     rest.remove_prefix(close + 1);

@@ -141,8 +141,7 @@ class PatternMatcher final : public UnitMatcher {
 };
 
 bool is_harmless(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == ':' || c == '@' || c == '+' || c == '-';
+  return is_word(c, "._:@+-");
 }
 
 // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), which gives the same value at every

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/strings.h"
 #include "exporter/unit/matcher/unit_matcher.h"
 #include "host/cgroup/cgroup.h"
 
@@ -9,11 +10,6 @@ namespace {
 using Kind = DirectoryMatch::Kind;
 
 constexpr std::string_view kJob = "job_";
-
-bool is_job_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 class SlurmMatcher final : public UnitMatcher {
  public:
@@ -27,7 +23,7 @@ class SlurmMatcher final : public UnitMatcher {
                                      std::string_view name,
                                      const DirectoryMatch& parent) const override {
     if (parent.inside) {
-      if (name.starts_with(kJob) && is_job_number(name.substr(kJob.size()))) {
+      if (name.starts_with(kJob) && is_number(name.substr(kJob.size()))) {
         return {.kind = Kind::kUnit,
                 .inside = true,
                 .id = std::string(name.substr(kJob.size())),

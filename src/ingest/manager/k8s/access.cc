@@ -53,9 +53,7 @@ class PluginCredentials {
 
   Result<kube::ExecCredential> get(const kube::ExecPlugin& plugin, const std::stop_token& stop) {
     const MutexLock lock(mutex_);
-    const std::int64_t now =
-        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-            .count();
+    const std::int64_t now = clock_.now_ms();
     if (kept_ && kept_->expires_ms - kRenewBeforeMs > now) {
       return *kept_;
     }

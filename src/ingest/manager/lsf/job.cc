@@ -22,16 +22,12 @@ constexpr std::size_t kMaxHosts = 65536;
 constexpr std::size_t kMaxIdDigits = 20;
 constexpr std::size_t kMaxName = 512;
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxIdDigits &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 /// "6" or "6[1]".
 bool is_id(std::string_view text) {
   const std::string_view job = take_until(text, '[');
-  return is_number(job) &&
-         (text.empty() || (text.ends_with(']') && is_number(text.substr(0, text.size() - 1))));
+  return is_number(job, kMaxIdDigits) &&
+         (text.empty() ||
+          (text.ends_with(']') && is_number(text.substr(0, text.size() - 1), kMaxIdDigits)));
 }
 
 void add_host(BatchJob& job, std::string_view host) {
@@ -275,7 +271,7 @@ class GpuTable {
     static_cast<void>(take_word(rest));  // task
     const std::string gpu(take_word(rest));
     const std::string place = std::string(take_word(rest)) + "/" + std::string(take_word(rest));
-    if (!is_number(gpu) || gpus_.size() >= kMaxHosts) {
+    if (!is_number(gpu, kMaxIdDigits) || gpus_.size() >= kMaxHosts) {
       return false;
     }
     ++rows_;
@@ -343,13 +339,14 @@ Result<std::optional<RunningJob>> parse_running(std::string_view json_text, cons
   if (record->contains("ERROR")) {
     return std::nullopt;
   }
-  if (!is_number(id)) {
+  if (!is_number(id, kMaxIdDigits)) {
     return fail(ErrorCode::kParse, "record of bjobs: invalid JOBID '{}'", printable(id, 40));
   }
   RunningJob running;
   BatchJob& job = running.job;
   job.id = id;
-  if (const std::string index = text_of(*record, "JOBINDEX"); is_number(index) && index != "0") {
+  if (const std::string index = text_of(*record, "JOBINDEX");
+      is_number(index, kMaxIdDigits) && index != "0") {
     job.id += '[' + index + ']';
   }
   job.user = text_of(*record, "USER");

@@ -41,12 +41,13 @@ class LsfSource final : public BatchSource {
     }
     const std::int64_t overlap = std::chrono::milliseconds(kBatchOverlap).count();
     const std::int64_t from = window.start_ms - overlap - kMinuteMs;
-    const std::int64_t to = std::max(now_ms(), window.end_ms) + 2 * kMinuteMs;
+    const std::int64_t to = std::max(clock_.now_ms(), window.end_ms) + 2 * kMinuteMs;
     const std::string period =
         bacct_time(commands_.zone(), from) + "," + bacct_time(commands_.zone(), to);
     done = finished({"-C", period}, job, stop);
-    std::erase_if(known_,
-                  [&](const auto& entry) { return entry.second.seen_ms + kKeepMs < now_ms(); });
+    std::erase_if(known_, [&](const auto& entry) {
+      return entry.second.seen_ms + kKeepMs < clock_.now_ms();
+    });
     return done;
   }
 
@@ -63,11 +64,9 @@ class LsfSource final : public BatchSource {
     std::int64_t seen_ms = 0;
   };
 
-  [[nodiscard]] std::int64_t now_ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-        .count();
+  [[nodiscard]] Times times() const {
+    return {.zone = commands_.zone(), .now_ms = clock_.now_ms()};
   }
-  [[nodiscard]] Times times() const { return {.zone = commands_.zone(), .now_ms = now_ms()}; }
 
   /// Runs bjobs, and passes on the jobs that hold resources. Remembers all that it prints.
   Result<> running(std::vector<std::string> which,

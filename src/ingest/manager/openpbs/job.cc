@@ -35,11 +35,7 @@ std::int64_t count_of(std::string_view text) {
 }
 
 bool is_id(std::string_view id) {
-  return !id.empty() && id.size() <= kMaxId && id.front() >= '0' && id.front() <= '9' &&
-         std::ranges::all_of(id, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '[' || c == ']' || c == '.' || c == '-' || c == '_';
-         });
+  return !id.empty() && id.size() <= kMaxId && is_digit(id.front()) && has_only_words(id, "[].-_");
 }
 
 /// A time as text, or as seconds since the epoch.

@@ -47,7 +47,7 @@ class OpenpbsSource final : public BatchSource {
 
   Result<> read(std::int64_t from, const std::stop_token& stop) {
     reading_ = {};
-    Reading reading{.asked_ms = now_ms(), .from_ms = from, .jobs = {}};
+    Reading reading{.asked_ms = clock_.now_ms(), .from_ms = from, .jobs = {}};
     auto done = qstat(
         [&](BatchJob found) {
           if (found.end_ms == 0 || found.end_ms >= from) {
@@ -61,14 +61,9 @@ class OpenpbsSource final : public BatchSource {
     return done;
   }
 
-  [[nodiscard]] std::int64_t now_ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-        .count();
-  }
-
   Result<> qstat(const JobSink& job, const std::stop_token& stop) {
     rules_.zone = commands_.zone();
-    rules_.now_ms = now_ms();
+    rules_.now_ms = clock_.now_ms();
     std::size_t malformed = 0;
     std::string first;
     JsonCutter cutter({"Jobs"}, [&](const JsonCutter::Element& element) -> Result<> {

@@ -132,9 +132,7 @@ Result<Client::Token> Client::request_token() {
   if (text == nullptr || !is_token(*text)) {
     return fail(ErrorCode::kParse, "POST {}: an answer without X-Subject-Token", shown(url));
   }
-  const auto now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-          .count();
+  const auto now_ms = clock_.now_ms();
   const auto stated = token_lifetime(answer.body, now_ms);
   const seconds lifetime = stated ? seconds(*stated) : kDefaultLifetime;
   // Renewed a little early, so that no token expires while a request is in flight.

@@ -279,8 +279,7 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
   std::int64_t fraction_ms = 0;
   if (const std::size_t dot = text.find('.'); dot != std::string_view::npos) {
     std::string digits(text.substr(dot + 1));
-    if (digits.empty() ||
-        !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+    if (!is_number(digits)) {
       return std::nullopt;
     }
     digits.resize(3, '0');

@@ -32,18 +32,14 @@ double parse_memory(std::string_view text, MemoryRule rule) {
   return (rule == MemoryRule::kTruncated ? std::trunc(number) : number) * scale;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 18 &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 /// Appends the numbers of "08-11,15"; returns false if the text is invalid.
 bool expand_numbers(std::string_view text, std::vector<std::string>& numbers) {
+  constexpr std::size_t kMaxDigits = 18;
   for (const std::string_view part : split(text, ',')) {
     const std::size_t dash = part.find('-');
     const std::string_view first = part.substr(0, dash);
     const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
-    if (!is_number(first) || !is_number(last)) {
+    if (!is_number(first, kMaxDigits) || !is_number(last, kMaxDigits)) {
       return false;
     }
     const auto low = parse_int(first).value_or(0);

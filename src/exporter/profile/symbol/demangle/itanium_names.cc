@@ -64,10 +64,6 @@ constexpr std::array kSpecials = {
     Special{"GR", "reference temporary for "},
 };
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 }  // namespace
 
 const Node* Parser::make(Node node) {

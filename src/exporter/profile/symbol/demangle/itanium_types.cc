@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/strings.h"
 #include "exporter/profile/symbol/demangle/itanium_parser.h"
 
 namespace ceems::exporter::profile::itanium {
@@ -84,10 +85,6 @@ constexpr std::array kExpressionOperators = {
     ExpressionOperator{"aa", "&&"},   ExpressionOperator{"oo", "||"},
     ExpressionOperator{"cm", ","},    ExpressionOperator{"qu", "?", 3},
 };
-
-bool is_decimal(char c) {
-  return c >= '0' && c <= '9';
-}
 
 }  // namespace
 
@@ -176,7 +173,7 @@ const Node* Parser::type_without_substitution(bool& is_substitutable) {
     default:
       break;
   }
-  if (is_decimal(peek())) {
+  if (is_digit(peek())) {
     return name(nullptr);
   }
   is_substitutable = false;
@@ -290,7 +287,7 @@ const Node* Parser::function_type(std::string_view qualifier) {
 const Node* Parser::array_type() {
   rest_.remove_prefix(1);
   const Node* size = nullptr;
-  if (is_decimal(peek())) {
+  if (is_digit(peek())) {
     size = text(digits());
   } else if (peek() != '_') {
     size = expression();
@@ -435,7 +432,7 @@ const Node* Parser::expression() {
     found = literal();
   } else if (peek() == 'T') {
     found = parameter();
-  } else if (is_decimal(peek()) || rest_.starts_with("sr") || rest_.starts_with("on")) {
+  } else if (is_digit(peek()) || rest_.starts_with("sr") || rest_.starts_with("on")) {
     found = unresolved_name();
   } else {
     found = operator_expression();
