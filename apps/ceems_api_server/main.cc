@@ -38,7 +38,7 @@
 #include "ingest/update_loop.h"
 #include "metrics/registry.h"
 #include "metrics/web_certificate.h"
-#include "net/server/health.h"
+#include "net/server/daemon.h"
 #include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
@@ -91,23 +91,18 @@ void read_rules_again(ceems::advice::RulesInUse& rules) {
   }
 }
 
-/// A program that takes longer to answer is restarted by systemd.
-constexpr std::chrono::seconds kReaction{10};
-
 void serve(ceems::net::Server& server, ceems::audit::Log* audit, ceems::advice::RulesInUse& rules) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped(
-      [audit, &rules] {
-        if (audit != nullptr) {
-          audit->reopen();
-          log::info("SIGHUP: reopened the audit log");
-        }
-        read_rules_again(rules);
-      },
-      [&server] { return ceems::net::all_react(server.addresses(), kReaction); });
+  ceems::net::serve_until_stopped(server.addresses(), [audit, &rules] {
+    if (audit != nullptr) {
+      audit->reopen();
+      log::info("SIGHUP: reopened the audit log");
+    }
+    read_rules_again(rules);
+  });
   server.stop();  // finishes current requests while everything they need still exists
 }
 
@@ -316,13 +311,9 @@ int run(int argc, const char* const* argv) {
   line.run_as_user = os::default_run_as_user();
   ceems::config::FlagSet flags("ceems_api_server", std::string(kDescription));
   add_flags(flags, line);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    return *outcome.exit;
-  }
-  if (line.health) {
-    return ceems::net::report_health(line.listen_addresses);
+  if (const auto status =
+          ceems::net::parse_flags(flags, argc, argv, line.health, line.listen_addresses)) {
+    return *status;
   }
   auto api_options = api::api_options(line);
   if (!api_options) {

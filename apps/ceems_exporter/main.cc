@@ -33,7 +33,7 @@
 #include "exporter/routes.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
-#include "net/server/health.h"
+#include "net/server/daemon.h"
 #include "net/server/server.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
@@ -129,17 +129,14 @@ int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
   return 0;
 }
 
-/// An exporter that takes longer to answer is restarted by systemd.
-constexpr std::chrono::seconds kReaction{10};
-
 void serve(ceems::net::Server& server) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped(
-      [] { log::info("ignored SIGHUP, the web configuration is reloaded automatically"); },
-      [&server] { return ceems::net::all_react(server.addresses(), kReaction); });
+  ceems::net::serve_until_stopped(server.addresses(), [] {
+    log::info("ignored SIGHUP, the web configuration is reloaded automatically");
+  });
   server.stop();
 }
 
@@ -181,13 +178,9 @@ int run(int argc, const char* const* argv) {
   if (doctor) {
     flags.add("json", doctor_json, {.help = "Print the findings of doctor as JSON."});
   }
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    return *outcome.exit;
-  }
-  if (options.health) {
-    return ceems::net::report_health(options.listen_addresses);
+  if (const auto status =
+          ceems::net::parse_flags(flags, argc, argv, options.health, options.listen_addresses)) {
+    return *status;
   }
   if (auto configured = log::configure(options.log_level, options.log_format); !configured) {
     return os::give_up(configured.error());

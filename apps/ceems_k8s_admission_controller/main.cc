@@ -2,18 +2,14 @@
 
 #include <linux/capability.h>
 
-#include <chrono>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "admission/service.h"
 #include "base/log.h"
 #include "config/flags.h"
-#include "net/server/health.h"
+#include "net/server/daemon.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
 
@@ -29,20 +25,13 @@ constexpr const char* kDescription =
     "Admission webhooks of Kubernetes that write who has created a pod into its annotations "
     "ceems.io/created-by and ceems.io/created-by-uid.";
 
-/// A program that takes longer to answer is restarted by systemd.
-constexpr std::chrono::seconds kReaction{10};
-
 struct CommandLine {
   admission::ServiceOptions service;
   std::vector<std::string> trusted;
   bool enforce = false;
   std::vector<std::string> workloads;
   bool debug_server = false;
-  bool health = false;
-  std::string run_as_user = os::default_run_as_user();
-  bool drop_privileges = true;
-  std::string log_level = "info";
-  std::string log_format = "logfmt";
+  ceems::net::DaemonFlags daemon;
 };
 
 void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
@@ -66,19 +55,7 @@ void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
                      "GROUP/KIND:/PATH/OF/TEMPLATE, such as kubeflow.org/Notebook:/spec/template. "
                      "* in the path stands for any member.",
              .placeholder = "WORKLOAD"});
-  flags.add("health", line.health,
-            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
-                     "the exit status is 0 if it does."});
-  flags.add("security.run-as-user", line.run_as_user,
-            {.help = "Name or number of the user to become when started as root."});
-  flags.add("runtime.gomaxprocs", line.service.threads,
-            {.help = "Number of threads for reviews of more than 64 KiB.", .env = "GOMAXPROCS"});
-  flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
-                 {.help = "Lowest level of the messages that are logged."});
-  flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
-                 {.help = "Format of log lines."});
-  flags.add("security.drop-privileges", line.drop_privileges,
-            {.help = "Become another user when started as root.", .hidden = true});
+  add_flags(flags, line.daemon, "Number of threads for reviews of more than 64 KiB.");
 }
 
 admission::Rules rules_of(const CommandLine& line) {
@@ -102,19 +79,17 @@ int serve(const CommandLine& line, std::vector<admission::Workload> workloads) {
   if (!server) {
     return os::give_up_early(server.error());
   }
-  if (line.drop_privileges) {
-    // Keys may be readable only by root.
-    if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_DAC_READ_SEARCH}); !dropped) {
-      return os::give_up_early(std::move(dropped).error().with_context("dropping privileges"));
-    }
+  // Keys may be readable only by root.
+  if (auto dropped = drop_privileges(line.daemon, {CAP_DAC_READ_SEARCH}); !dropped) {
+    return os::give_up_early(dropped.error());
   }
   (*server)->start();
   for (const std::string& address : (*server)->addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped(
-      [] { log::info("files of the web configuration are read again when they change"); },
-      [&server] { return ceems::net::all_react((*server)->addresses(), kReaction); });
+  ceems::net::serve_until_stopped((*server)->addresses(), [] {
+    log::info("files of the web configuration are read again when they change");
+  });
   (*server)->stop();
   log::info("stopped");
   return 0;
@@ -124,15 +99,12 @@ int run(int argc, const char* const* argv) {
   CommandLine line;
   ceems::config::FlagSet flags(kProgram, kDescription);
   add_flags(flags, line);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    return *outcome.exit;
+  if (const auto status = ceems::net::parse_flags(flags, argc, argv, line.daemon.health,
+                                                  line.service.listen_addresses)) {
+    return *status;
   }
-  if (line.health) {
-    return ceems::net::report_health(line.service.listen_addresses);
-  }
-  if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
+  if (auto configured = log::configure(line.daemon.log_level, line.daemon.log_format);
+      !configured) {
     return os::give_up_early(configured.error());
   }
   auto workloads = workloads_of(line);
@@ -141,6 +113,7 @@ int run(int argc, const char* const* argv) {
   }
   os::raise_file_limit();
   os::log_start(kProgram);
+  line.service.threads = line.daemon.threads;
   return serve(line, std::move(*workloads));
 }
 

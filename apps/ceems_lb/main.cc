@@ -2,18 +2,14 @@
 
 #include <linux/capability.h>
 
-#include <chrono>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/log.h"
 #include "config/flags.h"
 #include "lb/service.h"
-#include "net/server/health.h"
+#include "net/server/daemon.h"
 #include "options.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
@@ -29,8 +25,6 @@ constexpr std::string_view kDescription =
     "Load balancer and gate in front of Prometheus and Pyroscope. It passes a user's query on only "
     "if every series in the query belongs to units of the user's projects.";
 
-/// A program that takes longer to answer is restarted by systemd.
-constexpr std::chrono::seconds kReaction{10};
 constexpr std::string_view kHealthPath = "/-/healthy";
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
@@ -58,9 +52,7 @@ int serve(lb::Service& service, const lb::CommandLine& line) {
   for (const std::string& listener : service.listeners()) {
     log::info("listening", {{"listener", listener}});
   }
-  os::serve_until_stopped(
-      [&] { reload(service, line); },
-      [&] { return ceems::net::all_react(service.addresses(), kReaction, kHealthPath); });
+  ceems::net::serve_until_stopped(service.addresses(), [&] { reload(service, line); }, kHealthPath);
   service.stop();
   log::info("stopped");
   return 0;
@@ -68,22 +60,18 @@ int serve(lb::Service& service, const lb::CommandLine& line) {
 
 int run(int argc, const char* const* argv) {
   lb::CommandLine line;
-  line.run_as_user = os::default_run_as_user();
   ceems::config::FlagSet flags("ceems_lb", std::string(kDescription));
   add_flags(flags, line);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    return *outcome.exit;
-  }
-  if (line.health) {
-    return ceems::net::report_health(line.listen_addresses, kHealthPath);
+  if (const auto status = ceems::net::parse_flags(flags, argc, argv, line.daemon.health,
+                                                  line.listen_addresses, kHealthPath)) {
+    return *status;
   }
   auto config = read_config(line);
   if (!config) {
     return os::give_up_early(config.error());
   }
-  if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
+  if (auto configured = log::configure(line.daemon.log_level, line.daemon.log_format);
+      !configured) {
     return os::give_up_early(configured.error());
   }
   os::raise_file_limit();
@@ -93,11 +81,9 @@ int run(int argc, const char* const* argv) {
   if (!service) {
     return os::give_up_early(service.error());
   }
-  if (line.drop_privileges) {
-    // Databases, certificates and secrets may be readable only by root or by their owner.
-    if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_DAC_READ_SEARCH}); !dropped) {
-      return os::give_up_early(std::move(dropped).error().with_context("dropping privileges"));
-    }
+  // Databases, certificates and secrets may be readable only by root or by their owner.
+  if (auto dropped = ceems::net::drop_privileges(line.daemon, {CAP_DAC_READ_SEARCH}); !dropped) {
+    return os::give_up_early(dropped.error());
   }
   if (auto applied = (*service)->apply(*config); !applied) {
     return os::give_up_early(applied.error());

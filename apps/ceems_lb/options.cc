@@ -20,20 +20,9 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
   flags.add("web.systemd-socket", line.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address. Possible "
                      "only with one kind of backend."});
-  flags.add("health", line.health,
-            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
-                     "the exit status is 0 if it does."});
-  flags.add("security.run-as-user", line.run_as_user,
-            {.help = "Name or number of the user to become when started as root."});
-  flags.add("runtime.gomaxprocs", line.threads,
-            {.help = "Number of threads that check requests.", .env = "GOMAXPROCS"});
-  flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
-                 {.help = "Lowest level of the messages that are logged. Requests that pass are "
-                          "logged at debug, refused ones at info."});
-  flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
-                 {.help = "Format of log lines."});
-  flags.add("security.drop-privileges", line.drop_privileges,
-            {.help = "Become another user when started as root.", .hidden = true});
+  net::add_flags(flags, line.daemon, "Number of threads that check requests.",
+                 "Lowest level of the messages that are logged. Requests that pass are logged at "
+                 "debug, refused ones at info.");
   flags.add("security.disable-cap-awareness", line.disable_cap_awareness,
             {.help = "Accepted for compatibility.", .hidden = true});
 }
@@ -42,7 +31,7 @@ ServiceOptions service_options(const CommandLine& line) {
   return {.listen_addresses = line.listen_addresses,
           .web_config_file = line.web_config_file,
           .systemd_socket = line.systemd_socket,
-          .threads = line.threads};
+          .threads = line.daemon.threads};
 }
 
 }  // namespace ceems::lb

@@ -5,6 +5,7 @@
 
 #include "config/flags.h"
 #include "lb/service.h"
+#include "net/server/daemon.h"
 
 namespace ceems::lb {
 
@@ -15,14 +16,8 @@ struct CommandLine {
   std::vector<std::string> listen_addresses = {":9030", ":9040"};
   std::string web_config_file;
   bool systemd_socket = false;
-  bool health = false;  ///< only ask the running program
-  std::string run_as_user;
-  long threads = 1;
-  std::string log_level = "info";
-  std::string log_format = "logfmt";
-  // Hidden.
-  bool drop_privileges = true;
-  bool disable_cap_awareness = false;
+  net::DaemonFlags daemon;
+  bool disable_cap_awareness = false;  ///< hidden
 };
 
 /// Registers the flags. `line` must outlive parsing.

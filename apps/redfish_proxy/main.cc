@@ -2,17 +2,13 @@
 
 #include <linux/capability.h>
 
-#include <chrono>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/log.h"
 #include "config/flags.h"
-#include "net/server/health.h"
+#include "net/server/daemon.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
 #include "redfish_proxy/service.h"
@@ -28,19 +24,12 @@ constexpr std::string_view kDescription =
     "Proxy that passes Redfish requests of compute nodes on to their BMCs, for nodes that cannot "
     "reach the network of the BMCs.";
 
-/// A program that takes longer to answer is restarted by systemd.
-constexpr std::chrono::seconds kReaction{10};
-
 struct CommandLine {
   std::string config_file;
   bool expand_env = false;
   redfish_proxy::ServiceOptions service;
   bool debug_server = false;
-  bool health = false;
-  std::string run_as_user = os::default_run_as_user();
-  bool drop_privileges = true;
-  std::string log_level = "info";
-  std::string log_format = "logfmt";
+  ceems::net::DaemonFlags daemon;
 };
 
 void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
@@ -60,20 +49,9 @@ void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
             {.help = "Accepted for compatibility; the program has no profiler."});
   flags.add("web.systemd-socket", line.service.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address."});
-  flags.add("health", line.health,
-            {.help = "Only ask the running program, at its listen addresses, whether it answers; "
-                     "the exit status is 0 if it does."});
-  flags.add("security.run-as-user", line.run_as_user,
-            {.help = "Name or number of the user to become when started as root."});
-  flags.add("runtime.gomaxprocs", line.service.threads,
-            {.help = "Number of threads that check requests.", .env = "GOMAXPROCS"});
-  flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
-                 {.help = "Lowest level of the messages that are logged. Requests that pass are "
-                          "logged at debug, refused ones at info."});
-  flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
-                 {.help = "Format of log lines."});
-  flags.add("security.drop-privileges", line.drop_privileges,
-            {.help = "Become another user when started as root.", .hidden = true});
+  add_flags(flags, line.daemon, "Number of threads that check requests.",
+            "Lowest level of the messages that are logged. Requests that pass are logged at debug, "
+            "refused ones at info.");
 }
 
 Result<redfish_proxy::Config> read_config(const CommandLine& line) {
@@ -102,8 +80,7 @@ int serve(redfish_proxy::Service& service, const CommandLine& line) {
   for (const std::string& address : service.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped([&] { reload(service, line); },
-                          [&] { return ceems::net::all_react(service.addresses(), kReaction); });
+  ceems::net::serve_until_stopped(service.addresses(), [&] { reload(service, line); });
   service.stop();
   log::info("stopped");
   return 0;
@@ -113,15 +90,12 @@ int run(int argc, const char* const* argv) {
   CommandLine line;
   ceems::config::FlagSet flags("redfish_proxy", std::string(kDescription));
   add_flags(flags, line);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
-    return *outcome.exit;
+  if (const auto status = ceems::net::parse_flags(flags, argc, argv, line.daemon.health,
+                                                  line.service.listen_addresses)) {
+    return *status;
   }
-  if (line.health) {
-    return ceems::net::report_health(line.service.listen_addresses);
-  }
-  if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
+  if (auto configured = log::configure(line.daemon.log_level, line.daemon.log_format);
+      !configured) {
     return os::give_up_early(configured.error());
   }
   auto config = read_config(line);
@@ -131,15 +105,14 @@ int run(int argc, const char* const* argv) {
   os::raise_file_limit();
   os::log_start("redfish_proxy");
   // Open sockets and the web configuration before dropping privileges.
+  line.service.threads = line.daemon.threads;
   auto service = redfish_proxy::Service::create(line.service);
   if (!service) {
     return os::give_up_early(service.error());
   }
-  if (line.drop_privileges) {
-    // Certificates and secrets may be readable only by root.
-    if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_DAC_READ_SEARCH}); !dropped) {
-      return os::give_up_early(std::move(dropped).error().with_context("dropping privileges"));
-    }
+  // Certificates and secrets may be readable only by root.
+  if (auto dropped = drop_privileges(line.daemon, {CAP_DAC_READ_SEARCH}); !dropped) {
+    return os::give_up_early(dropped.error());
   }
   if (auto applied = (*service)->apply(std::move(*config)); !applied) {
     return os::give_up_early(applied.error());
