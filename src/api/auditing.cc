@@ -21,11 +21,11 @@ std::string_view role_of(const access::Identity& identity) {
   return identity.user == model::kServiceAccount ? "service" : access::role_name(identity.role);
 }
 
-std::string_view reason_of(const Route& route, const Call& call) {
+std::string_view reason_of(const Endpoint& endpoint, const Call& call) {
   if (call.identity.user.empty()) {
     return "no_identity";
   }
-  return route.caller == Caller::kAdmin ? "role" : "units";
+  return endpoint.caller == Caller::kAdmin ? "role" : "units";
 }
 
 std::vector<std::string> list_of(const std::string& text) {
@@ -34,7 +34,7 @@ std::vector<std::string> list_of(const std::string& text) {
 
 }  // namespace
 
-void audit_call(audit::Log* log, const Route& route, const Call& call) {
+void audit_call(audit::Log* log, const Endpoint& endpoint, const Call& call) {
   if (log == nullptr) {
     return;
   }
@@ -49,8 +49,8 @@ void audit_call(audit::Log* log, const Route& route, const Call& call) {
               .role = role_of(call.identity),
               .request = call.request,
               .status = status,
-              .reason = denied ? reason_of(route, call) : std::string_view(),
-              .selected = {{"endpoint", {std::string(route.path)}},
+              .reason = denied ? reason_of(endpoint, call) : std::string_view(),
+              .selected = {{"endpoint", {std::string(endpoint.path)}},
                            {"cluster_id", params.clusters},
                            {"project", params.projects},
                            {"of_user", params.users},

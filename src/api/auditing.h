@@ -1,7 +1,6 @@
 #pragma once
 
-#include "api/handlers/handlers.h"
-#include "api/routes.h"
+#include "api/endpoints/endpoint.h"
 #include "audit/log.h"
 #include "net/http.h"
 
@@ -11,7 +10,7 @@ namespace ceems::api {
 
 /// An answered request for an endpoint: a line for each denial, and for each answer with data of
 /// other people (Call::foreign).
-void audit_call(audit::Log* log, const Route& route, const Call& call);
+void audit_call(audit::Log* log, const Endpoint& endpoint, const Call& call);
 
 /// An answered request for a login page: a line for each denial.
 void audit_login(audit::Log* log, const net::Request& request, const net::Response& response);

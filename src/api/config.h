@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "api/login/config.h"
 #include "api/report/options.h"
 #include "api/site.h"
+#include "api/tsdb/series.h"
 #include "audit/config.h"
 #include "base/result.h"
 #include "config/yaml.h"
@@ -17,13 +17,6 @@
 #include "net/client/client.h"
 
 namespace ceems::api {
-
-/// How the series of clusters that share a TSDB are told apart.
-struct SeriesOptions {
-  /// Whether selectors are confined to the cluster; absent: only where clusters share a TSDB.
-  std::optional<bool> pin_cluster = {};
-  std::string cluster_label = "ceems_id";  ///< its value is the ID of the cluster
-};
 
 /// The configuration file of ceems_api_server (docs/api/configuration.md).
 struct Config {

@@ -45,9 +45,9 @@ bool accepts_gzip(const net::Request& request) {
 
 }  // namespace
 
-void answer_health(const Services& services, net::Response& response) {
-  QueryTimer timer(*services.metrics, Query::kPing);
-  const auto done = timer.run([&] { return services.reader->ping(); });
+void answer_health(store::Reader& reader, RequestMetrics& metrics, net::Response& response) {
+  QueryTimer timer(metrics, Query::kPing);
+  const auto done = timer.run([&] { return reader.ping(); });
   answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
 }
 

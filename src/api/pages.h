@@ -3,15 +3,16 @@
 #include <string>
 #include <string_view>
 
-#include "api/handlers/handlers.h"
+#include "api/answer/request_metrics.h"
 #include "metrics/registry.h"
 #include "net/http.h"
+#include "store/reader.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
 
 /// Answers 200, or 503 if the database does not respond.
-void answer_health(const Services& services, net::Response& response);
+void answer_health(store::Reader& reader, RequestMetrics& metrics, net::Response& response);
 
 /// The server's metrics about itself, in the text format 0.0.4.
 void answer_metrics(metrics::Registry& registry, net::Response& response);

@@ -24,7 +24,7 @@ constexpr std::string_view kApi = "/api/v1/";
 /// What is served at a path.
 enum class Place : std::uint8_t {
   kNothing,
-  kRoute,
+  kEndpoint,
   kHealth,
   kMetrics,
   kDocument,
@@ -58,18 +58,18 @@ constexpr std::array<std::string_view, 5> kOtherLabels{"other", "health", "metri
 
 std::vector<std::string> labels() {
   std::vector<std::string> all;
-  for (const Route& route : all_routes()) {
-    all.emplace_back(route.path);
+  for (const Endpoint& endpoint : all_endpoints()) {
+    all.emplace_back(endpoint.path);
   }
   all.insert(all.end(), kOtherLabels.begin(), kOtherLabels.end());
   return all;
 }
 
-std::size_t label_of(Place place, const Route* route) {
-  const std::size_t others = all_routes().size();
+std::size_t label_of(Place place, const Endpoint* endpoint) {
+  const std::size_t others = all_endpoints().size();
   switch (place) {
-    case Place::kRoute:
-      return static_cast<std::size_t>(route - all_routes().data());
+    case Place::kEndpoint:
+      return static_cast<std::size_t>(endpoint - all_endpoints().data());
     case Place::kHealth:
       return others + 1;
     case Place::kMetrics:
@@ -108,7 +108,7 @@ bool is_read_only(Place place) {
 
 struct ApiServer::Target {
   Place place = Place::kNothing;
-  const Route* route = nullptr;
+  const Endpoint* endpoint = nullptr;
   std::optional<webui::Asset> asset = {};
   std::string_view path = {};  ///< part of the path of the request, without the prefix
 };
@@ -183,8 +183,8 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
   }
   if (path.starts_with(kApi) && (prefixed || prefix.empty())) {
     if (request.method == "GET" || request.method == "OPTIONS") {
-      target.route = find_route(path.substr(kApi.size()));
-      target.place = target.route != nullptr ? Place::kRoute : Place::kNothing;
+      target.endpoint = find_endpoint(path.substr(kApi.size()));
+      target.place = target.endpoint != nullptr ? Place::kEndpoint : Place::kNothing;
     }
     return target;
   }
@@ -225,54 +225,56 @@ Result<access::Identity> ApiServer::identify(const net::Request& request, net::R
   });
 }
 
-Result<> ApiServer::read_params(const Route& route, Call& call) const {
+Result<> ApiServer::read_params(const Endpoint& endpoint, Call& call) const {
   // Units that are requested by id are returned whenever they ran.
   const Params& params = call.params;
-  const bool without_period = route.window == WindowKind::kListed && params.from.empty() &&
+  const bool without_period = endpoint.window == WindowKind::kListed && params.from.empty() &&
                               params.to.empty() &&
                               !(params.uuids.empty() && params.text(Param::kWords).empty());
-  if (route.window == WindowKind::kRounded ||
-      (route.window == WindowKind::kEnded && call.params.uuids.empty()) ||
-      (route.window == WindowKind::kListed && !without_period)) {
-    const auto parse = route.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
+  if (endpoint.window == WindowKind::kRounded ||
+      (endpoint.window == WindowKind::kEnded && call.params.uuids.empty()) ||
+      (endpoint.window == WindowKind::kListed && !without_period)) {
+    const auto parse =
+        endpoint.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
     CEEMS_TRY(window, parse(call.params, services_.now_ms(), options_.max_period_ms));
     call.window = window;
   }
-  if (route.page_key > 0) {
+  if (endpoint.page_key > 0) {
     CEEMS_TRY(sorting, parse_sorting(call.params));
     call.sorting = sorting;
     const bool by_end = sorting.by == store::UnitOrder::kByEnd;
-    call.listing = fmt::format("{}{}{}", route.path, by_end ? " by end" : "",
+    call.listing = fmt::format("{}{}{}", endpoint.path, by_end ? " by end" : "",
                                sorting.descending ? " descending" : "");
-    CEEMS_TRY(page, parse_page(call.params, call.listing, route.page_key + (by_end ? 1 : 0)));
+    CEEMS_TRY(page, parse_page(call.params, call.listing, endpoint.page_key + (by_end ? 1 : 0)));
     call.page = std::move(page);
   }
   return {};
 }
 
-std::string ApiServer::tag_of(const Route& route, const Call& call) const {
+std::string ApiServer::tag_of(const Endpoint& endpoint, const Call& call) const {
   const auto bounds = call.window.value_or(store::TimeRange{});
-  return tags_.make({route.path, call.request->query, call.identity.user,
+  return tags_.make({endpoint.path, call.request->query, call.identity.user,
                      access::role_name(call.identity.role),
                      std::to_string(services_.reader->generation()), std::to_string(bounds.from_ms),
                      std::to_string(bounds.to_ms)});
 }
 
-void ApiServer::call_route(const Route& route,
-                           const net::Request& request,
-                           net::Response& response) {
+void ApiServer::call_endpoint(const Endpoint& endpoint,
+                              const net::Request& request,
+                              net::Response& response) {
   // Caches must not keep the answer, because it is for this caller only.
   response.set_header("Cache-Control", "no-store");
-  Call call{.request = &request, .response = &response, .route = route.path, .streams = &streams_};
-  serve_route(route, call);
-  audit_call(options_.audit, route, call);
+  Call call{
+      .request = &request, .response = &response, .route = endpoint.path, .streams = &streams_};
+  serve_endpoint(endpoint, call);
+  audit_call(options_.audit, endpoint, call);
 }
 
-void ApiServer::serve_route(const Route& route, Call& call) {
+void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
   const net::Request& request = *call.request;
   net::Response& response = *call.response;
-  call.params = parse_params(request.query, route.params);
-  if (route.caller != Caller::kAnyone) {
+  call.params = parse_params(request.query, endpoint.params);
+  if (endpoint.caller != Caller::kAnyone) {
     auto identity = identify(request, response);
     if (!identity) {
       answer_failure(response, identity.error());
@@ -282,7 +284,7 @@ void ApiServer::serve_route(const Route& route, Call& call) {
     if (call.identity.user.empty()) {
       if (call.params.anonymous) {
         answer_anonymous(request, response);
-      } else if (options_.sign_in != nullptr && route.shape == Shape::kIdentity) {
+      } else if (options_.sign_in != nullptr && endpoint.login) {
         options_.sign_in->answer_unauthenticated(request, response);
       } else {
         answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
@@ -290,28 +292,28 @@ void ApiServer::serve_route(const Route& route, Call& call) {
       return;
     }
   }
-  if (route.caller == Caller::kAdmin) {
+  if (endpoint.caller == Caller::kAdmin) {
     if (access::admin_area(call.identity) != access::Decision::kAllow) {
       answer_error(response, ApiErrorType::kForbidden,
                    "current user does not have admin privileges");
       return;
     }
     call.admin_route = true;
-    call.foreign = route.audited;
+    call.foreign = endpoint.audited;
   }
-  if (auto done = read_params(route, call); !done) {
+  if (auto done = read_params(endpoint, call); !done) {
     answer_bad_request(call, done.error());
     return;
   }
   // The tag is computed before the query. If a commit comes in between, an old tag is sent with a
   // new answer, which is harmless; the reverse would hide the commit from the client.
   // Usage by hour is from the TSDB, of whose state no tag knows.
-  const bool tagged = route.tagged && call.params.text(Param::kStep) != "hour";
-  const std::string tag = tagged ? tag_of(route, call) : "";
+  const bool tagged = endpoint.tagged && call.params.text(Param::kStep) != "hour";
+  const std::string tag = tagged ? tag_of(endpoint, call) : "";
   if (!tag.empty() && client_has(request, tag)) {
     response.status = 304;
   } else {
-    route.handler(services_, call);
+    endpoint.handler(services_, call);
   }
   if (!tag.empty() && (response.status == 200 || response.status == 304)) {
     response.set_header("ETag", tag);
@@ -347,14 +349,14 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
     return;
   }
   switch (target.place) {
-    case Place::kRoute:
+    case Place::kEndpoint:
       if (request.method != "OPTIONS") {
-        call_route(*target.route, request, response);
+        call_endpoint(*target.endpoint, request, response);
       }
       cors_.add_headers(request, response);
       break;
     case Place::kHealth:
-      answer_health(services_, response);
+      answer_health(*services_.reader, metrics_, response);
       cors_.add_headers(request, response);
       break;
     case Place::kMetrics:
@@ -399,7 +401,8 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
 void ApiServer::handle(const net::Request& request, net::Response& response) {
   const bool redirected = net::redirect_to_clean_path(request, response);
   const Target target = redirected ? Target{} : find_target(request);
-  const auto timer = std::make_shared<RequestTimer>(metrics_, label_of(target.place, target.route));
+  const auto timer =
+      std::make_shared<RequestTimer>(metrics_, label_of(target.place, target.endpoint));
   if (!redirected) {
     answer(target, request, response);
   }

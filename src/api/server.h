@@ -9,16 +9,15 @@
 #include "api/accounting/options.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
+#include "api/answer/request_metrics.h"
 #include "api/answer/stream_slots.h"
+#include "api/answer/usage_cache.h"
 #include "api/documentation/openapi.h"
-#include "api/handlers/handlers.h"
+#include "api/endpoints/endpoint.h"
 #include "api/login/sign_in.h"
 #include "api/rate_limit.h"
-#include "api/request_metrics.h"
-#include "api/routes.h"
-#include "api/series.h"
 #include "api/site.h"
-#include "api/usage_cache.h"
+#include "api/tsdb/series.h"
 #include "audit/log.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -92,12 +91,14 @@ class ApiServer {
   void answer(const Target& target, const net::Request& request, net::Response& response);
   /// The caller of a request; the identity without a name if nobody is logged in.
   Result<access::Identity> identify(const net::Request& request, net::Response& response);
-  void call_route(const Route& route, const net::Request& request, net::Response& response);
-  void serve_route(const Route& route, Call& call);
+  void call_endpoint(const Endpoint& endpoint,
+                     const net::Request& request,
+                     net::Response& response);
+  void serve_endpoint(const Endpoint& endpoint, Call& call);
   void answer_anonymous(const net::Request& request, net::Response& response);
   /// Reads window and page from the parameters into `call`.
-  [[nodiscard]] Result<> read_params(const Route& route, Call& call) const;
-  [[nodiscard]] std::string tag_of(const Route& route, const Call& call) const;
+  [[nodiscard]] Result<> read_params(const Endpoint& endpoint, Call& call) const;
+  [[nodiscard]] std::string tag_of(const Endpoint& endpoint, const Call& call) const;
 
   ApiOptions options_;
   Cors cors_;

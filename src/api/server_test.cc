@@ -19,14 +19,14 @@ constexpr std::string_view kForbidden =
     "\n";
 
 TEST_F(ServerTest, EveryEndpointWithoutAUserIs401ExceptDemos) {
-  for (const Route& route : all_routes()) {
-    const auto response = get("/api/v1/" + std::string(route.path));
-    if (route.caller == Caller::kAnyone) {
-      EXPECT_EQ(response.status, 200) << route.path;
+  for (const Endpoint& endpoint : all_endpoints()) {
+    const auto response = get("/api/v1/" + std::string(endpoint.path));
+    if (endpoint.caller == Caller::kAnyone) {
+      EXPECT_EQ(response.status, 200) << endpoint.path;
       EXPECT_THAT(response.body, HasSubstr(R"("status":"success")"));
-      EXPECT_THAT(route.path, StartsWith("demo/"));
+      EXPECT_THAT(endpoint.path, StartsWith("demo/"));
     } else {
-      EXPECT_EQ(response.status, 401) << route.path;
+      EXPECT_EQ(response.status, 401) << endpoint.path;
       EXPECT_EQ(
           response.body,
           R"({"status":"error","errorType":"unauthorized","error":"no user identified","data":null})"
@@ -38,25 +38,25 @@ TEST_F(ServerTest, EveryEndpointWithoutAUserIs401ExceptDemos) {
 
 TEST_F(ServerTest, AdminPathsAreForAdminsOnly) {
   int admin_routes = 0;
-  for (const Route& route : all_routes()) {
-    const bool admin = route.path.ends_with("admin");
-    EXPECT_EQ(admin, route.caller == Caller::kAdmin) << route.path;
+  for (const Endpoint& endpoint : all_endpoints()) {
+    const bool admin = endpoint.path.ends_with("admin");
+    EXPECT_EQ(admin, endpoint.caller == Caller::kAdmin) << endpoint.path;
     if (admin) {
       ++admin_routes;
-      const auto response = get("/api/v1/" + std::string(route.path), "ada");
-      EXPECT_EQ(response.status, 403) << route.path;
+      const auto response = get("/api/v1/" + std::string(endpoint.path), "ada");
+      EXPECT_EQ(response.status, 403) << endpoint.path;
       EXPECT_EQ(response.body, kForbidden);
       const std::string_view needed =
-          route.params.contains(Param::kMetric) || route.path == "units/on-node/admin"
+          endpoint.params.contains(Param::kMetric) || endpoint.path == "units/on-node/admin"
               ? "?cluster_id=hpc-a&host=n1"
               : "";
-      // Without parameters, a report is a mistake of somebody who may have one.
-      const int status = route.shape == Shape::kReports ? 400 : 200;
-      EXPECT_EQ(get(fmt::format("/api/v1/{}{}", route.path, needed), "root").status, status)
-          << route.path;
+      // Without what it requires, a request is a mistake of somebody who may have an answer.
+      const int status = needed.empty() && !endpoint.required.empty() ? 400 : 200;
+      EXPECT_EQ(get(fmt::format("/api/v1/{}{}", endpoint.path, needed), "root").status, status)
+          << endpoint.path;
     }
   }
-  EXPECT_EQ(admin_routes, 20);
+  EXPECT_GE(admin_routes, 20);
 }
 
 TEST_F(ServerTest, UnknownPathsAndMethodsAre404) {

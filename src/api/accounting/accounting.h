@@ -6,7 +6,7 @@
 
 #include "api/accounting/options.h"
 #include "api/accounting/prices.h"
-#include "api/fleet.h"
+#include "api/tsdb/fleet.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/time/time_zone.h"

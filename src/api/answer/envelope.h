@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/answer/request_metrics.h"
 #include "api/answer/stream_slots.h"
-#include "api/request_metrics.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/time/time_zone.h"

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "api/endpoints/endpoint.h"
 #include "api/pages.h"
+#include "api/request/params.h"
 #include "net/http.h"
 
 namespace ceems::api {
@@ -16,14 +18,25 @@ struct DocumentOptions {
   std::vector<std::string> user_headers = {};
 };
 
-/// The OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Routes, parameters, fields and
-/// errors come from the tables that requests are routed, parsed and answered by: all_routes(),
-/// all_params(), all_errors(), store/fields.h. Everything else is in data/openapi.json.
+/// The OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Endpoints, parameters, fields
+/// and errors come from the tables that requests are routed, parsed and answered by:
+/// all_endpoints(), all_params(), all_errors(), store/fields.h. Everything else is in
+/// data/openapi.json.
 std::string openapi_json(const DocumentOptions& options);
 
 /// The same for people: a page that needs no script, with a form for every endpoint. `document` is
 /// the result of openapi_json(). The page is served beside its style sheet, `style.css`.
 std::string openapi_page(const DocumentOptions& options, std::string_view document);
+
+/// A cursor of the endpoint, for examples.
+std::string example_cursor(const Endpoint& endpoint);
+
+/// The parameters that the endpoint takes, in the order of all_params().
+std::vector<const ParamInfo*> params_of(const Endpoint& endpoint);
+
+/// The part of addresses before "/api/v1" and "/health": "https://ceems.example", "/prefix" or
+/// empty.
+std::string server_root(const DocumentOptions& options);
 
 /// The document, the page and the style sheet, ready to be served. Safe for concurrent use.
 class Document {

@@ -3,7 +3,6 @@
 
 #include "api/answer/envelope.h"
 #include "api/documentation/openapi.h"
-#include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
 #include "base/text/html.h"
 #include "base/text/template.h"
@@ -47,26 +46,26 @@ std::string_view caller_text(Caller caller) {
   return "For anyone.";
 }
 
-TemplateData param_data(const Route& route, const ParamInfo& info) {
+TemplateData param_data(const Endpoint& endpoint, const ParamInfo& info) {
   const bool number = info.type == ParamType::kSeconds || info.type == ParamType::kCount;
   return {.texts = {{"name", std::string(info.name)},
                     {"help", prose(info.help)},
-                    {"required", is_required(route, info.param) ? "yes" : ""},
+                    {"required", endpoint.required.contains(info.param) ? "yes" : ""},
                     {"flag", info.type == ParamType::kFlag ? "yes" : ""},
                     {"number", number ? "yes" : ""}}};
 }
 
-TemplateData route_data(const Route& route) {
-  TemplateData data{.texts = {{"id", id_of(route.path)},
-                              {"path", std::string(route.path)},
-                              {"summary", prose(route.summary)},
-                              {"caller", std::string(caller_text(route.caller))}}};
+TemplateData endpoint_data(const Endpoint& endpoint) {
+  TemplateData data{.texts = {{"id", id_of(endpoint.path)},
+                              {"path", std::string(endpoint.path)},
+                              {"summary", prose(endpoint.summary)},
+                              {"caller", std::string(caller_text(endpoint.caller))}}};
   auto& params = data.lists["params"];
-  for (const ParamInfo* info : params_of(route)) {
-    params.push_back(param_data(route, *info));
+  for (const ParamInfo* info : params_of(endpoint)) {
+    params.push_back(param_data(endpoint, *info));
   }
   auto& fields = data.lists["fields"];
-  for (const store::Field& field : fields_of(route.shape)) {
+  for (const store::Field& field : endpoint.data.fields) {
     fields.push_back({.texts = {{"name", std::string(field.name)},
                                 {"help", prose(field.help)},
                                 {"example", std::string(field.example)}}});
@@ -97,8 +96,8 @@ std::string openapi_page(const DocumentOptions& options, std::string_view docume
         {.texts = {{"name", name}, {"separator", user_headers.empty() ? "" : ", "}}});
   }
   auto& routes = data.lists["routes"];
-  for (const Route& route : all_routes()) {
-    routes.push_back(route_data(route));
+  for (const Endpoint& endpoint : all_endpoints()) {
+    routes.push_back(endpoint_data(endpoint));
   }
   auto& errors = data.lists["errors"];
   for (const ApiErrorInfo& error : all_errors()) {

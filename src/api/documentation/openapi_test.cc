@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "api/answer/envelope.h"
-#include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
 #include "api/request/paging.h"
 
@@ -125,9 +124,9 @@ TEST(OpenApi, HasEveryRouteAndNoOther) {
     }
   }
   std::set<std::string> routes;
-  for (const Route& route : all_routes()) {
-    routes.insert("/" + std::string(route.path));
-    EXPECT_FALSE(route.summary.empty()) << route.path;
+  for (const Endpoint& endpoint : all_endpoints()) {
+    routes.insert("/" + std::string(endpoint.path));
+    EXPECT_FALSE(endpoint.summary.empty()) << endpoint.path;
   }
   EXPECT_EQ(paths, routes);
   for (const char* path : {"/health", "/metrics", "/openapi.json", "/swagger/doc.json",
@@ -139,19 +138,19 @@ TEST(OpenApi, HasEveryRouteAndNoOther) {
 TEST(OpenApi, HasEveryParameterOfEveryRouteWithAValidExample) {
   const json::object root = document();
   std::set<std::string_view> seen;
-  for (const Route& route : all_routes()) {
+  for (const Endpoint& endpoint : all_endpoints()) {
     const auto& operation =
-        root.at("paths").as_object().at("/" + std::string(route.path)).at("get");
+        root.at("paths").as_object().at("/" + std::string(endpoint.path)).at("get");
     std::set<std::string> names;
     for (const json::value& param : operation.at("parameters").as_array()) {
       names.emplace(param.at("name").as_string());
       EXPECT_EQ(complaint(root, param.at("schema"), param.at("example")), "")
-          << route.path << " " << param.at("name");
+          << endpoint.path << " " << param.at("name");
     }
     for (const ParamInfo& info : all_params()) {
-      EXPECT_EQ(names.contains(std::string(info.name)), route.params.contains(info.param))
-          << route.path << " " << info.name;
-      if (route.params.contains(info.param)) {
+      EXPECT_EQ(names.contains(std::string(info.name)), endpoint.params.contains(info.param))
+          << endpoint.path << " " << info.name;
+      if (endpoint.params.contains(info.param)) {
         seen.insert(info.name);
       }
     }
@@ -178,16 +177,17 @@ TEST(OpenApi, ParametersAreReadByTheNamesTheyAreDescribedWith) {
 }
 
 TEST(OpenApi, ExamplesOfCursorsAreCursorsOfTheirRoute) {
-  for (const Route& route : all_routes()) {
-    if (route.page_key > 0) {
+  for (const Endpoint& endpoint : all_endpoints()) {
+    if (endpoint.page_key > 0) {
       Params params;
-      params.cursor = example_cursor(route);
-      EXPECT_TRUE(parse_page(params, route.path, route.page_key)) << route.path;
+      params.cursor = example_cursor(endpoint);
+      EXPECT_TRUE(parse_page(params, endpoint.path, endpoint.page_key)) << endpoint.path;
     }
-    const bool pages = route.page_key > 0 || route.table;
-    EXPECT_EQ(pages, route.params.contains(Param::kCursor)) << route.path;
-    EXPECT_EQ(pages, route.params.contains(Param::kLimit)) << route.path;
-    EXPECT_EQ(route.window != WindowKind::kNone, route.params.contains(Param::kFrom)) << route.path;
+    const bool pages = endpoint.page_key > 0 || endpoint.table;
+    EXPECT_EQ(pages, endpoint.params.contains(Param::kCursor)) << endpoint.path;
+    EXPECT_EQ(pages, endpoint.params.contains(Param::kLimit)) << endpoint.path;
+    EXPECT_EQ(endpoint.window != WindowKind::kNone, endpoint.params.contains(Param::kFrom))
+        << endpoint.path;
   }
 }
 
@@ -216,7 +216,7 @@ TEST(OpenApi, ExamplesOfAnswersAreValid) {
       }
     }
   }
-  EXPECT_GT(examples, static_cast<int>(all_routes().size()));
+  EXPECT_GT(examples, static_cast<int>(all_endpoints().size()));
   for (const auto& [name, schema] : root.at("components").at("schemas").as_object()) {
     if (const json::value* example = schema.as_object().if_contains("example")) {
       EXPECT_EQ(complaint(root, schema, *example), "") << name;
@@ -237,8 +237,8 @@ TEST(OpenApi, TheCheckOfExamplesFindsErrors) {
 
 TEST(OpenApi, EveryFieldErrorAndHeaderIsDescribed) {
   const std::string text = openapi_json(kOptions);
-  for (const Route& route : all_routes()) {
-    for (const store::Field& field : fields_of(route.shape)) {
+  for (const Endpoint& endpoint : all_endpoints()) {
+    for (const store::Field& field : endpoint.data.fields) {
       EXPECT_FALSE(field.help.empty() || field.example.empty()) << field.name;
     }
   }
@@ -317,8 +317,8 @@ TEST(OpenApi, NamesTheHeadersOfUsersAndBasicAuth) {
 
 TEST(OpenApiPage, HasAFormForEveryRouteWithALabelForEveryInput) {
   const std::string page = openapi_page({.user_headers = {"X-<User>"}}, openapi_json(kOptions));
-  for (const Route& route : all_routes()) {
-    EXPECT_THAT(page, HasSubstr(fmt::format("action=\"../api/v1/{}\"", route.path)));
+  for (const Endpoint& endpoint : all_endpoints()) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("action=\"../api/v1/{}\"", endpoint.path)));
   }
   std::size_t inputs = 0;
   for (std::size_t at = page.find("<input"); at != std::string::npos;

@@ -14,8 +14,7 @@
 
 namespace ceems::api {
 
-/// All query parameters of the API. Each route lists those it accepts (routes.h) and ignores the
-/// others.
+/// All query parameters of the API. Each endpoint lists those it accepts and ignores the others.
 enum class Param : std::uint8_t {
   kClusterId,
   kProject,
@@ -87,11 +86,11 @@ class ParamSet {
     set.bits_ = ~std::uint64_t{0};
     return set;
   }
-  [[nodiscard]] constexpr ParamSet with(Param param) const {
-    ParamSet set = *this;
-    set.bits_ |= bit(param);
-    return set;
+  [[nodiscard]] constexpr ParamSet with(ParamSet more) const {
+    more.bits_ |= bits_;
+    return more;
   }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
   [[nodiscard]] constexpr bool contains(Param param) const { return (bits_ & bit(param)) != 0; }
 
  private:
@@ -106,7 +105,7 @@ enum class ParamType : std::uint8_t {
   kText,     ///< one text: the first that is not empty
   kSeconds,  ///< one whole number of seconds since 1970
   kFlag,     ///< set if present in any form, even "running=false"
-  kFields,   ///< any number of the route's fields
+  kFields,   ///< any number of the endpoint's fields
   kGroups,   ///< any number of group_columns()
   kCount,    ///< one whole number from 1 to kMaxLimit
   kCursor,   ///< one text from the previous answer

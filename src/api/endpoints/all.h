@@ -1,0 +1,39 @@
+#pragma once
+
+#include "api/endpoints/endpoint.h"
+
+namespace ceems::api {
+
+// The list of endpoints. CMakeLists.txt reads this file: for a line that declares NAME_endpoints(),
+// the build compiles endpoints/NAME.cc, and endpoints/NAME_test.cc if there is one, and calls the
+// function in listed_endpoints(). Each describes one endpoint, or several that answer alike. The
+// order of the lines is that of the schemas in the OpenAPI document, and has no other meaning.
+Endpoints units_endpoints();
+Endpoints usage_endpoints();
+Endpoints users_endpoints();
+Endpoints projects_endpoints();
+Endpoints clusters_endpoints();
+Endpoints stats_endpoints();
+Endpoints demo_endpoints();
+Endpoints units_series_endpoints();
+Endpoints units_verify_endpoints();
+Endpoints whoami_endpoints();
+Endpoints site_endpoints();
+Endpoints units_report_endpoints();
+Endpoints units_list_endpoints();
+Endpoints units_findings_endpoints();
+Endpoints usage_digest_endpoints();
+Endpoints units_summary_endpoints();
+Endpoints nodes_endpoints();
+Endpoints node_history_endpoints();
+Endpoints gpus_endpoints();
+Endpoints grid_endpoints();
+Endpoints insight_idle_endpoints();
+Endpoints insight_budgets_endpoints();
+Endpoints insight_bill_endpoints();
+Endpoints usage_series_endpoints();
+
+/// The endpoints of the list, in its order.
+Endpoints listed_endpoints();
+
+}  // namespace ceems::api

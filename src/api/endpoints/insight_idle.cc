@@ -1,0 +1,313 @@
+// Units that do nothing with what they have reserved.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "access/lists.h"
+#include "api/accounting/accounting.h"
+#include "api/answer/numbers.h"
+#include "api/endpoints/all.h"
+#include "api/request/list_params.h"
+#include "api/tsdb/fleet.h"
+#include "base/json.h"
+#include "base/log.h"
+
+namespace ceems::api {
+namespace {
+
+using store::Fact;
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kDayMs = 24LL * 3600 * kSecond;
+constexpr std::int64_t kHourMs = 3600 * kSecond;
+constexpr int kDigits = 6;
+
+std::unexpected<Error> wrong(std::string_view message) {
+  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
+}
+
+/// On the plain path, admins see everybody's as on the other one.
+void set_owners(Call& call, store::FactFilter& filter) {
+  const bool all = call.admin_route || call.identity.role == access::Role::kAdmin;
+  if (all) {
+    access::list_everybodys(call.identity, {}, filter);
+    call.foreign = true;
+  } else {
+    access::list_own(call.identity, access::parse_part(call.params.scope), filter);
+  }
+}
+
+/// A unit that is idle now.
+struct IdleRow {
+  std::string cluster, uuid, user, project, partition;
+  std::int64_t since_ms = 0;
+  std::optional<double> watts, cost, gpus, cpus;
+};
+
+class IdleNow {
+ public:
+  IdleNow(const Services& services, Call& call) : services_(services), call_(call) {}
+
+  void answer() {
+    const auto wanted = split_lists(call_.params.clusters);
+    for (const SiteCluster& cluster : services_.site->clusters) {
+      if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
+        continue;
+      }
+      if (auto done = read(cluster); !done) {
+        answer_failure(*call_.response, done.error());
+        return;
+      }
+    }
+    std::ranges::sort(rows_, [](const IdleRow& a, const IdleRow& b) {
+      return std::tuple(-a.watts.value_or(0), a.cluster, a.uuid) <
+             std::tuple(-b.watts.value_or(0), b.cluster, b.uuid);
+    });
+    std::string data;
+    JsonWriter json(data);
+    json.begin_array();
+    for (const IdleRow& row : rows_) {
+      append(json, row);
+    }
+    json.end_array();
+    answer_data(*call_.response, data);
+  }
+
+ private:
+  /// A cluster without a TSDB, or whose TSDB does not know such series, has no rows.
+  Result<> read(const SiteCluster& cluster) {
+    if (services_.fleet == nullptr || !cluster.series) {
+      return {};
+    }
+    CEEMS_TRY(idle, services_.fleet->idle_units(cluster.id));
+    if (idle.empty()) {
+      return {};
+    }
+    std::map<std::string, const IdleUnit*> by_id;
+    store::FactListQuery query;
+    query.filter.projects = split_lists(call_.params.projects);
+    query.filter.clusters = {cluster.id};
+    query.filter.state_running = true;
+    for (const IdleUnit& unit : idle) {
+      by_id.emplace(unit.uuid, &unit);
+      query.filter.uuids.push_back(unit.uuid);
+    }
+    set_owners(call_, query.filter);
+    query.columns = {Fact::kUuid,      Fact::kStarted, Fact::kUser, Fact::kProject,
+                     Fact::kPartition, Fact::kCpus,    Fact::kGpus};
+    query.sort = Fact::kUuid;
+    query.limit = idle.size() * 2;
+    QueryTimer timer(*services_.metrics, Query::kUnits);
+    auto rows = timer.run([&] { return services_.reader->unit_facts(query); });
+    while (rows) {
+      CEEMS_TRY(row, timer.run([&] { return (*rows)->next(); }));
+      if (!row) {
+        return {};
+      }
+      timer.count_row();
+      take(cluster.id, **rows, by_id);
+    }
+    return fail(rows.error());
+  }
+
+  void take(const std::string& cluster,
+            const store::Cursor& row,
+            const std::map<std::string, const IdleUnit*>& by_id) {
+    const auto found = by_id.find(std::string(row.text(0)));
+    // A unit may be idle for an hour at the earliest an hour after it began.
+    if (found == by_id.end() || services_.now_ms() - row.integer(1) < kHourMs) {
+      return;
+    }
+    rows_.push_back({.cluster = cluster,
+                     .uuid = found->first,
+                     .user = std::string(row.text(2)),
+                     .project = std::string(row.text(3)),
+                     .partition = std::string(row.text(4)),
+                     .since_ms = std::max(found->second->since_ms, row.integer(1)),
+                     .watts = found->second->watts,
+                     .cost = {},
+                     .gpus = value_of(store::FactKind::kMilli, row.integer(6)),
+                     .cpus = value_of(store::FactKind::kMilli, row.integer(5))});
+  }
+
+  void append(JsonWriter& json, const IdleRow& row) {
+    constexpr double kWattsOfKw = 1000;
+    const std::int64_t now = services_.now_ms();
+    const std::int64_t idle_ms = now - row.since_ms;
+    const double hours = static_cast<double>(idle_ms) / static_cast<double>(kHourMs);
+    std::optional<double> kwh;
+    if (row.watts) {
+      kwh = *row.watts / kWattsOfKw * hours;
+    }
+    const auto number = [&json](std::string_view name, std::optional<double> value) {
+      json.key(name);
+      append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
+    };
+    const auto& exempt = services_.accounting->options().idle_exempt_partitions;
+    json.begin_object().member("cluster_id", row.cluster).member("uuid", row.uuid);
+    json.member("user", row.user).member("project", row.project);
+    json.member("partition", row.partition).member("since_ts", row.since_ms);
+    json.member("idle_s", idle_ms / kSecond);
+    number("cpus", row.cpus);
+    number("gpus", row.gpus);
+    number("watts", row.watts);
+    number("kwh", kwh);
+    if (services_.accounting->priced()) {
+      number("cost", costs_.of(row.cluster, row.since_ms, now, kwh, row.cpus.value_or(0) * hours,
+                               row.gpus.value_or(0) * hours));
+    }
+    json.key("exempt");
+    if (std::ranges::find(exempt, row.partition) != exempt.end()) {
+      json.value("partition");
+    } else {
+      json.value(nullptr);
+    }
+    json.end_object();
+  }
+
+  const Services& services_;
+  Call& call_;
+  Costs costs_ = services_.accounting->costs();
+  std::vector<IdleRow> rows_;
+};
+
+constexpr std::array<std::pair<std::string_view, Fact>, 4> kShareBy{
+    {{"project", Fact::kProject},
+     {"partition", Fact::kPartition},
+     {"user", Fact::kUser},
+     {"cluster", Fact::kClusterId}}};
+
+Result<store::SummaryQuery> share_query(const Services& services, const Call& call) {
+  constexpr std::int64_t kDefaultDays = 30;
+  constexpr std::int64_t kMaxDays = 400;
+  const auto by = std::ranges::find(kShareBy, call.params.text(Param::kBy),
+                                    &std::pair<std::string_view, Fact>::first);
+  if (by == kShareBy.end()) {
+    return wrong("'by': expected project, partition, user or cluster");
+  }
+  const auto from = parse_seconds("from", call.params.from);
+  const auto to = parse_seconds("to", call.params.to);
+  if (!from || !to) {
+    return fail((from ? to : from).error());
+  }
+  const std::optional<std::int64_t>& first = *from;
+  const std::optional<std::int64_t>& last = *to;
+  store::TimeRange ended;
+  ended.to_ms = last ? *last * kSecond : services.now_ms();
+  ended.from_ms = first ? *first * kSecond : ended.to_ms - kDefaultDays * kDayMs;
+  if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMaxDays * kDayMs) {
+    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
+  }
+  store::SummaryQuery query;
+  query.filter.projects = split_lists(call.params.projects);
+  query.filter.clusters = split_lists(call.params.clusters);
+  query.filter.ended = ended;
+  query.facets = {by->second};
+  return query;
+}
+
+/// The share of energy that was reserved and not used, of units that ended in the period.
+void answer_shares(const Services& services, Call& call) {
+  auto query = share_query(services, call);
+  if (!query) {
+    answer_bad_request(call, query.error());
+    return;
+  }
+  set_owners(call, query->filter);
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  const auto many =
+      timer.run([&] { return services.reader->has_more_units(query->filter, kMaxUnits); });
+  if (many && *many) {
+    answer_bad_request(call, wrong("'from': choose a shorter period").error());
+    return;
+  }
+  auto sums =
+      many ? timer.run([&] { return services.reader->unit_summary(*query); }) : fail(many.error());
+  if (!sums) {
+    answer_failure(*call.response, sums.error());
+    return;
+  }
+  auto& values = sums->facets.front();
+  std::ranges::stable_sort(values, std::ranges::greater(), &store::FacetValue::idle_kwh);
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
+  for (const store::FacetValue& one : values) {
+    json.begin_object().member("value", one.value).member("units", one.units);
+    for (const auto& [name, value] :
+         {std::pair<std::string_view, std::optional<double>>{"kwh", one.kwh},
+          {"measured_kwh", one.idle_of_kwh},
+          {"idle_kwh", one.idle_of_kwh > 0 ? std::optional(one.idle_kwh) : std::nullopt},
+          {"share",
+           one.idle_of_kwh > 0 ? std::optional(one.idle_kwh / one.idle_of_kwh) : std::nullopt}}) {
+      json.key(name);
+      append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
+    }
+    json.end_object();
+  }
+  json.end_array();
+  answer_data(*call.response, data);
+}
+
+void get_idle(const Services& services, Call& call) {
+  if (!call.params.text(Param::kBy).empty()) {
+    answer_shares(services, call);
+  } else {
+    IdleNow(services, call).answer();
+  }
+}
+
+}  // namespace
+
+Endpoints insight_idle_endpoints() {
+  const Endpoint idle{
+      .handler = get_idle,
+      .data =
+          {.name = "IdleUnit",
+           .definitions = R"json("IdleUnit": {
+        "type": "object",
+        "description": "A unit that does nothing now; or, with `by`, the energy that units reserved and did not use.",
+        "properties": {
+          "cluster_id": {"type": "string", "description": "ID of the cluster."},
+          "uuid": {"type": "string", "description": "ID of the unit."},
+          "user": {"type": "string", "description": "Owner."},
+          "project": {"type": "string", "description": "Project."},
+          "partition": {"type": "string", "description": "Partition or queue."},
+          "since_ts": {"type": "integer", "description": "Idle at least since then, in milliseconds since 1970."},
+          "idle_s": {"type": "integer", "description": "Seconds since then."},
+          "cpus": {"type": ["number", "null"], "description": "CPUs that it has reserved."},
+          "gpus": {"type": ["number", "null"], "description": "GPUs that it has reserved."},
+          "watts": {"type": ["number", "null"], "description": "What it draws now."},
+          "kwh": {"type": ["number", "null"], "description": "That power over this time."},
+          "cost": {"type": ["number", "null"], "description": "What that costs. Absent without a price."},
+          "exempt": {"type": ["string", "null"], "description": "Why nobody minds: `partition`."},
+          "value": {"type": "string", "description": "With `by`: the project, partition, user or cluster."},
+          "units": {"type": "integer", "description": "With `by`: units that ended in the period."},
+          "measured_kwh": {"type": "number", "description": "With `by`: energy of those of which unused energy is known."},
+          "idle_kwh": {"type": ["number", "null"], "description": "With `by`: the part of it that was reserved and not used."},
+          "share": {"type": ["number", "null"], "description": "With `by`: that part, from 0 to 1."}
+        }
+      })json",
+           .example =
+               R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"
+               R"("since_ts":1794900000000,"idle_s":7800,"cpus":64,"gpus":4,"watts":612,"kwh":1.326,)"
+               R"("cost":0.31,"exempt":null})"},
+      .params = {Param::kClusterId, Param::kProject, Param::kFrom, Param::kTo, Param::kBy},
+      .window = WindowKind::kOwn,
+      .tagged = false};
+  return {idle.for_users("insight/idle",
+                         "The caller's units that do nothing now, or energy that was not used.",
+                         {Param::kScope}),
+          idle.for_admins("insight/idle/admin",
+                          "Everybody's units that do nothing now, or energy that was not used.")};
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/endpoints/endpoint.h"
+
+namespace ceems::api {
+
+// What usage by day or month (usage_series.cc) and usage by hour (usage_hours.cc) share.
+
+enum class UsageField : std::uint8_t {
+  kKwh,
+  kGrams,
+  kCost,
+  kCoreHours,
+  kGpuHours,
+  kIdleKwh,
+  kUnits
+};
+inline constexpr std::size_t kUsageFields = 7;
+
+enum class UsageGroups : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
+enum class UsageStep : std::uint8_t { kHour, kDay, kMonth };
+
+/// The only group where there are none.
+inline constexpr std::string_view kAllUsage = "(all)";
+
+struct UsageRequest {
+  std::int64_t from_ms = 0, to_ms = 0;  ///< both included
+  UsageStep step = UsageStep::kDay;
+  UsageGroups by = UsageGroups::kNone;
+  std::size_t top = 5;
+  std::vector<UsageField> fields;
+  bool previous = false;
+
+  [[nodiscard]] bool wants(UsageField field) const;
+};
+
+/// Adds a value, if it is known, to a sum that is not known before the first one.
+inline void add_known(std::optional<double>& sum, std::optional<double> value) {
+  if (value) {
+    sum = sum.value_or(0) + *value;
+  }
+}
+
+/// Sums by group and time.
+struct UsageSums {
+  using Values = std::array<std::optional<double>, kUsageFields>;
+  /// A cluster that is left out.
+  struct Missing {
+    std::string cluster;
+    std::string_view reason;
+  };
+
+  std::vector<std::int64_t> times;
+  std::map<std::string, std::vector<Values>> groups;
+  // Of hours:
+  std::vector<Missing> missing = {};
+  bool partial = false;  ///< the database does not know all units yet
+
+  std::optional<double>& at(const std::string& group, std::size_t time, UsageField field);
+  /// Adds a value that is known.
+  void add_to(const std::string& group,
+              std::size_t time,
+              UsageField field,
+              std::optional<double> value);
+  [[nodiscard]] std::optional<double> total(const std::string& group, UsageField field) const;
+};
+
+/// The sums of these hours, which are those of hours_of() or as many before. kInvalidArgument with
+/// a text for clients if too many units would be read; otherwise the errors of the reader.
+Result<UsageSums> read_usage_hours(const Services& services,
+                                   const Call& call,
+                                   const UsageRequest& request,
+                                   const std::vector<std::int64_t>& hours);
+
+}  // namespace ceems::api

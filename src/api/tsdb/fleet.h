@@ -1,0 +1,161 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/tsdb/hour_energy.h"
+#include "api/tsdb/series.h"
+#include "api/tsdb/series_tsdb.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace ceems::api {
+
+/// A node as it is now. What is not known is absent.
+struct Node {
+  std::string host = {};
+  std::string state = {};  ///< "busy", "idle", "silent"
+  std::optional<double> units = {}, cpus = {}, gpus = {};
+  std::optional<double> cpu = {}, mem = {}, gpu = {};  ///< percent
+  std::optional<double> watts = {};
+  std::optional<double> idle_kwh = {};  ///< since the month began, of what no unit had reserved
+  std::optional<std::int64_t> idle_since_ms = {}, seen_ms = {};
+};
+
+/// The grid's carbon intensity according to one provider.
+struct GridSeries {
+  std::string provider = {}, country = {};
+  std::vector<std::pair<std::int64_t, double>> points = {};  ///< epoch ms and g/kWh, ascending
+};
+
+/// What a unit did on a GPU in a period: shares of the whole period, from 0 to 1. What is not
+/// known is absent.
+struct GpuPart {
+  std::string uuid = {};
+  std::optional<double> busy = {}, sm = {};
+};
+
+/// A GPU, or an instance of one, over some periods.
+struct GpuRow {
+  struct Cell {
+    bool seen = false;  ///< false: it is not known what the GPU did
+    std::vector<GpuPart> parts = {};
+  };
+  std::string host = {}, index = {}, instance = {};
+  std::vector<Cell> cells = {};
+};
+
+/// The GPUs of a cluster over periods that end at these times (epoch ms, ascending).
+struct GpuBoard {
+  std::vector<std::int64_t> ends_ms = {};
+  std::vector<GpuRow> rows = {};  ///< by host, index and instance
+};
+inline constexpr std::int64_t kGpuPeriodMs = std::int64_t{10} * 60 * 1000;
+inline constexpr std::size_t kGpuPeriods = 7;
+
+/// A unit that did nothing for an hour or longer.
+struct IdleUnit {
+  std::string uuid = {};
+  std::int64_t since_ms = 0;  ///< at least since then; two days ago if it is longer
+  std::optional<double> watts = {};
+};
+
+/// Moments, epoch ms, and values, ascending.
+using Points = std::vector<std::pair<std::int64_t, double>>;
+
+/// What the TSDBs of the clusters know of nodes, GPUs and the grid. Safe for concurrent use.
+/// Errors: kNotFound if the cluster has no TSDB, otherwise those of the TSDB.
+class Fleet {
+ public:
+  /// Both must outlive it.
+  Fleet(const ClusterTsdbs& tsdbs, const Clock& clock) : tsdbs_(&tsdbs), clock_(&clock) {}
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  /// The nodes that were seen within a day, by name. Kept for a minute. `month_ms` is when the
+  /// month began.
+  Result<std::vector<Node>> nodes(const std::string& cluster_id, std::int64_t month_ms);
+  /// What units did on the GPUs in the last periods before the minute of `now_ms`, by one range
+  /// query. Kept for that minute.
+  Result<std::shared_ptr<const GpuBoard>> gpus(const std::string& cluster_id, std::int64_t now_ms);
+  /// The ids of the units that the node had in the period, at most some thousand.
+  Result<std::vector<std::string>> units_on(const std::string& cluster_id,
+                                            const std::string& host,
+                                            std::int64_t from_ms,
+                                            std::int64_t to_ms);
+  /// What the node did over time: "cpu", "memory", "gpu" (percent), "power" (watts) and "units",
+  /// with at most 300 points each; those of `names`, or all if it is empty. Without readings: no
+  /// points.
+  Result<std::vector<Series>> node_series(const std::string& cluster_id,
+                                          const std::string& host,
+                                          const std::vector<std::string>& names,
+                                          std::int64_t from_ms,
+                                          std::int64_t to_ms);
+  /// From the first TSDB that has such series; the provider that counts most comes first.
+  Result<std::vector<GridSeries>> grid(std::int64_t from_ms, std::int64_t to_ms);
+  /// The units that have done nothing for the last hour on any of their nodes, by the seconds that
+  /// the exporter counts as idle, and that draw at most a tenth more than the idle power of what
+  /// they reserved. A unit of which that is not known is not among them. Three queries; kept for a
+  /// minute.
+  Result<std::vector<IdleUnit>> idle_units(const std::string& cluster_id);
+  /// The sum of a query's series at each step, of the cluster, or of the first one that has a TSDB.
+  /// The last answers are kept for a minute.
+  Result<Points> values(const std::string& cluster_id,
+                        const std::string& query,
+                        std::int64_t from_ms,
+                        std::int64_t to_ms,
+                        std::chrono::milliseconds step);
+
+  /// The energy of units, or of the whole cluster, by hour. That of a whole cluster is kept for a
+  /// minute.
+  Result<std::shared_ptr<const EnergyByUnit>> energy_by_hour(const EnergyRequest& request);
+
+  /// The names of node_series().
+  static std::span<const std::string_view> node_series_names();
+
+ private:
+  struct Kept {
+    Clock::SteadyTime until;
+    std::vector<Node> nodes;
+  };
+  struct KeptIdle {
+    Clock::SteadyTime until;
+    std::vector<IdleUnit> units;
+  };
+  struct KeptPoints {
+    Clock::SteadyTime until;
+    Points points;
+  };
+  struct KeptEnergy {
+    Clock::SteadyTime until;
+    std::shared_ptr<const EnergyByUnit> energy;
+  };
+  using ByHost = std::map<std::string, Node>;
+
+  [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
+  [[nodiscard]] Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
+                                              const std::string& cluster_id,
+                                              std::int64_t month_ms) const;
+  [[nodiscard]] Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
+                                                       const std::string& cluster_id) const;
+
+  const ClusterTsdbs* tsdbs_;
+  const Clock* clock_;
+  Mutex mutex_;
+  std::map<std::string, Kept> kept_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
+  std::map<std::string, KeptEnergy> energy_ CEEMS_GUARDED_BY(mutex_);  ///< of clusters, likewise
+};
+
+}  // namespace ceems::api

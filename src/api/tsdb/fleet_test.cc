@@ -1,0 +1,232 @@
+#include "api/tsdb/fleet.h"
+
+#include <boost/json.hpp>
+#include <gmock/gmock.h>
+
+#include "api/server_test_support.h"
+#include "tsdb/fake_transport.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tsdb::FakeTransport;
+
+std::string vector_of(const std::vector<std::pair<std::string, std::string>>& values,
+                      const std::string& label = "hostname") {
+  std::string result;
+  for (const auto& [name, value] : values) {
+    result += fmt::format("{}{{\"metric\":{{\"{}\":\"{}\"}},\"value\":[0,\"{}\"]}}",
+                          result.empty() ? "" : ",", label, name, value);
+  }
+  return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
+}
+
+/// n1 runs a unit, n2 has nothing to do for an hour, n3 was last seen an hour ago.
+Result<net::ClientResponse> nodes(const FakeTransport::Request& request) {
+  const std::string query = request.first("query");
+  const auto has = [&query](std::string_view text) { return query.contains(text); };
+  const auto at = [](std::int64_t ms) { return std::to_string(ms / 1000); };
+  if (has("hostname=\"n1\"") && request.path.ends_with("_range")) {
+    return FakeTransport::ok(
+        has("ceems_gpu")
+            ? R"({"status":"success","data":{"resultType":"matrix","result":[]}})"
+            : R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{},)"
+              R"("values":[[1000,"12.34567"],[1060,"NaN"],[1120,"3"]]}]}})");
+  }
+  if (has("count by (uuid)")) {
+    return FakeTransport::ok(vector_of({{"1", "1"}, {"2", "1"}, {"99", "1"}}, "uuid"));
+  }
+  if (has("> 0)[2d")) {
+    return FakeTransport::ok(vector_of({{"n1", at(kNow)}, {"n2", at(kNow - kHour)}}));
+  }
+  if (has("[1d:5m]")) {
+    return FakeTransport::ok(
+        vector_of({{"n1", at(kNow)}, {"n2", at(kNow)}, {"n3", at(kNow - kHour)}, {"", "1"}}));
+  }
+  if (has("timestamp")) {
+    return FakeTransport::ok(vector_of({{"n1", at(kNow)}, {"n2", at(kNow)}, {"x", at(kNow)}}));
+  }
+  if (has("ceems_cpu_seconds_total")) {
+    return FakeTransport::ok(vector_of({{"n1", "97.123456"}, {"n2", "0.4"}, {"n3", "NaN"}}));
+  }
+  if (has("ceems_cpu_count")) {
+    return FakeTransport::ok(vector_of({{"n1", "64"}, {"n2", "64"}}));
+  }
+  if (has("ceems_compute_units")) {
+    return FakeTransport::ok(vector_of({{"n1", "1"}, {"n2", "0"}}));
+  }
+  if (has("ceems_node_energy")) {
+    return FakeTransport::ok(vector_of({{"n1", "411.25"}, {"n2", "150"}}));
+  }
+  if (has("ceems_unallocated")) {
+    return FakeTransport::ok(vector_of({{"n2", "7200000"}}));
+  }
+  if (request.path.ends_with("_range")) {
+    std::string points;
+    for (int hour = 0; hour < 24; ++hour) {
+      points += fmt::format("{}[{},\"{}\"]", hour == 0 ? "" : ",",
+                            (kNow - (24 - hour) * kHour) / 1000, hour >= 11 && hour < 15 ? 20 : 50);
+    }
+    return FakeTransport::ok(
+        R"({"status":"success","data":{"resultType":"matrix","result":[)"
+        R"({"metric":{"provider":"owid","country_code":"FR"},"values":[[1,"60"]]},)"
+        R"({"metric":{"provider":"rte","country_code":"FR"},"values":[)" +
+        points + "]}]}}");
+  }
+  return FakeTransport::ok(vector_of({}));
+}
+
+class FleetTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(ServerTest::SetUp());
+    auto transport =
+        std::make_unique<FakeTransport>([this](const auto& request) { return answer_(request); });
+    transport_ = transport.get();
+    tsdbs_["hpc-a"] = {
+        .client = std::make_unique<tsdb::Client>("http://t", std::move(transport), clock_),
+        .cluster_label = "ceems_id"};
+    ApiOptions options;
+    options.fleet = &fleet_;
+    options.site.clusters = {{.id = "hpc-a", .manager = "slurm", .series = true},
+                             {.id = "hpc-b", .manager = "slurm", .series = false}};
+    make(std::move(options));
+  }
+  json::value data(const std::string& target) {
+    const auto response = get("/api/v1/" + target, "root");
+    EXPECT_EQ(response.status, 200) << target << response.body;
+    return json::parse(response.body).at("data");
+  }
+
+  FakeTransport::Answer answer_ = nodes;
+  FakeTransport* transport_ = nullptr;
+  ClusterTsdbs tsdbs_;
+  Fleet fleet_{tsdbs_, clock_};
+};
+
+TEST_F(FleetTest, TellsBusyIdleAndSilentNodesApart) {
+  const json::value answer = data("nodes/admin");
+  EXPECT_THAT(body("nodes/admin", "root"),
+              HasSubstr(fmt::format(
+                  R"([["hpc-a","n2","idle",0,64,0.4,null,null,null,150,{},2,{}],)"
+                  R"(["hpc-a","n3","silent",null,null,null,null,null,null,null,null,null,{}],)"
+                  R"(["hpc-a","n1","busy",1,64,97.12,null,null,null,411.3,null,null,{}]])",
+                  kNow - kHour, kNow, kNow - kHour, kNow)));
+  EXPECT_EQ(json::serialize(answer.at("counts")), R"({"busy":1,"idle":1,"silent":1})");
+  EXPECT_EQ(json::serialize(answer.at("watts")), "5.613E2");
+  EXPECT_EQ(json::serialize(answer.at("idle_watts")), "150");
+  EXPECT_EQ(json::serialize(answer.at("idle_kwh")), "2");
+  EXPECT_EQ(json::serialize(answer.at("missing")),
+            R"([{"cluster_id":"hpc-b","reason":"no_tsdb"}])");
+}
+
+TEST_F(FleetTest, AsksForTheClusterOnlyAndOnceAMinute) {
+  data("nodes/admin");
+  const std::size_t asked = transport_->requests().size();
+  for (const auto& request : transport_->requests()) {
+    if (const std::string query = request.first("query"); !query.empty()) {
+      EXPECT_THAT(query, HasSubstr("ceems_id=\"hpc-a\""));
+    }
+  }
+  data("nodes/admin?state=idle");
+  EXPECT_EQ(transport_->requests().size(), asked);
+  clock_.advance(std::chrono::seconds(61));
+  data("nodes/admin");
+  EXPECT_GT(transport_->requests().size(), asked);
+}
+
+TEST_F(FleetTest, ListsNodesInPages) {
+  const std::string base = "nodes/admin?columns=host&sort=host&limit=2";
+  const json::value first = json::parse(body(base, "root"));
+  EXPECT_EQ(json::serialize(first.at("data").at("rows")), R"([["n1"],["n2"]])");
+  const std::string cursor(first.at("next").as_string());
+  const json::value second = json::parse(body(base + "&cursor=" + cursor, "root"));
+  EXPECT_EQ(json::serialize(second.at("data").at("rows")), R"([["n3"]])");
+  EXPECT_FALSE(second.as_object().contains("next"));
+  EXPECT_TRUE(second.as_object().contains("previous"));
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&sort=watts").at("rows")),
+            R"([["n1"],["n2"],["n3"]])");
+  EXPECT_EQ(body("nodes/admin?columns=host,cpu&state=busy&format=csv", "root"),
+            "host,cpu\r\nn1,97.12\r\n");
+  for (const char* wrong :
+       {"sort=x", "order=x", "columns=x", "state=x", "limit=0", "format=x", "cursor=x"}) {
+    EXPECT_EQ(get(std::string("/api/v1/nodes/admin?") + wrong, "root").status, 400) << wrong;
+  }
+}
+
+TEST_F(FleetTest, SaysWhatIsMissing) {
+  answer_ = [](const auto& /*request*/) {
+    return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "http://secret: refused"));
+  };
+  const std::string answer = body("nodes/admin", "root");
+  EXPECT_THAT(answer, HasSubstr(R"({"cluster_id":"hpc-a","reason":"unavailable"})"));
+  EXPECT_THAT(answer, ::testing::Not(HasSubstr("secret")));
+  EXPECT_EQ(get("/api/v1/grid", "ada").status, 503);
+  EXPECT_EQ(get("/api/v1/units/on-node/admin?cluster_id=hpc-a&host=n1", "root").status, 503);
+  make();  // a site without any TSDB
+  EXPECT_TRUE(data("grid").at("now").is_null());
+  EXPECT_TRUE(data("units/on-node/admin?cluster_id=hpc-a&host=n1").at("source").is_null());
+}
+
+TEST_F(FleetTest, FindsTheUnitsOfANode) {
+  const json::value answer = data("units/on-node/admin?cluster_id=hpc-a&host=n%221");
+  EXPECT_EQ(answer.at("rows").as_array().size(), 2U);
+  EXPECT_EQ(answer.at("rows").at(0).at(0).as_string(), "1");
+  EXPECT_EQ(answer.at("source").as_string(), "tsdb");
+  EXPECT_THAT(transport_->requests().back().first("query"), HasSubstr(R"(hostname="n\"1")"));
+  for (const char* wrong : {"host=n1", "cluster_id=hpc-a", "cluster_id=a,b&host=n1",
+                            "cluster_id=hpc-a&host=n1&from=0", "cluster_id=hpc-a&host=n1&to=x"}) {
+    EXPECT_EQ(get(std::string("/api/v1/units/on-node/admin?") + wrong, "root").status, 400)
+        << wrong;
+  }
+}
+
+TEST_F(FleetTest, FindsNodesByName) {
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&q=N3").at("rows")), R"([["n3"]])");
+  const json::value both = data("nodes/admin?columns=host&q=n+2");
+  EXPECT_EQ(json::serialize(both.at("rows")), R"([["n2"]])");
+  EXPECT_EQ(json::serialize(both.at("counts")), R"({"busy":0,"idle":1,"silent":0})");
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&host=n1").at("rows")), R"([["n1"]])");
+  EXPECT_EQ(json::serialize(data("nodes/admin?columns=host&host=N1").at("rows")), "[]");
+}
+
+TEST_F(FleetTest, TellsWhatANodeDid) {
+  const std::string node = "nodes/series/admin?cluster_id=hpc-a&host=n1";
+  const json::value all = data(node);
+  ASSERT_EQ(all.as_array().size(), 5U);
+  EXPECT_EQ(
+      all.at(0),
+      json::parse(R"({"name":"cpu","unit":"percent","points":[[1000000,12.35],[1120000,3]]})"));
+  EXPECT_EQ(json::serialize(all.at(2)), R"({"name":"gpu","unit":"percent","points":[]})");
+  for (const auto& request : transport_->requests()) {
+    EXPECT_THAT(request.first("query"), HasSubstr(R"(hostname="n1",ceems_id="hpc-a")"));
+    EXPECT_EQ(request.first("step"), "289");  // at most 300 points
+  }
+  EXPECT_EQ(data(node + "&metric=power,units").as_array().size(), 2U);
+  for (const char* wrong : {"", "?cluster_id=hpc-a", "?cluster_id=hpc-a&host=n1&metric=x",
+                            "?cluster_id=hpc-a&host=n1&from=0", "?cluster_id=hpc-a&host=n1&to=-1",
+                            "?cluster_id=hpc-a&host=n1&from=9&to=9"}) {
+    EXPECT_EQ(get(std::string("/api/v1/nodes/series/admin") + wrong, "root").status, 400) << wrong;
+  }
+  EXPECT_EQ(data("nodes/series/admin?cluster_id=hpc-b&host=n1").as_array().size(), 0U);
+  answer_ = [](const auto& /*request*/) {
+    return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "http://secret: refused"));
+  };
+  EXPECT_EQ(get("/api/v1/" + node, "root").status, 503);
+}
+
+TEST_F(FleetTest, KnowsTheBestHoursOfTheGrid) {
+  const json::value grid = data("grid");
+  EXPECT_EQ(json::serialize(grid.at("now")),
+            fmt::format(R"({{"provider":"rte","country":"FR","g_kwh":50,"at":{}}})", kNow - kHour));
+  EXPECT_EQ(grid.at("providers").as_array().size(), 2U);
+  EXPECT_EQ(json::serialize(grid.at("best").at(1)), R"({"hours":4,"from":11,"to":15,"mean":20})");
+  EXPECT_EQ(get("/api/v1/grid?from=5&to=4", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/grid?from=0", "ada").status, 400);
+}
+
+}  // namespace
+}  // namespace ceems::api
