@@ -8,11 +8,11 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
-constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::size_t kMaxClients = 100'000;
 
 /// The canonical spelling of an address, with IPv6 cut to /64. Other text is only shortened.

@@ -7,17 +7,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "store/facts.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
-constexpr double kHour = 3600;
-
-std::int64_t next_day(const TimeZone& zone, std::int64_t day) {
-  return zone.day_start(day + kDayMs * 3 / 2);
-}
 
 /// What a day counts for a budget.
 std::optional<double> amount_of(const store::UsageOfDay& day,
@@ -36,7 +30,7 @@ std::optional<double> amount_of(const store::UsageOfDay& day,
       break;
   }
   return costs.of(day.cluster, day.day_ms, std::min(next_day(zone, day.day_ms), now_ms), kwh,
-                  day.cpu_seconds / kHour, day.gpu_seconds / kHour);
+                  day.cpu_seconds / kHourSeconds, day.gpu_seconds / kHourSeconds);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <map>
 #include <utility>
 
+#include "base/time/durations.h"
+
 namespace ceems::api {
 namespace {
 
 constexpr double kKwh = 1e-9;
-constexpr double kHourMs = 3600.0 * 1000;
-constexpr std::int64_t kDayMs = 24LL * 3600 * 1000;
 /// A node is missed for so long after its last reading; then it may have been taken away.
 constexpr std::int64_t kMissedMs = 7 * kDayMs;
 /// Most published power models err by a quarter or more (docs/energy.md).

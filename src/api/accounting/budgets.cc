@@ -9,17 +9,13 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "config/section.h"
 
 namespace ceems::api {
 namespace {
 
-constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
 constexpr std::array<std::string_view, 3> kUnits{"kwh", "kgco2", "cost"};
-
-std::int64_t next_day(const TimeZone& zone, std::int64_t day) {
-  return zone.day_start(day + kDayMs * 3 / 2);
-}
 
 Result<> read_period(const config::Node& node, const TimeZone& zone, ProjectBudget& budget) {
   using Period = ProjectBudget::Period;
@@ -160,6 +156,10 @@ BudgetPeriod period_of(const ProjectBudget& budget, const TimeZone& zone, std::i
   return {.from_ms = first_of(year, month),
           .to_ms = month == 12 ? first_of(year + 1, 1) : first_of(year, month + 1),
           .name = today.substr(0, 7)};
+}
+
+std::int64_t next_day(const TimeZone& zone, std::int64_t day) {
+  return zone.day_start(day + kDayMs * 3 / 2);
 }
 
 std::int64_t burn_start(const TimeZone& zone, std::int64_t now_ms) {

@@ -63,6 +63,9 @@ BudgetState state_of(const ProjectBudget& budget,
                      const TimeZone& zone,
                      std::int64_t now_ms);
 
+/// The beginning of the day after the one that begins then.
+std::int64_t next_day(const TimeZone& zone, std::int64_t day);
+
 /// The days that the forecast looks at.
 inline constexpr std::int64_t kBurnDays = 28;
 /// The beginning of the first of them.

@@ -11,14 +11,12 @@
 #include "api/answer/numbers.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "config/section.h"
 
 namespace ceems::api {
 namespace {
 
-constexpr std::int64_t kMinuteMs = 60'000;
-constexpr std::int64_t kHourMs = 60 * kMinuteMs;
-constexpr std::int64_t kDayMs = 24 * kHourMs;
 constexpr int kMinutesOfDay = 24 * 60;
 constexpr std::int64_t kMaxMs = 4000 * kDayMs;
 constexpr std::array<std::string_view, 7> kDays{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};

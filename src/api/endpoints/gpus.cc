@@ -17,7 +17,7 @@
 namespace ceems::api {
 namespace {
 
-constexpr int kDigits = 3;
+constexpr int kGpuDigits = 3;
 constexpr std::size_t kAtOnce = 200;  // ids in one query
 
 /// One life of a unit that the caller may see; 0: it has not ended.
@@ -87,7 +87,7 @@ const Life* life_in(const Lives& lives, const std::string& uuid, std::int64_t en
 
 void append_share(JsonWriter& json, std::string_view name, std::optional<double> share) {
   json.key(name);
-  append_number(json, share ? std::optional(rounded(*share, kDigits)) : std::nullopt);
+  append_number(json, share ? std::optional(rounded(*share, kGpuDigits)) : std::nullopt);
 }
 
 void append_cell(

@@ -12,14 +12,11 @@
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kHourMs = 60LL * 60 * 1000;
-constexpr std::int64_t kDayMs = 24 * kHourMs;
-constexpr int kDigits = 4;
+constexpr int kGridDigits = 4;
 
 /// The hours of the day with the lowest mean of the last week.
 void append_best(JsonWriter& json,
@@ -60,7 +57,7 @@ void append_best(JsonWriter& json,
     json.begin_object().member("hours", static_cast<std::int64_t>(length));
     json.member("from", static_cast<std::int64_t>(best));
     json.member("to", static_cast<std::int64_t>((best + length) % kHours)).key("mean");
-    append_number(json, rounded(least, kDigits));
+    append_number(json, rounded(least, kGridDigits));
     json.end_object();
   }
   json.end_array();
@@ -79,9 +76,9 @@ void get_grid(const Services& services, Call& call) {
     return;
   }
   const std::int64_t now_ms = services.now_ms();
-  const std::int64_t until = to->value_or(now_ms / kSecond) * kSecond;
+  const std::int64_t until = to->value_or(now_ms / kSecondMs) * kSecondMs;
   const std::optional<std::int64_t>& first = *from;
-  const std::int64_t since = first ? *first * kSecond : until - 7 * kDayMs;
+  const std::int64_t since = first ? *first * kSecondMs : until - 7 * kDayMs;
   if (since >= until || since < 0 || until - since > kMaxDays * kDayMs) {
     answer_bad_request(call, Error{.code = ErrorCode::kInvalidArgument,
                                    .message = fmt::format("query parameter 'from': expected at most"
@@ -105,7 +102,7 @@ void get_grid(const Services& services, Call& call) {
     json.begin_object();
     append_provider(json, grid->front());
     json.key("g_kwh");
-    append_number(json, rounded(value, kDigits));
+    append_number(json, rounded(value, kGridDigits));
     json.member("at", at).end_object();
   } else {
     json.value(nullptr);
@@ -115,7 +112,7 @@ void get_grid(const Services& services, Call& call) {
     json.begin_object();
     append_provider(json, series);
     json.key("g_kwh");
-    append_number(json, rounded(series.points.back().second, kDigits));
+    append_number(json, rounded(series.points.back().second, kGridDigits));
     json.end_object();
   }
   json.end_array().key("series").begin_array();
@@ -125,7 +122,7 @@ void get_grid(const Services& services, Call& call) {
     json.key("points").begin_array();
     for (const auto& [ms, value] : series.points) {
       json.begin_array().value(ms);
-      append_number(json, rounded(value, kDigits));
+      append_number(json, rounded(value, kGridDigits));
       json.end_array();
     }
     json.end_array().end_object();

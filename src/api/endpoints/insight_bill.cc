@@ -17,12 +17,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
-constexpr std::int64_t kHourMs = 3600LL * 1000;
-constexpr int kDigits = 10;
+constexpr int kBillDigits = 10;
 
 /// The energy behind a query for watts. Nothing without a query, or if nothing is known of it.
 std::optional<SeriesEnergy> energy_of(const Services& services,
@@ -57,7 +57,7 @@ std::optional<SeriesEnergy> energy_of(const Services& services,
 
 void append_rounded(JsonWriter& json, std::string_view name, std::optional<double> value) {
   json.key(name);
-  append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
+  append_number(json, value ? std::optional(rounded(*value, kBillDigits)) : value);
 }
 
 void append_nodes(JsonWriter& json, const BillTable& table) {
@@ -68,7 +68,7 @@ void append_nodes(JsonWriter& json, const BillTable& table) {
   for (const DayOfBill& day : table.days) {
     json.begin_array().value(day.day_ms);
     for (const double kwh : {day.active, day.reserved_idle, day.system, day.unallocated}) {
-      append_number(json, rounded(kwh, kDigits));
+      append_number(json, rounded(kwh, kBillDigits));
     }
     json.end_array();
   }

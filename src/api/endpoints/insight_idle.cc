@@ -19,20 +19,13 @@
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 using store::Fact;
-
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kDayMs = 24LL * 3600 * kSecond;
-constexpr std::int64_t kHourMs = 3600 * kSecond;
-constexpr int kDigits = 6;
-
-std::unexpected<Error> wrong(std::string_view message) {
-  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
-}
+constexpr int kIdleDigits = 6;
 
 /// On the plain path, admins see everybody's as on the other one.
 void set_owners(Call& call, store::FactFilter& filter) {
@@ -149,13 +142,13 @@ class IdleNow {
     }
     const auto number = [&json](std::string_view name, std::optional<double> value) {
       json.key(name);
-      append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
+      append_number(json, value ? std::optional(rounded(*value, kIdleDigits)) : value);
     };
     const auto& exempt = services_.accounting->options().idle_exempt_partitions;
     json.begin_object().member("cluster_id", row.cluster).member("uuid", row.uuid);
     json.member("user", row.user).member("project", row.project);
     json.member("partition", row.partition).member("since_ts", row.since_ms);
-    json.member("idle_s", idle_ms / kSecond);
+    json.member("idle_s", idle_ms / kSecondMs);
     number("cpus", row.cpus);
     number("gpus", row.gpus);
     number("watts", row.watts);
@@ -191,7 +184,7 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   const auto by = std::ranges::find(kShareBy, call.params.text(Param::kBy),
                                     &std::pair<std::string_view, Fact>::first);
   if (by == kShareBy.end()) {
-    return wrong("'by': expected project, partition, user or cluster");
+    return wrong_parameter("'by': expected project, partition, user or cluster");
   }
   const auto from = parse_seconds("from", call.params.from);
   const auto to = parse_seconds("to", call.params.to);
@@ -201,10 +194,10 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   const std::optional<std::int64_t>& first = *from;
   const std::optional<std::int64_t>& last = *to;
   store::TimeRange ended;
-  ended.to_ms = last ? *last * kSecond : services.now_ms();
-  ended.from_ms = first ? *first * kSecond : ended.to_ms - kDefaultDays * kDayMs;
+  ended.to_ms = last ? *last * kSecondMs : services.now_ms();
+  ended.from_ms = first ? *first * kSecondMs : ended.to_ms - kDefaultDays * kDayMs;
   if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMaxDays * kDayMs) {
-    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
+    return wrong_parameter(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
   }
   store::SummaryQuery query;
   query.filter.projects = split_lists(call.params.projects);
@@ -226,7 +219,7 @@ void answer_shares(const Services& services, Call& call) {
   const auto many =
       timer.run([&] { return services.reader->has_more_units(query->filter, kMaxUnits); });
   if (many && *many) {
-    answer_bad_request(call, wrong("'from': choose a shorter period").error());
+    answer_bad_request(call, wrong_parameter("'from': choose a shorter period").error());
     return;
   }
   auto sums =
@@ -249,7 +242,7 @@ void answer_shares(const Services& services, Call& call) {
           {"share",
            one.idle_of_kwh > 0 ? std::optional(one.idle_kwh / one.idle_of_kwh) : std::nullopt}}) {
       json.key(name);
-      append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
+      append_number(json, value ? std::optional(rounded(*value, kIdleDigits)) : value);
     }
     json.end_object();
   }

@@ -15,17 +15,11 @@
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kDayMs = 24 * 60 * 60 * kSecond;
-constexpr int kDigits = 4;
-
-std::unexpected<Error> wrong(std::string_view message) {
-  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
-}
+constexpr int kHistoryDigits = 4;
 
 /// A node and a period.
 struct NodeTime {
@@ -44,18 +38,18 @@ Result<NodeTime> read_node_time(const Services& services, const Call& call) {
     return fail((from ? to : from).error());
   }
   if (clusters.size() != 1) {
-    return wrong("'cluster_id': expected one cluster");
+    return wrong_parameter("'cluster_id': expected one cluster");
   }
   if (read.host.empty()) {
-    return wrong("'host': expected the name of a node");
+    return wrong_parameter("'host': expected the name of a node");
   }
   read.cluster = clusters.front();
-  read.period.to_ms = to->value_or(services.now_ms() / kSecond) * kSecond;
+  read.period.to_ms = to->value_or(services.now_ms() / kSecondMs) * kSecondMs;
   const std::optional<std::int64_t>& since = *from;
-  read.period.from_ms = since ? *since * kSecond : read.period.to_ms - kDayMs;
+  read.period.from_ms = since ? *since * kSecondMs : read.period.to_ms - kDayMs;
   if (read.period.from_ms < 0 || read.period.from_ms >= read.period.to_ms ||
       read.period.to_ms - read.period.from_ms > kMaxDays * kDayMs) {
-    return wrong(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
+    return wrong_parameter(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
   }
   return read;
 }
@@ -69,9 +63,10 @@ void get_node_series(const Services& services, Call& call) {
   const std::vector<std::string> names = call.params.list(Param::kMetric);
   for (const std::string& name : names) {
     if (std::ranges::find(Fleet::node_series_names(), name) == Fleet::node_series_names().end()) {
-      answer_bad_request(call, wrong(fmt::format("'metric': expected {}",
-                                                 fmt::join(Fleet::node_series_names(), ", ")))
-                                   .error());
+      answer_bad_request(call,
+                         wrong_parameter(fmt::format("'metric': expected {}",
+                                                     fmt::join(Fleet::node_series_names(), ", ")))
+                             .error());
       return;
     }
   }
@@ -85,7 +80,7 @@ void get_node_series(const Services& services, Call& call) {
   }
   for (Series& line : series ? *series : series.emplace()) {
     for (auto& [ms, value] : line.points) {
-      value = rounded(value, kDigits);
+      value = rounded(value, kHistoryDigits);
     }
   }
   answer_data(*call.response, series_json(*series));

@@ -16,13 +16,12 @@
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
-constexpr std::int64_t kHourMs = 60LL * 60 * 1000;
-constexpr std::int64_t kDayMs = 24 * kHourMs;
-constexpr int kDigits = 4;
+constexpr int kNodeDigits = 4;
 
 /// A node with its cluster.
 struct Row {
@@ -76,17 +75,14 @@ struct NodeQuestion {
   bool csv = false;
 };
 
-std::unexpected<Error> wrong(std::string_view message) {
-  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
-}
-
 Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   const Params& params = call.params;
   NodeQuestion question;
   for (const std::string& name : params.list(Param::kColumns)) {
     const NodeColumn* column = find_column(name);
     if (column == nullptr) {
-      return wrong(fmt::format("'columns': expected columns, got '{}'", printable(name, 40)));
+      return wrong_parameter(
+          fmt::format("'columns': expected columns, got '{}'", printable(name, 40)));
     }
     question.columns.push_back(column);
   }
@@ -99,10 +95,10 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
     question.sort = find_column(params.sort);
   }
   if (question.sort == nullptr) {
-    return wrong("'sort': expected a column");
+    return wrong_parameter("'sort': expected a column");
   }
   if (!params.order.empty() && params.order != "asc" && params.order != "desc") {
-    return wrong("'order': expected 'asc' or 'desc'");
+    return wrong_parameter("'order': expected 'asc' or 'desc'");
   }
   const bool text = question.sort->text != nullptr;
   question.descending = params.order.empty() ? !text : params.order == "desc";
@@ -116,7 +112,7 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   question.states = params.list(Param::kState);
   for (const std::string& state : question.states) {
     if (state != "busy" && state != "idle" && state != "silent") {
-      return wrong("'state': expected busy, idle or silent");
+      return wrong_parameter("'state': expected busy, idle or silent");
     }
   }
   question.host = params.text(Param::kHost);
@@ -128,7 +124,7 @@ Result<NodeQuestion> read_question(const Call& call, std::string_view listing) {
   }
   const std::string_view format = params.text(Param::kFormat);
   if (!format.empty() && format != "json" && format != "csv") {
-    return wrong("'format': expected 'json' or 'csv'");
+    return wrong_parameter("'format': expected 'json' or 'csv'");
   }
   question.csv = format == "csv";
   return question;
@@ -178,7 +174,7 @@ void sort_rows(std::vector<Row>& rows, const NodeQuestion& question) {
 
 std::optional<double> shown(const NodeColumn& column, const Row& row) {
   const auto value = column.number(row);
-  return value && column.measured ? std::optional(rounded(*value, kDigits)) : value;
+  return value && column.measured ? std::optional(rounded(*value, kNodeDigits)) : value;
 }
 
 std::string csv_of(const std::vector<Row>& rows,
@@ -305,11 +301,11 @@ void get_nodes(const Services& services, Call& call) {
     json.member(state, count);
   }
   json.end_object().key("watts");
-  append_number(json, rounded(watts, kDigits));
+  append_number(json, rounded(watts, kNodeDigits));
   json.key("idle_watts");
-  append_number(json, rounded(idle_watts, kDigits));
+  append_number(json, rounded(idle_watts, kNodeDigits));
   json.key("idle_kwh");
-  append_number(json, idle_kwh ? std::optional(rounded(*idle_kwh, kDigits)) : std::nullopt);
+  append_number(json, idle_kwh ? std::optional(rounded(*idle_kwh, kNodeDigits)) : std::nullopt);
   append_missing(json, missing);
   json.end_object();
   // The list is at most a minute old, so a place in it is its number.

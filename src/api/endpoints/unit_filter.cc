@@ -7,6 +7,7 @@
 
 #include "access/lists.h"
 #include "api/request/list_params.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 
@@ -55,7 +56,6 @@ std::optional<double> cost_of(Costs& costs,
                               const store::Cursor& row,
                               std::size_t place,
                               std::int64_t now_ms) {
-  constexpr double kHour = 3600;
   constexpr double kNano = 1e-9;
   if (!costs.any()) {
     return std::nullopt;
@@ -65,8 +65,8 @@ std::optional<double> cost_of(Costs& costs,
   const std::int64_t ended = row.integer(place + 5);
   return costs.of(std::string(row.text(place + 3)), started, ended > 0 ? ended : now_ms,
                   energy < 0 ? std::nullopt : std::optional(static_cast<double>(energy) * kNano),
-                  static_cast<double>(row.integer(place + 1)) / kHour,
-                  static_cast<double>(row.integer(place + 2)) / kHour);
+                  static_cast<double>(row.integer(place + 1)) / kHourSeconds,
+                  static_cast<double>(row.integer(place + 2)) / kHourSeconds);
 }
 
 }  // namespace ceems::api

@@ -6,12 +6,11 @@
 #include "api/endpoints/all.h"
 #include "api/endpoints/chart_lines.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "promql/reach.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kMinuteMs = 60'000;
 
 /// Created, started and ended, which identify a life of an ID.
 using Times = std::array<std::int64_t, 3>;
@@ -73,8 +72,7 @@ store::TimeRange bounds_of(const std::vector<promql::TimeSpan>& lives, std::int6
 
 /// The requested time, or the default, in milliseconds.
 std::int64_t in_milliseconds(std::optional<std::int64_t> seconds, std::int64_t default_ms) {
-  constexpr std::int64_t kSecond = 1000;
-  return seconds ? *seconds * kSecond : default_ms;
+  return seconds ? *seconds * kSecondMs : default_ms;
 }
 
 void answer_series(const Services& services, Call& call, const SeriesRequest& request) {

@@ -11,14 +11,13 @@
 #include "api/endpoints/unit_filter.h"
 #include "api/request/list_params.h"
 #include "base/json.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 using store::Fact;
 using store::FactKind;
-
-constexpr double kHour = 3600;
 
 struct FacetName {
   std::string_view name;
@@ -102,7 +101,8 @@ Result<std::optional<double>> total_cost(const Services& services,
     return std::optional<double>();
   }
   if (costs.constant()) {
-    return costs.of("", 0, 0, sums.kwh, sums.cpu_seconds / kHour, sums.gpu_seconds / kHour);
+    return costs.of("", 0, 0, sums.kwh, sums.cpu_seconds / kHourSeconds,
+                    sums.gpu_seconds / kHourSeconds);
   }
   if (sums.units > static_cast<std::int64_t>(kMaxPricedUnits)) {
     return std::optional<double>();
@@ -140,12 +140,12 @@ std::string summary_json(const store::UnitSummary& sums,
   number("grams", sums.grams);
   json.key("cost");
   append_number(json, cost);
-  number("core_hours", sums.cpu_seconds / kHour);
-  number("core_hours_measured", sums.cpu_seconds_measured / kHour);
-  number("core_hours_used", sums.cpu_seconds_used / kHour);
-  number("gpu_hours", sums.gpu_seconds / kHour);
-  number("gpu_hours_measured", sums.gpu_seconds_measured / kHour);
-  number("gpu_hours_used", sums.gpu_seconds_used / kHour);
+  number("core_hours", sums.cpu_seconds / kHourSeconds);
+  number("core_hours_measured", sums.cpu_seconds_measured / kHourSeconds);
+  number("core_hours_used", sums.cpu_seconds_used / kHourSeconds);
+  number("gpu_hours", sums.gpu_seconds / kHourSeconds);
+  number("gpu_hours_measured", sums.gpu_seconds_measured / kHourSeconds);
+  number("gpu_hours_used", sums.gpu_seconds_used / kHourSeconds);
   json.key("idle_kwh");
   append_number(json,
                 sums.idle_units > 0 ? std::optional(rounded(sums.idle_kwh, 6)) : std::nullopt);

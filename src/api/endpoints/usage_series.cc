@@ -19,17 +19,14 @@
 #include "api/request/list_params.h"
 #include "api/tsdb/hour_energy.h"
 #include "base/json.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
 constexpr std::int64_t kMaxDays = 2000;
 constexpr std::int64_t kDefaultDays = 30;
 constexpr std::int64_t kMaxDaysOfHours = 14;
 constexpr std::int64_t kDefaultHours = 24;
-constexpr double kHour = 3600;
 
 using Field = UsageField;
 using By = UsageGroups;
@@ -41,10 +38,6 @@ constexpr std::array<std::string_view, kUsageFields> kFields{
 constexpr std::array<std::string_view, 5> kBy{"none", "project", "user", "cluster", "component"};
 constexpr std::array<std::string_view, 3> kSteps{"hour", "day", "month"};
 
-std::unexpected<Error> wrong(std::string_view message) {
-  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
-}
-
 Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   UsageRequest request;
   const auto from = parse_seconds("from", params.from);
@@ -55,35 +48,35 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   if (const std::string_view step = params.text(Param::kStep); !step.empty()) {
     const auto found = std::ranges::find(kSteps, step);
     if (found == kSteps.end()) {
-      return wrong("'step': expected 'hour', 'day' or 'month'");
+      return wrong_parameter("'step': expected 'hour', 'day' or 'month'");
     }
     request.step = static_cast<Step>(found - kSteps.begin());
   }
   const bool hourly = request.step == Step::kHour;
-  request.to_ms = to->value_or(now_ms / kSecond) * kSecond;
+  request.to_ms = to->value_or(now_ms / kSecondMs) * kSecondMs;
   const std::optional<std::int64_t>& since = *from;
-  request.from_ms = since ? *since * kSecond
+  request.from_ms = since ? *since * kSecondMs
                           : request.to_ms - (hourly ? (kDefaultHours - 1) * kUsageHourMs
                                                     : (kDefaultDays - 1) * kDayMs);
   if (request.from_ms > request.to_ms || request.from_ms < 0) {
-    return wrong("'from': expected a time before 'to'");
+    return wrong_parameter("'from': expected a time before 'to'");
   }
   const std::int64_t most = hourly ? kMaxDaysOfHours : kMaxDays;
   if (request.to_ms - request.from_ms > most * kDayMs) {
-    return wrong(
+    return wrong_parameter(
         fmt::format("'from': expected at most {} days{}", most, hourly ? " of hours" : ""));
   }
   if (const std::string_view by = params.text(Param::kBy); !by.empty()) {
     const auto found = std::ranges::find(kBy, by);
     if (found == kBy.end()) {
-      return wrong("'by': expected none, project, user, cluster or component");
+      return wrong_parameter("'by': expected none, project, user, cluster or component");
     }
     request.by = static_cast<By>(found - kBy.begin());
   }
   for (const std::string& name : split_lists(params.fields)) {
     const auto found = std::ranges::find(kFields, std::string_view(name));
     if (found == kFields.end()) {
-      return wrong(
+      return wrong_parameter(
           "'field': expected some of kwh, grams, cost, core_hours, gpu_hours, idle_kwh, units");
     }
     request.fields.push_back(static_cast<Field>(found - kFields.begin()));
@@ -94,10 +87,10 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   if (request.by == By::kComponent && std::ranges::any_of(request.fields, [](Field field) {
         return field != Field::kKwh && field != Field::kGrams;
       })) {
-    return wrong("'field': only kwh and grams are known by component");
+    return wrong_parameter("'field': only kwh and grams are known by component");
   }
   if (hourly && (request.wants(Field::kGrams) || request.wants(Field::kIdleKwh))) {
-    return wrong("'field': grams and idle_kwh are known by day and month, not by hour");
+    return wrong_parameter("'field': grams and idle_kwh are known by day and month, not by hour");
   }
   CEEMS_TRY(top, parse_number("top", params.text(Param::kTop), 1, 50, 5));
   request.top = top;
@@ -197,8 +190,8 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
       continue;
     }
     const double kwh = day.cpu_kwh + day.gpu_kwh;
-    const double core_hours = day.cpu_seconds / kHour;
-    const double gpu_hours = day.gpu_seconds / kHour;
+    const double core_hours = day.cpu_seconds / kHourSeconds;
+    const double gpu_hours = day.gpu_seconds / kHourSeconds;
     std::optional<double> cost;
     if (request.wants(Field::kCost)) {
       if (priced.insert(day.cluster).second) {

@@ -9,6 +9,7 @@
 
 #include "api/report/final_report.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "store/nodes.h"
 #include "store/reports.h"
 #include "store/unit_name.h"
@@ -21,7 +22,6 @@ using report::MonthOfUse;
 using report::Number;
 
 constexpr std::size_t kMonths = 4;  // the month and those before it
-constexpr double kHour = 3600;
 /// A kind of job that ran less often may have changed by chance.
 constexpr std::int64_t kLeastRuns = 5;
 constexpr double kLeastDrop = 0.05;  // of the energy
@@ -143,8 +143,8 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
     MonthOfUse& month = digest.months.emplace_back(MonthOfUse{.month = months[i].name});
     bool grams_known = true;
     for (const auto& [cluster, sum] : sums[i]) {
-      month.core_hours += sum.core_seconds / kHour;
-      month.gpu_hours += sum.gpu_seconds / kHour;
+      month.core_hours += sum.core_seconds / kHourSeconds;
+      month.gpu_hours += sum.gpu_seconds / kHourSeconds;
       // What runs draws power: no energy means that nobody measured it.
       if (sum.kwh <= 0) {
         unmeasured[i].insert(cluster);

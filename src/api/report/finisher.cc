@@ -8,6 +8,7 @@
 #include "access/policy.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "report/stored.h"
 
 namespace ceems::api {
@@ -16,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kBatch = 50;
-constexpr std::int64_t kMinuteMs = 60'000;
 /// When a cluster whose TSDB did not respond is tried again.
 constexpr std::int64_t kRetryMs = kMinuteMs;
 /// When a partial report is made again: a gap may have been filled, or late samples come.

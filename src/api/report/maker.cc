@@ -15,6 +15,7 @@
 #include "api/report/month.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "report/family.h"
 #include "store/fields.h"
 #include "store/json.h"
@@ -397,10 +398,9 @@ void ReportMaker::set_cost(const StoredUnit& unit,
                            Costs& costs,
                            std::int64_t now_ms,
                            report::Report& report) const {
-  constexpr double kHour = 3600;
   const auto hours = [&](const char* name) {
     const auto found = unit.unit.total_time_seconds.find(name);
-    return found == unit.unit.total_time_seconds.end() ? 0.0 : found->second / kHour;
+    return found == unit.unit.total_time_seconds.end() ? 0.0 : found->second / kHourSeconds;
   };
   const std::int64_t ended_ms = unit.unit.ended_at_ts;
   report.cost.amount =

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/time/durations.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr char kVersion = '\1';
 constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kMaxPart = 0xFFFF;
-constexpr std::int64_t kSecond = 1000;
 
 std::string checksum(std::string_view listing, std::string_view parts) {
   std::string text(listing);
@@ -86,8 +86,8 @@ std::string next_query(const PageRequest& request, std::string_view cursor) {
     }
   }
   if (request.window) {
-    add("from", std::to_string(request.window->from_ms / kSecond));
-    add("to", std::to_string(request.window->to_ms / kSecond));
+    add("from", std::to_string(request.window->from_ms / kSecondMs));
+    add("to", std::to_string(request.window->to_ms / kSecondMs));
   }
   add("limit", std::to_string(request.page->limit));
   add("cursor", cursor);

@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "net/http.h"
 
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDaySeconds = std::int64_t{24} * 60 * 60;
 constexpr std::int64_t kRounding = 900;
 constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // 9999-12-31T23:59:59Z
@@ -311,7 +310,7 @@ Result<Bounds> parse_bounds(const Params& params) {
 }
 
 Result<> check_length(std::int64_t from, std::int64_t to, std::int64_t max_period_ms) {
-  if (max_period_ms > 0 && (to - from) > max_period_ms / kSecond) {
+  if (max_period_ms > 0 && (to - from) > max_period_ms / kSecondMs) {
     return fail(ErrorCode::kInvalidArgument, "maximum query window exceeded");
   }
   return {};
@@ -345,6 +344,10 @@ std::vector<std::string> Params::list(Param param) const {
 
 bool Params::has(Param param) const {
   return std::ranges::any_of(others, [param](const auto& other) { return other.first == param; });
+}
+
+std::unexpected<Error> wrong_parameter(std::string_view message) {
+  return fail(ErrorCode::kInvalidArgument, "query parameter {}", message);
 }
 
 std::vector<std::string> split_lists(const std::vector<std::string>& values) {
@@ -424,7 +427,7 @@ Result<store::TimeRange> parse_window(const Params& params,
                                       std::int64_t now_ms,
                                       std::int64_t max_period_ms) {
   CEEMS_TRY(bounds, parse_bounds(params));
-  std::int64_t to = now_ms / kSecond;
+  std::int64_t to = now_ms / kSecondMs;
   std::int64_t from = to - kDaySeconds;
   if (bounds.from) {
     from = bounds.from.value_or(from);
@@ -434,19 +437,19 @@ Result<store::TimeRange> parse_window(const Params& params,
     from = to - kDaySeconds;
   }
   CEEMS_TRY(check_length(from, to, max_period_ms));
-  return store::TimeRange{from * kSecond, to * kSecond};
+  return store::TimeRange{from * kSecondMs, to * kSecondMs};
 }
 
 Result<store::TimeRange> parse_rounded_window(const Params& params,
                                               std::int64_t now_ms,
                                               std::int64_t max_period_ms) {
   CEEMS_TRY(bounds, parse_bounds(params));
-  const std::int64_t now = now_ms / kSecond;
+  const std::int64_t now = now_ms / kSecondMs;
   const std::int64_t from = bounds.from.value_or(now - kDaySeconds);
   const std::int64_t to = bounds.to.value_or(now);
   CEEMS_TRY(check_length(from, to, max_period_ms));
-  return store::TimeRange{floor_to(from, kRounding) * kSecond,
-                          floor_to(to + kRounding - 1, kRounding) * kSecond};
+  return store::TimeRange{floor_to(from, kRounding) * kSecondMs,
+                          floor_to(to + kRounding - 1, kRounding) * kSecondMs};
 }
 
 Result<std::vector<std::size_t>> select_fields(std::span<const store::Field> all,

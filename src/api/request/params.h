@@ -153,6 +153,9 @@ struct Params {
   [[nodiscard]] bool has(Param param) const;
 };
 
+/// The error of a parameter: `message` begins with its name, "'by': expected ...".
+std::unexpected<Error> wrong_parameter(std::string_view message);
+
 /// The values, each of which may be several that are separated by commas.
 std::vector<std::string> split_lists(const std::vector<std::string>& values);
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
@@ -20,8 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kKeep = std::chrono::seconds(60);
 constexpr milliseconds kQueryTimeout = std::chrono::seconds(10);
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kSilentMs = 5 * 60 * kSecond;
+constexpr std::int64_t kSilentMs = 5 * 60 * kSecondMs;
 constexpr double kIdlePercent = 5;
 constexpr double kJoulesOfKwh = 3.6e6;
 constexpr std::size_t kMaxNodes = 50'000;
@@ -48,11 +48,11 @@ constexpr std::array<Question, 11> kQuestions{{
     {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))"
      " or max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecond);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecondMs);
      }},
     {"max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecond);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecondMs);
      }},
     {"sum by (hostname) (ceems_cpu_count{{{0}}})",
      [](Node& node, double value) { node.cpus = value; }},
@@ -78,7 +78,7 @@ constexpr std::array<Question, 11> kQuestions{{
      [](Node& node, double value) { node.idle_kwh = value / kJoulesOfKwh; }},
     {"max by (hostname) (max_over_time(timestamp(sum by (hostname) (ceems_compute_units{{{0}}})"
      " > 0)[2d:10m]))",
-     [](Node& node, double value) { node.idle_since_ms = std::lround(value) * kSecond; }},
+     [](Node& node, double value) { node.idle_since_ms = std::lround(value) * kSecondMs; }},
 }};
 
 /// A line of a node's charts. `{0}` is the matcher of the node, `{1}` the same after a comma, `{2}`
@@ -134,7 +134,7 @@ Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
   const std::int64_t now = clock_->now_ms();
   const std::string only = matchers(tsdb, cluster_id, "");
   const std::string also = only.empty() ? "" : "," + only;
-  const std::int64_t month_s = std::max<std::int64_t>((now - month_ms) / kSecond, 600);
+  const std::int64_t month_s = std::max<std::int64_t>((now - month_ms) / kSecondMs, 600);
   ByHost hosts;
   bool first = true;
   for (const Question& question : kQuestions) {
@@ -210,7 +210,7 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
             tsdb->client->query(
                 {.query = fmt::format(
                      "count by (uuid) (count_over_time(ceems_compute_unit_cpus{{{}}}[{}s]))",
-                     matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecond, 60)),
+                     matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecondMs, 60)),
                  .time_ms = to_ms,
                  .timeout = kQueryTimeout,
                  .max_series = kMaxUnits}));
@@ -245,7 +245,7 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
     return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
                 printable(cluster_id, 40));
   }
-  const std::int64_t length_s = (to_ms - from_ms) / kSecond;
+  const std::int64_t length_s = (to_ms - from_ms) / kSecondMs;
   const std::int64_t step_s = std::max((length_s + kMaxPoints - 2) / (kMaxPoints - 1), kMinStepS);
   const std::string only =
       matchers(*tsdb, cluster_id, fmt::format("hostname=\"{}\"", tsdb::quote_text(host)));
@@ -258,7 +258,7 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
     }
     CEEMS_TRY(answer, tsdb->client->query_range(
                           fmt::format(fmt::runtime(line.query), only, "," + only, range), from_ms,
-                          to_ms, milliseconds(step_s * kSecond)));
+                          to_ms, milliseconds(step_s * kSecondMs)));
     Series& series = all.emplace_back(
         Series{.name = std::string(line.name), .unit = std::string(line.unit), .points = {}});
     if (!answer.series.empty()) {
@@ -274,9 +274,9 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
 
 Result<std::vector<GridSeries>> Fleet::grid(std::int64_t from_ms, std::int64_t to_ms) {
   constexpr std::int64_t kMaxPoints = 700;
-  constexpr std::int64_t kMinStepMs = 15 * 60 * kSecond;
+  constexpr std::int64_t kMinStepMs = 15 * 60 * kSecondMs;
   const std::int64_t step =
-      std::max((to_ms - from_ms) / kMaxPoints / kSecond * kSecond, kMinStepMs);
+      std::max((to_ms - from_ms) / kMaxPoints / kSecondMs * kSecondMs, kMinStepMs);
   std::optional<Error> failure;
   for (const auto& [cluster, tsdb] : *tsdbs_) {
     const auto answer =

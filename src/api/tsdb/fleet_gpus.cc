@@ -10,13 +10,13 @@
 
 #include "api/tsdb/fleet.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::size_t kMaxSeries = 100'000;
 
 /// `{0}` is the matcher of the cluster, `{1}` the period. The label `kind` keeps the parts apart;

@@ -10,6 +10,7 @@
 
 #include "api/tsdb/fleet.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
@@ -18,8 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kKeep = std::chrono::seconds(60);
 constexpr milliseconds kQueryTimeout = std::chrono::seconds(10);
-constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kTwoDaysMs = 48LL * 3600 * kSecond;
+constexpr std::int64_t kTwoDaysMs = 48LL * 3600 * kSecondMs;
 constexpr std::size_t kMaxIdle = 500;
 constexpr std::size_t kMaxSeries = 1000;
 constexpr std::size_t kMaxKept = 32;
@@ -76,7 +76,7 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
       } else if (const auto found = units.find(uuid); found != units.end()) {
         if (text == kLastBusy) {
           found->second.since_ms =
-              std::clamp<std::int64_t>(std::lround(value) * kSecond, now - kTwoDaysMs, now);
+              std::clamp<std::int64_t>(std::lround(value) * kSecondMs, now - kTwoDaysMs, now);
         } else if (text == kWatts) {
           found->second.watts = value;
         }
