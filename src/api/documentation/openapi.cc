@@ -76,7 +76,7 @@ std::string data_schemas() {
   std::string others;
   JsonWriter json(rows);
   std::set<std::string_view> known;
-  for (const Endpoint& endpoint : listed_endpoints()) {
+  for (const Endpoint& endpoint : endpoints_as_listed()) {
     const DataSchema& data = endpoint.data;
     if (data.name.empty() || !known.insert(data.name).second) {
       continue;

@@ -6,7 +6,7 @@ namespace ceems::api {
 
 // The list of endpoints. CMakeLists.txt reads this file: for a line that declares NAME_endpoints(),
 // the build compiles endpoints/NAME.cc, and endpoints/NAME_test.cc if there is one, and calls the
-// function in listed_endpoints(). Each describes one endpoint, or several that answer alike. The
+// function in endpoints_as_listed(). Each describes one endpoint, or several that answer alike. The
 // order of the lines is that of the schemas in the OpenAPI document, and has no other meaning.
 Endpoints units_endpoints();
 Endpoints usage_endpoints();
@@ -34,6 +34,6 @@ Endpoints insight_bill_endpoints();
 Endpoints usage_series_endpoints();
 
 /// The endpoints of the list, in its order.
-Endpoints listed_endpoints();
+Endpoints endpoints_as_listed();
 
 }  // namespace ceems::api

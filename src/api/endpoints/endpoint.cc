@@ -34,7 +34,7 @@ Endpoint Endpoint::for_admins(std::string_view at, std::string_view what, ParamS
 
 const Endpoints& all_endpoints() {
   static const Endpoints kAll = [] {
-    Endpoints all = listed_endpoints();
+    Endpoints all = endpoints_as_listed();
     std::ranges::sort(all, {}, &Endpoint::path);
     return all;
   }();
