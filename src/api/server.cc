@@ -9,9 +9,9 @@
 
 #include "api/accounting/accounting.h"
 #include "api/answer/envelope.h"
+#include "api/answer/pages.h"
 #include "api/auditing.h"
 #include "api/mail/mute_page.h"
-#include "api/pages.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "webui/asset.h"

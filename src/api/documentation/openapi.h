@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/answer/pages.h"
 #include "api/endpoints/endpoint.h"
-#include "api/pages.h"
 #include "api/request/params.h"
 #include "net/http.h"
 

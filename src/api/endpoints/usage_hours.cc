@@ -154,18 +154,17 @@ Result<store::TimeRange> known_time(const Services& services,
                                    .columns = {store::Fact::kEnded},
                                    .descending = false,
                                    .limit = 1};
-  const auto complete = services.reader->facts_complete();
-  const auto marks = services.reader->watermarks();
-  const auto rows = services.reader->unit_facts(query);
-  const auto row = rows ? (*rows)->next() : fail(rows.error());
-  if (!complete || !marks || !row) {
-    return fail(!complete ? complete.error() : !marks ? marks.error() : row.error());
-  }
-  const auto mark = marks->find(cluster);
-  if (!*complete || !*row || mark == marks->end()) {
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  CEEMS_TRY(complete, timer.run([&] { return services.reader->facts_complete(); }));
+  CEEMS_TRY(marks, timer.run([&] { return services.reader->watermarks(); }));
+  CEEMS_TRY(rows, timer.run([&] { return services.reader->unit_facts(query); }));
+  CEEMS_TRY(row, timer.run([&] { return rows->next(); }));
+  const auto mark = marks.find(cluster);
+  if (!complete || !row || mark == marks.end()) {
     return store::TimeRange{0, 0};
   }
-  return store::TimeRange{(*rows)->integer(0), mark->second};
+  timer.count_row();
+  return store::TimeRange{rows->integer(0), mark->second};
 }
 
 /// Which hours have no energy because no unit ran on the cluster: those in which the database would

@@ -4,9 +4,9 @@
 
 #include "access/jwt.h"
 #include "api/answer/envelope.h"
+#include "api/answer/pages.h"
 #include "api/login/pages.h"
 #include "api/login/sign_in.h"
-#include "api/pages.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "crypto/base64.h"

@@ -1,4 +1,4 @@
-#include "api/pages.h"
+#include "api/answer/pages.h"
 
 #include <fmt/format.h>
 
