@@ -2,6 +2,7 @@
 """Writes files as a C++ source, so that a program carries them (cmake/embed.cmake).
 
     embed.py texts OUT.cc HEADER NAMESPACE FILE...    one constant per file: kLoginHtml for login.html
+    embed.py list OUT.cc HEADER NAMESPACE FILE...     files(), the files in that order: a File has a name and a text
     embed.py folder OUT.cc HEADER NAMESPACE [FOLDER]  a table of a folder of web files; empty without FOLDER
 
 HEADER declares what OUT.cc defines. JSON is written without white space between its values. The output depends only on the content of
@@ -53,6 +54,12 @@ def texts(paths):
     return ["const std::string_view %s = %s;\n" % (constant(path), view(read(path))) for path in paths]
 
 
+def listed(paths):
+    parts = ["namespace {", "", "constexpr std::array<File, %d> kFiles{{" % len(paths)]
+    parts += ['  {.name = "%s",\n   .text = %s},' % (os.path.basename(path), view(read(path))) for path in paths]
+    return parts + ["}};", "", "}  // namespace", "", "std::span<const File> files() { return kFiles; }", ""]
+
+
 def rows(folder):
     found = []
     for inner, _, names in os.walk(folder):
@@ -85,7 +92,8 @@ def table(folder):
 
 def main():
     kind, out, header, namespace, inputs = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:]
-    body = texts(inputs) if kind == "texts" else table(inputs[0] if inputs else None)
+    kinds = {"texts": texts, "list": listed, "folder": lambda folders: table(folders[0] if folders else None)}
+    body = kinds[kind](inputs)
     parts = ["// Written by cmake/embed.py.", '#include "%s"' % header, "", "#include <array>", "#include <string_view>", "",
              "namespace %s {" % namespace, "", *body, "}  // namespace %s" % namespace, ""]
     with open(out + ".new", "w", encoding="ascii") as file:

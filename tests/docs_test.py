@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, the code in CONTRIBUTING.md must be part
-of an example in tests/examples, and the tests that docs/releases.md names must exist.
+of an example in tests/examples, the tests that docs/releases.md names must exist, and the table of rules in docs/report.md must be that of
+data/advice/rules.
 
 There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
 full name before it in the same row."""
@@ -8,13 +9,15 @@ full name before it in the same row."""
 import glob
 import os
 import re
+import subprocess
 import sys
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
-EXAMPLES = os.path.join(TESTS, "examples", "*", "*.cc")
+EXAMPLES = os.path.join(TESTS, "examples", "*", "*.*")
 CONTRIBUTING = os.path.join(TESTS, "..", "CONTRIBUTING.md")
 DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
+ADVICE = os.path.join(TESTS, "..", "data", "advice", "generate")
 RELEASES = os.path.join(TESTS, "..", "docs", "releases.md")
 UNIT_TESTS = os.path.join(TESTS, "..", "src", "**", "*_test.cc")
 
@@ -77,7 +80,7 @@ def check_myself():
 def wrong_code():
     """The blocks of code in CONTRIBUTING.md that are not part of an example."""
     with open(CONTRIBUTING, encoding="utf-8") as f:
-        blocks = re.findall(r"^( *)```cpp\n(.*?)^ *```$", f.read(), re.M | re.S)
+        blocks = re.findall(r"^( *)```(?:cpp|yaml)\n(.*?)^ *```$", f.read(), re.M | re.S)
     examples = []
     for path in glob.glob(EXAMPLES):
         with open(path, encoding="utf-8") as f:
@@ -143,6 +146,8 @@ def main():
     for code in wrong_code():
         print("CONTRIBUTING.md shows code that is in no file of tests/examples:\n" + code)
         faults += 1
+    for arguments in (["--check"], ["bits", os.devnull, os.path.join(TESTS, "examples", "rule", "15-gpu-small.yml")]):
+        faults += subprocess.run([ADVICE, *arguments], check=False).returncode != 0
     for wrong in check_tests_of_releases():
         print("docs/releases.md: " + wrong)
         faults += 1

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "advice/rule_files.h"
 #include "advice/template.h"
 #include "advice/texts.h"
 #include "base/check.h"
@@ -62,11 +63,10 @@ Result<Catalogue> parse_catalogue(std::string_view text, std::string_view file) 
   Catalogue catalogue;
   std::string comma = ".";
   config::Section section(document);
-  section.only({"language", "decimal", "advice", "words"})
+  section.only({"language", "decimal", "words"})
       .text("language", catalogue.language)
       .text("decimal", comma)
       .refuse(comma.size() != 1, "decimal", "expected one character");
-  section.also(read_texts(document["advice"], catalogue.advice));
   section.also(read_texts(document["words"], catalogue.words));
   if (!section.ok()) {
     return fail(section.done().error());
@@ -78,9 +78,14 @@ Result<Catalogue> parse_catalogue(std::string_view text, std::string_view file) 
 const Catalogue& catalogue(std::string_view language) {
   static const auto kAll = [] {
     std::vector<Catalogue> all;
-    for (const std::string_view text : {kEnYml, kDeYml, kFrYml}) {
-      auto parsed = parse_catalogue(text, "catalogue");
+    for (const std::string_view words : {kEnYml, kDeYml, kFrYml}) {
+      auto parsed = parse_catalogue(words, "catalogue");
       CEEMS_CHECK(parsed.has_value());
+      for (const config::Node& rule : core_documents()) {
+        if (auto text = rule["text"][parsed->language].as_string()) {
+          parsed->advice.emplace(rule["id"].as_string().value_or(""), std::move(*text));
+        }
+      }
       all.push_back(std::move(*parsed));
     }
     return all;

@@ -14,18 +14,21 @@ namespace ceems::advice {
 /// The languages of texts. The first is the default.
 inline constexpr std::array<std::string_view, 3> kLanguages{"en", "de", "fr"};
 
-/// The texts of one language: those of rules, by their key, and the words of the report.
+/// The texts of one language.
 struct Catalogue {
   std::string language = "en";
   char comma = '.';  ///< decimal separator
+  /// What the rules that the program carries say, by their id (data/advice/rules/).
   std::map<std::string, std::string, std::less<>> advice = {};
+  /// The words of reports, digests and mails (data/advice/en.yml).
   std::map<std::string, std::string, std::less<>> words = {};
 
   /// The words with this key; the key itself if there are none.
   [[nodiscard]] std::string_view word(std::string_view key) const;
 };
 
-/// Parses the YAML of a catalogue. kInvalidArgument with file and line.
+/// Parses the YAML of a catalogue, which has no texts of rules. kInvalidArgument with file and
+/// line.
 Result<Catalogue> parse_catalogue(std::string_view text, std::string_view file);
 
 /// The catalogue of a language; English for any other name.

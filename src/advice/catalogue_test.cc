@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "advice/rule.h"
+#include "advice/rule_files.h"
 #include "advice/template.h"
 
 namespace ceems::advice {
@@ -52,6 +53,22 @@ TEST(Catalogue, HasATextForEachRuleAndNoOther) {
   }
 }
 
+/// The web page calls the rule so.
+TEST(Catalogue, HasANameForEachRule) {
+  for (const config::Node& rule : core_documents()) {
+    const std::string id = rule["id"].as_string().value_or("");
+    EXPECT_EQ(rule["name"].entries().size(), kLanguages.size()) << id;
+    for (const std::string_view language : kLanguages) {
+      const config::Node name = rule["name"][language];
+      EXPECT_TRUE(name.is_plain()) << id << " " << language;  // web/rules.mjs knows no quotes
+      const std::string text = name.as_string().value_or("");
+      EXPECT_GT(text.size(), 3U) << id << " " << language;
+      EXPECT_LT(text.size(), 50U) << id << " " << language;
+      EXPECT_EQ(tone_of(language, text), "") << id << " " << language;
+    }
+  }
+}
+
 TEST(Catalogue, NoTextBlamesAnybody) {
   for (const std::string_view language : kLanguages) {
     for (const auto texts : {&Catalogue::advice, &Catalogue::words}) {
@@ -96,10 +113,10 @@ TEST(Catalogue, FindsUnkindWordsInAnyCase) {
 
 TEST(Catalogue, MalformedFilesAreErrorsWithALine) {
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
-           {"advice: {a: x}\nword: {}\n", "f.yml:2: word: unknown key"},
-           {"advice: {a: '{'}\nwords: {a: b}\n", "f.yml:1: advice.a: braces that do not match"},
+           {"words: {a: x}\nword: {}\n", "f.yml:2: word: unknown key"},
+           {"words: {a: '{'}\n", "f.yml:1: words.a: braces that do not match"},
            {"decimal: ', '\n", "f.yml:1: decimal: expected one character"},
-           {"advice: [1]\n", "expected a mapping"}}) {
+           {"words: [1]\n", "expected a mapping"}}) {
     const auto parsed = parse_catalogue(text, "f.yml");
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().message, HasSubstr(message));

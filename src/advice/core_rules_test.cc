@@ -1,10 +1,8 @@
 // Each rule on both sides of each of its limits, and jobs that look wrong but are not.
-#include <functional>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "advice/test_runs.h"
+#include "advice/rule_cases.h"
 
 namespace ceems::advice {
 namespace {
@@ -16,164 +14,34 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-using Change = std::pair<std::string, double>;
-
-Facts changed(Facts facts, const std::vector<Change>& changes) {
-  for (const auto& [name, value] : changes) {
-    facts.set(name, value);
-  }
-  return facts;
-}
-
-/// A run for which the rule has something to say, and what must not be crossed for that.
-struct Limits {
-  std::string rule;
-  Facts said;
-  std::vector<Change> silent;
-};
-
 Facts of_state(Facts facts, const char* state) {
   facts.set("state", state);
   return facts;
 }
 
-/// A server of 16 CPUs and 128 GiB that has run for a week and fits in 4 CPUs and 32 GiB.
-Facts server_run() {
-  Facts facts = changed(cpu_run(), {{"runtime", 604800},
-                                    {"cpu.used_max", 3.3},
-                                    {"mem.peak_node_max", 20 * kGiB},
-                                    {"flavor.vcpus", 4},
-                                    {"flavor.mem", 32 * kGiB}});
-  facts.set("flavor.name", "m1.medium");
-  facts.set("flavor.now", "m1.large");
-  facts.set("flavor.server", "4f0e");
-  return facts;
-}
-
-std::vector<Limits> all_limits() {
-  const Facts idle_family = changed(cpu_run(), {{"family.cpu_median", 0.5}});
-  const Facts two_nodes =
-      changed(cpu_run(), {{"alloc.nodes", 2}, {"alloc.cpus", 32}, {"cpu.busy_nodes", 2}});
-  std::vector<Limits> all;
-  all.push_back({.rule = "gpu-unused",
-                 .said = changed(gpu_run(), {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}}),
-                 .silent = {{"gpu.unused", 0}, {"coverage", 0.899}, {"runtime", 299}}});
-  all.push_back({.rule = "gpu-none",
-                 .said = changed(gpu_run(), {{"gpu.unused", 4}}),
-                 .silent = {{"gpu.unused", 3}, {"coverage", 0.899}}});
-  all.push_back({.rule = "gpu-low",
-                 .said = changed(gpu_run(), {{"gpu.busy", 0.249}, {"family.gpu_median", 0.249}}),
-                 .silent = {{"gpu.busy", 0.25},
-                            {"family.gpu_median", 0.25},
-                            {"gpu.mem", 0.751},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "gpu-narrow",
-                 .said = changed(gpu_run(), {{"gpu.busy", 0.7}, {"gpu.sm", 0.199}}),
-                 .silent = {{"gpu.busy", 0.699}, {"gpu.sm", 0.2}, {"coverage", 0.899}}});
-  all.push_back({.rule = "cpu-unused-node",
-                 .said = changed(two_nodes, {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", 1}}),
-                 .silent = {{"cpu.unused_nodes", 0},
-                            {"cpu.busy_nodes", 0},
-                            {"alloc.nodes", 3},
-                            {"alloc.gpus", 1},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "cpu-low",
-                 .said = changed(idle_family, {{"cpu.eff", 0.799}, {"io.bytes_per_s", 5e7}}),
-                 .silent = {{"cpu.eff", 0.8},
-                            {"family.cpu_median", 0.8},
-                            {"io.bytes_per_s", 5.01e7},
-                            {"alloc.gpus", 1},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "cpu-serial",
-                 .said = changed(cpu_run(), {{"cpu.used", 0.85}, {"cpu.used_max", 1.2}}),
-                 .silent = {{"cpu.used", 0.84},
-                            {"cpu.used", 1.02},
-                            {"cpu.used_max", 1.21},
-                            {"alloc.nodes", 2},
-                            {"alloc.gpus", 1},
-                            {"req.cpus", 1},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "idle",
-                 .said = changed(cpu_run(), {{"idle.seconds", 3601}}),
-                 .silent = {{"idle.seconds", 3600}, {"runtime", 7203}, {"coverage", 0.899}}});
-  all.push_back({.rule = "nodes-many",
-                 .said = changed(two_nodes, {{"mem.peak_sum", 200 * kGiB}}),
-                 .silent = {{"alloc.nodes", 1},
-                            {"alloc.cpus_per_node", 32},
-                            {"alloc.cpus", 65},
-                            {"mem.peak_sum", 205 * kGiB},
-                            {"alloc.gpus", 1},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "mem-excess",
-                 .said = first_run(changed(cpu_run(), {{"mem.peak_node_max", 0.699 * 128 * kGiB}})),
-                 .silent = {{"mem.peak_node_max", 0.7 * 128 * kGiB},
-                            {"family.mem_p95", 0.701 * 128 * kGiB},
-                            {"family.mem_max", 107 * kGiB},
-                            {"alloc.mem_per_cpu", 1.05 * 4 * kGiB},
-                            {"alloc.cpus_per_node", 0.85 * 64},
-                            {"family.oom", 1},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "flavor-large",
-                 .said = server_run(),
-                 .silent = {{"mem.peak_node_max", 26.7 * kGiB},
-                            {"cpu.used_max", 3.34},
-                            {"mem.fail_count", 1},
-                            {"runtime", 604799},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "mem-tight",
-                 .said = changed(cpu_run(), {{"mem.peak_node_max", 0.95 * 128 * kGiB}}),
-                 .silent = {{"mem.peak_node_max", 0.949 * 128 * kGiB}, {"coverage", 0.899}}});
-  all.push_back({.rule = "oom",
-                 .said = of_state(cpu_run(), "OUT_OF_MEMORY"),
-                 .silent = {{"coverage", 0.899}, {"runtime", 299}}});
-  all.push_back({.rule = "time-limit",
-                 .said = changed(cpu_run(), {{"limit", 36000}, {"family.runtime_p95", 7200}}),
-                 .silent = {{"limit", 12000},
-                            {"runtime", 900},
-                            {"family.runtime_p95", 17300},
-                            {"family.runtime_max", 28801},
-                            {"coverage", 0.899}}});
-  all.push_back({.rule = "timeout",
-                 .said = of_state(cpu_run(), "TIMEOUT"),
-                 .silent = {{"idle.seconds", 5401}, {"coverage", 0.899}, {"runtime", 299}}});
-  all.push_back({.rule = "node-fail",
-                 .said = of_state(changed(cpu_run(), {{"coverage", 0.899}}), "NODE_FAIL"),
-                 .silent = {{"coverage", 0.9}, {"runtime", 299}}});
-  return all;
-}
-
 TEST(CoreRules, SpeakOnOneSideOfEachLimitOnly) {
-  std::vector<std::string> tested;
-  for (const Limits& limits : all_limits()) {
-    tested.push_back(limits.rule);
-    EXPECT_THAT(said(limits.said), Contains(limits.rule));
-    for (const Change& change : limits.silent) {
-      EXPECT_THAT(said(changed(limits.said, {change})), Not(Contains(limits.rule)))
-          << limits.rule << ": " << change.first << " = " << change.second;
-    }
-  }
-  for (const Rule& rule : core_rules().rules) {
-    EXPECT_TRUE(rule.id == "good" || std::ranges::find(tested, rule.id) != tested.end()) << rule.id;
+  for (const RuleCase& one : rule_cases()) {
+    expect_case(one, core_rules());
   }
 }
 
 TEST(CoreRules, AreSilentWithoutWhatTheyNeed) {
-  for (const Limits& limits : all_limits()) {
-    const Rule& rule = *core_rules().find(limits.rule);
+  for (const RuleCase& one : rule_cases()) {
+    const Rule& rule = *core_rules().find(one.rule);
     ASSERT_FALSE(rule.needs.empty()) << rule.id;
     for (const std::string& need : rule.needs) {
-      Facts facts = limits.said;
+      Facts facts = one.said;
       facts.clear(need);
-      EXPECT_THAT(said(facts), Not(Contains(rule.id))) << "without " << need;
+      EXPECT_THAT(rules_found(facts), Not(Contains(rule.id))) << "without " << need;
     }
   }
 }
 
 TEST(CoreRules, SayNothingOfAQosThatIsForTests) {
-  for (const Limits& limits : all_limits()) {
-    Facts facts = limits.said;
+  for (const RuleCase& one : rule_cases()) {
+    Facts facts = one.said;
     facts.set("qos", "debug");
-    EXPECT_THAT(said(facts), IsEmpty()) << limits.rule;
+    EXPECT_THAT(rules_found(facts), IsEmpty()) << one.rule;
   }
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "advice/catalogue.h"
+#include "advice/rule_files.h"
 #include "advice/template.h"
-#include "advice/texts.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "config/section.h"
@@ -94,10 +94,13 @@ bool is_word(std::string_view text, std::string_view more) {
 }
 
 /// The keys of a rule.
-std::vector<std::string_view> known_keys() {
+std::vector<std::string_view> known_keys(bool core) {
   std::vector<std::string_view> keys{
       "id",    "enabled",   "basis",    "needs", "limits",     "let", "when", "unless",
       "clear", "important", "severity", "alone", "instead_of", "say", "text", "saves_kwh"};
+  if (core) {
+    keys.insert(keys.end(), kCoreKeys.begin(), kCoreKeys.end());
+  }
   for (const Dialect& dialect : kDialects) {
     keys.insert(keys.end(), {dialect.key, dialect.was_key});
   }
@@ -111,7 +114,7 @@ class RuleReader {
 
   Result<Rule> read() {
     config::Section section(node_);
-    section.only(known_keys());
+    section.only(known_keys(core_));
     section.boolean("enabled", rule_.enabled)
         .list("needs", rule_.needs)
         .boolean("alone", rule_.alone)
@@ -145,6 +148,8 @@ class RuleReader {
 
   /// The rule was known before this file.
   void set_known() { known_ = true; }
+  /// The program carries the rule.
+  void set_core() { core_ = true; }
 
  private:
   template <typename Enum>
@@ -321,9 +326,13 @@ class RuleReader {
   config::Node node_;
   Rule rule_;
   bool known_ = false;
+  bool core_ = false;
 };
 
-Result<> read_rule(const config::Node& node, RuleSet& set, std::set<std::string>& seen) {
+Result<> read_rule(const config::Node& node,
+                   RuleSet& set,
+                   std::set<std::string>& seen,
+                   bool core = false) {
   std::string id;
   config::Section section(node);
   section.text("id", id).refuse(!is_word(id, "-_"), "id",
@@ -338,6 +347,9 @@ Result<> read_rule(const config::Node& node, RuleSet& set, std::set<std::string>
   RuleReader reader(node, known == set.rules.end() ? Rule{.id = id, .say = id} : *known);
   if (known != set.rules.end()) {
     reader.set_known();
+  }
+  if (core) {
+    reader.set_core();
   }
   CEEMS_TRY(rule, reader.read());
   if (known != set.rules.end()) {
@@ -376,11 +388,24 @@ Result<RuleSet> add_rules(RuleSet base, std::string_view text, std::string_view 
   return document ? read_rules(*document, std::move(base)) : fail(document.error());
 }
 
+Result<RuleSet> add_carried_rule(RuleSet base, const config::Node& document) {
+  std::set<std::string> seen;
+  auto read = read_rule(document, base, seen, true);
+  return read ? Result<RuleSet>(std::move(base)) : fail(std::move(read).error());
+}
+
 const RuleSet& core_rules() {
   static const RuleSet kRules = [] {
-    auto rules = add_rules({}, kReportYml, "report.yml");
-    CEEMS_CHECK(rules.has_value());
-    return std::move(*rules);
+    RuleSet rules{.rules = {}, .ignore_qos = {"debug", "test"}};
+    std::set<std::string> seen;
+    for (const config::Node& document : core_documents()) {
+      CEEMS_CHECK(read_rule(document, rules, seen, true).has_value());
+    }
+    // A site that changes `say` of such a rule gets the text that it names.
+    for (Rule& rule : rules.rules) {
+      rule.texts.clear();
+    }
+    return rules;
   }();
   return kRules;
 }

@@ -13,6 +13,7 @@
 #include "advice/dialect.h"
 #include "advice/expression.h"
 #include "base/result.h"
+#include "config/yaml.h"
 
 namespace ceems::advice {
 
@@ -77,6 +78,9 @@ std::span<const std::string_view> fact_names();
 /// it. kInvalidArgument "file:line: where: message" for unknown keys, names that no fact has,
 /// malformed expressions and templates, and rules without condition or text.
 Result<RuleSet> add_rules(RuleSet base, std::string_view text, std::string_view file);
+
+/// Adds the rule of a document as core_documents() has them (rule_files.h). Errors are as above.
+Result<RuleSet> add_carried_rule(RuleSet base, const config::Node& document);
 
 /// The rules that the program carries. Aborts if they are malformed, which a test excludes.
 const RuleSet& core_rules();

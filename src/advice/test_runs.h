@@ -71,6 +71,33 @@ inline Facts gpu_run() {
   return facts;
 }
 
+using Change = std::pair<std::string, double>;
+
+inline Facts changed(Facts facts, const std::vector<Change>& changes) {
+  for (const auto& [name, value] : changes) {
+    facts.set(name, value);
+  }
+  return facts;
+}
+
+/// The same on both nodes.
+inline Facts two_nodes_run() {
+  return changed(cpu_run(), {{"alloc.nodes", 2}, {"alloc.cpus", 32}, {"cpu.busy_nodes", 2}});
+}
+
+/// A server of 16 CPUs and 128 GiB that has run for a week and fits in 4 CPUs and 32 GiB.
+inline Facts server_run() {
+  Facts facts = changed(cpu_run(), {{"runtime", 604800},
+                                    {"cpu.used_max", 3.3},
+                                    {"mem.peak_node_max", 20 * kGiB},
+                                    {"flavor.vcpus", 4},
+                                    {"flavor.mem", 32 * kGiB}});
+  facts.set("flavor.name", "m1.medium");
+  facts.set("flavor.now", "m1.large");
+  facts.set("flavor.server", "4f0e");
+  return facts;
+}
+
 /// Facts of the family that follow from the run itself, as the first run of its kind has them.
 inline Facts first_run(Facts facts) {
   for (const auto& [of_family, of_run] :
@@ -90,14 +117,20 @@ inline Facts first_run(Facts facts) {
   return facts;
 }
 
-/// The rules that have something to say, "good" excepted.
-inline std::vector<std::string> said(const Facts& facts, const RuleSet& rules = core_rules()) {
+/// The rules that have something to say.
+inline std::vector<std::string> rules_found(const Facts& facts,
+                                            const RuleSet& rules = core_rules()) {
   std::vector<std::string> ids;
   for (const Finding& finding : judge(rules, {.facts = facts})) {
-    if (finding.severity != Severity::kGood) {
-      ids.push_back(finding.rule);
-    }
+    ids.push_back(finding.rule);
   }
+  return ids;
+}
+
+/// The same without "good".
+inline std::vector<std::string> said(const Facts& facts, const RuleSet& rules = core_rules()) {
+  std::vector<std::string> ids = rules_found(facts, rules);
+  std::erase(ids, "good");
   return ids;
 }
 

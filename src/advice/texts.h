@@ -4,9 +4,8 @@
 
 namespace ceems::advice {
 
-// Files that the program carries (cmake/embed.cmake).
-extern const std::string_view kReportYml;  ///< packaging/rules.d/report.yml
-extern const std::string_view kEnYml;      ///< data/advice/en.yml
+// Files that the program carries (cmake/embed.cmake): data/advice/*.yml.
+extern const std::string_view kEnYml;
 extern const std::string_view kDeYml;
 extern const std::string_view kFrYml;
 
