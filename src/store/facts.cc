@@ -51,15 +51,6 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-// New rules come last: rows keep their bits.
-constexpr std::array<std::string_view, 27> kRules{
-    "gpu-unused",  "gpu-stopped", "gpu-low",     "gpu-narrow",     "gpu-too-big", "cpu-unused-node",
-    "cpu-low",     "cpu-serial",  "pinned",      "oversubscribed", "mem-excess",  "mem-tight",
-    "oom",         "time-limit",  "timeout",     "nodes-many",     "gpu-spread",  "cores-per-gpu",
-    "mem-per-gpu", "io-bound",    "throttled",   "good",           "gpu-none",    "idle",
-    "node-fail",   kOtherRule,    "flavor-large"};
-static_assert(std::ranges::find(kRules, kOtherRule) != kRules.end());
-
 }  // namespace
 
 std::span<const FactColumn> fact_columns() {
@@ -76,20 +67,6 @@ std::optional<Fact> find_fact(std::string_view name) {
     return std::nullopt;
   }
   return found->fact;
-}
-
-std::span<const std::string_view> advice_rules() {
-  return kRules;
-}
-
-std::int64_t advice_bit(std::string_view rule) {
-  const auto* const found = std::ranges::find(kRules, rule);
-  const auto* const counted = found == kRules.end() ? std::ranges::find(kRules, kOtherRule) : found;
-  return std::int64_t{1} << (counted - kRules.begin());
-}
-
-std::int64_t any_advice() {
-  return ((std::int64_t{1} << kRules.size()) - 1) & ~advice_bit("good");
 }
 
 namespace {

@@ -30,7 +30,7 @@ enum class FactKind : std::uint8_t {
   kMeasured,  ///< bytes that were measured
   kEnergy,    ///< 1e-9 kWh
   kGrams,     ///< 1e-6 g
-  kAdvice,    ///< bits, see advice_rules()
+  kAdvice,    ///< bits (store/advice_rules.h)
 };
 
 /// What a list can show of a unit, in the order of answers.
@@ -83,15 +83,6 @@ std::span<const FactColumn> fact_columns();
 const FactColumn& column_of(Fact fact);
 /// The column that is shown by this name; nothing if there is none.
 std::optional<Fact> find_fact(std::string_view name);
-
-/// What stands for all rules of a site's own among the rules.
-inline constexpr std::string_view kOtherRule = "other";
-/// The ids of the rules of findings. The place of a rule is its bit in the column `advice`.
-std::span<const std::string_view> advice_rules();
-/// The bit of a rule in the column `advice`. All rules of a site's own have that of kOtherRule.
-std::int64_t advice_bit(std::string_view rule);
-/// The bits of all rules except "good", which is no advice.
-std::int64_t any_advice();
 
 /// Whose names a query may show, look for and sort by; the default is nobody's. Only access/ builds
 /// it.

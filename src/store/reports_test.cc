@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "store/advice_rules.h"
 #include "store/test_database.h"
 
 namespace ceems::store {
@@ -125,17 +126,13 @@ TEST_P(Reports, BecomeFinalOnce) {
 TEST_P(Reports, SetTheAdviceOfTheirUnits) {
   EXPECT_EQ(advice("1"), "0");
   ASSERT_TRUE(db_->writer().store_reports({report("1", true)}));
-  const auto rules = advice_rules();
-  const auto bit = [&](std::string_view rule) {
-    return std::int64_t{1} << (std::ranges::find(rules, rule) - rules.begin());
-  };
-  EXPECT_EQ(advice("1"), std::to_string(bit("mem-excess") | bit(kOtherRule)));
+  EXPECT_EQ(advice("1"), std::to_string(advice_bit("mem-excess") | advice_bit(kOtherRule)));
   EXPECT_EQ(advice("3"), "0");
   // The next window keeps it.
   write(kNow + kHour, kNow + 2 * kHour, {job("1", kNow - kHour, kNow + 90 * kMinute)});
   EXPECT_NE(advice("1"), "0");
   FactFilter filter = everybodys();
-  filter.advice = bit("mem-excess");
+  filter.advice = advice_mask("mem-excess");
   const FactListQuery query{.filter = filter, .columns = {Fact::kUuid}, .limit = 10};
   EXPECT_THAT(column(db_->reader().unit_facts(query), 0), ElementsAre("1"));
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "store/advice_rules.h"
 
 namespace ceems::api {
 namespace {
@@ -16,10 +17,9 @@ using store::FactKind;
 /// The rules of findings whose bits are set.
 template <typename Each>
 void each_rule(std::int64_t bits, const Each& each) {
-  const auto rules = store::advice_rules();
-  for (std::size_t rule = 0; rule < rules.size(); ++rule) {
-    if ((bits & (std::int64_t{1} << rule)) != 0) {
-      each(rules[rule]);
+  for (const auto& [id, mask] : store::advice_rules()) {
+    if ((bits & mask) != 0) {
+      each(id);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "api/endpoints/unit_filter.h"
 #include "api/request/list_params.h"
 #include "base/json.h"
+#include "store/advice_rules.h"
 #include "store/reports.h"
 
 namespace ceems::api {
@@ -43,7 +44,7 @@ Result<store::FindingQuery> parse_query(const Call& call) {
                             .least_severity = static_cast<int>(*severity),
                             .limit = kMaxFindings + 1};
   for (const std::string& rule : query.rules) {
-    query.filter.advice |= store::advice_bit(rule);
+    query.filter.advice |= store::advice_mask(rule);
   }
   if (query.rules.empty()) {
     query.filter.advice =

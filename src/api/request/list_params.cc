@@ -10,6 +10,7 @@
 
 #include "api/request/paging.h"
 #include "base/strings.h"
+#include "store/advice_rules.h"
 
 namespace ceems::api {
 namespace {
@@ -82,11 +83,11 @@ Result<> read_advice(const Params& params, store::FactFilter& filter) {
       filter.advice |= store::any_advice();
       continue;
     }
-    const auto found = std::ranges::find(rules, std::string_view(id));
+    const auto found = std::ranges::find(rules, id, &store::AdviceRule::id);
     if (found == rules.end()) {
       return wrong(Param::kAdvice, "'any' or the id of a rule");
     }
-    filter.advice |= std::int64_t{1} << (found - rules.begin());
+    filter.advice |= found->mask;
   }
   return {};
 }

@@ -1,6 +1,6 @@
 #include "store/facts/advice.h"
 
-#include "store/facts.h"
+#include "store/advice_rules.h"
 
 namespace ceems::store {
 

@@ -10,7 +10,7 @@
 
 namespace ceems::store {
 
-/// The bits of the rules in `ceems_unit_facts.advice` (store/facts.h, advice_bit()).
+/// The bits of the rules in `ceems_unit_facts.advice` (store/advice_rules.h).
 std::int64_t advice_bits(std::span<const std::string> rules);
 
 /// Stores which rules have a finding about a unit; without effect if it has no facts. Call it in

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "store/advice_rules.h"
 #include "store/queries/fact_statements.h"
 #include "store/queries/sql_reader.h"
 
@@ -176,10 +177,9 @@ class Adding {
   using Facet = std::unordered_map<std::string, Count>;
 
   static void add_advice(Facet& facet, std::int64_t bits, const Count& count) {
-    const auto rules = advice_rules();
-    for (std::size_t rule = 0; rule < rules.size(); ++rule) {
-      if ((bits & (std::int64_t{1} << rule)) != 0) {
-        facet[std::string(rules[rule])].add(count);
+    for (const auto& [id, mask] : advice_rules()) {
+      if ((bits & mask) != 0) {
+        facet[std::string(id)].add(count);
       }
     }
   }
