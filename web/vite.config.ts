@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
 
+import { ruleNames } from "./rules.mjs";
+
 // The page as served by the API server loads nothing from elsewhere and runs no inline code; it says so itself, so that
 // a proxy that drops headers changes nothing. Not in the development server, which injects inline style sheets.
 const policy: Plugin = {
@@ -23,15 +25,18 @@ const policy: Plugin = {
   ],
 };
 
-// The keys of all languages are those of English, which the page has anyway: other files are lists of texts in that order (i18n.ts).
-const keyless: Plugin = {
-  name: "texts-without-keys",
+// The first file of each language also has the names of rules. The keys of all languages are those of English, which the page has anyway:
+// other files are lists of texts in that order (i18n.ts).
+const locales: Plugin = {
+  name: "texts",
   enforce: "pre",
   transform(code, id) {
-    const place = /^(.*\/locales\/(?:\w+\.)?)(?!en)\w+\.json$/.exec(id)?.[1];
-    if (place === undefined) return null;
-    const texts = JSON.parse(code) as Record<string, unknown>;
-    const english = JSON.parse(readFileSync(`${place}en.json`, "utf8")) as object;
+    const [, place, part, language] = /^(.*\/locales\/)(\w+\.)?(\w+)\.json$/.exec(id) ?? [];
+    if (place === undefined || language === undefined) return null;
+    const complete = (json: string, of: string) => ({ ...(JSON.parse(json) as Record<string, unknown>), ...(part ? {} : ruleNames(of)) });
+    const texts = complete(code, language);
+    if (language === "en") return { code: JSON.stringify(texts), map: null };
+    const english = complete(readFileSync(`${place}${part ?? ""}en.json`, "utf8"), "en");
     return { code: JSON.stringify(Object.keys(english).map((key) => texts[key] ?? null)), map: null };
   },
 };
@@ -53,7 +58,7 @@ const first = new Set<string>();
 export default defineConfig({
   // Relative addresses: the page works at "/", "/ui/" and behind a proxy's prefix.
   base: "./",
-  plugins: [svelte(), policy, keyless],
+  plugins: [svelte(), policy, locales],
   build: {
     target: "es2022",
     // Five percent less than Vite's own minifier, which is what the budget of the page needs.

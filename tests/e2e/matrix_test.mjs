@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { ruleNames } from "../../web/rules.mjs";
 import { accessible, shot, shots, url, visit } from "./stand_in.mjs";
 
 const kPages = [
@@ -118,7 +119,7 @@ const texts = join(here, "../../web/src/locales");
 const marked = (text) => `[!! ${text} ${"·".repeat(Math.ceil(0.4 * text.length))} !!]`;
 const pseudo = (file) =>
   Object.fromEntries(
-    Object.entries(JSON.parse(readFileSync(join(texts, file), "utf8"))).map(([key, entry]) => [
+    Object.entries({ ...JSON.parse(readFileSync(join(texts, file), "utf8")), ...(file === "en.json" ? ruleNames("en") : {}) }).map(([key, entry]) => [
       key,
       typeof entry === "string" ? marked(entry) : Object.fromEntries(Object.entries(entry).map(([form, text]) => [form, marked(text)])),
     ]),

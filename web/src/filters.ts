@@ -2,7 +2,7 @@
 
 import { changed, kChoices, kRanges, type ChoiceKey, type ListState, type Period, type Range, type RangeKey } from "./address";
 import * as format from "./format";
-import { t } from "./i18n";
+import { isKey, t, type Key } from "./i18n";
 import { stateWords } from "./units";
 
 export const kPeriods: readonly { value: string; period: Period; text: () => string }[] = [
@@ -71,18 +71,8 @@ export function rangeText(key: RangeKey, { least, most }: Range): string {
 }
 
 export function choiceText(key: ChoiceKey, value: string): string {
-  if (key === "advice") return isRule(value) ? t(`rule.${value}`) : value;
+  if (key === "advice") return isKey(`rule.${value}`) ? t(`rule.${value}` as Key) : value; // a rule of the site has its identifier
   return key === "state" ? stateWords(value) : value;
-}
-
-// The rules that come with the server; those of a site have their identifier.
-const kRules = [
-  "any", "gpu-unused", "gpu-none", "gpu-low", "gpu-narrow", "cpu-unused-node", "cpu-low", "cpu-serial", "idle", "nodes-many", "flavor-large", "mem-excess", "mem-tight", "oom",
-  "time-limit", "timeout", "node-fail", "good",
-] as const;
-
-function isRule(text: string): text is (typeof kRules)[number] {
-  return (kRules as readonly string[]).includes(text);
 }
 
 export interface Chip {

@@ -35,6 +35,11 @@ export function t(key: Key, values: Record<string, string | number> = {}, kind: 
   });
 }
 
+/** Whether there is a text for it. The build adds one for each rule that the server carries: "rule.gpu-low" (rules.mjs). */
+export function isKey(key: string): boolean {
+  return Object.hasOwn(english, key);
+}
+
 /** What units are called where several are meant. */
 export function nameUnits(kind: Kind): void {
   units = kind;
