@@ -141,59 +141,82 @@ std::int64_t positive(std::optional<double> value, double scale) {
   return value && *value > 0 ? scaled(value, scale) : kUnknownFact;
 }
 
-struct Measured {
-  std::int64_t wall = 0, cpu_seconds = 0, gpu_seconds = 0;
-  std::int64_t cpu = kUnknownFact, mem = kUnknownFact, gpu = kUnknownFact, gpu_mem = kUnknownFact;
-  std::int64_t energy = kUnknownFact, cpu_energy = kUnknownFact, gpu_energy = kUnknownFact;
-  std::int64_t grams = kUnknownFact;
-  std::int64_t peak = kUnknownFact, gpu_idle_ms = 0, gpu_seen_ms = 0, idle_energy = kUnknownFact;
-};
-
 constexpr double kMilli = 1000;
 constexpr double kNano = 1e9;
 constexpr double kMicro = 1e6;
 
-Measured measured(const FactSource& source, const model::MetricMap& times) {
+/// The values of a row by the names of their columns.
+class Row {
+ public:
+  template <typename Value>
+  Row& set(std::size_t place, Value&& value) {
+    values_.at(place) = std::forward<Value>(value);
+    return *this;
+  }
+  [[nodiscard]] const SqlValue& at(std::size_t place) const { return values_.at(place); }
+  [[nodiscard]] std::vector<SqlValue> take() && { return std::move(values_); }
+
+ private:
+  std::vector<SqlValue> values_{kFactRows.size()};
+};
+
+/// The place of a column, which is not looked for at run time.
+consteval std::size_t operator""_column(const char* name, std::size_t size) {
+  return fact_place(std::string_view(name, size));
+}
+
+/// What was measured, in the columns that also change when a gap is filled.
+void set_measured(Row& row, const FactSource& source, const model::MetricMap& times) {
   using model::Metric;
-  Measured row;
-  row.wall = std::max<std::int64_t>(scaled(entry(times, "walltime"), 1), 0);
-  row.cpu_seconds = std::max<std::int64_t>(scaled(entry(times, "alloc_cputime"), 1), 0);
-  row.gpu_seconds = std::max<std::int64_t>(scaled(entry(times, "alloc_gputime"), 1), 0);
-  row.cpu = use_of(map_of(source, Metric::kAvgCpuUsage));
-  row.mem = use_of(map_of(source, Metric::kAvgCpuMemUsage));
-  if (row.gpu_seconds > 0) {
-    row.gpu = use_of(map_of(source, Metric::kAvgGpuUsage));
-    row.gpu_mem = use_of(map_of(source, Metric::kAvgGpuMemUsage));
-  }
-  row.cpu_energy = scaled(entry(map_of(source, Metric::kTotalCpuEnergyUsageKwh), "total"), kNano);
-  row.gpu_energy = scaled(entry(map_of(source, Metric::kTotalGpuEnergyUsageKwh), "total"), kNano);
-  if (row.cpu_energy >= 0 || row.gpu_energy >= 0) {
-    row.energy =
-        std::max<std::int64_t>(row.cpu_energy, 0) + std::max<std::int64_t>(row.gpu_energy, 0);
-  }
-  row.grams = scaled(grams_of(map_of(source, Metric::kTotalCpuEmissionsGms),
-                              map_of(source, Metric::kTotalGpuEmissionsGms)),
-                     kMicro);
+  const auto count = [&times](std::string_view name) {
+    return std::max<std::int64_t>(scaled(entry(times, name), 1), 0);
+  };
+  const auto use = [&source](Metric metric) { return use_of(map_of(source, metric)); };
+  const auto energy = [&source](Metric metric) {
+    return scaled(entry(map_of(source, metric), "total"), kNano);
+  };
+  const std::int64_t gpu_seconds = count("alloc_gputime");
+  const std::int64_t cpu = energy(Metric::kTotalCpuEnergyUsageKwh);
+  const std::int64_t gpu = energy(Metric::kTotalGpuEnergyUsageKwh);
+  const bool known = cpu >= 0 || gpu >= 0;
+  row.set("wall"_column, count("walltime"))
+      .set("cpu_seconds"_column, count("alloc_cputime"))
+      .set("gpu_seconds"_column, gpu_seconds)
+      .set("cpu_use"_column, use(Metric::kAvgCpuUsage))
+      .set("mem_use"_column, use(Metric::kAvgCpuMemUsage))
+      .set("gpu_use"_column, gpu_seconds > 0 ? use(Metric::kAvgGpuUsage) : kUnknownFact)
+      .set("gpu_mem_use"_column, gpu_seconds > 0 ? use(Metric::kAvgGpuMemUsage) : kUnknownFact)
+      .set("cpu_energy"_column, cpu)
+      .set("gpu_energy"_column, gpu)
+      .set("energy"_column,
+           known ? std::max<std::int64_t>(cpu, 0) + std::max<std::int64_t>(gpu, 0) : kUnknownFact)
+      .set("grams"_column, scaled(grams_of(map_of(source, Metric::kTotalCpuEmissionsGms),
+                                           map_of(source, Metric::kTotalGpuEmissionsGms)),
+                                  kMicro));
+  std::int64_t peak = kUnknownFact;
+  std::int64_t idle_energy = kUnknownFact;
+  std::int64_t idle_ms = 0;
+  std::int64_t seen_ms = 0;
   if (source.window != nullptr) {
-    row.peak = scaled(source.window->peak_memory_bytes, 1);
-    row.idle_energy = scaled(source.window->idle_kwh, kNano);
+    peak = scaled(source.window->peak_memory_bytes, 1);
+    idle_energy = scaled(source.window->idle_kwh, kNano);
     const auto share = source.window->gpu_idle_share;
     const double seconds = source.window_gpu_seconds;
     if (share && *share >= 0 && *share <= 1 && seconds > 0 && seconds < kMaxNumber / kMilli) {
-      row.gpu_seen_ms = std::llround(seconds * kMilli);
-      row.gpu_idle_ms = std::llround(*share * seconds * kMilli);
+      seen_ms = std::llround(seconds * kMilli);
+      idle_ms = std::llround(*share * seconds * kMilli);
     }
   }
-  return row;
+  row.set("peak_memory"_column, peak)
+      .set("idle_energy"_column, idle_energy)
+      .set("gpu_idle_ms"_column, idle_ms)
+      .set("gpu_seen_ms"_column, seen_ms);
 }
 
-void append(std::vector<SqlValue>& values, const Measured& row) {
-  for (const std::int64_t number :
-       {row.wall, row.cpu_seconds, row.gpu_seconds, row.cpu, row.mem, row.gpu, row.gpu_mem,
-        row.energy, row.cpu_energy, row.gpu_energy, row.grams, row.peak, row.gpu_idle_ms,
-        row.gpu_seen_ms, row.idle_energy}) {
-    values.emplace_back(number);
-  }
+void set_key(Row& row, const FactSource& source) {
+  row.set("cluster_id"_column, source.cluster_id)
+      .set("uuid"_column, source.unit->uuid)
+      .set("started_at_ts"_column, source.unit->started_at_ts);
 }
 
 constexpr std::array<std::string_view, 13> kSourceTexts{
@@ -249,40 +272,38 @@ WriterCall put_facts(const FactSource& source) {
   if (queue.empty()) {
     queue = tags.text("queue");
   }
-  WriterCall call{.statement = WriterStatement::kPutFacts};
-  call.values = {source.cluster_id,
-                 unit.uuid,
-                 unit.started_at_ts,
-                 shortened(unit.name, kMaxText),
-                 shortened(normal_name(unit.name), kMaxNormalName),
-                 unit.username,
-                 unit.project,
-                 state_of(unit, tags),
-                 shortened(queue, kMaxText),
-                 array_of(allocation),
-                 unit.created_at_ts,
-                 std::max<std::int64_t>(unit.ended_at_ts, 0),
-                 scaled(cpus, kMilli),
-                 scaled(memory, 1),
-                 scaled(gpus, kMilli),
-                 positive(allocation.number("nodes"), 1),
-                 positive(allocation.number("time_limit"), 1),
-                 positive(allocation.number("req_cpus"), kMilli),
-                 positive(allocation.number("req_mem"), 1),
-                 std::int64_t{unit.ignore ? 1 : 0}};
-  append(call.values, measured(source, times));
-  return call;
+  Row row;
+  set_key(row, source);
+  set_measured(row, source, times);
+  row.set("name"_column, shortened(unit.name, kMaxText))
+      .set("name_norm"_column, shortened(normal_name(unit.name), kMaxNormalName))
+      .set("username"_column, unit.username)
+      .set("project"_column, unit.project)
+      .set("state"_column, state_of(unit, tags))
+      .set("queue"_column, shortened(queue, kMaxText))
+      .set("array_id"_column, array_of(allocation))
+      .set("created_at_ts"_column, unit.created_at_ts)
+      .set("ended_at_ts"_column, std::max<std::int64_t>(unit.ended_at_ts, 0))
+      .set("cpus"_column, scaled(cpus, kMilli))
+      .set("memory"_column, scaled(memory, 1))
+      .set("gpus"_column, scaled(gpus, kMilli))
+      .set("nodes"_column, positive(allocation.number("nodes"), 1))
+      .set("time_limit"_column, positive(allocation.number("time_limit"), 1))
+      .set("req_cpus"_column, positive(allocation.number("req_cpus"), kMilli))
+      .set("req_memory"_column, positive(allocation.number("req_mem"), 1))
+      .set("ignore"_column, std::int64_t{unit.ignore ? 1 : 0});
+  return {.statement = WriterStatement::kPutFacts, .values = std::move(row).take()};
 }
 
 WriterCall fill_facts_of(const FactSource& source) {
+  static const std::vector<std::size_t> kPlaces = fill_facts_places();
+  Row row;
+  set_key(row, source);
+  set_measured(row, source, map_of(source, 0));
   WriterCall call{.statement = WriterStatement::kFillFacts};
-  const Measured row = measured(source, map_of(source, 0));
-  append(call.values, row);
-  call.values.insert(call.values.end() - 3, row.peak);  // the statement needs it twice
-  call.values.insert(call.values.end(), 2, row.idle_energy);
-  call.values.emplace_back(source.cluster_id);
-  call.values.emplace_back(source.unit->uuid);
-  call.values.emplace_back(source.unit->started_at_ts);
+  for (const std::size_t place : kPlaces) {
+    call.values.push_back(row.at(place));
+  }
   return call;
 }
 

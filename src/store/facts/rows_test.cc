@@ -1,10 +1,12 @@
 #include "store/facts/rows.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "store/facts/advice.h"
+#include "store/schema/fact_columns.h"
 
 namespace ceems::store {
 namespace {
@@ -29,11 +31,19 @@ class Facts : public ::testing::Test {
     }
     return source;
   }
-  // Columns (store/schema/fact_columns.cc).
-  static constexpr std::size_t kState = 7, kQueue = 8, kArray = 9, kCpus = 12, kMemory = 13,
-                               kGpus = 14, kNodes = 15, kLimit = 16, kWall = 20, kCpuUse = 23,
-                               kGpuUse = 25, kEnergy = 27, kCpuEnergy = 28, kGpuEnergy = 29,
-                               kGrams = 30, kPeak = 31, kIdleMs = 32, kSeenMs = 33, kIdle = 34;
+  static constexpr std::size_t kName = fact_place("name"), kState = fact_place("state"),
+                               kQueue = fact_place("queue"), kArray = fact_place("array_id"),
+                               kCpus = fact_place("cpus"), kMemory = fact_place("memory"),
+                               kGpus = fact_place("gpus"), kNodes = fact_place("nodes"),
+                               kLimit = fact_place("time_limit"), kWall = fact_place("wall"),
+                               kCpuUse = fact_place("cpu_use"), kGpuUse = fact_place("gpu_use"),
+                               kEnergy = fact_place("energy"),
+                               kCpuEnergy = fact_place("cpu_energy"),
+                               kGpuEnergy = fact_place("gpu_energy"), kGrams = fact_place("grams"),
+                               kPeak = fact_place("peak_memory"),
+                               kIdleMs = fact_place("gpu_idle_ms"),
+                               kSeenMs = fact_place("gpu_seen_ms"),
+                               kIdle = fact_place("idle_energy");
 
   model::Unit unit_;
   double gpu_seconds_ = 0;
@@ -135,9 +145,9 @@ TEST_F(Facts, SurviveWhatManagersAndUsersWrite) {
   maps_[1] = R"({"global":1e300})";
   EXPECT_EQ(number(kCpuUse), 1'000'000);  // so that no sum overflows
   unit_.name = std::string(2000, 'x') + "\xC3\xA9";
-  EXPECT_EQ(text(3).size(), 512U);
+  EXPECT_EQ(text(kName).size(), 512U);
   unit_.name = std::string(511, 'x') + "\xC3\xA9";
-  EXPECT_EQ(text(3), std::string(511, 'x'));  // not half a character
+  EXPECT_EQ(text(kName), std::string(511, 'x'));  // not half a character
 }
 
 TEST_F(Facts, CountGpuTimeOfTheWindow) {
@@ -156,6 +166,37 @@ TEST_F(Facts, CountGpuTimeOfTheWindow) {
   }
   unit_.idle_kwh = std::numeric_limits<double>::infinity();
   EXPECT_EQ(number(kIdle), -1);
+}
+
+TEST_F(Facts, OfEachColumnHaveItsType) {
+  const auto row = put_facts(source()).values;
+  ASSERT_EQ(row.size(), kFactRows.size());
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const FactChange change = kFactRows.at(i).change;
+    EXPECT_EQ(std::holds_alternative<std::string>(row[i]),
+              change == FactChange::kText || change == FactChange::kTextKey)
+        << kFactRows.at(i).name;
+  }
+}
+
+TEST_F(Facts, ThatAGapChangesComeInTheOrderOfTheStatement) {
+  maps_[0] = R"({"walltime":1800})";
+  unit_.uuid = "7";
+  unit_.started_at_ts = 5;
+  unit_.peak_memory_bytes = 8e9;
+  unit_.idle_kwh = 0.5;
+  const std::string text = fill_facts_text();
+  const auto values = fill_facts_of(source()).values;
+  ASSERT_EQ(static_cast<std::size_t>(std::ranges::count(text, '?')), values.size());
+  const auto all = [](std::initializer_list<std::int64_t> numbers) {
+    return std::vector<SqlValue>(numbers.begin(), numbers.end());
+  };
+  EXPECT_EQ(std::vector<SqlValue>(values.begin(), values.begin() + 2), all({1800, 0}));
+  // The greatest needs its value twice, and a sum of what is known three times.
+  EXPECT_EQ(std::vector<SqlValue>(values.end() - 10, values.end() - 3),
+            all({8'000'000'000, 8'000'000'000, 0, 0, 500'000'000, 500'000'000, 500'000'000}));
+  EXPECT_EQ(std::vector<SqlValue>(values.end() - 3, values.end()),
+            (std::vector<SqlValue>{"hpc", "7", std::int64_t{5}}));
 }
 
 TEST(Advice, HasABitForEachRule) {

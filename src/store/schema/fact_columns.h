@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "store/schema/dialect.h"
 #include "store/schema/tables.h"
@@ -10,6 +13,64 @@
 namespace ceems::store {
 
 // The table ceems_unit_facts (store/facts.h) and the statements that write it. Pure functions.
+
+/// How a window changes a number.
+enum class FactChange : std::uint8_t { kTextKey, kKey, kText, kNumber, kGreatest, kAdd, kAddKnown };
+
+struct FactRow {
+  std::string_view name;
+  FactChange change = FactChange::kNumber;
+  bool measured = false;  ///< also changed by a gap that is filled
+};
+
+/// All columns except id and advice, in the order of the values of put_facts_text().
+inline constexpr std::array<FactRow, 35> kFactRows{{
+    {"cluster_id", FactChange::kTextKey},
+    {"uuid", FactChange::kTextKey},
+    {"started_at_ts", FactChange::kKey},
+    {"name", FactChange::kText},
+    {"name_norm", FactChange::kText},
+    {"username", FactChange::kText},
+    {"project", FactChange::kText},
+    {"state", FactChange::kText},
+    {"queue", FactChange::kText},
+    {"array_id", FactChange::kText},
+    {"created_at_ts"},
+    {"ended_at_ts"},
+    {"cpus"},
+    {"memory"},
+    {"gpus"},
+    {"nodes"},
+    {"time_limit"},
+    {"req_cpus"},
+    {"req_memory"},
+    {"ignore"},
+    {"wall", FactChange::kNumber, true},
+    {"cpu_seconds", FactChange::kNumber, true},
+    {"gpu_seconds", FactChange::kNumber, true},
+    {"cpu_use", FactChange::kNumber, true},
+    {"mem_use", FactChange::kNumber, true},
+    {"gpu_use", FactChange::kNumber, true},
+    {"gpu_mem_use", FactChange::kNumber, true},
+    {"energy", FactChange::kNumber, true},
+    {"cpu_energy", FactChange::kNumber, true},
+    {"gpu_energy", FactChange::kNumber, true},
+    {"grams", FactChange::kNumber, true},
+    {"peak_memory", FactChange::kGreatest, true},
+    {"gpu_idle_ms", FactChange::kAdd, true},
+    {"gpu_seen_ms", FactChange::kAdd, true},
+    {"idle_energy", FactChange::kAddKnown, true},
+}};
+
+/// The place of a column in kFactRows, which must have it; as a constant, it does not compile
+/// otherwise.
+constexpr std::size_t fact_place(std::string_view column) {
+  std::size_t place = 0;
+  while (kFactRows.at(place).name != column) {
+    ++place;
+  }
+  return place;
+}
 
 /// What stands for a number that is not known.
 inline constexpr std::int64_t kUnknownFact = -1;
@@ -22,11 +83,12 @@ std::string create_facts(Dialect dialect);
 
 // Statements of the writer, with a ? for each value.
 
-/// The values are the columns except id and advice, which an existing row keeps.
+/// The values are those of kFactRows. An existing row keeps its id and its advice.
 std::string put_facts_text();
-/// The values are those of the columns from `wall` on, with peak_memory twice and idle_energy three
-/// times, then the key.
+/// Changes what was measured. The values are those of fill_facts_places().
 std::string fill_facts_text();
+/// The place in kFactRows of each value of fill_facts_text(): some are needed more than once.
+std::vector<std::size_t> fill_facts_places();
 std::string delete_facts_text();
 
 }  // namespace ceems::store
