@@ -77,7 +77,7 @@ enum class State : std::uint8_t {
 };
 std::string_view to_string(State state);
 
-/// A report of one run of a job. A new member also goes into stored.cc. It is made once and printed
+/// A report of one run of a job. A new member also goes into members.h. It is made once and printed
 /// in several forms, all of which show the same digits (round_report()).
 struct Report {
   std::string cluster_id = {}, uuid = {};
