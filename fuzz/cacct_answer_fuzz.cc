@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "cacct/answer.h"
-#include "cacct/box.h"
-#include "cacct/dump_progress.h"
-#include "cacct/fields.h"
-#include "cacct/formats.h"
-#include "cacct/table.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/box.h"
+#include "cacct/output/fields.h"
+#include "cacct/output/formats.h"
+#include "cacct/output/table.h"
+#include "cacct/series/dump_progress.h"
 #include "cacct/time_words.h"
 
 /// What a server answers, what a file of progress holds and what a user writes: nothing of it may

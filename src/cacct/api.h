@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cacct/answer.h"
+#include "cacct/output/answer.h"
 #include "net/client/client.h"
 
 namespace ceems::cacct {

@@ -9,10 +9,10 @@
 
 #include "base/strings.h"
 #include "cacct/api.h"
-#include "cacct/gpu_board.h"
-#include "cacct/pager.h"
+#include "cacct/output/gpu_board.h"
+#include "cacct/output/pager.h"
+#include "cacct/output/terminal.h"
 #include "cacct/session.h"
-#include "cacct/terminal.h"
 
 namespace ceems::cacct {
 namespace {

@@ -14,11 +14,11 @@
 #include "base/json_reader.h"
 #include "base/strings.h"
 #include "base/time/time_zone.h"
-#include "cacct/answer.h"
 #include "cacct/api.h"
-#include "cacct/box.h"
 #include "cacct/options.h"
-#include "cacct/pager.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/box.h"
+#include "cacct/output/pager.h"
 #include "cacct/session.h"
 
 namespace ceems::cacct {

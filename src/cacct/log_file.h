@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "cacct/config.h"
+#include "cacct/series/config.h"
 
 namespace ceems::cacct {
 

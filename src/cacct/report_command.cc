@@ -9,12 +9,12 @@
 
 #include "base/json_reader.h"
 #include "base/strings.h"
-#include "cacct/answer.h"
 #include "cacct/api.h"
 #include "cacct/options.h"
-#include "cacct/pager.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/pager.h"
+#include "cacct/output/terminal.h"
 #include "cacct/session.h"
-#include "cacct/terminal.h"
 
 namespace ceems::cacct {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "base/result.h"
 #include "cacct/caller.h"
-#include "cacct/config.h"
 #include "cacct/log_file.h"
+#include "cacct/series/config.h"
 
 namespace ceems::cacct {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "cacct/answer.h"
+#include "cacct/output/answer.h"
 
 namespace ceems::tool {
 

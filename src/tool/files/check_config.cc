@@ -13,7 +13,7 @@
 
 #include "api/config.h"
 #include "base/json.h"
-#include "cacct/config.h"
+#include "cacct/series/config.h"
 #include "config/section.h"
 #include "config/spelling.h"
 #include "exporter/profile/push/config.h"

@@ -1,5 +1,5 @@
 // A column of cacct: a field of /api/v1/units that the table does not show yet.
-#include "cacct/fields.h"
+#include "cacct/output/fields.h"
 
 namespace ceems::example {
 

@@ -5,14 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cacct/formats.h"
-#include "cacct/table.h"
+#include "cacct/output/formats.h"
+#include "cacct/output/table.h"
 
 namespace ceems::example {
 
 using cacct::Field;
 
-Field flags_field();  // of cacct: its row in src/cacct/fields.cc
+Field flags_field();  // of cacct: its row in src/cacct/output/fields.cc
 
 namespace {
 

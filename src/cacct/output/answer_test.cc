@@ -1,4 +1,4 @@
-#include "cacct/answer.h"
+#include "cacct/output/answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cacct/dump.h"
+#include "cacct/series/dump.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/strings.h"
-#include "cacct/dump_progress.h"
+#include "cacct/series/dump_progress.h"
 #include "os/file.h"
 
 namespace ceems::cacct {

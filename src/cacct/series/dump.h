@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cacct/config.h"
+#include "cacct/series/config.h"
 #include "tsdb/client.h"
 
 namespace ceems::cacct {

@@ -1,4 +1,4 @@
-#include "cacct/table.h"
+#include "cacct/output/table.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cacct/config.h"
+#include "cacct/series/config.h"
 #include "tsdb/client.h"
 #include "tsdb/query_template.h"
 

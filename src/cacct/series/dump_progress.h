@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cacct/fingerprint.h"
+#include "cacct/series/fingerprint.h"
 
 namespace ceems::cacct {
 

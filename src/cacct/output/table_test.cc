@@ -1,10 +1,10 @@
-#include "cacct/table.h"
+#include "cacct/output/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cacct/box.h"
-#include "cacct/formats.h"
+#include "cacct/output/box.h"
+#include "cacct/output/formats.h"
 
 namespace ceems::cacct {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cacct/answer.h"
-#include "cacct/fields.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/fields.h"
 
 namespace ceems::cacct {
 

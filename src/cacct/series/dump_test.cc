@@ -1,4 +1,4 @@
-#include "cacct/dump.h"
+#include "cacct/series/dump.h"
 
 #include <cmath>
 #include <fstream>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "cacct/dump_progress.h"
-#include "cacct/fingerprint.h"
+#include "cacct/series/dump_progress.h"
+#include "cacct/series/fingerprint.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 #include "tsdb/fake_transport.h"

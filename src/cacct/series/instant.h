@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cacct/answer.h"
-#include "cacct/config.h"
-#include "cacct/fields.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/fields.h"
+#include "cacct/series/config.h"
 #include "tsdb/client.h"
 
 namespace ceems::cacct {

@@ -1,4 +1,4 @@
-#include "cacct/fingerprint.h"
+#include "cacct/series/fingerprint.h"
 
 #include <string_view>
 

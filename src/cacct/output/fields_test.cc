@@ -1,4 +1,4 @@
-#include "cacct/fields.h"
+#include "cacct/output/fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cacct/table.h"
+#include "cacct/output/table.h"
 
 namespace ceems::cacct {
 

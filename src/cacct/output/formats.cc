@@ -1,4 +1,4 @@
-#include "cacct/formats.h"
+#include "cacct/output/formats.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cacct/terminal.h"
+#include "cacct/output/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cacct/config.h"
+#include "cacct/series/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

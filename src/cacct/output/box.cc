@@ -1,4 +1,4 @@
-#include "cacct/box.h"
+#include "cacct/output/box.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cacct/gpu_board.h"
+#include "cacct/output/gpu_board.h"
 
 #include <cstdlib>
 #include <ctime>

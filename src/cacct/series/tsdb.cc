@@ -1,4 +1,4 @@
-#include "cacct/tsdb.h"
+#include "cacct/series/tsdb.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "cacct/pager.h"
+#include "cacct/output/pager.h"
 
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/strings.h"
-#include "cacct/box.h"
+#include "cacct/output/box.h"
 #include "os/child.h"
 #include "os/file.h"
 

@@ -1,4 +1,4 @@
-#include "cacct/dump_progress.h"
+#include "cacct/series/dump_progress.h"
 
 #include <utility>
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "cacct/answer.h"
-#include "cacct/fields.h"
-#include "cacct/table.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/fields.h"
+#include "cacct/output/table.h"
 
 namespace ceems::cacct {
 

@@ -1,4 +1,4 @@
-#include "cacct/gpu_board.h"
+#include "cacct/output/gpu_board.h"
 
 #include <simdjson.h>
 
@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "base/strings.h"
-#include "cacct/answer.h"
-#include "cacct/box.h"
+#include "cacct/output/answer.h"
+#include "cacct/output/box.h"
 
 namespace ceems::cacct {
 namespace {

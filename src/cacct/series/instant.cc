@@ -1,4 +1,4 @@
-#include "cacct/instant.h"
+#include "cacct/series/instant.h"
 
 #include <algorithm>
 #include <cmath>
