@@ -52,7 +52,7 @@ function together(id: string, { getModuleInfo }: { getModuleInfo: (id: string) =
   if (first.has(id)) return "first";
   return kLists.test(id) ? "lists" : undefined;
 }
-const kLists = /\/src\/(DataTable\.svelte|cells\.ts|download\.ts)$/; // every page with a long list has all of them
+const kLists = /\/src\/(tables\/DataTable\.svelte|tables\/cells\.ts|data\/download\.ts)$/; // every page with a long list has all of them
 const first = new Set<string>();
 
 export default defineConfig({

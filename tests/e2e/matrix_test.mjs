@@ -115,7 +115,7 @@ for (const [theme, look] of Object.entries(kThemes)) {
   });
 }
 
-const texts = join(here, "../../web/src/locales");
+const texts = join(here, "../../web/src/text/locales");
 const marked = (text) => `[!! ${text} ${"·".repeat(Math.ceil(0.4 * text.length))} !!]`;
 const pseudo = (file) =>
   Object.fromEntries(

@@ -1,17 +1,17 @@
 import { mount } from "svelte";
 
-import App from "./App.svelte";
-import "./app.css";
-import "./units.css";
-import "./unit.css";
-import "./usage.css";
-import "./compare.css";
-import "./heat.css";
-import "./select.css";
-import "./frame.css";
-import "./print.css";
-import { chosenLanguage, currentLanguage, loadLanguage } from "./i18n";
-import { chosenTheme, showTheme } from "./theme";
+import App from "./frame/App.svelte";
+import "./style/app.css";
+import "./style/units.css";
+import "./style/unit.css";
+import "./style/usage.css";
+import "./style/compare.css";
+import "./style/heat.css";
+import "./style/select.css";
+import "./style/frame.css";
+import "./style/print.css";
+import { chosenLanguage, currentLanguage, loadLanguage } from "./text/i18n";
+import { chosenTheme, showTheme } from "./style/theme";
 
 await loadLanguage(chosenLanguage());
 document.documentElement.lang = currentLanguage();

@@ -1,0 +1,53 @@
+// Prepares measured values over time for a chart, a sentence and a table.
+
+import type { Series } from "../data/api";
+
+export interface Track {
+  times: number[]; // ms, ascending
+  values: (number | null)[]; // null: no reading, the line has a gap
+}
+
+/** Drops values that are not numbers, and leaves a gap where at least two readings are missing. */
+export function toTrack(series: Series | undefined): Track {
+  const points = (series?.points ?? []).filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
+  const steps = points.slice(1).map(([t], i) => t - points[i]![0]);
+  const step = [...steps].sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
+  const track: Track = { times: [], values: [] };
+  points.forEach(([t, v], i) => {
+    const before = points[i - 1]?.[0];
+    if (before !== undefined && step > 0 && t - before > 2.5 * step) {
+      track.times.push(before + step);
+      track.values.push(null);
+    }
+    track.times.push(t);
+    track.values.push(v !== null && Number.isFinite(v) ? v : null);
+  });
+  return track;
+}
+
+export interface Summary {
+  readings: number;
+  lowest: number;
+  mean: number;
+  highest: number;
+}
+
+export function summary(track: Track): Summary | null {
+  const known = track.values.filter((v) => v !== null);
+  if (!known.length) return null;
+  return {
+    readings: known.length,
+    lowest: Math.min(...known),
+    mean: known.reduce((a, b) => a + b, 0) / known.length,
+    highest: Math.max(...known),
+  };
+}
+
+/** The distance between axis marks for about `marks` of them: at 1, 2 or 5 times a power of ten, or at powers of two for bytes. */
+export function axisStep(highest: number, marks: number, binary: boolean): number {
+  const rough = highest / marks;
+  if (!(rough > 0)) return 1;
+  if (binary) return 2 ** Math.ceil(Math.log2(rough));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * (1 - 1e-9))!;
+}

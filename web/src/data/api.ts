@@ -1,0 +1,296 @@
+// The parts of the REST API of ceems_api_server that the page uses.
+
+import { t } from "../text/i18n";
+
+export type MetricMap = Record<string, number>;
+
+export interface Unit {
+  cluster_id?: string;
+  resource_manager?: string;
+  uuid: string;
+  name?: string;
+  project?: string;
+  groupname?: string;
+  username?: string;
+  created_at_ts?: number; // ms since 1970; absent: unknown
+  started_at_ts?: number; // ms; absent: not started
+  ended_at_ts?: number; // ms; absent: still running
+  elapsed?: string;
+  state?: string;
+  allocation?: Record<string, unknown>;
+  total_time_seconds?: MetricMap;
+  avg_cpu_usage?: MetricMap; // percent of the allocation
+  avg_cpu_mem_usage?: MetricMap;
+  total_cpu_energy_usage_kwh?: MetricMap;
+  total_gpu_energy_usage_kwh?: MetricMap;
+  avg_gpu_usage?: MetricMap;
+  avg_gpu_mem_usage?: MetricMap;
+  total_cpu_emissions_gms?: MetricMap;
+  total_gpu_emissions_gms?: MetricMap;
+  // Metrics that the site defines itself, by its names.
+  total_custom_stats?: MetricMap;
+  avg_custom_stats?: MetricMap;
+  min_custom_stats?: MetricMap;
+  max_custom_stats?: MetricMap;
+  tags?: Record<string, unknown>;
+}
+
+/** A template: {uuid}, {cluster}, {user}, {project}, {from_ms} and {to_ms} stand for what they are of the unit. */
+export interface UnitLink {
+  name: string;
+  url: string;
+  clusters: string[]; // empty: all
+}
+
+/** What the site says of itself; older servers only have links. */
+export interface Site {
+  unit_links: UnitLink[];
+  name?: string;
+  currency?: string;
+  help_url?: string;
+  pue?: number | null;
+  version?: string;
+  time_zone?: string;
+  clusters?: SiteCluster[];
+}
+
+/** A configured cluster. */
+export interface SiteCluster {
+  id: string;
+  manager: string;
+  series: boolean; // it has measurements over time
+  nodes: boolean;
+  gpus: boolean;
+  updated?: number | null; // ms: to when its data was read
+}
+
+export interface Series {
+  name: string;
+  unit: string;
+  points: [ms: number, value: number | null][];
+}
+
+/** Least privileged first. The server decides about access; the page only offers what the role may request. */
+export type Role = "nobody" | "user" | "project_lead" | "support" | "admin";
+
+/** The login methods of the server. */
+export interface Login {
+  header: string | null; // header that every client may send to name its user; null: the server ignores it
+  local: boolean; // name and password
+  oidc: string | null; // name of the provider
+  token: string; // required in forms of this browser
+}
+
+export interface Identity {
+  user: string;
+  admin: boolean;
+  role?: Role;
+  via?: "header" | "local" | "oidc";
+  led?: { cluster_id: string; project: string }[];
+  login?: Login;
+}
+
+/** Which units: the user's own, those of led projects, both, or all. */
+export type View = "own" | "led" | "mine" | "all";
+
+/** An error with a message for users; `status` is 0 if there was no response. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly login: Login | null = null, // with 401, from servers that have logins
+  ) {
+    super(message);
+  }
+}
+
+interface Envelope {
+  status: string;
+  data: unknown;
+  next?: string;
+  previous?: string;
+  error?: string;
+  warnings?: string[];
+  login?: Login;
+}
+
+export interface Answer<T> {
+  login: Login | null; // of servers that have logins, if nobody is logged in
+  data: T;
+  next: string | null; // cursor of the next page
+  previous: string | null;
+  warnings: string[];
+  serverTime: number; // ms, clock of the server
+}
+
+export type Query = [key: string, value: string][];
+
+/** Everybody's units have an endpoint of their own. */
+export function pathOf(endpoint: string, view: View): string {
+  return view === "all" ? `${endpoint}/admin` : endpoint;
+}
+
+export function scopeOf(view: View): Query {
+  return view === "own" || view === "led" ? [["scope", view]] : [];
+}
+
+const kTimeoutMs = 20_000;
+
+/** Root of the server: the page is at "<root>" or below "<root>ui/". */
+export function serverRoot(location: { origin: string; pathname: string }): string {
+  const path = location.pathname;
+  const ui = path.search(/\/ui(\/|$)/);
+  const folder = ui >= 0 ? path.slice(0, ui + 1) : path.slice(0, path.lastIndexOf("/") + 1);
+  return location.origin + folder;
+}
+
+export class Api {
+  /** Called when the server no longer recognises the user. */
+  onstranger: (() => void) | null = null;
+
+  /** `user` is sent in the header if no proxy in front of the server names the user. */
+  constructor(
+    private readonly root: string,
+    readonly user: string | null = null,
+    private readonly fetcher: typeof fetch = (input, init) => fetch(input, init),
+    private readonly header = "X-Grafana-User",
+  ) {}
+
+  /** The address of a request, for links. */
+  address(path: string, query: Query): string {
+    return `${this.root}api/v1/${path}${query.length ? `?${new URLSearchParams(query)}` : ""}`;
+  }
+
+  /** `data` is T, or missing where the server has nothing. */
+  async get<T>(path: string, query: Query = [], signal?: AbortSignal): Promise<Answer<T | null>> {
+    return this.ask<T>(this.address(path, query).slice(this.root.length), {}, signal);
+  }
+
+  /** A list, empty where the server has nothing. */
+  private async getList<T>(path: string, query: Query = [], signal?: AbortSignal): Promise<Answer<T[]>> {
+    const answer = await this.get<T[]>(path, query, signal);
+    return { ...answer, data: Array.isArray(answer.data) ? answer.data : [] };
+  }
+
+  /** A file as the server sends it, for users whose name a link could not carry. */
+  async file(path: string, query: Query): Promise<Blob> {
+    const headers = new Headers();
+    if (this.user !== null) headers.set(this.header, this.user);
+    let response: Response;
+    try {
+      response = await this.fetcher(this.address(path, query), { headers, credentials: "same-origin" });
+    } catch {
+      throw new ApiError(0, t("api.unreachable"));
+    }
+    if (!response.ok) throw new ApiError(response.status, sentence(response.status, undefined));
+    return response.blob();
+  }
+
+  private async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T | null>> {
+    const headers = new Headers({ Accept: "application/json" });
+    if (this.user !== null) headers.set(this.header, this.user);
+    const url = this.root + path;
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), kTimeoutMs);
+    const stop = () => timeout.abort();
+    signal?.addEventListener("abort", stop);
+    try {
+      // The browser keeps answers and asks with their entity tags, so what has not changed is not sent again.
+      const response = await this.fetcher(url, { ...init, headers, signal: timeout.signal, credentials: "same-origin" });
+      const text = await response.text();
+      let body: Envelope | null = null;
+      try {
+        body = JSON.parse(text) as Envelope;
+      } catch {
+        // The error page of a proxy, or a text/plain error of the server: the status describes it.
+      }
+      if (!response.ok || body === null || typeof body !== "object" || body.status !== "success") {
+        throw new ApiError(response.status, sentence(response.status, body?.error), readLogin(body?.login));
+      }
+      const date = Date.parse(response.headers.get("Date") ?? "");
+      return {
+        login: readLogin(body.login),
+        data: (body.data ?? null) as T | null,
+        next: typeof body.next === "string" && body.next !== "" ? body.next : null,
+        previous: typeof body.previous === "string" && body.previous !== "" ? body.previous : null,
+        warnings: body.warnings ?? [],
+        serverTime: Number.isNaN(date) ? Date.now() : date,
+      };
+    } catch (error) {
+      if (error instanceof ApiError) {
+        if (error.status === 401 && path !== "login") this.onstranger?.();
+        throw error;
+      }
+      if (signal?.aborted) throw error;
+      throw new ApiError(0, timeout.signal.aborted ? t("api.timeout", { n: kTimeoutMs / 1000 }) : t("api.unreachable"));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Throws an ApiError of status 401 for unknown callers. Asked this way, the server itself answers them with 200, because
+   * browsers report every 401 as an error of the page. */
+  async whoami(signal?: AbortSignal): Promise<Identity> {
+    const answer = await this.getList<Identity>("whoami", [["anonymous", "true"]], signal);
+    const first = answer.data[0];
+    if (!first) throw new ApiError(401, sentence(401, undefined), answer.login);
+    return first;
+  }
+
+  /** Starts a session, which the browser keeps in a cookie. */
+  async logIn(user: string, password: string, token: string): Promise<void> {
+    try {
+      await this.post("login", { user, password, token });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, t("api.password"));
+      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, t("api.attempts"));
+      throw error;
+    }
+  }
+
+  async logOut(token: string): Promise<void> {
+    await this.post("logout", { token });
+  }
+
+  private async post(path: string, fields: Record<string, string>): Promise<void> {
+    await this.ask<never>(path, { method: "POST", body: new URLSearchParams(fields) });
+  }
+
+  /** What the page shows of this site. Servers before this version have no such endpoint. */
+  async site(signal?: AbortSignal): Promise<Answer<Site>> {
+    const answer = await this.getList<Site>("site", [], signal);
+    return { ...answer, data: answer.data[0] ?? { unit_links: [] } };
+  }
+
+  units(view: View, query: Query, signal?: AbortSignal): Promise<Answer<Unit[]>> {
+    return this.getList<Unit>(pathOf("units", view), [...query, ...scopeOf(view)], signal);
+  }
+
+  series(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Answer<Series[]>> {
+    const query: Query = [
+      ["uuid", unit.uuid],
+      ["from", String(Math.floor(from / 1000))],
+      ["to", String(Math.ceil(to / 1000))],
+    ];
+    if (unit.cluster_id) query.unshift(["cluster_id", unit.cluster_id]);
+    return this.getList<Series>("units/series", query, signal);
+  }
+}
+
+/** The login methods in a response, or null if a server or proxy sent something else. */
+export function readLogin(value: unknown): Login | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { header, local, oidc, token } = value as Record<string, unknown>;
+  const text = (v: unknown) => (typeof v === "string" && v !== "" ? v : null);
+  return { header: text(header), local: local === true, oidc: text(oidc), token: text(token) ?? "" };
+}
+
+function sentence(status: number, error: string | undefined): string {
+  if (status === 401) return t("api.401");
+  if (status === 403) return error ?? t("api.403");
+  if (status === 429) return t("api.429");
+  if (error) return error;
+  if (status === 200) return t("api.400");
+  return t("api.status", { status: String(status) });
+}

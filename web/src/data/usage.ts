@@ -1,0 +1,165 @@
+// Sums by hour, day or month and by group: docs/api/lists.md, usage/series.
+
+import type { Month, Period } from "../pages/address";
+import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
+import * as format from "../text/format";
+import { t } from "../text/i18n";
+
+export const kFields = ["kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "units"] as const;
+export type Field = (typeof kFields)[number];
+type Value = number | null; // null: not measured
+
+export interface Usage {
+  groups: string[]; // a name in brackets is none: the others, all
+  step?: string;
+  times: number[]; // ms, the starts of hours, days or months
+  values: Partial<Record<Field, Value[][]>>; // by group, then time
+  totals: Partial<Record<Field, Value[]>>; // by group
+  missing?: { cluster_id: string }[]; // by hour: clusters whose energy is not in it
+  previous?: { times: number[]; values: Partial<Record<Field, Value[][]>>; totals: Partial<Record<Field, Value[]>> };
+}
+
+export interface Question {
+  days: Days;
+  by: "none" | "component" | "project" | "user" | "cluster";
+  fields: readonly Field[];
+  step?: "hour" | "day" | "month";
+  top?: number;
+  previous?: boolean;
+  narrow?: Query; // cluster_id, project, user
+}
+
+export async function usage(api: Api, view: View, question: Question, signal: AbortSignal): Promise<{ data: Usage; serverTime: number }> {
+  const query: Query = [
+    ["from", String(question.days.from)],
+    ["to", String(question.days.to)],
+    ["step", question.step ?? "day"],
+    ["by", question.by],
+    ["top", String(question.top ?? 5)],
+    ["field", question.fields.join(",")],
+    ...(question.previous ? ([["previous", "1"]] as Query) : []),
+    ...(question.narrow ?? []),
+    ...scopeOf(view),
+  ];
+  const answer = await api.get<Usage>(pathOf("usage/series", view), query, signal);
+  const data = answer.data;
+  if (data === null || !Array.isArray(data.groups) || !Array.isArray(data.times)) throw new ApiError(0, t("usage.none"));
+  return { data, serverTime: answer.serverTime };
+}
+
+/** Energy by hour if there are few days, and by day if there are more or nothing is known by hour. */
+export async function energyOf(api: Api, view: View, question: Question, signal: AbortSignal): Promise<Usage> {
+  if (dayCount(question.days) <= 3) {
+    try {
+      const { data } = await usage(api, view, { ...question, days: hoursOf(question.days, Date.now()), step: "hour" }, signal);
+      if (data.values.kwh?.some((line) => line.some((value) => value))) return data;
+    } catch {
+      signal.throwIfAborted(); // a TSDB that does not answer, too many units, or an older server
+    }
+  }
+  return (await usage(api, view, question, signal)).data;
+}
+
+/** The sum of all groups; null if nothing was measured. */
+export function sumOf(totals: Value[] | undefined): number | null {
+  const known = (totals ?? []).filter((v): v is number => typeof v === "number");
+  return known.length ? known.reduce((a, b) => a + b, 0) : null;
+}
+
+export interface Days {
+  from: number; // seconds: noon of the first day
+  to: number; // noon of the last day
+}
+
+/** Days as they are meant, although the server may be in another time zone: noon is the same day nearly everywhere. */
+export function daysOf(period: Period, now: number): Days {
+  const noon = (date: Date, days = 0) => new Date(date.getFullYear(), date.getMonth(), date.getDate() + days, 12).getTime() / 1000;
+  const today = new Date(now);
+  if (period.kind === "month") {
+    const first = new Date(today.getFullYear(), today.getMonth() - period.back, 1);
+    return { from: noon(first), to: period.back === 0 ? noon(today) : noon(new Date(first.getFullYear(), first.getMonth() + 1, 0)) };
+  }
+  if (period.kind === "hours") return { from: noon(today, 1 - Math.max(1, Math.round(period.hours / 24))), to: noon(today) };
+  if (period.kind === "custom") return { from: noon(new Date(period.from * 1000)), to: noon(new Date((period.to - 1) * 1000)) };
+  return { from: noon(today, -364), to: noon(today) };
+}
+
+/** From the beginning of the first day to the end of the last one, or until now. */
+export function hoursOf({ from, to }: Days, now: number): Days {
+  return { from: new Date(from * 1000).setHours(0, 0, 0, 0) / 1000, to: Math.floor(Math.min(now, new Date(to * 1000).setHours(24, 0, 0, 0) - 1) / 1000) };
+}
+
+export function dayCount({ from, to }: Days): number {
+  return Math.round((to - from) / 86400) + 1;
+}
+
+export function monthOf(now: number): Month {
+  const date = new Date(now);
+  return { year: date.getFullYear(), month: date.getMonth() + 1 };
+}
+
+export function monthsLater({ year, month }: Month, by: number): Month {
+  const date = new Date(year, month - 1 + by, 1);
+  return { year: date.getFullYear(), month: date.getMonth() + 1 };
+}
+
+export function daysOfMonth({ year, month }: Month): Days {
+  return { from: new Date(year, month - 1, 1, 12).getTime() / 1000, to: new Date(year, month, 0, 12).getTime() / 1000 };
+}
+
+export function monthName({ year, month }: Month): string {
+  return new Date(year, month - 1, 1).toLocaleDateString(format.locale(), { month: "long", year: "numeric" });
+}
+
+/** The period of units that ended on a day, from a time within it. */
+export function dayPeriod(ms: number): Period {
+  const day = new Date(ms + 12 * 3600_000);
+  const start = (days: number) => new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime() / 1000;
+  return { kind: "custom", from: start(0), to: start(1) };
+}
+
+export interface Change {
+  arrow: string;
+  text: string;
+}
+
+/** How much more or less than before; null if one of them is not known, or there was nothing before. `when`: the time before, in words. */
+export function changeOf(now: number | null, before: number | null, when: string): Change | null {
+  if (now === null || before === null || before <= 0) return null;
+  const percent = (100 * (now - before)) / before;
+  if (Math.abs(percent) < 0.5) return { arrow: "=", text: t("change.same") };
+  if (percent >= 1000) return { arrow: "▲", text: t("change.times", { size: format.number3(now / before), before: when }) };
+  const size = format.percent(Math.abs(percent));
+  return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t("change.less", { size, before: when }) };
+}
+
+/** The columns of files, with their units. */
+export const kCsvNames: Record<Field, string> = {
+  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "not_used_kwh", units: "units",
+};
+
+export const fieldName = (field: Field): string => t(`field.${field}`);
+
+export function fieldText(field: Field, value: number | null, currency = ""): string {
+  if (value === null) return format.kNone;
+  switch (field) {
+    case "kwh":
+    case "idle_kwh":
+      return format.energy(value);
+    case "grams":
+      return `${format.emissions(value)} CO₂e`;
+    case "cost":
+      return `${currency} ${value.toLocaleString(format.locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`.trim();
+    case "units":
+      return format.whole(value);
+    default:
+      return format.number3(value);
+  }
+}
+
+export function groupText(name: string, by: Question["by"]): string {
+  if (name === "(others)") return t("group.others");
+  if (name === "(all)") return t("group.all");
+  if (by === "component") return name === "cpu" ? t("group.cpu") : name === "gpu" ? t("group.gpu") : name;
+  return name;
+}

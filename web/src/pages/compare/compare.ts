@@ -1,0 +1,122 @@
+// Several runs side by side: their series on a common axis, and what is different.
+
+import type { UnitId } from "../address";
+import * as format from "../../text/format";
+import { t } from "../../text/i18n";
+import { toTrack, type Track } from "../../charts/series";
+import type { Series } from "../../data/api";
+import type { Row } from "../../data/units";
+
+/** A run with what its lists say. */
+export interface Compared {
+  id: UnitId;
+  row: Row;
+  peak: number | null; // bytes
+  cost: number | null;
+  label: string; // tells it from the others
+}
+
+/** The axis ends at 100 of the longest run, or of each. */
+export const kWhole = 100;
+
+/** A series since the start of its run: in seconds, or in hundredths of the run. */
+export function sinceStart(series: Series | undefined, started: number, ended: number, share: boolean): Track {
+  const track = toTrack(series);
+  const length = Math.max(1, ended - started);
+  return { times: track.times.map((time) => (share ? (kWhole * (time - started)) / length : (time - started) / 1000)), values: track.values };
+}
+
+/** Names, and identifiers where names are the same. */
+export function labelsOf(rows: readonly Pick<Row, "name" | "uuid" | "started">[]): string[] {
+  return rows.map((row) => {
+    const same = rows.filter((other) => other.name === row.name);
+    if (same.length === 1) return row.name;
+    const runs = same.filter((other) => other.uuid === row.uuid).length;
+    const id = row.name === row.uuid ? row.name : `${row.name} ${row.uuid}`;
+    return runs === 1 || row.started === null ? id : `${id}, ${format.moment(row.started, row.started)}`;
+  });
+}
+
+type Better = "less" | "more" | null;
+export const kFields = ["state", "wall", "cpus", "cpu", "memory", "mem", "peak", "gpus", "gpu", "kwh", "unused", "grams", "cost"] as const;
+export type Field = (typeof kFields)[number];
+const kBetter: Record<Field, Better> = {
+  state: null, wall: "less", cpus: null, cpu: "more", memory: null, mem: "more", peak: null, gpus: null, gpu: "more", kwh: "less", unused: "less", grams: "less", cost: "less",
+};
+
+export function valueOf(of: Compared, field: Field): number | string | null {
+  const { row } = of;
+  switch (field) {
+    case "state":
+      return row.state;
+    case "wall":
+      return row.elapsed;
+    case "cpus":
+      return row.cpus;
+    case "cpu":
+      return row.cpuPercent;
+    case "memory":
+      return row.memoryLimit;
+    case "mem":
+      return row.memoryPercent;
+    case "peak":
+      return of.peak;
+    case "gpus":
+      return row.gpus;
+    case "gpu":
+      return row.gpuPercent;
+    case "kwh":
+      return row.energyKwh;
+    case "unused":
+      return row.unusedKwh;
+    case "grams":
+      return row.emissionGrams;
+    case "cost":
+      return of.cost;
+  }
+}
+
+export function textOf(field: Field, value: number | string | null, currency = ""): string {
+  if (value === null) return format.kNone;
+  if (typeof value === "string") return value;
+  switch (field) {
+    case "wall":
+      return format.duration(value);
+    case "cpu":
+    case "mem":
+    case "gpu":
+      return format.percent(value);
+    case "memory":
+    case "peak":
+      return format.bytes(value);
+    case "kwh":
+    case "unused":
+      return format.energy(value);
+    case "grams":
+      return `${format.emissions(value)} CO₂e`;
+    case "cost":
+      return `${format.number3(value)} ${currency}`.trim();
+    default:
+      return format.number3(value);
+  }
+}
+
+export interface Difference {
+  text: string; // "+3.1 kWh, +12 %"
+  word: "better" | "worse" | null;
+}
+
+/** Against the first run; null: the same, or one of them is not known. */
+export function differenceOf(field: Field, base: number | string | null, value: number | string | null, currency = ""): Difference | null {
+  if (typeof base !== "number" || typeof value !== "number") return null;
+  const delta = value - base;
+  const size = textOf(field, Math.abs(delta), currency);
+  // What looks the same is the same.
+  if (textOf(field, value, currency) === textOf(field, base, currency)) return null;
+  const sign = delta > 0 ? "+" : "−";
+  const points = field === "cpu" || field === "mem" || field === "gpu";
+  const amount = points ? t("compare.points", { value: format.number3(Math.abs(delta)) }) : size;
+  const share = points || base === 0 ? "" : `, ${sign}${format.percent((100 * Math.abs(delta)) / Math.abs(base))}`;
+  const better = kBetter[field];
+  return { text: `${sign}${amount}${share}`, word: better === null ? null : (delta < 0) === (better === "less") ? "better" : "worse" };
+}

@@ -1,0 +1,54 @@
+import type { SortKey } from "../pages/address";
+
+export interface Column<K extends string = SortKey> {
+  key: string;
+  label: string;
+  sort: K | null; // null: the column does not sort
+  numeric: boolean;
+  priority: 1 | 2 | 3; // narrow screens hide 3 first, then 2
+  width?: number; // rem that its values need; where all columns have one, rows that cannot be seen are not laid out
+}
+
+/** Rem that a column needs for its values and for the longest word of its heading. */
+export function widthOf({ label, width = 0 }: { label: string; width?: number }): number {
+  const kLetter = 0.62; // bold, of a wide font
+  const kSides = 0.85;
+  return Math.max(width, kLetter * Math.max(...label.split(/\s+/).map((word) => word.length)) + kSides);
+}
+
+/** The cell to which a key leads in a table of `rows` times `columns`; null: the key does not move. */
+export function step(key: string, at: { row: number; column: number }, rows: number, columns: number, control: boolean): { row: number; column: number } | null {
+  const kPage = 10;
+  let { row, column } = at;
+  switch (key) {
+    case "ArrowDown":
+      row += 1;
+      break;
+    case "ArrowUp":
+      row -= 1;
+      break;
+    case "ArrowRight":
+      column += 1;
+      break;
+    case "ArrowLeft":
+      column -= 1;
+      break;
+    case "PageDown":
+      row += kPage;
+      break;
+    case "PageUp":
+      row -= kPage;
+      break;
+    case "Home":
+      column = 0;
+      if (control) row = 0;
+      break;
+    case "End":
+      column = columns - 1;
+      if (control) row = rows - 1;
+      break;
+    default:
+      return null;
+  }
+  return { row: Math.max(0, Math.min(rows - 1, row)), column: Math.max(0, Math.min(columns - 1, column)) };
+}
