@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { defaultList, read, write } from "../pages/address";
+import { defaultList } from "../data/liststate";
+import { read, write } from "../pages/address";
 import { cellText, edgesOf, kShades, narrowed, shade, shaded, stepTo } from "./heat";
 import { readHeat } from "../data/serverlist";
 

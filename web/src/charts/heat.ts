@@ -1,6 +1,6 @@
 // The cells of a heat map: where they are, how dark they are, and which filter each stands for.
 
-import { changed, type HeatAxis, type ListState, type Range } from "../pages/address";
+import { changed, type HeatAxis, type ListState, type Range } from "../data/liststate";
 import * as format from "../text/format";
 import { t } from "../text/i18n";
 import type { Heat, HeatCell } from "../data/list";

@@ -92,6 +92,7 @@ export interface Identity {
 
 /** Which units: the user's own, those of led projects, both, or all. */
 export type View = "own" | "led" | "mine" | "all";
+export const kViews: readonly View[] = ["own", "led", "mine", "all"];
 
 /** An error with a message for users; `status` is 0 if there was no response. */
 export class ApiError extends Error {

@@ -6,7 +6,7 @@ import { Api, ApiError } from "./api";
 import { stack } from "../charts/bars";
 import { grid, meanOf, nodeList, nodeOf, nodeQuery, records, unitsOnNode } from "./fleet";
 import { maySeeSite } from "./identity";
-import { defaultNodes, kNodeSorts, kNodeStates, type NodesState } from "../pages/nodes/nodestate";
+import { defaultNodes, kNodeSorts, kNodeStates, type NodesState } from "./nodestate";
 
 const kSignal = new AbortController().signal;
 

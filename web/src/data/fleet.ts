@@ -2,7 +2,7 @@
 
 import { ApiError, type Api, type Query, type Series } from "./api";
 import { t } from "../text/i18n";
-import { kNodeStates, type NodesState, type NodeStateName } from "../pages/nodes/nodestate";
+import { kNodeStates, type NodesState, type NodeStateName } from "./nodestate";
 import { stateKind, stateText, type StateKind } from "./units";
 
 /** A node now. null: not known. */

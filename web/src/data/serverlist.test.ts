@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { defaultList, type ListState } from "../pages/address";
+import { defaultList, type ListState } from "./liststate";
 import { Api } from "./api";
-import { Lists } from "./list";
+import { Lists } from "./lists";
 import { filterQuery, readRow, readSummary } from "./serverlist";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);

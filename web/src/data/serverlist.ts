@@ -1,6 +1,7 @@
 // Lists that the server sorts, filters and cuts into pages: docs/api/lists.md.
 
-import { kChoices, kRanges, windowOf, writeRange, type ChoiceKey, type HeatAxis, type ListState } from "../pages/address";
+import { kChoices, kRanges, writeRange, type ChoiceKey, type HeatAxis, type ListState } from "./liststate";
+import { windowOf } from "./period";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import { t } from "../text/i18n";
 import type { Facet, Heat, ListSource, Page, Summary } from "./list";

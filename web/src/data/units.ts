@@ -1,6 +1,6 @@
 // State, sums, filters and order of units. Does not use the DOM.
 
-import type { SortKey } from "../pages/address";
+import type { SortKey } from "./liststate";
 import type { MetricMap, Unit } from "./api";
 import { emissionsOf, type Source } from "./emissions";
 import { t } from "../text/i18n";

@@ -1,6 +1,6 @@
 // Sums by hour, day or month and by group: docs/api/lists.md, usage/series.
 
-import type { Month, Period } from "../pages/address";
+import type { Month, Period } from "./period";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import * as format from "../text/format";
 import { t } from "../text/i18n";
@@ -19,9 +19,12 @@ export interface Usage {
   previous?: { times: number[]; values: Partial<Record<Field, Value[][]>>; totals: Partial<Record<Field, Value[]>> };
 }
 
+export const kGroupings = ["component", "project", "user", "cluster"] as const;
+export type Grouping = (typeof kGroupings)[number];
+
 export interface Question {
   days: Days;
-  by: "none" | "component" | "project" | "user" | "cluster";
+  by: "none" | Grouping;
   fields: readonly Field[];
   step?: "hour" | "day" | "month";
   top?: number;

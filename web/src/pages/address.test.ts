@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { changed, defaultList, defaultOverview, kChoices, kGroupings, kRanges, kSortKeys, read, unitAddress, windowOf, write, type ListState, type Route } from "./address";
+import { changed, defaultList, kChoices, kRanges, kSortKeys, type ListState } from "../data/liststate";
+import { defaultOverview } from "./overview/overviewstate";
+import { kGroupings } from "../data/usage";
+import { read, unitAddress, write, type Route } from "./address";
+import { windowOf } from "../data/period";
 
 // A fixed sequence, so that a failure can be repeated.
 function generator(seed: number): () => number {

@@ -1,4 +1,4 @@
-import type { SortKey } from "../pages/address";
+import type { SortKey } from "../data/liststate";
 
 export interface Column<K extends string = SortKey> {
   key: string;
@@ -51,4 +51,24 @@ export function step(key: string, at: { row: number; column: number }, rows: num
       return null;
   }
   return { row: Math.max(0, Math.min(rows - 1, row)), column: Math.max(0, Math.min(columns - 1, column)) };
+}
+
+// Lists that are short enough to be sorted here
+
+export type Cell = string | number | null;
+
+/** Sorted by a value of each row; what is not known comes last. */
+export function sorted<R>(rows: readonly R[], value: (row: R) => Cell, descending: boolean): R[] {
+  const way = descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return way * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)));
+  });
+}
+
+/** Whether every word is in one of the texts. */
+export function matches(q: string, texts: readonly string[]): boolean {
+  const hay = texts.map((one) => one.toLowerCase());
+  return q.toLowerCase().split(/\s+/).filter(Boolean).every((word) => hay.some((one) => one.includes(word)));
 }

@@ -1,6 +1,6 @@
 // The state of a page with one table in the address.
 
-import type { View } from "../data/api";
+import { kViews, type View } from "../data/api";
 
 export interface TableState {
   q: string;
@@ -12,7 +12,6 @@ export interface TableState {
   at: number; // rows before the page
 }
 
-export const kViews: readonly View[] = ["own", "led", "mine", "all"];
 const kMaxText = 200;
 
 export function defaultTable(): TableState {

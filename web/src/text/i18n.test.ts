@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { defaultList } from "../pages/address";
+import { defaultList } from "../data/liststate";
 import { chips } from "../pages/jobs/filters";
 import * as format from "./format";
 import { bestLanguage, currentLanguage, setLanguage, t, type Table } from "./i18n";

@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { read, write, type Route } from "../address";
-import { arranged, keepColumns, moved, readColumns } from "../../tables/columns";
 import { differenceOf, kWhole, labelsOf, sinceStart, textOf } from "./compare";
-import { kindOf, kindOfSite } from "../../text/kinds";
-import { highestOf, pathOf, readingAt, scaleOf } from "../../charts/lines";
-import type { Column } from "../../tables/table";
 
 test("addresses of comparisons keep every name, and drop what is too much", () => {
   const units = [
@@ -55,49 +51,4 @@ test("a difference has a sign, a share and a word where one is better", () => {
   assert.equal(textOf("peak", 2 ** 31), "2 GiB");
   assert.equal(textOf("grams", null), "–");
   assert.equal(textOf("wall", 3661), "1 h 01 min");
-});
-
-test("lines stay in their box, and gaps stay open", () => {
-  const box = { width: 110, height: 100, left: 10 };
-  const track = { times: [0, 10, 20, 30, 40], values: [0, 5, null, 10, 20] };
-  assert.equal(pathOf(track, 0, 40, 10, box), "M10 100L35 50M85 0L110 0");
-  assert.equal(pathOf(track, 0, 30, 10, box), "M10 100L43.3 50M110 0h0.1", "a reading alone is a dot");
-  assert.equal(pathOf({ times: [], values: [] }, 0, 1, 1, box), "");
-  assert.equal(highestOf([track, { times: [1], values: [null] }]), 20);
-  assert.deepEqual(scaleOf(20, false), { top: 25, marks: [0, 5, 10, 15, 20, 25] });
-  assert.deepEqual(scaleOf(0, false).marks[0], 0);
-  assert.equal(scaleOf(3 * 2 ** 30, true).top % 2 ** 30, 0);
-  assert.equal(readingAt(track, 12, 5), 5);
-  assert.equal(readingAt(track, 21, 5), null, "nothing was read there");
-});
-
-test("units are what their managers call them, if all agree", () => {
-  assert.deepEqual(["slurm", "lsf", "openpbs", "openstack", "libvirt", "k8s", "exec", "local", undefined, "constructor"].map(kindOf), [
-    "job", "job", "job", "vm", "vm", "pod", "unit", "unit", "unit", "unit",
-  ]);
-  assert.equal(kindOfSite([{ manager: "slurm" }, { manager: "lsf" }]), "job");
-  assert.equal(kindOfSite([{ manager: "slurm" }, { manager: "k8s" }]), "unit");
-  assert.equal(kindOfSite([]), "unit");
-});
-
-test("columns keep their choice, new ones find their place, and the first one stays", () => {
-  const column = (key: string): Column => ({ key, label: key, sort: null, numeric: false, priority: 1 });
-  const all = ["name", "a", "b", "c"].map(column);
-  const keys = (chosen: { key: string; shown: boolean }[]) => arranged(all, chosen).map((one) => `${one.column.key}${one.shown ? "" : "-"}`).join(" ");
-  assert.equal(keys([]), "name a b c");
-  assert.equal(keys([{ key: "c", shown: true }, { key: "a", shown: false }]), "name c a- b");
-  assert.equal(keys([{ key: "name", shown: false }, { key: "gone", shown: true }, { key: "b", shown: true }, { key: "b", shown: false }]), "name a b c");
-  assert.deepEqual(moved(["n", "a", "b"], 2, -1), ["n", "b", "a"]);
-  assert.deepEqual(moved(["n", "a", "b"], 1, -1), ["n", "a", "b"]);
-  assert.deepEqual(moved(["n", "a", "b"], 2, 1), ["n", "a", "b"]);
-  const kept = new Map<string, string>();
-  const store = { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) };
-  keepColumns(store, [{ key: "a", shown: false }]);
-  assert.deepEqual(readColumns(store), [{ key: "a", shown: false }]);
-  keepColumns(store, []);
-  assert.equal(kept.size, 0);
-  for (const text of ["{", "3", '[null,{"key":1,"shown":true},{"key":"b"}]']) {
-    kept.set("ceems.columns", text);
-    assert.deepEqual(readColumns(store), []);
-  }
 });

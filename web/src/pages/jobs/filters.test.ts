@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { defaultList, read } from "../address";
+import { defaultList } from "../../data/liststate";
+import { read } from "../address";
 import { chips, customPeriod, dayOf, fieldNumber, periodText, periodValue } from "./filters";
 import { kBuiltIn, kMostViews, readViews, removeView, saveView } from "./views";
 

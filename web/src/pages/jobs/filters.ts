@@ -1,6 +1,7 @@
 // What a list is narrowed to, in words.
 
-import { changed, kChoices, kRanges, type ChoiceKey, type ListState, type Period, type Range, type RangeKey } from "../address";
+import { changed, kChoices, kRanges, type ChoiceKey, type ListState, type Range, type RangeKey } from "../../data/liststate";
+import type { Period } from "../../data/period";
 import * as format from "../../text/format";
 import { t } from "../../text/i18n";
 import { stateWords } from "../../data/units";

@@ -1,6 +1,7 @@
 // Views that the user saved in this browser: a name and the address of a list.
 
-import { defaultList, write, type ListState } from "../address";
+import { defaultList, type ListState } from "../../data/liststate";
+import { write } from "../address";
 
 export interface SavedView {
   name: string;

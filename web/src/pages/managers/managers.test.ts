@@ -7,7 +7,8 @@ import { addTexts, named, setLanguage, t } from "../../text/i18n";
 import en from "../../text/locales/en.json";
 import german from "../../text/locales/managers.de.json";
 import texts from "../../text/locales/managers.en.json";
-import { billOf, budgetsOf, budgetText, dayText, gauge, idleOf, kParts, matches, outlook, sharesOf, sorted, type BudgetRow } from "./managers";
+import { billOf, budgetsOf, budgetText, dayText, gauge, idleOf, kParts, outlook, sharesOf, type BudgetRow } from "./managers";
+import { matches, sorted } from "../../tables/table";
 import { defaultTable, readTable, writeTable } from "../../tables/tablestate";
 
 addTexts(texts, null);

@@ -1,6 +1,6 @@
 // Bills, budgets and idle reservations: docs/api/insight.md. Their pages are loaded when they are needed, with their texts.
 
-import { monthText, type Month } from "../address";
+import { monthText, type Month } from "../../data/period";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "../../data/api";
 import { element } from "../../tables/cells";
 import * as format from "../../text/format";
@@ -300,26 +300,6 @@ export function sharesOf(data: Fields[]): ShareRow[] {
 export const idle = (api: Api, view: View, signal: AbortSignal) => ask(api, pathOf("insight/idle", view), scopeOf(view), signal, idleOf);
 export const idleShares = (api: Api, view: View, by: string, signal: AbortSignal) =>
   ask(api, pathOf("insight/idle", view), [["by", by], ...scopeOf(view)], signal, sharesOf);
-
-// Lists that are short enough to be sorted here
-
-export type Cell = string | number | null;
-
-/** Sorted by a value of each row; what is not known comes last. */
-export function sorted<R>(rows: readonly R[], value: (row: R) => Cell, descending: boolean): R[] {
-  const way = descending ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
-    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
-    return way * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)));
-  });
-}
-
-/** Whether every word is in one of the texts. */
-export function matches(q: string, texts: readonly string[]): boolean {
-  const hay = texts.map((one) => one.toLowerCase());
-  return q.toLowerCase().split(/\s+/).filter(Boolean).every((word) => hay.some((one) => one.includes(word)));
-}
 
 /** In a sentence: what went wrong, or that the server does not have such answers yet. */
 export function wordsOf(error: unknown): string {

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import { Api, ApiError, readLogin, serverRoot, type Identity } from "./api";
 import { emissionsOf } from "./emissions";
 import { cleanName, nameInAddress, providerAddress, roleText, viewsOf, widestView } from "./identity";
-import { axisStep, summary, toTrack } from "../charts/series";
 
 test("the API is found at the root, below /ui and behind a prefix", () => {
   const at = (pathname: string) => serverRoot({ origin: "http://h:1", pathname });
@@ -59,23 +58,6 @@ test("the emission figure closest to place and time comes first, a site's own be
   assert.deepEqual(emissionsOf({ global_total: 4, owid_total: 3, emaps_total: 2, rte_total: 1 }).map((e) => e.grams), [1, 2, 3, 4]);
   assert.deepEqual(emissionsOf({ owid_total: 3, site_total: 9 }).map((e) => e.source.name), ["site", "country average"]);
   assert.deepEqual(emissionsOf(undefined), []);
-});
-
-test("the line breaks where readings are missing, and nowhere else", () => {
-  const points: [number, number | null][] = [[0, 1], [5, 2], [10, 3], [30, 4], [35, null], [40, 6]];
-  const track = toTrack({ name: "cpu", unit: "cores", points });
-  assert.deepEqual(track.times, [0, 5, 10, 15, 30, 35, 40]);
-  assert.deepEqual(track.values, [1, 2, 3, null, 4, null, 6]);
-  assert.deepEqual(summary(track), { readings: 5, lowest: 1, mean: 3.2, highest: 6 });
-  assert.equal(summary(toTrack(undefined)), null);
-});
-
-test("axis marks are round", () => {
-  assert.equal(axisStep(15.6, 4, false), 5);
-  assert.equal(axisStep(1, 4, false), 0.5);
-  assert.equal(axisStep(0.03, 4, false), 0.01);
-  assert.equal(axisStep(300 * 2 ** 20, 4, true), 128 * 2 ** 20);
-  assert.equal(axisStep(0, 4, false), 1);
 });
 
 const kLea: Identity = { user: "lea", admin: false, role: "project_lead", led: [{ cluster_id: "a", project: "optics" }] };

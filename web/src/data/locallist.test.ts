@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { defaultList, type ListState } from "../pages/address";
+import { defaultList, type ListState } from "./liststate";
 import { Api, type Unit } from "./api";
 import { csv, csvCell } from "./csv";
-import { kPageRows, LocalList, wanted } from "./list";
+import { kPageRows } from "./list";
+import { LocalList, wanted } from "./locallist";
 import { toRow } from "./units";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);
