@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { accessible, becomes, control, fits, focused, names, passUntil, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, names, noonZone, passUntil, shot, url, visit } from "./stand_in.mjs";
 
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
@@ -332,7 +332,7 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
 });
 
 test("charts zoom together by drag, buttons and keys, and the address keeps it", async (t) => {
-  const page = await visit(t, "/?user=operator#/unit/hpc-a/48213");
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { context: { timezoneId: noonZone() } });
   await page.locator("canvas").nth(2).waitFor();
   await page.getByRole("button", { name: "Report card" }).waitFor(); // nothing moves any more
   const span = () => /\?t=(\d+)\.\.(\d+)$/.exec(page.url())?.slice(1).map(Number) ?? null;

@@ -1,4 +1,4 @@
-// A browser and mock_server.py for the tests of one file.
+// A browser and mock_server.py, shared by the tests of one process. Each visit has a context of its own, and sets the server back.
 // Environment: CEEMS_E2E_PAGE, the folder of the built page; and that of browser.mjs.
 
 import assert from "node:assert/strict";
@@ -15,6 +15,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 
 export let url;
 let browser, mock;
+const begun = new WeakSet(); // tests for which the server's units began anew
 
 before(async () => {
   const late = slow ? ["--late", slow] : [];
@@ -38,7 +39,10 @@ export async function control(values) {
 
 /** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
 export async function visit(t, path, options = {}) {
-  await control({ mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", ...options.server });
+  // For each test, the units run as long as if it were the first.
+  const begin = begun.has(t) ? {} : { begin: Date.now() / 1000 };
+  begun.add(t);
+  await control({ ...begin, mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", ...options.server });
   const page = await open(browser, options.context, { far: false });
   const faults = [];
   page.requests = [];
