@@ -105,6 +105,9 @@ export class ApiError extends Error {
   }
 }
 
+/** In a sentence: what went wrong. */
+export const wordsOf = (error: unknown): string => (error instanceof ApiError ? error.message : String(error));
+
 interface Envelope {
   status: string;
   data: unknown;

@@ -143,33 +143,14 @@ export function matches(row: Row, text: string): boolean {
 const kStateOrder: readonly StateKind[] = ["running", "waiting", "failed", "cancelled", "ended", "done"];
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
+const kOfRow = {
+  name: "name", user: "owner", started: "started", wall: "elapsed", cpu: "cpuPercent", mem: "memoryPercent", gpu: "gpuPercent", kwh: "energyKwh", grams: "emissionGrams",
+  unused: "unusedKwh",
+} as const satisfies Record<Exclude<SortKey, "state" | "ended">, keyof Row>;
+
 function sortValue(row: Row, key: SortKey): string | number | null {
-  switch (key) {
-    case "name":
-      return row.name;
-    case "user":
-      return row.owner;
-    case "state":
-      return kStateOrder.indexOf(row.kind);
-    case "started":
-      return row.started;
-    case "ended":
-      return row.ended ?? Number.MAX_SAFE_INTEGER; // what runs is the newest
-    case "wall":
-      return row.elapsed;
-    case "cpu":
-      return row.cpuPercent;
-    case "mem":
-      return row.memoryPercent;
-    case "gpu":
-      return row.gpuPercent;
-    case "kwh":
-      return row.energyKwh;
-    case "grams":
-      return row.emissionGrams;
-    case "unused":
-      return row.unusedKwh;
-  }
+  if (key === "state") return kStateOrder.indexOf(row.kind);
+  return key === "ended" ? (row.ended ?? Number.MAX_SAFE_INTEGER) : row[kOfRow[key]]; // what runs is the newest
 }
 
 /** A sorted copy. Rows without a value come last in both directions; ties by start, newest first, then by key. */

@@ -50,6 +50,23 @@ export async function usage(api: Api, view: View, question: Question, signal: Ab
   return { data, serverTime: answer.serverTime };
 }
 
+/** Asks for one kind of sums after the other. */
+export const asker = (api: Api, view: View, narrow: Query, signal: AbortSignal) =>
+  (days: Days, by: Question["by"], fields: readonly Field[], top: number, step: "day" | "month", previous = false) =>
+    usage(api, view, { days, by, fields, top, step, previous, narrow }, signal).then((answer) => answer.data);
+
+/** The sums of a month beside those of the month before, its days by group, and the days of the month before as one line. */
+export async function monthUsage(ask: ReturnType<typeof asker>, month: Month, by: Question["by"]): Promise<{ sums: Usage; days: Usage; line: Value[] }> {
+  const [here, before] = [daysOfMonth(month), daysOfMonth(monthsLater(month, -1))];
+  const [sums, { times, values, totals }, days, line] = await Promise.all([
+    ask(here, "none", kFields, 1, "month"),
+    ask(before, "none", kFields, 1, "month"),
+    ask(here, by, ["kwh"], 5, "day"),
+    ask(before, "none", ["kwh"], 1, "day"),
+  ]);
+  return { sums: { ...sums, previous: { times, values, totals } }, days, line: line.values.kwh?.[0] ?? [] };
+}
+
 /** Energy by hour if there are few days, and by day if there are more or nothing is known by hour. */
 export async function energyOf(api: Api, view: View, question: Question, signal: AbortSignal): Promise<Usage> {
   if (dayCount(question.days) <= 3) {
@@ -112,6 +129,16 @@ export function daysOfMonth({ year, month }: Month): Days {
 
 export function monthName({ year, month }: Month): string {
   return new Date(year, month - 1, 1).toLocaleDateString(format.locale(), { month: "long", year: "numeric" });
+}
+
+/** A day of a month at its bar; `long`: with the month. Days of a server in another zone are the same days. */
+export const dayOfMonth = (ms: number, long: boolean): string =>
+  new Date(ms + 12 * 3600_000).toLocaleDateString(format.locale(), long ? { day: "numeric", month: "short", year: "numeric" } : { day: "numeric" });
+
+/** The period of a whole month. */
+export function monthPeriod(month: Month): Period {
+  const start = ({ year, month }: Month) => new Date(year, month - 1, 1).getTime() / 1000;
+  return { kind: "custom", from: start(month), to: start(monthsLater(month, 1)) };
 }
 
 /** The period of units that ended on a day, from a time within it. */

@@ -19,38 +19,13 @@ export function widthOf({ label, width = 0 }: { label: string; width?: number })
 /** The cell to which a key leads in a table of `rows` times `columns`; null: the key does not move. */
 export function step(key: string, at: { row: number; column: number }, rows: number, columns: number, control: boolean): { row: number; column: number } | null {
   const kPage = 10;
-  let { row, column } = at;
-  switch (key) {
-    case "ArrowDown":
-      row += 1;
-      break;
-    case "ArrowUp":
-      row -= 1;
-      break;
-    case "ArrowRight":
-      column += 1;
-      break;
-    case "ArrowLeft":
-      column -= 1;
-      break;
-    case "PageDown":
-      row += kPage;
-      break;
-    case "PageUp":
-      row -= kPage;
-      break;
-    case "Home":
-      column = 0;
-      if (control) row = 0;
-      break;
-    case "End":
-      column = columns - 1;
-      if (control) row = rows - 1;
-      break;
-    default:
-      return null;
-  }
-  return { row: Math.max(0, Math.min(rows - 1, row)), column: Math.max(0, Math.min(columns - 1, column)) };
+  const moves: Record<string, [rows: number, columns: number]> = {
+    ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], PageDown: [kPage, 0], PageUp: [-kPage, 0],
+    Home: [control ? -rows : 0, -columns], End: [control ? rows : 0, columns],
+  };
+  const move = moves[key];
+  if (!move) return null;
+  return { row: Math.max(0, Math.min(rows - 1, at.row + move[0])), column: Math.max(0, Math.min(columns - 1, at.column + move[1])) };
 }
 
 // Lists that are short enough to be sorted here

@@ -73,51 +73,23 @@ export const kJoulesPerKwh = 3.6e6;
 /** Energy from kWh: joules below 1 Wh, where Wh would be a string of zeros. */
 export function energy(kwh: number): string {
   if (kwh === 0) return "0 J";
-  if (Math.abs(kwh) < 0.9995e-3) {
-    return scaled(kwh * kJoulesPerKwh, [
-      [1, "J"],
-      [1e-3, "mJ"],
-    ]);
-  }
-  return scaled(kwh, [
-    [1e6, "GWh"],
-    [1e3, "MWh"],
-    [1, "kWh"],
-    [1e-3, "Wh"],
-  ]);
+  if (Math.abs(kwh) < 0.9995e-3) return scaled(kwh * kJoulesPerKwh, [[1, "J"], [1e-3, "mJ"]]);
+  return scaled(kwh, [[1e6, "GWh"], [1e3, "MWh"], [1, "kWh"], [1e-3, "Wh"]]);
 }
 
 /** Mass of greenhouse gas, from grams of CO2 equivalent. */
 export function emissions(grams: number): string {
   if (grams === 0) return "0 g";
-  return scaled(grams, [
-    [1e6, "t"],
-    [1e3, "kg"],
-    [1, "g"],
-    [1e-3, "mg"],
-    [1e-6, "µg"],
-  ]);
+  return scaled(grams, [[1e6, "t"], [1e3, "kg"], [1, "g"], [1e-3, "mg"], [1e-6, "µg"]]);
 }
 
 export function power(watts: number): string {
   if (watts === 0) return "0 W";
-  return scaled(watts, [
-    [1e6, "MW"],
-    [1e3, "kW"],
-    [1, "W"],
-    [1e-3, "mW"],
-  ]);
+  return scaled(watts, [[1e6, "MW"], [1e3, "kW"], [1, "W"], [1e-3, "mW"]]);
 }
 
 export function bytes(count: number): string {
-  return scaled(count, [
-    [2 ** 50, "PiB"],
-    [2 ** 40, "TiB"],
-    [2 ** 30, "GiB"],
-    [2 ** 20, "MiB"],
-    [2 ** 10, "KiB"],
-    [1, "B"],
-  ]);
+  return scaled(count, [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 }
 
 /** A value in percent: 0 to 100, or more if a unit used more than it was given. */
@@ -144,11 +116,6 @@ export function duration(seconds: number): string {
   if (whole < kHour) return `${Math.floor(whole / kMinute)} min ${two(whole % kMinute)} s`;
   if (whole < kDay) return `${Math.floor(whole / kHour)} h ${two(Math.floor((whole % kHour) / kMinute))} min`;
   return `${number3(Math.floor(whole / kDay))} ${name.startsWith("fr") ? "j" : "d"} ${Math.floor((whole % kDay) / kHour)} h`;
-}
-
-/** CPU time and similar products of seconds and CPUs. */
-export function cpuTime(seconds: number): string {
-  return `${duration(seconds)} CPU`;
 }
 
 /** A time in the browser's zone, without the date if it is today and without the year if it is this year. */

@@ -44,36 +44,13 @@ const kBetter: Record<Field, Better> = {
   state: null, wall: "less", cpus: null, cpu: "more", memory: null, mem: "more", peak: null, gpus: null, gpu: "more", kwh: "less", unused: "less", grams: "less", cost: "less",
 };
 
+const kOfRow = {
+  state: "state", wall: "elapsed", cpus: "cpus", cpu: "cpuPercent", memory: "memoryLimit", mem: "memoryPercent", gpus: "gpus", gpu: "gpuPercent", kwh: "energyKwh",
+  unused: "unusedKwh", grams: "emissionGrams",
+} as const satisfies Record<Exclude<Field, "peak" | "cost">, keyof Row>;
+
 export function valueOf(of: Compared, field: Field): number | string | null {
-  const { row } = of;
-  switch (field) {
-    case "state":
-      return row.state;
-    case "wall":
-      return row.elapsed;
-    case "cpus":
-      return row.cpus;
-    case "cpu":
-      return row.cpuPercent;
-    case "memory":
-      return row.memoryLimit;
-    case "mem":
-      return row.memoryPercent;
-    case "peak":
-      return of.peak;
-    case "gpus":
-      return row.gpus;
-    case "gpu":
-      return row.gpuPercent;
-    case "kwh":
-      return row.energyKwh;
-    case "unused":
-      return row.unusedKwh;
-    case "grams":
-      return row.emissionGrams;
-    case "cost":
-      return of.cost;
-  }
+  return field === "peak" || field === "cost" ? of[field] : of.row[kOfRow[field]];
 }
 
 export function textOf(field: Field, value: number | string | null, currency = ""): string {
