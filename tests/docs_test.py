@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, the code in CONTRIBUTING.md must be part
-of an example in tests/examples, the tests that docs/releases.md names must exist, and the table of rules in docs/report.md must be that of
-data/advice/rules.
+of an example in tests/examples, the tests that docs/releases.md names must exist, and each file in changes/ must hold one valid line.
 
 There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
 full name before it in the same row."""
@@ -150,6 +149,10 @@ def main():
         faults += subprocess.run([ADVICE, *arguments], check=False).returncode != 0
     for wrong in check_tests_of_releases():
         print("docs/releases.md: " + wrong)
+        faults += 1
+    changes = subprocess.run([os.path.join(TESTS, "..", "scripts", "changelog")], capture_output=True, text=True, check=False)
+    if changes.returncode != 0:
+        print(changes.stderr, end="")
         faults += 1
     print("%d families, %d faults" % (len(found), faults))
     return 1 if faults else 0
