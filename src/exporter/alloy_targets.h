@@ -27,8 +27,8 @@ void add_alloy_target_flags(config::FlagSet& flags, AlloyTargetOptions& options)
 /// document has the format of Prometheus' HTTP service discovery. Safe for concurrent use.
 class AlloyTargets {
  public:
-  /// Serves the units of SLURM, otherwise those of Kubernetes. Null if the targets are off or
-  /// `sources` has neither.
+  /// Serves the units of SLURM, or of Kubernetes if there is no SLURM. Null if the targets are off
+  /// or `sources` has neither.
   static std::unique_ptr<AlloyTargets> create(const AlloyTargetOptions& options,
                                               std::span<const std::shared_ptr<UnitSource>> sources,
                                               const host::Paths& paths);
@@ -40,7 +40,7 @@ class AlloyTargets {
   [[nodiscard]] std::vector<os::Capability> capabilities() const { return filter_.capabilities(); }
 
   /// The JSON document: an array with one element for each process of each unit, or `null` if there
-  /// is none. Errors are those of the unit source.
+  /// is none. Passes on errors of the unit source.
   [[nodiscard]] Result<std::string> document() const;
 
  private:

@@ -59,8 +59,7 @@ struct Sources {
 };
 
 /// When a collector is created. This determines what it may use: the Sources of earlier stages,
-/// never those of its own stage. The help text lists collectors in this order, and by name within a
-/// stage.
+/// never of its own. The help text lists collectors in this order, and by name within a stage.
 enum class Stage {
   kNode,             ///< reads the node; may provide meters. Most collectors are in this stage.
   kJobs,             ///< provides the units of a batch system
@@ -100,16 +99,16 @@ class Collector {
   virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
 };
 
-/// What is known of a collector before it is created. Its name is also that of the flag
-/// --collector.NAME, the source file, the metrics, the test and the row in the documentation.
+/// Describes a collector before it is created. Its name also names the flag --collector.NAME, the
+/// source file, the metrics, the test and the row in the documentation.
 struct CollectorSpec {
   std::string name;
   std::string help;
   Stage stage = Stage::kNode;
   bool enabled_by_default = false;
   /// Determines the default instead of `enabled_by_default` if it depends on the machine or on
-  /// other collectors. `sources` are those of earlier stages. Called once, before `create`, if none
-  /// of --collector.NAME, its negation and --collector.disable-defaults was given. May be empty.
+  /// other collectors. `sources` come from earlier stages. Called once, before `create`, if none of
+  /// --collector.NAME, its negation and --collector.disable-defaults was given. May be empty.
   std::function<bool(const CollectorContext& context, const Sources& sources)> enabled_when = {};
   /// Adds the flags --collector.NAME.*. May be empty. The variables they set live as long as the
   /// spec.
@@ -118,7 +117,7 @@ struct CollectorSpec {
   /// created. Called unless the collector is switched off on the command line. An error ends the
   /// program. May be empty.
   std::function<Result<>(CollectorContext&)> prepare = {};
-  /// Creates the collector. `sources` are those of earlier stages. An error ends the program.
+  /// Creates the collector. `sources` come from earlier stages. An error ends the program.
   std::function<Result<std::unique_ptr<Collector>>(const CollectorContext& context,
                                                    const Sources& sources)>
       create = {};

@@ -42,8 +42,8 @@ struct FlagName {
 /// All such names, of all releases.
 std::span<const FlagName> flag_names();
 
-/// Makes those of the names that stand for other flags aliases of these. Call it when all flags
-/// have been added. Names that stand for flags which `flags` does not have are left out.
+/// Turns the names that stand for other flags into aliases of these. Call it when all flags have
+/// been added. Names that stand for flags which `flags` does not have are left out.
 void add_flag_aliases(config::FlagSet& flags);
 
 /// Logs a warning for each deprecated name on the command line that `flags` parsed.

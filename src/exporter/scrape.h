@@ -38,8 +38,8 @@ class Scraper {
   Scraper(std::vector<NamedCollector> collectors, const Clock& clock);
 
   /// Starts the threads of the collectors, then waits until all have their first values or the
-  /// deadline has passed. Then does the same for those of Stage::kEnergy, which sample what the
-  /// others have read. Called once, before the first run().
+  /// deadline has passed. Then does the same for collectors of Stage::kEnergy, which sample what
+  /// the others have read. Called once, before the first run().
   void start(std::chrono::steady_clock::time_point deadline);
 
   /// Adds the samples of the collectors, followed by the success and duration of each. Collectors

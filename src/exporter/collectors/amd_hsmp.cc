@@ -98,7 +98,8 @@ class AmdHsmpCollector final : public Collector {
  private:
   std::string hostname_;
   std::unique_ptr<hsmp::Reader> reader_;
-  SlowSource<std::vector<Socket>> source_;  // declared after all that its thread uses
+  SlowSource<std::vector<Socket>>
+      source_;  // declared last: destroyed before everything its thread uses
 };
 
 }  // namespace

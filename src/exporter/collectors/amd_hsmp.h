@@ -15,8 +15,8 @@ struct AmdHsmpOptions {
   std::chrono::milliseconds fresh_enough{1000};
 };
 
-/// The collector without its flags, for tests. A device that is missing is no error, because its
-/// module may be loaded later.
+/// The collector without its flags, for tests. A missing device is not an error, because its module
+/// may be loaded later.
 std::unique_ptr<Collector> make_amd_hsmp_collector(const CollectorContext& context,
                                                    const AmdHsmpOptions& options);
 

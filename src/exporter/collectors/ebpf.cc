@@ -162,7 +162,7 @@ class Ebpf final : public SubCollector {
     std::string_view uuid;
   };
 
-  /// Tells the source how much its units have moved, which shows whether they are idle.
+  /// Passes the bytes moved by each unit to the source, which uses them to detect idle units.
   void note_traffic(const UnitSnapshot& snapshot, const ebpf::CountsPage& page) const {
     if (source_ == nullptr) {
       return;

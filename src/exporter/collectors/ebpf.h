@@ -21,8 +21,8 @@ struct EbpfOptions {
 };
 
 /// What the programs in the kernel counted for each unit. `counts` is shared by the collectors of
-/// all managers. `source` is told the traffic of its units; it may be null, and outlives the
-/// collector otherwise.
+/// all managers. `source` receives the traffic of its units; it may be null, and otherwise must
+/// outlive the collector.
 std::unique_ptr<SubCollector> make_ebpf(const CollectorContext& context,
                                         EbpfOptions options,
                                         std::shared_ptr<ebpf::Counts> counts,

@@ -31,7 +31,7 @@ using metrics::Type;
 /// makes it tick if its last sample is old, so the page is up to date even if it was never started.
 class EnergyCollector final : public Collector {
  public:
-  /// `meters` are those of the sampler.
+  /// `meters` belong to the sampler.
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
                   energy::Meters meters,
                   const Clock& clock,
@@ -257,7 +257,7 @@ Result<> prepare(const Flags& flags, CollectorContext& context) {
 }  // namespace
 
 /// --collector.energy: energy of units, system and node that adds up, from the meters of the host
-/// and those of other collectors.
+/// and of other collectors.
 CollectorSpec energy_collector() {
   const auto flags = std::make_shared<Flags>();
   return {

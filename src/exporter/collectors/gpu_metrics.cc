@@ -47,7 +47,7 @@ bool is_on(const gpu::ProcessUse& process, const gpu::InstanceState& instance) {
 }
 
 /// Lists each process once, because on a split GPU it may be listed with several instances. With
-/// `instance`, only processes of that instance; if it is null, those of the whole GPU.
+/// `instance`, only processes of that instance; if it is null, processes of the whole GPU.
 double processes_on(const gpu::DeviceState& device, const gpu::InstanceState* instance) {
   std::vector<int> pids;
   for (const gpu::ProcessUse& process : device.processes) {

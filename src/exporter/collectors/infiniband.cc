@@ -26,7 +26,7 @@ struct CounterInfo {
 };
 
 constexpr std::uint64_t kWord = host::kInfinibandDataUnitBytes;
-/// The meanings are those of PortCounters and PortCountersExtended in the InfiniBand Architecture
+/// The meanings are defined by PortCounters and PortCountersExtended in the InfiniBand Architecture
 /// Specification.
 constexpr std::array kCounters{
     CounterInfo{"excessive_buffer_overrun_errors_total", "counters/excessive_buffer_overrun_errors",
@@ -198,7 +198,7 @@ class InfinibandCollector final : public Collector {
 /// --collector.infiniband: state, rate and counters of the ports below <sysfs>/class/infiniband,
 /// including Omni-Path adapters (hfi1). The series have no label `hostname`. An error in one
 /// device, port or counter removes only its own series. The scrape fails if there are devices but
-/// nothing of them can be read.
+/// none can be read.
 CollectorSpec infiniband_collector() {
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",

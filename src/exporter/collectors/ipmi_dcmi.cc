@@ -178,7 +178,7 @@ class IpmiDcmiCollector final : public Collector {
   std::unique_ptr<ipmi::SensorReader> sensor_reader_;  // may be null
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
   std::atomic<bool> no_current_ = false;  // of the last reading
-  // Declared after all that their threads use.
+  // Declared last: destroyed before everything their threads use.
   SlowSource<Power> source_;
   std::optional<SlowSource<std::vector<ipmi::SensorReading>>> sensors_;
 };
@@ -271,7 +271,7 @@ Result<PowerSetup> find_setup(const CollectorContext& context, const IpmiDcmiOpt
 }
 
 /// Prepares the reading of sensors through a second descriptor of the device, which is opened now
-/// if possible. A device that is missing is no error, because it may appear.
+/// if possible. A missing device is not an error, because it may appear later.
 void prepare_sensors(const IpmiDcmiOptions& options, const Clock& clock, PowerSetup& setup) {
   if (options.sensors.empty()) {
     return;

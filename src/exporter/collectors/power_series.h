@@ -19,11 +19,11 @@ struct PowerValues {
   double average = 0;
 };
 
-/// The four power metrics of a BMC, under the names of CEEMS 0.10 (STEM_current_watts), those of
-/// 0.11 and later (STEM_power_current_watts), or both.
+/// The four power metrics of a BMC, under the names of CEEMS 0.10 (STEM_current_watts), of 0.11 and
+/// later (STEM_power_current_watts), or both.
 class PowerSeries {
  public:
-  /// `helps` are those of current, minimum, maximum and average.
+  /// `helps` are the HELP texts of current, minimum, maximum and average, in this order.
   PowerSeries(PowerNames names,
               std::string_view stem,
               const std::array<std::string, 4>& helps,

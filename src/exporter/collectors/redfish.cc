@@ -119,7 +119,7 @@ class RedfishCollector final : public Collector {
   std::unique_ptr<redfish::Reader> reader_;
   Place place_;  // name_of is used by the thread only
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
-  SlowSource<Readings> source_;  // declared after all that its thread uses
+  SlowSource<Readings> source_;  // declared last: destroyed before everything its thread uses
 };
 
 Result<redfish::Config> load_config(const RedfishOptions& options) {

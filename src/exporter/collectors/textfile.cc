@@ -48,7 +48,7 @@ struct Version {
 struct TextFile {
   Version version;
   std::vector<metrics::TextSample> samples;
-  std::string error;  ///< empty: the samples are those of the file
+  std::string error;  ///< empty if the samples are from the file
 };
 
 /// Samples in the name of CEEMS would falsify what the exporter itself measures.

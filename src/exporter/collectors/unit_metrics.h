@@ -17,7 +17,7 @@ struct UnitMetricOptions {
 };
 
 /// Adds units to a page: the families ceems_compute_unit* that all unit collectors share. Names,
-/// HELP texts, types and labels are those of the reference. Not thread-safe.
+/// HELP texts, types and labels are the same as in the reference. Not thread-safe.
 class UnitMetrics {
  public:
   UnitMetrics(std::string hostname, UnitMetricOptions options);

@@ -10,8 +10,7 @@ namespace ceems::exporter {
 /// The text of data/energy-errors.csv, compiled in.
 extern const std::string_view kEnergyErrorsCsv;
 
-/// The column of the table whose meters are those of the node. The names are those of the first
-/// line.
+/// The column of the table for the meters of this node. Columns are named in its first line.
 enum class MeterSet {
   kPackagesAndWall,  ///< a wall meter that follows within a second
   kPackagesAndBmc,   ///< a wall meter that averages over a minute

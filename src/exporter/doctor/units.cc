@@ -170,8 +170,8 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
   report.works("cgroups of pods and the kubelet's socket");
 }
 
-/// Checks one of the batch systems that few nodes have. Says nothing of one that is neither there
-/// nor wanted.
+/// Checks one of the batch systems that few nodes have. Prints nothing about one that is neither
+/// installed nor enabled.
 void examine_batch(const std::vector<std::string>& places,
                    std::string_view name,
                    std::string_view settings,

@@ -165,8 +165,8 @@ void Counts::assign() {
   forget_cgroups();
 }
 
-/// Deletes cgroups of which there was no row now and the last time. What is above them stays known
-/// here, in case that a row is made at this moment.
+/// Deletes cgroups without a row now and the last time. Their ancestors stay known here, in case a
+/// row is being made at this moment.
 void Counts::forget_cgroups() {
   if (looked_through_ && *read_ - *looked_through_ < kKeepUnclaimed) {
     return;

@@ -79,7 +79,7 @@ class Counts {
   Result<CountsPage> page(const UnitSnapshot& snapshot);
 
  private:
-  /// A row of a table: what was assigned of it.
+  /// A row of a table, and how much of it has been assigned to units.
   template <class Value>
   struct Row {
     Value assigned{};

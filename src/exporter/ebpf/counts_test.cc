@@ -196,7 +196,7 @@ TEST_F(CountsTest, LatenciesAreThoseOfTheNode) {
   value.buckets[1] = 1;
   state.readings.latencies.emplace_back(
       ebpf_latency_key{.mount = 7, .root = 1, .operation = EBPF_READ, .unused = 0}, value);
-  // Without a row in `files` nobody knows which mount it is.
+  // Without a row in `files` the mount is unknown.
   state.readings.latencies.emplace_back(
       ebpf_latency_key{.mount = 99, .root = 1, .operation = EBPF_READ, .unused = 0}, value);
   const auto latencies = page(units({})).latencies;

@@ -14,10 +14,10 @@ namespace ceems::exporter::ebpf {
 /// `files`. Not thread-safe.
 class FileRuns {
  public:
-  /// What was read of the runs of all CPUs. One that was replaced meanwhile is left out: what it
-  /// counted is in the table at the next reading. `operation`: EBPF_READ or EBPF_WRITE.
+  /// The runs of all CPUs as they were read. A run that was replaced meanwhile is left out; its
+  /// counts are in the table at the next reading. `operation`: EBPF_READ or EBPF_WRITE.
   void note(std::uint32_t operation, std::span<const ebpf_file_run> runs);
-  /// Adds the runs to the rows, each key of which occurs once.
+  /// Adds the runs to the rows, whose keys are unique.
   void add_to(Rows<ebpf_file_key, ebpf_file_value>& files) const;
   /// Whether a CPU is in a run of this key, or may be.
   [[nodiscard]] bool has(const ebpf_file_key& key) const;

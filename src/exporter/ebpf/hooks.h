@@ -18,7 +18,7 @@ struct Hook {
   ebpf_hook id;
   std::string_view function;
   HookPart part;
-  std::string_view loses;  ///< what is not counted without it
+  std::string_view loses;  ///< what is not counted if the hook is missing
   bool latency = false;    ///< needed only for latencies
   bool spare = false;      ///< needed only if another hook is not reached
 };

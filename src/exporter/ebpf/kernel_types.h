@@ -16,7 +16,7 @@ namespace ceems::exporter::ebpf {
 /// has, their arguments and results. Functions that were inlined everywhere are missing.
 class KernelTypes {
  public:
-  /// Those of the running kernel. kNotFound: it was built without (CONFIG_DEBUG_INFO_BTF).
+  /// The types of the running kernel. kNotFound: it was built without CONFIG_DEBUG_INFO_BTF.
   static Result<KernelTypes> running();
   /// Those in a file, for tests.
   static Result<KernelTypes> read(const std::string& path);

@@ -4,7 +4,7 @@
 // What the programs in the kernel (bpf/) and the exporter share: settings, keys and values of the
 // tables. C, so that both can include it. All values are counts since the programs were attached.
 
-// NOLINTBEGIN(readability-identifier-naming): the names are those of C
+// NOLINTBEGIN(readability-identifier-naming): the names follow C
 
 #ifdef __cplusplus
 #include <cstdint>
@@ -63,7 +63,7 @@ struct ebpf_prototype {
 
 /// Constants of the programs. The verifier removes what they make unreachable.
 struct ebpf_settings {
-  ebpf_u32 legacy;      // 1: cgroup v1; ids are those of the hierarchy of `controller`
+  ebpf_u32 legacy;      // 1: cgroup v1; ids are from the hierarchy of `controller`
   ebpf_u32 controller;  // index of the v1 controller in css_set::subsys
   ebpf_u32 latency;     // 1: measure how long reads, writes and fsyncs take
   ebpf_u32 classes;     // 1: look up the class of the remote address in `networks`

@@ -258,7 +258,7 @@ Result<> Programs::load_network(const KernelTypes& types,
   return attach(network_, HookPart::kNetwork);
 }
 
-/// Attaches what was loaded. A hook without any of its programs is missing.
+/// Attaches the loaded programs. A hook without any of its programs is missing.
 Result<> Programs::attach(const BpfObject& object, HookPart part) {
   std::size_t attached = 0;
   std::set<std::string_view> failed;

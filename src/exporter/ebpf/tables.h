@@ -52,7 +52,7 @@ class Tables {
   virtual Result<Readings> read() = 0;
   /// Nothing if the kernel has forgotten it.
   virtual std::optional<ebpf_cgroup> cgroup(std::uint64_t id) = 0;
-  /// All that the kernel knows; those of files and those of connections may both be listed.
+  /// All cgroups that the kernel knows. One may be listed twice, for files and for connections.
   virtual Rows<std::uint64_t, ebpf_cgroup> cgroups() = 0;
   virtual std::optional<ebpf_place> place(const ebpf_file_key& key) = 0;
   /// Delete rows that were read and have not changed for long. The kernel makes a new one at the

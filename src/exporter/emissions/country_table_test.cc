@@ -48,8 +48,8 @@ TEST(CountryFactors, HoldsTheCountriesWithoutZeros) {
   EXPECT_NEAR(france->grams_per_kwh, 45, 35);
 }
 
-/// The names of Our World in Data, which dashboards of the reference select by, where they are not
-/// those of ISO 3166-1, and territories that other lists leave out.
+/// The names of Our World in Data, which dashboards of the reference select by, where they differ
+/// from ISO 3166-1, and territories that other lists leave out.
 TEST(CountryFactors, HasTheNamesAndTerritoriesOfOurWorldInData) {
   const auto factors = country_factors();
   ASSERT_TRUE(factors);

@@ -103,8 +103,8 @@ Result<Fetch> emaps_fetch(const ProviderContext& context);
 /// eCO2mix of RTE, the French grid operator, without a token. __RTE_BASE_URL replaces
 /// "https://reseaux-energies-rte.opendatasoft.com".
 Result<Fetch> rte_fetch(const ProviderContext& context);
-/// WattTime's marginal factor of the configured region. kInvalidArgument names those of
-/// WT_USERNAME, WT_PASSWORD and WT_REGION that are unset or empty. __WT_BASE_URL replaces
+/// WattTime's marginal factor of the configured region. kInvalidArgument names the unset or empty
+/// ones among WT_USERNAME, WT_PASSWORD and WT_REGION. __WT_BASE_URL replaces
 /// "https://api.watttime.org".
 Result<Fetch> watttime_fetch(const ProviderContext& context);
 /// Yearly factors of countries above 0, compiled in from data/emission-factors.csv.
@@ -113,8 +113,8 @@ Result<Factors> country_factors();
 /// Keys of all providers, in the order of the flag's help.
 std::vector<std::string> provider_keys();
 
-/// The providers with these keys. If `keys` is empty, all providers for which the environment has
-/// what they need; the log names the others. kInvalidArgument: a provider that was requested by its
+/// The providers with these keys. If `keys` is empty, all providers whose settings are in the
+/// environment; the log names the others. kInvalidArgument: a provider that was requested by its
 /// key cannot be used.
 Result<std::vector<std::unique_ptr<Provider>>> make_providers(const std::vector<std::string>& keys,
                                                               const ProviderContext& context);

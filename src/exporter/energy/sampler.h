@@ -25,9 +25,9 @@
 
 namespace ceems::exporter::energy {
 
-/// CPU times and the counters of packages and memory belong together, so they are read again where
-/// somebody held up the sampler for longer than this between the first and the last, kCounterReads
-/// times in all. Less is not worth it: what is learned from a sample is averaged over seconds.
+/// CPU times and the counters of packages and memory belong together, so they are read again if the
+/// sampler was held up for longer than this between the first and the last, kCounterReads times in
+/// all. Shorter delays do not matter, because learned values are averaged over seconds.
 inline constexpr auto kHeldUp = std::chrono::milliseconds(20);
 inline constexpr int kCounterReads = 3;
 

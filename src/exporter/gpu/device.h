@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-// What is known of GPUs, independent of how they were found (inventory.h). Plain values.
+// Properties of GPUs, independent of how they were found (inventory.h). Plain values.
 namespace ceems::exporter::gpu {
 
 enum class Vendor { kNvidia, kAmd, kIntel };

@@ -48,8 +48,8 @@ void find_holders(const DeviceState& device,
 /// Appends what each unit did on the GPU, or on each of its instances, in the `seconds` since the
 /// previous reading.
 ///
-/// - A unit that has a GPU or instance for itself, with no process of anybody else that is known to
-///   have used it, is charged with all that happened there. Otherwise its use is what the library
+/// - A unit that has a GPU or instance for itself, without another unit's known process on it,
+///   is charged with all of its energy. Otherwise its use is what the library
 ///   reports for its processes, or, where it reports nothing, the fraction that it holds.
 /// - `busy` is the fraction of the time in which any kernel ran, as the library measured it last;
 ///   `sms` is the SM activity and absent where the library has none.

@@ -19,8 +19,8 @@ namespace ceems::exporter::hsmp {
 using Words = std::array<std::uint32_t, 8>;
 
 /// AMD's Host System Management Port: the processor's management unit, which each socket has. The
-/// messages are those of the kernel's header asm/amd_hsmp.h
-/// (Documentation/arch/x86/amd_hsmp.rst in Linux).
+/// messages follow the kernel's header asm/amd_hsmp.h (Documentation/arch/x86/amd_hsmp.rst in
+/// Linux).
 class Port {
  public:
   virtual ~Port() = default;
@@ -33,11 +33,11 @@ class Port {
 /// Opens a device file for reading; open_privileged() in the program.
 using OpenDevice = std::function<Result<UniqueFd>(const char* path)>;
 
-/// The kernel's device (module amd_hsmp). It is opened for reading, with which the kernel permits
-/// only messages that change nothing.
+/// The kernel's device (module amd_hsmp). It is opened for reading; the kernel then permits only
+/// messages that change nothing.
 Result<std::unique_ptr<Port>> open_hsmp(const char* path, const OpenDevice& open);
 
-/// What the management unit of a socket reports. Nothing for what it does not know or tell.
+/// What the management unit of a socket reports. Unsupported values are absent.
 struct Socket {
   std::uint16_t number = 0;
   std::optional<double> power_watts = {};  ///< average of the package

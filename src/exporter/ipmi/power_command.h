@@ -57,6 +57,7 @@ class PowerCommand {
  public:
   PowerCommand(PowerCommandOptions options, os::CommandRunner& runner);
 
+  /// Errors: the refusals of all modes that were tried.
   Result<Power> read(const std::stop_token& stop);
   /// How the last good reading was obtained.
   [[nodiscard]] std::optional<RunAs> mode() const { return mode_; }

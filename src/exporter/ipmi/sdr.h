@@ -54,7 +54,7 @@ struct Sensor {
 
   /// The reading is a power or an energy.
   [[nodiscard]] bool is_power_or_energy() const;
-  /// Its factors depend on the reading, so they are asked for (linearization 70h to 7Fh).
+  /// Its factors depend on the reading, so they are requested with it (linearization 70h to 7Fh).
   [[nodiscard]] bool has_factors_by_reading() const { return linearization >= 0x70; }
 };
 

@@ -26,7 +26,7 @@ constexpr std::uint16_t kFirst = 0x0000;
 constexpr std::uint16_t kLast = 0xffff;
 constexpr std::size_t kMaxRecords = 4096;  // more than any BMC has
 constexpr int kMaxReservations = 8;        // of one walk
-constexpr std::size_t kLargestPart = 32;   // bytes of a record that are asked for at once
+constexpr std::size_t kMaxPart = 32;       // bytes of a record in one request
 constexpr std::size_t kSmallestPart = 8;
 constexpr auto kCheckPeriod = std::chrono::minutes(10);
 
@@ -148,7 +148,7 @@ class SensorReader::Walk {
   std::uint16_t reservation_ = 0;
   std::uint16_t next_ = kLast;
   int reservations_ = 0;
-  std::size_t part_size_ = kLargestPart;
+  std::size_t part_size_ = kMaxPart;
   bool transport_failed_ = false;  // the last exchange had no answer
 };
 

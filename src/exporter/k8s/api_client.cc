@@ -101,7 +101,7 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
   const auto deadline = steady_clock::now() + timeout;
   CEEMS_TRY_IN("API server of Kubernetes", client, net::Client::create(std::move(options)));
   const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
-  // A node has few pods. Those of a cluster come in pages.
+  // A node has few pods. The pods of a cluster come in pages.
   const std::string url =
       access.server + "/api/v1/pods?" +
       (node.empty() ? fmt::format("limit={}", kPageSize)

@@ -30,7 +30,7 @@ struct PodClaimOptions {
   OnChangeTimes times = {};
 };
 
-/// The devices of pods (see OnChange). If they cannot be fetched, those of pods that still exist
+/// The devices of pods (see OnChange). If they cannot be fetched, devices of pods that still exist
 /// are kept. For thread-safety see ClaimSource.
 class PodClaims final : public gpu::ClaimSource {
  public:

@@ -17,7 +17,7 @@ struct Domain {
   std::vector<std::string> mdevs = {};          ///< UUIDs of mediated devices, lower case
 };
 
-/// Maximum size of a definition. Those of real VMs have about 10 KiB.
+/// Maximum size of a definition. Definitions of real VMs have about 10 KiB.
 inline constexpr std::size_t kMaxDomainXml = std::size_t{4} << 20U;
 
 /// Parses a domain's XML (https://libvirt.org/formatdomain.html): `uuid`, and `devices/hostdev` of

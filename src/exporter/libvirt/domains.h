@@ -37,7 +37,7 @@ class Domains {
   void keep_only(const UnitSnapshot& snapshot);
 
  private:
-  /// What is known of one file.
+  /// The parsed contents of one file, and when it was read.
   struct File {
     std::uint64_t inode = 0;  // this and the next two identify the content that was read
     std::int64_t size = 0;

@@ -33,8 +33,8 @@ class Allocations {
   void start() { source_.start(); }
   void wait_first(std::chrono::steady_clock::time_point deadline) { source_.wait_first(deadline); }
 
-  /// The allocations by the last answer, which is asked for again if these are not the jobs that it
-  /// was asked for. Null before the first answer.
+  /// The allocations by the last answer, which is refreshed if these are not the jobs that it
+  /// covers. Null before the first answer.
   std::shared_ptr<const AllocationMap> of(const UnitSnapshot& snapshot);
   /// What of() returned last.
   [[nodiscard]] std::shared_ptr<const AllocationMap> last() const;
@@ -49,8 +49,8 @@ class Allocations {
   OnChange<AllocationMap> source_;  // value() is called with the mutex locked
 };
 
-/// Runs `bjobs` at this path for the jobs of `host`, for at most a second. Errors: those of the
-/// runner, an exit status other than 0, output of more than 16 MiB or that is not readable.
+/// Runs `bjobs` at this path for the jobs of `host`, for at most a second. Errors: any of the
+/// runner's, an exit status other than 0, output of more than 16 MiB or that is not readable.
 Result<AllocationMap> run_bjobs(os::CommandRunner& runner,
                                 const std::string& path,
                                 const std::string& host,

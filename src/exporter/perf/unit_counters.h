@@ -34,7 +34,7 @@ struct UnitCountersOptions {
 class CgroupCounters {
  public:
   /// `directory` is the unit's directory in the hierarchy of perf events. Errors: kNotFound (no
-  /// such directory), and those of CounterPool::open().
+  /// such directory), and any of CounterPool::open().
   static Result<CgroupCounters> open(CounterPool& pool,
                                      const UnitCountersOptions& options,
                                      const std::filesystem::path& directory);
@@ -59,8 +59,8 @@ class ProcessCounters {
   static constexpr auto kMaxRetryPause = std::chrono::hours(1);
 
   /// Counts new processes in `pids` from now on, and adds the events counted since the last call,
-  /// including those of ended processes. Returns why some process is not counted; nothing if all
-  /// are. The references must outlive it.
+  /// including events of ended processes. Returns why a process is not counted, or nothing if all
+  /// are counted. The references must outlive it.
   std::optional<Error> update(CounterPool& pool,
                               const UnitCountersOptions& options,
                               std::span<const int> pids,

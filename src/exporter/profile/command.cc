@@ -87,7 +87,7 @@ Result<std::string> text_of(const Profile& profile,
   return format == "folded" ? folded(profile) : flame_graph(profile, subject);
 }
 
-/// What is sampled.
+/// The units and processes to sample.
 struct Subject {
   std::string text;
   std::optional<pid_t> pid = {};

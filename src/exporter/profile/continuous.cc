@@ -191,7 +191,7 @@ void ContinuousProfiler::push() {
   for (auto& [owner, profile] : builder_.take()) {
     const std::string uuid = uuid_of(owner);
     if (uuid.empty()) {
-      continue;  // nobody may see a profile whose unit is not known
+      continue;  // no user may see a profile of an unknown unit
     }
     profile.started = begin_;
     profile.duration = now - begin_;

@@ -40,7 +40,7 @@ struct ProfilerCounters {
 /// Units are found anew every discover_interval; if that fails, the ones before stay.
 class ContinuousProfiler {
  public:
-  /// Loads the program into the kernel. `source` and `clock` must outlive the object. Errors: those
+  /// Loads the program into the kernel. `source` and `clock` must outlive the object. Errors: any
   /// of StackSampler::create(), Pusher::create() and Debuginfod::create().
   static Result<std::unique_ptr<ContinuousProfiler>> create(ContinuousOptions options,
                                                             UnitSource& source,

@@ -45,7 +45,7 @@ Result<Answer> read_answer(Bytes data,
                            const std::function<void(Bytes payload)>& use);
 
 /// Parsers of the payloads of answers to RDMA_NLDEV_CMD_GET, _RES_MR_GET, _RES_CQ_GET, _RES_QP_GET
-/// and _STAT_GET. Malformed objects and those of the kernel are left out.
+/// and _STAT_GET. Malformed objects and the kernel's own are left out.
 std::optional<Device> parse_device(Bytes payload);
 void add_regions(Bytes payload, std::vector<Objects>& regions);
 void add_queues(Bytes payload, std::vector<Objects>& queues);

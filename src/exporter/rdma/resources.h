@@ -63,7 +63,7 @@ struct Resources {
   std::optional<std::vector<QpCounters>> counters;
 };
 
-/// The objects of one unit's processes. Device and port are those of the first object. Objects on
+/// The objects of one unit's processes. Device and port are taken from the first object. Objects on
 /// other adapters are included, as in the reference.
 struct UnitObjects {
   std::string device;

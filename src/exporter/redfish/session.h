@@ -19,7 +19,7 @@ class Session {
  public:
   static constexpr std::size_t kMaxBody = std::size_t{2} << 20U;
 
-  /// `config` must have a hostname. Errors are those of net::Client::create().
+  /// `config` must have a hostname. Passes on errors of net::Client::create().
   static Result<std::unique_ptr<Session>> create(Config config);
   /// Logs out.
   ~Session();

@@ -224,8 +224,8 @@ void CgroupTree::visit(Node& node, bool listed, TreeVisitor& visitor, int level)
   }
 }
 
-// True if the directory is watched and has as many subdirectories as are known. The number also
-// changes for what is made in another cgroup namespace, which a watch does not see.
+// True if the directory is watched and its number of subdirectories has not changed. The number
+// also changes for what is made in another cgroup namespace, which a watch does not see.
 bool CgroupTree::is_unchanged(const Node& node, const std::string& path) {
   if (node.watch < 0 || !node.listed) {
     return false;

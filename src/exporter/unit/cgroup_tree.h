@@ -35,7 +35,7 @@ class TreeVisitor {
   virtual void born(UnitState& state) = 0;
   /// A unit whose directory is gone or was replaced by a new one of the same name.
   virtual void vanished(UnitState& state, DirectoryUse& parent) = 0;
-  /// Called by a walk before and after what is in a directory. `parent` is null for the start.
+  /// Called by a walk before and after the contents of a directory. `parent` is null for the start.
   virtual void enter(DirectoryUse& use, const DirectoryUse* parent, const std::string& path) = 0;
   virtual void leave(DirectoryUse& use, DirectoryUse* parent, const std::string& path) = 0;
 };
@@ -45,8 +45,8 @@ class TreeVisitor {
 /// directories and cheap for those that have not changed. A directory that vanishes during the walk
 /// is not an error. Symbolic links below the start are not followed. Not thread-safe.
 ///
-/// With a watch, a walk need not list a watched directory whose number of subdirectories is the
-/// known one, and created() and removed() tell of changes between walks. A directory that cannot be
+/// With a watch, a walk need not list a watched directory whose number of subdirectories has not
+/// changed, and created() and removed() report changes between walks. A directory that cannot be
 /// watched is listed by each walk.
 class CgroupTree {
  public:

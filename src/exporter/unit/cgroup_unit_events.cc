@@ -1,4 +1,4 @@
-// What the kernel reports of units between two samples.
+// Events of units that the kernel reports between two samples.
 #include <sys/timerfd.h>
 #include <unistd.h>
 

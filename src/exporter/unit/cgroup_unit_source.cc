@@ -20,10 +20,11 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open absent files
-// A unit that nobody saw alive must have used this much.
+// A unit that was never seen alive must have used this much.
 constexpr double kDoubt = 1e-6;
 
-// Divides what was only read as a total into user and system time, in the proportion of the rest.
+// Divides time that was only read as a total into user and system time, in the proportion of the
+// rest.
 void divide_total(UnitStats& stats) {
   const double known = stats.cpu_user_seconds + stats.cpu_system_seconds;
   const double missing = stats.cpu_total_seconds - known;
@@ -304,7 +305,7 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
     return;
   }
   if (state.key.empty() && options_.resolve_uuid) {
-    return;  // nobody knows its name
+    return;  // its name is unknown
   }
   if (state.key.empty()) {
     state.unit.id = state.match.id;
@@ -353,7 +354,7 @@ void CgroupUnitSource::enter(DirectoryUse& use,
 void CgroupUnitSource::leave(DirectoryUse& use, DirectoryUse* parent, const std::string& path) {
   bool usable = !path.empty();  // the root also counts what is in no cgroup
   if (usable && use.has_lost()) {
-    // Processes in the directory itself cannot be told from those that ended below it.
+    // Processes in the directory itself cannot be distinguished from processes that ended below it.
     KeptFile procs;
     const FileText text = reader_.read_active(procs, path, "cgroup.procs");
     usable = !text.ok() || text.text.empty();
@@ -377,7 +378,7 @@ void CgroupUnitSource::leave(DirectoryUse& use, DirectoryUse* parent, const std:
   }
 }
 
-// Tells the directory what the unit used since the last sample.
+// Reports to the directory how much the unit used since the last sample.
 void CgroupUnitSource::account(UnitState& state, DirectoryUse& parent) {
   const double seconds = state.unit.stats.cpu_seconds();
   parent.add_child(std::max(0.0, seconds - state.sampled_seconds));

@@ -69,7 +69,7 @@ struct CgroupSourceOptions {
 ///   counter of its directory shows (DirectoryUse).
 /// - energy_snapshot() reads the CPU times of units whose directory's counter moved, and all other
 ///   statistics every kStatsEvery, or kStatsEveryYoung of young units. In a real cgroup tree,
-///   snapshot() reads those of units that used CPU time since, and of others only after
+///   snapshot() reads statistics of units that used CPU time since, and of others only after
 ///   kStatsEveryQuiet; limits are read again after kLimitsEvery.
 /// - A unit whose files cannot be read keeps its last good statistics and sets UnitStats::error.
 class CgroupUnitSource final : public UnitSource, private TreeVisitor {
@@ -83,7 +83,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   static constexpr auto kStatsEveryQuiet = std::chrono::seconds(10);
   static constexpr auto kStatsEveryYoung = std::chrono::seconds(2);
   static constexpr auto kLimitsEvery = std::chrono::seconds(30);
-  /// Changes that are followed at once, per second. What is beyond is found by the next snapshot.
+  /// Changes followed at once, per second. Others are found by the next snapshot.
   static constexpr std::size_t kMaxChanges = 8192;
 
   /// kNotFound: the hierarchy, or the directory in it that holds the units, does not exist. `clock`
@@ -119,7 +119,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
     Unit unit;
     Clock::SteadyTime since;
     bool exported = false;
-    /// Nobody saw a process in it. It was a unit only if it used CPU time.
+    /// No process was ever seen in it. It was a unit only if it used CPU time.
     bool doubtful = false;
   };
 

@@ -9,13 +9,13 @@
 
 namespace ceems::exporter {
 
-/// CPU time of what is below one directory of the tree, from one sample to the next.
+/// CPU time used below one directory of the tree, from one sample to the next.
 ///
 /// The counter of a directory counts what has run below it and keeps the time of cgroups that have
-/// been removed. What it grew by, less what its living children used and what is known of those
-/// that are gone, is therefore the time that the units which ended in this interval used after they
-/// were last read. It is divided among them by the time for which they were not read, to none of
-/// them more than all CPUs could have given it in that time. The rest belongs to no unit.
+/// been removed. Its growth, minus the time of its living children and the known time of removed
+/// ones, is therefore the time that the units which ended in this interval used after they were
+/// last read. It is divided among them by the time for which they were not read, to none of them
+/// more than all CPUs could have given it in that time. The rest belongs to no unit.
 class DirectoryUse {
  public:
   /// A unit that ended and was not read at its very end.
@@ -39,15 +39,15 @@ class DirectoryUse {
   [[nodiscard]] bool moved() const { return moved_; }
   /// What a child has used since the last sample.
   void add_child(double seconds) { children_ += seconds; }
-  /// A child could not be read in this sample, because it is just being removed: what is left over
-  /// is kept for the next sample.
+  /// A child could not be read in this sample, because it is just being removed: the remainder is
+  /// kept for the next sample.
   void miss_child() { missed_ = true; }
   /// What a child used is not known, so that nothing can be said of the rest.
   void leave_out_child() { partial_ = true; }
-  /// What is known of a unit that ended after the last sample.
+  /// The known use of a unit that ended after the last sample.
   void add_ended(double seconds) { ended_ += seconds; }
   void add_lost(Lost lost);
-  /// Adds what is known of a child directory that was removed.
+  /// Adds the known use of a child directory that was removed.
   void take_over(const DirectoryUse& child);
   /// Ends the sample: calls give(ended, seconds) for each unit that is due some of the rest.
   void end(bool usable, const std::function<void(std::uint64_t ended, double seconds)>& give);

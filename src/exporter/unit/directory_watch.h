@@ -11,9 +11,9 @@
 
 namespace ceems::exporter {
 
-/// Reports subdirectories that are created in and removed from directories, by inotify(7). For a
-/// cgroup file system this works for what is made through the same mount or another one of the same
-/// cgroup namespace. Not thread-safe.
+/// Reports subdirectories that are created in and removed from directories, by inotify(7). In a
+/// cgroup file system this works for directories made through the same mount or another mount of
+/// the same cgroup namespace. Not thread-safe.
 class DirectoryWatch {
  public:
   struct Event {

@@ -68,7 +68,7 @@ std::optional<std::chrono::milliseconds> oldest_age(const std::filesystem::path&
       oldest = ticks;
     }
   }
-  // Not from the boot time in /proc/stat, of which the kernel gives whole seconds only.
+  // Not from the boot time in /proc/stat, which has whole seconds only.
   const auto text = host::read_file((proc / "uptime").string());
   const auto uptime = text ? host::parse_uptime(*text) : std::nullopt;
   if (!oldest || !uptime || *oldest > *uptime) {

@@ -34,9 +34,9 @@ struct UnitStats {
   /// User and system time from a file that counts finer than in ticks; 0 where there is none. It is
   /// read more often than the two above.
   double cpu_total_seconds = 0;
-  double cpus = 0;  ///< CPUs as the metric shows them: those of the cpuset where there is one
+  double cpus = 0;  ///< CPUs as the metric shows them: from the cpuset where there is one
   /// CPUs that are reserved for this unit by its own cpuset, its quota or its manager; 0 if there
-  /// is no such limit. It then has no claim on idle power but by what it uses.
+  /// is no such limit. It then claims idle power only by what it uses.
   double reserved_cpus = 0;
   /// False if memory_total_bytes is only the memory that the machine has.
   bool memory_reserved = true;

@@ -106,7 +106,8 @@ double Account::idle_scale() const {
   return sum > *whole ? *whole / sum : 1;
 }
 
-/// What a configured idle power of the node leaves for the rest, or what was learned.
+/// The idle power of the rest: the configured idle power of the node minus the known domains', or a
+/// learned value.
 std::optional<double> Account::other_idle_watts() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
   const IdlePower& learned = idle_.at(index(Domain::kOther));
@@ -179,7 +180,7 @@ void Account::charge(Domain domain, std::span<const double> units, const Remaind
   unallocated_.at(part).add(rest.unallocated);
 }
 
-/// `split_` is the idle energy in what was charged.
+/// `split_` is the idle part of the charged energy.
 void Account::note_idle(Domain domain) {
   const auto entries = units_.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -287,7 +288,7 @@ void Account::split_books(Domain domain, const Interval& interval) {
   }
 }
 
-/// Energy of GPUs whose holders are not known: all that is not in Sample::devices.
+/// Energy of GPUs with unknown holders: everything outside Sample::devices.
 void Account::split_gpus(const Interval& interval) {
   const double joules = interval.joules.at(index(Domain::kGpu));
   if (joules > 0) {

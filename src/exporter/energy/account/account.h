@@ -85,15 +85,18 @@ class Account {
 
   explicit Account(const AccountOptions& options);
 
+  /// Adds a source; its domain must not be kOther. Returns its index in Sample::readings.
   std::size_t add_source(const SourceInfo& info);
+  /// Splits the energy since the previous sample among units, system and unallocated.
   void advance(const Sample& sample);
+  /// Call it after each page: ended units that were on one may be dropped.
   void mark_scraped() { units_.mark_scraped(); }
   /// The idle powers that were learned, with the names of the sources that measured them, what
   /// units draw, and how late the wall meter is.
   [[nodiscard]] Learned learned() const;
-  /// Continues with what was learned from the same sources. Call it after add_source(). That of
-  /// devices, units and wall meters is taken when they first appear. What was learned since is
-  /// kept.
+  /// Continues with stored values that were learned from the same sources. Call it after
+  /// add_source(). Values of devices, units and wall meters are used when these first appear.
+  /// Values learned since are kept.
   void restore(const Learned& learned);
 
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> units() const {
@@ -106,7 +109,9 @@ class Account {
   /// True once a source of the domain has had a value. For kOther and kNode, a source that implies
   /// the domain counts, too.
   [[nodiscard]] bool known(Domain domain) const { return known_.at(index(domain)); }
+  /// Active energy of everything that is not a unit: the kernel, daemons, logins.
   [[nodiscard]] double system_joules(Domain domain) const { return total(system_, domain); }
+  /// Idle energy that no unit had reserved.
   [[nodiscard]] double unallocated_joules(Domain domain) const {
     return total(unallocated_, domain);
   }
@@ -134,12 +139,12 @@ class Account {
   /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
   struct Book {
     Book(Domain domain, const AssumedIdle& assumed, std::size_t sockets);
-    /// That of `watts`, but not above what was seen, or the first guess.
+    /// The idle power by `watts`, bounded by the lowest observed power, or the first guess.
     [[nodiscard]] std::optional<PowerEstimate> idle_estimate() const;
     IdlePower idle;
     UnitWatts watts;
     double joules = 0;  ///< of the current interval
-    /// What was stored of units, by unit_name(). Forgotten after kBefore seconds.
+    /// Stored values of units, by unit_name(). Forgotten after kBefore seconds.
     std::unordered_map<std::string, PowerEstimate> before;
     double seconds = 0;
   };

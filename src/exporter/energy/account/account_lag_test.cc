@@ -114,7 +114,7 @@ TEST(AccountOfALateMeter, LearnsTheIdlePowerOfTheNodeAndTheRest) {
   EXPECT_NEAR(node.account_.idle_watts(Domain::kNode).value_or(0), packages + other, 1e-6);
 }
 
-/// The wall is no function of the packages' power then.
+/// The wall power is then not a function of the packages' power.
 TEST(AccountOfALateMeter, KeepsTheIdlePowerWhenProgramsUseMemoryThatNoMeterShows) {
   LateNode node(true);
   node.load(0, 900);

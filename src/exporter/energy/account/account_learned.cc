@@ -181,7 +181,7 @@ Domain Account::wall_domain() const {
   return known(Domain::kDram) || known(Domain::kGpu) ? Domain::kOther : Domain::kNode;
 }
 
-/// Begins to learn what units draw at the wall, with what is known from before.
+/// Begins to learn what units draw at the wall, starting from stored values.
 void Account::begin_wall() {
   wall_watts_ =
       UnitWatts(UnitWatts::wall(options_.assumed.node, static_cast<double>(claims_.sockets())));

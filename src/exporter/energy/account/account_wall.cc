@@ -9,7 +9,7 @@
 
 namespace ceems::exporter::energy {
 
-/// Splits energy of which that of the packages is a part.
+/// Splits energy that includes the packages' energy.
 void Account::split_wall(double joules, double idle_joules) {
   book_claims_.assign(claims_.cpus().begin(), claims_.cpus().end());
   wall_watts_.divide(claims_.cores(), wall_uses_);
@@ -65,7 +65,7 @@ void Account::follow_use(const Interval& interval) {
   wall_watts_.divide(claims_.cores(), wall_uses_);
 }
 
-/// `watts`: without those of the known domains.
+/// `watts`: without the known domains.
 void Account::learn_units_from_wall(const AlignedReading& reading, double watts) {
   constexpr double kOverlap = 0.5;
   const double end = history_.time() - reading.age;
@@ -75,7 +75,7 @@ void Account::learn_units_from_wall(const AlignedReading& reading, double watts)
     return;  // most of it was seen before
   }
   if (const auto lag = lag_.lag()) {
-    // What was learned from values of another time is worse than nothing, unless they fitted.
+    // Values learned at another time are worse than none, unless they fitted.
     if (learned_lag_ && lag->shared(*learned_lag_) < kOverlap && wall_watts_.noise() >= 1) {
       learned_until_.reset();
     }

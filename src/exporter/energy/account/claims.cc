@@ -8,7 +8,7 @@ namespace ceems::exporter::energy {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-/// With less use than this, the CPUs do not tell where a unit runs.
+/// With less use than this, the CPU times do not show where a unit runs.
 constexpr double kLeastBusy = 1e-6;
 
 double fraction(double part, double whole) {

@@ -74,7 +74,7 @@ class Claims {
   std::size_t units_ = 0;
   std::vector<Claim> cpus_;
   std::vector<Claim> memory_;
-  std::vector<Claim> socket_cpus_;    // those of one socket are together
+  std::vector<Claim> socket_cpus_;    // claims on one socket are adjacent
   std::vector<Claim> socket_memory_;  // likewise
   std::vector<Place> places_;         // of one unit, by socket
 };

@@ -18,7 +18,7 @@ constexpr double kChores = 0.05;
 constexpr double kMaxDeviation = 0.1;
 
 /// Kernels account idle and busy CPUs by different clocks, so that the sum may go a little faster
-/// or slower than time. If it differs by more than this, it is no clock.
+/// or slower than time. If it differs by more than this, it is not used as a clock.
 constexpr double kMaxRate = 0.1;
 /// The same for use to be computed with it.
 constexpr double kMaxSureRate = 0.03;

@@ -33,12 +33,12 @@ struct SocketUse {
 /// `second_thread`, because it shares what the first one has already woken up. The sum is divided
 /// among the busy threads by their CPU time. How long two threads of a core were busy at the same
 /// time is not known. It is taken to be as long as can be, because threads that are busy for a good
-/// part of an interval are mostly those of a job that started, ended or paused in it, all at once;
-/// those that are hardly busy are taken to be independent. Where no siblings are known, cores are
+/// part of an interval mostly belong to a job that started, ended or paused in it, all at once;
+/// threads that are hardly busy are taken to be independent. Where no siblings are known, cores are
 /// CPUs.
 ///
-/// Where the counters of all CPU time, idle or not, move with the clock, they tell whether they
-/// were read late: then it is their time that passed, and not that of the clock.
+/// Where the counters of all CPU time, idle or not, move with the clock, they show whether they
+/// were read late; the interval is then as long as they say, not as the clock says.
 ///
 /// Does no I/O. Allocates only when CPUs appear. Not thread-safe.
 class CpuUseMeter {
@@ -113,7 +113,7 @@ class CpuUseMeter {
     [[nodiscard]] double value() const { return (seconds + counted) / (seconds + passed); }
   };
   Rate rate_{.seconds = 600};   // of counters that are a clock
-  Rate recent_{.seconds = 60};  // tells whether they are
+  Rate recent_{.seconds = 60};  // decides whether they are
 };
 
 }  // namespace ceems::exporter::energy

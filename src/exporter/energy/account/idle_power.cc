@@ -10,7 +10,7 @@ namespace {
 
 /// Of how many windows a bin is the average.
 constexpr double kMemory = 90;
-/// More is no power of a node and no number of windows.
+/// Upper bound of a node's power and of the number of windows.
 constexpr double kMaxWatts = 1e6;
 constexpr double kMaxWindows = 1e6;
 /// Windows above the average of their bin count for less, because a domain never draws less than
@@ -18,7 +18,7 @@ constexpr double kMaxWindows = 1e6;
 constexpr double kUpwards = 0.25;
 /// Windows after which a bin has its full weight.
 constexpr double kTrusted = 6;
-/// Windows after which a bin is no accident.
+/// Windows after which a bin counts as more than chance.
 constexpr double kSure = 3;
 /// The use at which a bin has half the weight of an idle one.
 constexpr double kNear = 0.05;

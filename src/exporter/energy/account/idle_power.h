@@ -38,7 +38,7 @@ PowerEstimate combine(const PowerEstimate& a, const PowerEstimate& b);
 ///
 /// While all windows have nearly the same use, nothing can be extrapolated. Then, and the more the
 /// closer the bins are, the slope is taken from an assumption: power grows in proportion to use
-/// from the idle power to that at full load, of which it is the fraction `full_load_idle`.
+/// from the idle power to the power at full load, of which it is the fraction `full_load_idle`.
 ///
 /// A bin follows its windows within a quarter of an hour downwards and an hour upwards, each window
 /// by kMaxStep of the larger power, so one broken reading does little.
@@ -85,7 +85,7 @@ class IdlePower {
   [[nodiscard]] std::optional<double> watts() const {
     return configured_ || !estimate_ ? configured_ : std::optional(estimate_->watts);
   }
-  /// The same with its deviation: half of what was taken off by the assumption. 0 where a value is
+  /// The same with its deviation: half of what the assumption subtracted. 0 where a value is
   /// configured.
   [[nodiscard]] std::optional<PowerEstimate> estimate() const {
     return configured_ ? std::optional(PowerEstimate{.watts = *configured_}) : estimate_;
@@ -93,11 +93,11 @@ class IdlePower {
   /// The lowest mean of several windows of similar use; nothing before there is one.
   [[nodiscard]] std::optional<double> lowest() const;
 
-  /// What was learned, by rising use. Empty before the first window is full and where a value is
+  /// The learned points, by rising use. Empty before the first window is full and where a value is
   /// configured.
   [[nodiscard]] std::vector<Bin> state() const;
-  /// Continues with the state of another object. Bins that have seen windows stay as they are, and
-  /// what is not plausible is left out.
+  /// Continues with the state of another object. Bins with windows stay as they are, and
+  /// implausible values are left out.
   void restore(std::span<const Bin> state);
 
  private:
@@ -124,7 +124,7 @@ class IdlePower {
 struct AssumedIdle {
   double packages = IdlePower::kFullLoadIdle;
   double memory = IdlePower::kFullLoadIdle;
-  double node = IdlePower::kFullLoadIdle;  ///< and of what is neither
+  double node = IdlePower::kFullLoadIdle;  ///< and of the rest of the node
 };
 
 }  // namespace ceems::exporter::energy

@@ -26,7 +26,7 @@ constexpr double kBetter = 0.8;
 constexpr double kMinSlope = 0.95;
 constexpr double kMaxSlope = 1.5;
 /// The same as long as the known domains have drawn nearly the same, and the spread from which on
-/// what was seen counts for more, as a fraction of their power.
+/// observations count for more, as a fraction of their power.
 constexpr double kSlope = 1.1;
 constexpr double kLineSpread = 0.03;
 /// After how many seconds a value counts half for the line.
@@ -37,7 +37,7 @@ constexpr double kSteadyUse = 0.02;
 constexpr double kSteadyCpus = 0.5;
 /// By what factor the shortest period that was seen grows at each change.
 constexpr double kForgetPeriod = 1.01;
-/// The part of a period that counts as a whole one, because nobody asks on time.
+/// The part of a period that counts as a whole one, because readings are never exactly on time.
 constexpr double kPeriodSlack = 0.8;
 /// By what part of a window counters may be read late for an average over it.
 constexpr double kMaxLate = 0.05;
@@ -184,7 +184,7 @@ void MeterLag::learn(double watts, double time) {
 
 void MeterLag::choose() {
   const auto unexplained = [](const Candidate& candidate) {
-    // Relative to what is still good enough.
+    // Relative to the largest error that is good enough.
     return std::min(
         {candidate.by_power.unexplained(kMinSlope, kMaxSlope) / kMaxUnexplainedByPower,
          candidate.by_model.unexplained(1 / kMaxSlope, kMaxSlope) / kMaxUnexplainedByPower,

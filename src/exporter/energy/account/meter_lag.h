@@ -24,9 +24,9 @@ struct AlignedReading {
 /// the packages and the CPU use of this second, such a value is wrong whenever the load changes.
 /// This class assumes that a value is the average power of `window` seconds which ended `delay`
 /// seconds before the value was read. It tries a grid of both, and for each it compares the changes
-/// from value to value with those of the average power of the known domains, and with those of the
-/// CPU use. The one that explains the changes best is taken, once it explains them well. Old
-/// changes are forgotten slowly, so a meter whose firmware was changed is learned again.
+/// from value to value with the changes of the average power of the known domains, and of the CPU
+/// use. The one that explains the changes best is taken, once it explains them well. Old changes
+/// are forgotten slowly, so a meter whose firmware was changed is learned again.
 ///
 /// A meter that repeats a value between its updates is aligned when the value changes, because only
 /// then the time of the update is known. So is that of a value which was asked for a whole period
@@ -51,7 +51,7 @@ class MeterLag {
     bool operator==(const Lag&) const = default;
   };
 
-  /// What is known of a meter, for one that continues with it.
+  /// The learned state of a meter, for another object to continue with.
   struct State {
     Lag lag;
     /// Sums over the changes that showed it, by power, use and modelled power: of x², x·y and y²,
@@ -67,10 +67,10 @@ class MeterLag {
     bool operator==(const State&) const = default;
   };
 
-  /// Takes an interval: the joules of the known domains and the core-seconds used.
-  /// `late` is by how much later or earlier than the last time the joules may have been read after
-  /// the end of the interval, in seconds. `modelled_joules` are those that the use is thought to
-  /// have taken beside the known ones; 0: nobody knows.
+  /// Takes an interval: the joules of the known domains and the core-seconds used. `late` is by how
+  /// much later or earlier than the last time the joules may have been read after the end of the
+  /// interval, in seconds. `modelled_joules` is the estimate of what the use took besides the known
+  /// domains; 0 if unknown.
   void advance(double seconds,
                double known_joules,
                double busy_seconds,
@@ -100,9 +100,9 @@ class MeterLag {
   [[nodiscard]] std::optional<double> watts_at(double known_watts) const;
 
   /// The joules of the known domains to be subtracted from the meter's energy of the last interval,
-  /// in which they used `known_joules`: those of the time that the meter's value describes if that
-  /// is known, else the given ones. In the long run all results sum to all `known_joules`. Call it
-  /// once per interval, after take().
+  /// in which they used `known_joules`: the joules of the time that the meter's value describes if
+  /// that is known, else `known_joules`. In the long run all results sum to all `known_joules`.
+  /// Call it once per interval, after take().
   double comparable_joules(double known_joules, double seconds);
 
   /// Forgets everything, because another meter is used from now on. What comparable_joules() still
@@ -130,7 +130,7 @@ class MeterLag {
     double busy_cores = 0;
     double modelled_watts = 0;
   };
-  /// Sums over changes of the meter's value (y) and of what is to explain them (x).
+  /// Sums over changes of the meter's value (y) and of the quantity that should explain them (x).
   struct Changes {
     double xx = 0;
     double xy = 0;

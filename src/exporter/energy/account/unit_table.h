@@ -83,8 +83,8 @@ class UnitTable {
   explicit UnitTable(std::chrono::milliseconds keep_ended) : keep_ended_(keep_ended) {}
 
   /// `managers` keep their order from call to call. Drops ended units that were scraped and ended
-  /// at least kMinKeep ago, all that ended at least `keep_ended` ago, and the oldest of more than
-  /// kMaxEnded that are in no snapshot any more. Passes each to `dropped` first.
+  /// at least kMinKeep ago, units that ended at least `keep_ended` ago, and beyond kMaxEnded the
+  /// oldest that are no longer in a snapshot. Passes each to `dropped` first.
   void update(Clock::SteadyTime now,
               double cpus_online,
               std::span<const ManagerUnits> managers,

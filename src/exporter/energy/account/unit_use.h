@@ -21,7 +21,7 @@ struct GpuUse {
   std::optional<double> memory_peak_bytes = {};
 };
 
-/// How a unit used what it has, since it was first seen (use_meter.h). What is not known is absent.
+/// How a unit used its resources since it was first seen (use_meter.h). Unknown values are absent.
 class UnitUse {
  public:
   /// Takes the memory of a snapshot.

@@ -7,17 +7,17 @@
 namespace ceems::exporter::energy {
 namespace {
 
-/// Standard deviation of what is assumed in the beginning, as a fraction of it.
+/// Standard deviation of the initial assumptions, as a fraction of their values.
 constexpr double kIdleDeviation = 0.5;
 constexpr double kAverageDeviation = 0.7;
-/// What was stored may have changed by this fraction of it.
+/// Stored values may have changed by this fraction.
 constexpr double kRestoredDeviation = 0.02;
 /// The same of watts per core, because the program may do something else by now.
 constexpr double kRestoredCore = 0.1;
 /// By how much idle power changes in a second, as a fraction of it.
 constexpr double kIdleDrift = 0.0002;
-/// By how much watts per core change in a second, as a fraction of the average: those of a unit,
-/// and the average itself.
+/// By how much watts per core change in a second, as a fraction of the average: for a unit, and for
+/// the average itself.
 constexpr double kUnitDrift = 0.005;
 constexpr double kAverageDrift = 0.0015;
 /// Standard deviation of power that nothing explains, as is assumed in the beginning: as a fraction
@@ -33,7 +33,7 @@ constexpr double kNoiseStep = 0.01;
 /// How far apart counters of energy and CPU time may be read, in seconds, which matters where power
 /// changes.
 constexpr double kUnevenSeconds = 0.03;
-/// A deviation of more standard deviations than this counts as so many.
+/// Larger deviations are cut to this many standard deviations.
 constexpr double kMaxSurprise = 4;
 constexpr double kMaxTurbo = 0.6;
 /// More of the idle power is not assumed to be what the first core wakes.
@@ -186,7 +186,7 @@ void UnitWatts::divide(double cores, std::span<const Use> units) {
 }
 
 void UnitWatts::close_window(const Past& past) {
-  // Units' counters are read at another moment than those of the CPUs, which are the right ones.
+  // Units' counters are read at another moment than the CPUs' counters, which are the right ones.
   double by_units = 0;
   double resting_by_units = 0;
   for (const auto& [key, unit] : units_) {
@@ -323,7 +323,7 @@ void UnitWatts::drift(double seconds) {
   }
 }
 
-/// How the power of the window depends on each part of the state. Returns what is expected.
+/// How the power of the window depends on each part of the state. Returns the expected power.
 double UnitWatts::expect(double seconds) {
   slope_.assign(mean_.size(), 0);
   slope_[kIdle] = 1;
@@ -356,7 +356,7 @@ void UnitWatts::correct(double watts, const Past& past) {
       }
     }
   }
-  double uncertain = 0;  // variance of what is expected
+  double uncertain = 0;  // variance of the expected power
   for (std::size_t i = 0; i < count; ++i) {
     uncertain += gain_[i] * slope_[i];
   }

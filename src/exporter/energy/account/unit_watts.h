@@ -12,13 +12,13 @@
 
 namespace ceems::exporter::energy {
 
-/// Learns how many watts each unit draws per busy core, because a core-second of one program takes
-/// twice the energy of one of another, and how much a socket's packages or memory draw with nothing
-/// running. All that is seen is the power and how many cores each unit keeps busy. When units
-/// start, stop or change their pace, the power changes with them, and this tells what is whose, and
-/// what remains with everything taken away, even if the node is never idle. (A line through pairs
-/// of use and power, as in IdlePower, is off where the units that run at high use draw more or less
-/// per core than those at low use.)
+/// Learns how many watts each unit draws per busy core, because a core-second of one program may
+/// take twice the energy of another program's, and how much a socket's packages or memory draw with
+/// nothing running. Only the power and the number of cores that each unit keeps busy are observed.
+/// When units start, stop or change their pace, the power changes with them, and this tells what is
+/// whose, and what remains with everything taken away, even if the node is never idle. (A line
+/// through pairs of use and power, as in IdlePower, is off where the units that run at high use
+/// draw more or less per core than those at low use.)
 ///
 /// A Kalman filter (R. E. Kalman, "A New Approach to Linear Filtering and Prediction Problems",
 /// 1960) with the state: idle power; watts per busy core on average, of the system, and of each
@@ -40,7 +40,7 @@ class UnitWatts {
   /// Seconds over which power and use are averaged.
   static constexpr double kWindow = 2;
   static constexpr std::size_t kMaxUnits = 256;
-  /// What is learned of a unit lies between these, as fractions of the average.
+  /// Bounds of the value learned for a unit, as fractions of the average.
   static constexpr double kMinWatts = 0.2;
   static constexpr double kMaxWatts = 4;
   /// What the first busy core of a socket is assumed to wake.
@@ -52,10 +52,10 @@ class UnitWatts {
     /// The same weighted with the part of its socket's cores that rests; less than 0: all sockets
     /// are as busy as the interval says.
     double beside_resting = -1;
-    /// What was learned of it by another object; read when the unit is first seen. May be null.
+    /// Values learned by another object, read when a unit is first seen. May be null.
     const PowerEstimate* before = nullptr;
   };
-  /// What is learned beside the units'.
+  /// The learned values other than the units'.
   struct State {
     std::optional<PowerEstimate> idle = {};
     std::optional<PowerEstimate> core = {};    ///< watts per busy core on average
@@ -76,7 +76,7 @@ class UnitWatts {
     double beside_resting = -1;
   };
 
-  /// What is assumed, and by how much (one standard deviation) it may be off.
+  /// An assumed value and its standard deviation.
   struct Assumptions {
     /// Idle power as a fraction of that at full load.
     double full_load_idle = IdlePower::kFullLoadIdle;
@@ -112,8 +112,8 @@ class UnitWatts {
 
   explicit UnitWatts(const Assumptions& assumptions) : assumed_(assumptions) {}
 
-  /// Continues with what another object learned. Changes nothing once a window was full. What is
-  /// not plausible is left out.
+  /// Continues with values learned by another object. Does nothing once a window was full.
+  /// Implausible values are left out.
   void restore(const State& state);
 
   /// Sets the idle power to a fixed value in watts, which is not learned then.
@@ -124,22 +124,22 @@ class UnitWatts {
   void observe(const Interval& interval, std::span<const Use> units);
 
   /// Learns from an interval of some length that is over, with the average use of that time, where
-  /// a wall meter shows power late: `elapsed` seconds after the end of the interval before, some of
-  /// which nobody may have seen. divide() then tells what units draw that run now.
+  /// a wall meter shows power late: `elapsed` seconds after the end of the interval before. Parts
+  /// of that time may not have been observed. divide() then uses the running units' watts.
   void learn(const Interval& interval, std::span<const Use> units, double elapsed);
   /// Computes watts() and total_watts() of the units that keep `cores` busy with all others.
   void divide(double cores, std::span<const Use> units);
 
-  /// Before the first window is full, what was restored, if anything.
+  /// Before the first window is full, the restored value, if any.
   [[nodiscard]] std::optional<PowerEstimate> idle() const { return state().idle; }
   [[nodiscard]] State state() const;
   /// Watts per busy core of a unit. Nothing if it has not been in a full window yet or has none of
   /// its own.
   [[nodiscard]] std::optional<PowerEstimate> of_unit(std::uint64_t key) const;
-  /// The variance of power that nothing explains, as a multiple of what is usual.
+  /// The unexplained variance of power, as a multiple of the usual one.
   [[nodiscard]] double noise() const { return noise_; }
   /// Watts of each unit of the last observe() or divide(), in its order; >= 0. Before the first
-  /// window is full, they follow from what was restored, or are the busy cores.
+  /// window is full, they follow from restored values, or are the busy cores.
   [[nodiscard]] std::span<const double> watts() const { return drawn_; }
   /// Watts of everything in the last observe(); at least the sum of watts().
   [[nodiscard]] double total_watts() const { return total_watts_; }

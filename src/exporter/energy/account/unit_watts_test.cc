@@ -97,8 +97,8 @@ TEST(UnitWatts, KeepsWhatItLearnedWhenOtherUnitsComeAndGo) {
   EXPECT_DOUBLE_EQ(socket.watts.watts()[0], socket.watts.watts()[1]);
 }
 
-/// What is learned of a unit of one core that draws half of what the others draw, on a socket whose
-/// power is off by up to `noise` watts in each interval.
+/// The value learned for a unit of one core that draws half as much as the others, on a socket
+/// whose power is off by up to `noise` watts in each interval.
 PowerEstimate small_unit(double noise) {
   UnitWatts watts(UnitWatts::packages(0.5));
   const std::vector<Use> units{{.key = 1, .cores = 24}, {.key = 2, .cores = 24}};

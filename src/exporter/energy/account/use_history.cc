@@ -10,7 +10,7 @@ std::uint32_t UseHistory::Sum::steps() const {
   return static_cast<std::uint32_t>(std::fmod(now_ * kSteps, kRange));
 }
 
-/// What was added after a point.
+/// The sums since a point.
 double UseHistory::Sum::before_now(const Point& point) const {
   const std::uint32_t before = marks_.at(point.before);
   const std::uint32_t after = point.after < kMarks ? marks_.at(point.after) : steps();

@@ -36,8 +36,8 @@ class UseHistory {
   };
 
   /// Takes an interval with all units that may use something. Units that are missing have ended;
-  /// they are kept until the oldest mark is younger. Of more than kMaxUnits, some are left out: all
-  /// that is known of them is that they are part of `means.cores`.
+  /// they are kept until the oldest mark is younger. Beyond kMaxUnits, units are left out and only
+  /// count in `means.cores`.
   void advance(double seconds, const Means& means, std::span<const UnitWatts::Use> units);
 
   /// The averages over `seconds` that ended `age` seconds ago. uses() is then what the units used

@@ -13,7 +13,7 @@ using Use = UnitWatts::Use;
 
 class UseHistoryTest : public testing::Test {
  protected:
-  /// Intervals in each of which the units used `uses`, and the system one core.
+  /// Intervals in which the units each used `uses`, and the system one core.
   void run(int times, const std::vector<Use>& uses, double seconds = 1) {
     UseHistory::Means means{.cores = 1, .awake = uses.empty() ? 0.5 : 1};
     for (const Use& use : uses) {

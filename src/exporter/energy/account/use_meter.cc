@@ -155,7 +155,7 @@ void UseMeter::take_answer(UnitUse& use, const UnitProbe& probe) {
   use.io_in_bytes_ = bytes;
 }
 
-/// `seconds` are idle but for traffic, which is known up to the last note.
+/// `seconds` are idle except for traffic, which is known up to the last note.
 void UseMeter::count_idle(UnitUse& use, const UnitProbe& probe, double seconds) {
   double& idle = use.idle_seconds_.emplace(use.idle_seconds_.value_or(0));
   if (!probe.traffic_bytes) {
@@ -191,7 +191,7 @@ void UseMeter::advance(const Interval& interval,
   }
   for (std::size_t i = 0; i < interval.managers.size(); ++i) {
     if (interval.managers[i].snapshot == nullptr) {
-      continue;  // nobody knows what its units do
+      continue;  // the use of its units is unknown
     }
     probes_.clear();
     probed_.clear();

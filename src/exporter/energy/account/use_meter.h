@@ -50,7 +50,7 @@ class UseMeter {
     std::span<const DeviceUse> devices = {};
   };
 
-  /// `units` are those of the account after it has advanced to the same time.
+  /// `units` are the account's units after it has advanced to the same time.
   void advance(const Interval& interval, std::span<const std::unique_ptr<UnitEntry>> units);
 
  private:

@@ -27,8 +27,8 @@ PowerBound power_bound(Domain domain, std::optional<double> limit_watts = {});
 ///   larger step down is a reset (driver reload, suspend) and counts nothing.
 /// - A larger step up counts with the power of the interval before, and the rest is held back. If
 ///   it was a jump (firmware faults), the rest is rejected. If kConfirmations steps in a row show
-///   about the same power, for kConfirmTime at least, the part really draws it: what was held back
-///   counts, and the expected power grows.
+///   about the same power, for kConfirmTime at least, the part really draws it: the energy held
+///   back counts, and the expected power grows.
 /// - In an interval in which the machine was suspended, the counter may have gone on, stopped or
 ///   jumped. At most the power of the interval before counts, for the time in which the machine
 ///   ran.

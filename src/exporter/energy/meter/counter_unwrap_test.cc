@@ -115,7 +115,7 @@ TEST_F(CounterUnwrapTest, BelievesAPowerAboveTheLimitThatStays) {
   step(150);
   EXPECT_DOUBLE_EQ(step(600), 150);
   EXPECT_DOUBLE_EQ(step(700), 150);
-  EXPECT_DOUBLE_EQ(step(650), 150 + 450 + 550 + 500);  // nothing of it is lost
+  EXPECT_DOUBLE_EQ(step(650), 150 + 450 + 550 + 500);  // no part of it is lost
   EXPECT_DOUBLE_EQ(counter_.expected_watts(), 650);
   EXPECT_DOUBLE_EQ(step(1'400), 1'400);
   expect_rejected(0, 0);

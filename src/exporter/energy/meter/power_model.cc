@@ -23,7 +23,7 @@ constexpr double kRestPerSocket = 50;  // as in the table
 // Published results with fewer cores to a socket show that a socket's full power falls about half
 // as fast as its threads do, and its idle power not at all.
 constexpr double kFullBySocket = 0.5;
-// Less is no idle power that anything should be assumed from.
+// Less is not plausible as idle power, so nothing is derived from it.
 constexpr double kMinIdle = 0.05;
 constexpr int kFields = 15;
 constexpr double kLevels = 10;

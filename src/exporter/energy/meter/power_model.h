@@ -112,7 +112,7 @@ inline constexpr double kFullWattsPerGb = 0.19;
 /// `tdp_watts` if it is known; otherwise the vendor's fallback row.
 PowerModel make_power_model(const std::vector<CpuPower>& table, const Machine& machine);
 
-/// `model` with the two readings in the place of its watts. Its shape stays.
+/// `model` with its watts replaced by the two readings. Its shape stays.
 PowerModel calibrated(PowerModel model, const ModelWatts& readings);
 
 /// Idle power as a fraction of that at full load, by the model if it is that of the machine's CPU
@@ -120,7 +120,7 @@ PowerModel calibrated(PowerModel model, const ModelWatts& readings);
 AssumedIdle assumed_idle(const PowerModel& model);
 
 /// The model for the host below `paths`. kUnavailable and the errors of reading if /proc/stat does
-/// not tell the CPUs; everything else may be missing.
+/// not list the CPUs; everything else may be missing.
 Result<PowerModel> host_power_model(const host::Paths& paths, std::optional<double> tdp_watts);
 
 /// The model as a source of kNode. The energy of an interval is the power at its mean utilisation.

@@ -76,8 +76,8 @@ struct Learned {
 
 using IdleEstimates = std::array<std::optional<PowerEstimate>, kDomainCount>;
 
-/// The idle power of each domain that a program begins with which continues with `learned`: the sum
-/// over sockets and devices. Nothing where nothing was learned.
+/// The idle power of each domain with which a program that continues with `learned` begins: the sum
+/// over sockets and devices. Nothing for domains without learned values.
 IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed = {});
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.

@@ -11,9 +11,9 @@
 
 namespace ceems::exporter::energy {
 
-/// The file that keeps what was learned over restarts (docs/energy.md). No trouble with it stops or
-/// delays the caller: a file that cannot be used is logged and ignored, one that cannot be written
-/// is logged once, and a disk that hangs holds up only the thread that writes.
+/// The file that keeps learned values over restarts (docs/energy.md). Problems with it never stop
+/// or delay the caller: a file that cannot be used is logged and ignored, one that cannot be
+/// written is logged once, and a disk that hangs holds up only the thread that writes.
 ///
 /// load() and save() are called by one thread, after privileges were dropped, so that the user of
 /// the service owns the file. The destructor waits for a write that is under way.

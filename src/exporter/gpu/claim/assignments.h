@@ -28,7 +28,7 @@ struct Assignment {
   Evidence evidence = Evidence::kManager;
 };
 
-/// Which units hold which GPUs now, for what is accounted per GPU (energy, metrics of processes).
+/// Which units hold which GPUs now, for per-GPU accounting (energy, metrics of processes).
 /// Thread-safe.
 class Assignments {
  public:

@@ -69,7 +69,7 @@ void add_entry(std::string_view entry,
   }
 }
 
-/// What is known of one job.
+/// A job's claims so far, and where they come from.
 struct Job {
   Clock::SystemTime started;
   bool settled = false;              ///< its environment has determined its GPUs

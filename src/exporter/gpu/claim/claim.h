@@ -40,9 +40,8 @@ struct Claim {
 class ClaimSource {
  public:
   virtual ~ClaimSource() = default;
-  /// Claims of the units that hold devices. Called at each scrape, so implementations remember what
-  /// is expensive to find out and only look up new units. On an error this scrape has no GPU
-  /// series.
+  /// Claims of the units that hold devices. Called at each scrape, so implementations cache
+  /// expensive results and only look up new units. On an error this scrape has no GPU series.
   virtual Result<std::vector<Claim>> claims(const UnitSnapshot& snapshot) = 0;
   /// Capabilities that it raises after the start.
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }

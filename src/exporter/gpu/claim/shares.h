@@ -34,9 +34,9 @@ struct DeviceHolders {
 };
 
 /// Finds the GPUs and instances that the claims name, in the order of the devices, and distributes
-/// shares: claims on the fewest GPUs come first, and each gets at most what is left. Claims whose
-/// only evidence is the environment get no GPU or instance that another unit holds with better
-/// evidence. If it is shared by numbers, they get the shares that the others leave.
+/// shares: claims on the fewest GPUs come first, and each gets at most the remaining shares. Claims
+/// whose only evidence is the environment get no GPU or instance that another unit holds with
+/// better evidence. If it is shared by numbers, they get the shares that the others leave.
 std::vector<DeviceHolders> attach(const std::vector<Device>& devices,
                                   const std::vector<Claim>& claims,
                                   const AvailableShares& available);

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 constexpr std::size_t kMaxFile = 65536;
 
-/// What is known of one job.
+/// A job's claims so far, and where they come from.
 struct Job {
   Clock::SystemTime started;
   bool settled = false;  ///< its environment has determined its GPUs
@@ -97,7 +97,7 @@ class SlurmClaims final : public ClaimSource {
       return;
     }
     const auto denied = group ? group->denied : std::vector<std::string>{};
-    // The shares of a job are those of all its GPUs together, so they stay in one claim.
+    // A job's shares apply to all its GPUs together, so they stay in one claim.
     const auto seen = job.shares > 0 ? std::vector<std::string>{} : job.used;
     Claim by_process = claim;
     by_process.evidence = Evidence::kProcessList;

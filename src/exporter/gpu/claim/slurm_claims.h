@@ -54,7 +54,7 @@ struct SlurmClaimOptions {
 ///    be owned by root and writable by no other user.
 /// 2. The device cgroup (v1), if it restricts anything.
 /// 3. GPUs on which the vendor's library has listed a process of the job. From then on they are the
-///    job's, in addition to those of the next two sources.
+///    job's, in addition to GPUs from the next two sources.
 /// 4. The environment of slurmstepd.
 /// 5. The environment of the job's own processes, which its user controls. It is read once, from
 ///    the oldest process that has it when the job is first seen with one. Later processes change

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxSmiDevices = 1024;  // GPUs, instances and vGPUs in a tool's output
 constexpr std::size_t kMaxSmiText = 256;      // names and ids
-constexpr std::ptrdiff_t kMaxTags = 500'000;  // ten times those of 16 GPUs with all their clocks
+constexpr std::ptrdiff_t kMaxTags = 500'000;  // ten times the tags of 16 GPUs with all their clocks
 constexpr std::string_view kUuidMark = "(UUID: ";
 
 std::string clip(std::string_view text) {

@@ -34,7 +34,7 @@ struct VgpuEntry {
   std::optional<std::uint64_t> gpu_instance = {};
 };
 std::vector<VgpuEntry> parse_vgpu_query(std::string_view text);
-/// Sets the mdevs of all GPUs that have an entry. Those of other GPUs stay.
+/// Sets the mdevs of all GPUs that have an entry. Other GPUs are left as they are.
 void set_mdevs(const std::vector<VgpuEntry>& entries, std::vector<Device>& devices);
 
 }  // namespace ceems::exporter::gpu

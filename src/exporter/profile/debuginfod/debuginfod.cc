@@ -142,7 +142,7 @@ Debuginfod::Outcome Debuginfod::fetch(const std::string& build_id, const std::st
     if (status && (*status == kNotFound || *status == kGone)) {
       continue;
     }
-    if (too_large_) {  // as good as none
+    if (too_large_) {  // treated as absent
       log::debug("debuginfod: a file is left out", {{"err", status.error().message}});
       continue;
     }
@@ -205,7 +205,7 @@ void Debuginfod::note(const std::string& build_id, Outcome outcome) {
       for (const std::string& waiting : queue_) {
         asked_.erase(waiting);
       }
-      queue_.clear();  // they are asked for again
+      queue_.clear();  // they are requested again
       break;
   }
 }

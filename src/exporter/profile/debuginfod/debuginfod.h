@@ -45,7 +45,7 @@ class Debuginfod final : public DebugFileSource {
   static constexpr auto kAgeOfMissing = std::chrono::hours(24);
   static constexpr auto kPauseAfterFailure = std::chrono::minutes(5);
 
-  /// `clock` must outlive the object. Errors are those of net::Client::create().
+  /// `clock` must outlive the object. Passes on errors of net::Client::create().
   static Result<std::unique_ptr<Debuginfod>> create(DebuginfodOptions options, const Clock& clock);
   /// Cancels a request in flight.
   ~Debuginfod() override;

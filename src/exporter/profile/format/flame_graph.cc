@@ -61,7 +61,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
                                   100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// The fewest samples with which a frame is drawn, so that no more than kMaxDrawn are.
+/// The minimum samples of a drawn frame, so that at most kMaxDrawn are drawn.
 std::uint64_t least_drawn(const CallTree& tree) {
   std::vector<std::uint64_t> totals;
   for (const CallTree::Node& node : tree.nodes()) {
@@ -89,7 +89,7 @@ std::string data(const CallTree& tree, const Profile& profile, std::uint64_t lea
     json.begin_array().value(frame.name).value(frame.module);
     json.value(static_cast<int>(frame.kind)).end_array();
   }
-  // For each node its frame, its depth, all its samples and those of its own.
+  // For each node: frame, depth, total samples and own samples.
   json.end_array().key("nodes").begin_array();
   for (const CallTree::Node& node : tree.nodes()) {
     if (node.total >= least || node.depth == 0) {

@@ -14,8 +14,8 @@ bool breaks_line(char32_t c) {
   return (c >= U'\t' && c <= U'\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/// One rule with terminals, but for U+FEFF: a reader of a folded file takes it for the mark of the
-/// byte order if the file begins with it, and drops it.
+/// The same rule as for terminals, except for U+FEFF: a reader of a folded file that begins with it
+/// drops it as a byte order mark.
 bool is_shown(char32_t c) {
   return is_printable(c) && c != 0xFEFF;
 }

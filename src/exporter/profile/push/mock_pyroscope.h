@@ -60,7 +60,7 @@ inline DecodedPush decode_push(const std::string& message) {
   return push;
 }
 
-/// Stands in for Pyroscope. Answers with 200, or as it is told to.
+/// Stands in for Pyroscope. Answers with 200 or with the configured status.
 class MockPyroscope {
  public:
   explicit MockPyroscope(net::ServerOptions options = {}) {
@@ -96,7 +96,7 @@ class MockPyroscope {
     }
     changed_.notify_all();
   }
-  /// Waits for so many requests, and returns all.
+  /// Waits for `count` requests, and returns all.
   std::vector<net::Request> requests(std::size_t count) {
     MutexLock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, testing::kPatience,

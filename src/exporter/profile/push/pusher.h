@@ -26,7 +26,7 @@ struct PusherOptions {
   std::size_t max_queue_bytes = std::size_t{16} << 20U;
 };
 
-/// All counters since the start, except for those of the queue.
+/// All counters since the start, except the queue's, which are current values.
 struct PushCounters {
   std::uint64_t pushed = 0;   ///< accepted by the server
   std::uint64_t retried = 0;  ///< requests that were repeats
@@ -43,7 +43,7 @@ struct PushCounters {
 /// when they are over.
 class Pusher {
  public:
-  /// `clock` must outlive the object. Errors are those of net::Client::create().
+  /// `clock` must outlive the object. Passes on errors of net::Client::create().
   static Result<std::unique_ptr<Pusher>> create(PushConfig config,
                                                 const Clock& clock,
                                                 PusherOptions options = {});

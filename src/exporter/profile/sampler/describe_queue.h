@@ -11,10 +11,10 @@
 
 namespace ceems::exporter::profile {
 
-/// The processes of which the sampling program does not know (all) the code. To describe one takes
-/// longer the more a job makes of mappings and binaries, and a job can change them all the time.
-/// Therefore describing takes a tenth of a CPU at most, those that were described the longest ago
-/// come first, and each has its turn once a second at most. Not thread-safe.
+/// Processes whose code the sampling program does not (fully) know. Describing one takes longer the
+/// more mappings and binaries a job makes, and a job can change them all the time. Therefore
+/// describing takes a tenth of a CPU at most, those that were described the longest ago come first,
+/// and each has its turn once a second at most. Not thread-safe.
 class DescribeQueue {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -4,7 +4,7 @@
 // What the sampling program in the kernel (bpf/stacks.bpf.c) and the exporter share. C, so that
 // both can include it.
 
-// NOLINTBEGIN(readability-identifier-naming): the names are those of C
+// NOLINTBEGIN(readability-identifier-naming): the names follow C
 
 #ifdef __cplusplus
 #include <cstdint>
@@ -99,7 +99,7 @@ struct stack_python {
   stack_u32 unused;
 };
 
-/// What is known of a process: where its mappings are in `mappings`, by address, and its Python.
+/// A process: where its mappings are in `mappings`, sorted by address, and its Python.
 struct stack_process {
   struct stack_image image;  // started = 0: of any
   stack_u32 first;

@@ -67,7 +67,7 @@ std::uint32_t ProfileBuilder::python_frame(Growing& growing,
   return index;
 }
 
-/// Replaces the user frames, with which the stack ends, by those of a Python program.
+/// Replaces the user frames, with which the stack ends, by the frames of a Python program.
 void ProfileBuilder::add_python(Growing& growing,
                                 const Sample& sample,
                                 std::vector<std::uint32_t>& stack) {

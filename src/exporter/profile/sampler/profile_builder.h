@@ -39,8 +39,8 @@ class ProfileBuilder {
   void name_kernel_by(const KernelSymbols& kernel) { kernel_ = &kernel; }
 
   void add(const Sample& sample);
-  /// What was sampled since the last call. A process that changes to another unit, or whose number
-  /// goes to a process of another unit, has several profiles.
+  /// The profiles of the samples since the last call. A process that changes to another unit, or
+  /// whose number goes to a process of another unit, has several profiles.
   std::map<ProfileOwner, Profile> take();
   /// The same as one profile of all processes.
   Profile take_all();

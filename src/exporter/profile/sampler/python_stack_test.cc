@@ -36,7 +36,7 @@ TEST(NativeRole, IsToldByNameAndModule) {
   EXPECT_EQ(role("/lib/libc.so.6", "/lib/libc.so.6"), NativeRole::kUnnamed);
 }
 
-// Native frames have the numbers 1 to 99, those of Python 100 and more.
+// Native frames have the numbers 1 to 99, Python frames 100 and more.
 
 TEST(MergePython, ReplacesWhatRunsPython) {
   // deflate, called by an extension, called by two Python functions of one call.

@@ -42,7 +42,7 @@ struct Sample {
   std::span<const PythonSample> python = {};      ///< frames of Python, the leaf first
   std::span<const std::uint64_t> stack = {};      ///< stack pointers of `user`, with `python` only
   bool python_cut = false;                        ///< there are more
-  const PythonProcess* python_process = nullptr;  ///< null if the process is no Python program
+  const PythonProcess* python_process = nullptr;  ///< null if the process does not run Python
 };
 
 }  // namespace ceems::exporter::profile

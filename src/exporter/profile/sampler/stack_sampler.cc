@@ -57,8 +57,8 @@ int open_clock(int cpu, unsigned rate) {
       ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-/// The number of the pid namespace that `paths.proc` shows: that of a container, if the exporter
-/// runs in one with a /proc of its own. 0 if it is the node's or cannot be told.
+/// The number of the pid namespace that `paths.proc` shows: the container's, if the exporter runs
+/// in one with its own /proc. 0 if it is the node's or unknown.
 std::uint32_t pid_namespace_of(const host::Paths& paths) {
   constexpr std::uint64_t kOfTheNode = 0xEFFFFFFC;  // in all kernels
   const os::RaisedCapabilities raised{CAP_SYS_PTRACE};
@@ -80,7 +80,7 @@ const ::bpf_program* find_program(const ::bpf_object* object, std::string_view n
   return nullptr;
 }
 
-/// Makes the keys of a table in the kernel those of `wanted`; `have` are those that it holds.
+/// Changes the keys of a table in the kernel from `have`, which it holds now, to `wanted`.
 template <class Key>
 Result<> set_keys(int map, const std::set<Key>& wanted, std::set<Key>& have) {
   const os::RaisedCapabilities raised{CAP_BPF};

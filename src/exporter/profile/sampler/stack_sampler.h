@@ -25,7 +25,8 @@ struct SamplerOptions {
   bool user = true;     ///< user frames
   bool kernel = false;  ///< kernel frames
   bool python = true;   ///< frames of Python programs
-  /// Sample the processes below the cgroups of set_units(), besides those of set_processes().
+  /// Sample the processes below the cgroups of set_units(), besides the processes of
+  /// set_processes().
   bool by_unit = false;
   unsigned processes = 2048;  ///< that the kernel's table of them holds
   std::string controller;     ///< v1 controller in whose hierarchy units are; empty with cgroup v2
@@ -44,8 +45,8 @@ class StackSampler final : private UnwindStore {
   StackSampler(const StackSampler&) = delete;
   StackSampler& operator=(const StackSampler&) = delete;
 
-  /// From now on these are sampled; units by which processes are not sampled (`by_unit`) are told
-  /// with the samples all the same. kUnavailable: too many.
+  /// Samples these from now on. Samples name their unit even if it is not sampled by unit
+  /// (`by_unit`). kUnavailable: too many.
   Result<> set_processes(std::span<const pid_t> pids);
   Result<> set_units(std::span<const std::uint64_t> cgroups);
 

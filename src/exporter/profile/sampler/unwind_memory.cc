@@ -269,7 +269,7 @@ void UnwindMemory::release(const std::vector<Key>& tables) {
   }
 }
 
-/// The first place in the array of mappings with room for so many.
+/// The first free range of `count` places in the array of mappings.
 std::optional<std::uint32_t> UnwindMemory::allocate(std::uint32_t count) {
   std::uint32_t at = 0;
   for (const auto& [first, size] : ranges_) {

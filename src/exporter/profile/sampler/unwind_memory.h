@@ -28,8 +28,11 @@ class UnwindStore {
   virtual ~UnwindStore() = default;
   /// Makes the table with this index. Errors: the kernel refuses.
   virtual Result<> put_table(std::uint32_t index, const UnwindCells& table) = 0;
+  /// No process may use the table any more.
   virtual void remove_table(std::uint32_t index) = 0;
+  /// Writes the mappings from this place of the kernel's array on.
   virtual Result<> put_mappings(std::uint32_t first, std::span<const stack_mapping> mappings) = 0;
+  /// Adds or replaces the description of a process.
   virtual Result<> put_process(pid_t pid, const stack_process& process) = 0;
   virtual void remove_process(pid_t pid) = 0;
 };
@@ -54,6 +57,7 @@ class UnwindMemory {
   /// the kernel refuses; it is then unwound by rbp.
   /// `image` is what the process was seen to run; by default anything.
   Result<> describe(pid_t pid, const stack_image& image = {});
+  /// Removes the description; the process is then unwound by rbp. Releases its tables.
   void forget(pid_t pid);
   /// Forgets all processes that are not in /proc any more.
   void forget_ended();

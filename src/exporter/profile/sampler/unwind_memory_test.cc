@@ -21,7 +21,7 @@
 namespace ceems::exporter::profile {
 namespace {
 
-/// Keeps what the kernel would be told.
+/// Records what would be written to the kernel.
 class FakeStore final : public UnwindStore {
  public:
   Result<> put_table(std::uint32_t index, const UnwindCells& table) override {

@@ -57,7 +57,7 @@ class BinaryCache {
               const BinaryCacheLimits& limits,
               DebugFileSource* source = nullptr);
 
-  /// The binary of a mapping. Errors: those of opening and reading, kUnavailable if too many were
+  /// The binary of a mapping. Errors: any of opening and reading; kUnavailable if too many were
   /// loaded in this round.
   Result<std::shared_ptr<const Binary>> find(pid_t pid, const Mapping& mapping);
   /// The kernel's code in every process; null if it cannot be read.

@@ -12,7 +12,7 @@
 
 namespace ceems::exporter::profile {
 
-/// What tells one state of a file from others.
+/// Identifies one state of a file.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -25,7 +25,7 @@ struct FileIdentity {
 /// A binary of a job, read piece by piece. It is never mapped: its owner could shorten it, which
 /// would end this process with SIGBUS. Safe for concurrent use.
 ///
-/// Errors of opening: those of open(2); kInvalidArgument if it is not a regular file or is larger
+/// Errors of opening: any of open(2); kInvalidArgument if it is not a regular file or is larger
 /// than 4 GiB.
 class BinaryFile {
  public:
@@ -33,8 +33,7 @@ class BinaryFile {
   static Result<BinaryFile> open(const std::string& path);
   enum class Links : std::uint8_t { kFollow, kRefuse };
   /// A path as the root of process `pid` names it. No part of it, symbolic links included, leads
-  /// out of that root. Where the kernel is older than 5.6, which cannot be asked for that,
-  /// kUnavailable.
+  /// out of that root. kUnavailable on kernels before 5.6, which cannot guarantee that.
   static Result<BinaryFile> open_in_process(const host::Paths& paths,
                                             pid_t pid,
                                             const std::string& path,

@@ -50,7 +50,7 @@ inline constexpr std::size_t kMaxPathBytes = 1U << 20U;  ///< of all mappings of
 /// another form, and mappings that overlap those before them, are left out.
 ProcessMaps parse_maps(std::string_view text);
 
-/// Those of a process. Errors: of host::read_file.
+/// The mappings of a process. Errors: any of host::read_file().
 Result<ProcessMaps> read_maps(const host::Paths& paths, pid_t pid);
 
 }  // namespace ceems::exporter::profile

@@ -61,7 +61,8 @@ Symbolizer::Process& Symbolizer::process(pid_t pid) {
 void Symbolizer::read_process(pid_t pid, Process& process) {
   process.maps_read = round_ + 1;
   auto maps = read_maps(paths_, pid);
-  // A process that is ending has no mappings any more; what is known of it still names its samples.
+  // A process that is ending no longer has mappings; the mappings read before still name its
+  // samples.
   if (!maps || maps->mappings.empty() || maps->mappings == process.maps.mappings) {
     return;
   }

@@ -58,7 +58,8 @@ class Symbolizer {
                                         const PythonCode& code);
 
   /// Which program the process runs: two numbers that change when it runs another one, or when its
-  /// number goes to another process. What was known of that process before is then forgotten.
+  /// number goes to another process. Everything about the process that had the number before is
+  /// then forgotten.
   using Program = std::pair<std::uint64_t, std::uint64_t>;
   void enter(pid_t pid, const Program& program);
   /// Forgets a process that has ended.
@@ -71,7 +72,7 @@ class Symbolizer {
   struct Process {
     Program program = {};
     ProcessMaps maps;
-    /// Of each mapping: the binary, once it was asked for. Null if it cannot be read.
+    /// For each mapping: the binary, once it was requested. Null if it cannot be read.
     std::vector<std::optional<std::shared_ptr<const Binary>>> binaries;
     std::optional<PerfMap> perf_map;
     std::map<PythonCode, PythonFunction> python;

@@ -121,7 +121,7 @@ std::vector<FunctionRange> functions_of(CfiReader& reader,
   std::ranges::sort(functions, [](const FunctionRange& a, const FunctionRange& b) {
     return std::pair(a.begin, b.end) < std::pair(b.begin, a.end);  // the longest first
   });
-  // Several descriptions of one address: linkers leave those of dropped functions at 0.
+  // Several descriptions of one address: linkers leave dropped functions at 0.
   const auto repeated = std::ranges::unique(functions, {}, &FunctionRange::begin);
   table.malformed += repeated.size();
   functions.erase(repeated.begin(), repeated.end());
@@ -259,7 +259,7 @@ UnwindTable make_table(const FrameSection& section,
   return table;
 }
 
-/// Puts the rows of a Go program's own code in the place of what the table says about it.
+/// Replaces the table's rows for a Go program's own code by rows that fit it.
 void insert(GoRows go, UnwindTable& table) {
   table.truncated = table.truncated || go.truncated;
   table.functions += go.functions;

@@ -66,8 +66,7 @@ std::unique_ptr<UnitMatcher> k8s_matcher();
 
 /// Jobs of LSF: directories "job.ID.PID.EPOCH", or "job.ID[INDEX].PID.EPOCH" for an element of an
 /// array, at any depth below a directory "lsf" (or "lsf.slice", "lsf.service") in the first or
-/// second level of the hierarchy. The names are those of v1; those of v2 are expected to be the
-/// same.
+/// second level of the hierarchy. The names are from v1; v2 is expected to use the same.
 std::unique_ptr<UnitMatcher> lsf_matcher();
 
 /// Jobs of OpenPBS: directories "ID.SERVER", or "ID[INDEX].SERVER" for an element of an array,

@@ -62,7 +62,7 @@ struct StatScope {
   };
   bool look_again = true;  ///< also read files that did not exist before
   Cpu cpu = Cpu::kAll;     ///< the CPU times
-  bool limits = true;      ///< what somebody sets: CPUs, and limits of memory
+  bool limits = true;      ///< configured values: CPUs, and limits of memory
 };
 
 /// The statistics files of one unit.
@@ -95,7 +95,7 @@ class StatReader {
   Result<> read(UnitFiles& files, const std::string& path, StatScope scope, UnitStats& stats);
   /// Reads the CPU times only: with v1 in a real cgroup just UnitStats::cpu_total_seconds.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
-  /// Memory that is charged to the unit, file cache included, and the part that is no file cache.
+  /// Memory that is charged to the unit, file cache included, and the part that is not file cache.
   std::optional<std::uint64_t> memory_charged(UnitFiles& files, const std::string& path);
   std::optional<std::uint64_t> memory_held(UnitFiles& files, const std::string& path);
   /// Bytes of block I/O of the unit. Nothing where the kernel does not count them.

@@ -1,4 +1,4 @@
-// What is read of single units between full readings.
+// Partial readings of single units between full readings.
 #include "exporter/unit/stat/stat_files.h"
 #include "exporter/unit/stat/stat_reader.h"
 #include "host/cgroup/cgroup.h"

@@ -105,8 +105,8 @@ Result<bool> StatReader::read_blkio_file(
   return !values->empty();
 }
 
-// Uses the CFQ scheduler's files (Linux < 5.0) if they hold values, otherwise those of the
-// throttling layer.
+// Uses the CFQ scheduler's files (Linux < 5.0) if they hold values, otherwise the throttling
+// layer's.
 Result<> StatReader::read_v1_block_io(UnitFiles& files,
                                       const std::string& path,
                                       bool again,

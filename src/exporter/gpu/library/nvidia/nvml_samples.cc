@@ -25,7 +25,7 @@ std::optional<double> BusySamples::read(DeviceGetSamples* get, Device device) {
       ++number;
     }
   }
-  // The first call gets samples of the time before anybody was charged.
+  // The first call gets samples from before any unit was charged.
   return before > 0 && number > 0 ? std::optional(sum / 100 / number) : std::nullopt;
 }
 

@@ -31,7 +31,7 @@ class CfiReader {
   std::size_t each_function(const std::function<bool(const Function&)>& found);
 
   /// Calls `row` with each state of a function and the address from which it holds. False if the
-  /// function's instructions are malformed or unknown; what they say up to there was passed on.
+  /// function's instructions are malformed or unknown; the states up to there were passed on.
   bool interpret(const Function& function,
                  const std::function<void(std::uint64_t address, const CfiState& state)>& row);
 

@@ -192,7 +192,7 @@ const Node* Parser::thunk() {
   std::string_view prefix = "non-virtual thunk to ";
   if (take("Tc")) {
     prefix = "covariant return thunk to ";
-    // The offsets of the object, and of what is returned.
+    // The offsets of the object, and of the returned type.
     const bool has_first = call_offset();
     if (!has_first || !call_offset()) {
       return nullptr;

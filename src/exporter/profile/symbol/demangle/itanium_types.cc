@@ -58,7 +58,7 @@ constexpr std::array kBuiltins = {
     Code{"DF64x", "_Float64x"},
 };
 
-/// Suffixes of integer literals; those of other types have the type before them.
+/// Suffixes of integer literals. Literals of other types have the type before them.
 constexpr std::array kLiteralSuffixes = {
     Code{"int", ""},         Code{"unsigned int", "u"},
     Code{"long", "l"},       Code{"unsigned long", "ul"},
@@ -156,7 +156,7 @@ const Node* Parser::type_without_substitution(bool& is_substitutable) {
         return name(nullptr);
       }
       const Node* found = parameter();
-      // In the name of a conversion, they are those of the name.
+      // In the name of a conversion, they belong to the name.
       const bool has_arguments = peek() == 'I' && !allows_forward_;
       return found != nullptr && has_arguments ? with_arguments(remember(found), false) : found;
     }

@@ -101,7 +101,7 @@ class Demangler {
   }
 
   std::optional<std::string_view> plain_identifier() {
-    take('u');  // in punycode, which is shown as it is
+    take('u');  // in punycode, which is shown undecoded
     // No number has a leading zero, so what follows a zero is another identifier.
     const std::size_t end =
         peek() == '0' ? at_ + 1

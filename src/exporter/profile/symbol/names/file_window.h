@@ -10,7 +10,8 @@
 namespace ceems::exporter::profile {
 
 /// A part of a file, of which a piece is in memory at a time, to be read in rising order. A hostile
-/// file could make its reader jump to and fro, so nothing more is read after four times the part.
+/// file could make its reader jump back and forth, so reading stops after four times the size of
+/// the part.
 class FileWindow {
  public:
   /// @param offset, size  the part; what lies beyond the end of the file cannot be read

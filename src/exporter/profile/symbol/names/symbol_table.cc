@@ -9,8 +9,8 @@ namespace ceems::exporter::profile {
 namespace {
 
 constexpr std::size_t kMaxName = 4096;
-/// Functions rarely lie within others (hand-written code has inner labels). So many before an
-/// address are examined.
+/// Functions rarely lie within others (hand-written code has inner labels). The number of functions
+/// examined before an address.
 constexpr std::size_t kMaxNested = 8;
 constexpr std::uint16_t kRanksPerSource = 64;
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{16} << 20U;
 constexpr std::size_t kMaxFunctionBytes = 32;
 
-// All exported; what is behind them says since when.
+// All are exported; the comments say since which version.
 constexpr std::string_view kEval = "_PyEval_EvalFrameDefault";             // 3.6
 constexpr std::string_view kHead = "PyInterpreterState_Head";              // long before
 constexpr std::string_view kRuntime = "_PyRuntime";                        // 3.7
@@ -22,7 +22,7 @@ constexpr std::string_view kVersion = "Py_Version";                        // 3.
 
 using Symbols = std::map<std::string_view, std::uint64_t>;
 
-/// The addresses of those of these symbols that the binary defines.
+/// The addresses of the symbols that the binary defines.
 Symbols find_symbols(const ElfFile& elf) {
   Symbols found;
   const Section* const table = elf.find_section(".dynsym");

@@ -9,8 +9,8 @@
 
 namespace ceems::exporter::profile {
 
-/// What tells that CPython's C function for running frames (_PyEval_EvalFrameDefault) was called
-/// for a frame, and not for a caller of that frame.
+/// How to recognise the frame for which CPython's C function for running frames
+/// (_PyEval_EvalFrameDefault) was called, as opposed to a caller of that frame.
 enum class PythonEntry : std::uint8_t {
   kEvery,  ///< each frame has a call of its own: until 3.10
   kFlag,   ///< the frame has a flag: 3.11
