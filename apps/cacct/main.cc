@@ -48,7 +48,7 @@ constexpr std::string_view kGpus =
     "Shows what jobs did on each GPU in the last 70 minutes, in columns of 10 minutes: the share "
     "of "
     "the SMs that worked and, in brackets, the share of the time in which the GPU was busy. Your "
-    "jobs are shown by your name, those of others as `used`.";
+    "jobs are shown with your name, other users' jobs as `used`.";
 
 /// Prints what parse() asks for.
 int leave(const ceems::config::FlagOutcome& outcome) {

@@ -24,7 +24,7 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Maximum number of requests per client and minute. 0 disables the limit."});
   flags.add("web.trusted-proxies", line.trusted_proxies,
             {.help = "Address or range of a proxy whose X-Forwarded-For and similar headers are "
-                     "trusted (repeatable). By default those of every peer are trusted.",
+                     "trusted (repeatable). By default every peer is trusted.",
              .placeholder = "ADDRESS"});
   flags.add("web.trusted-ip-prefix", line.trusted_ip_prefix,
             {.help = "Address or range of clients that --web.max-requests does not limit "

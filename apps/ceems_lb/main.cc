@@ -28,7 +28,8 @@ constexpr std::string_view kDescription =
 constexpr std::string_view kHealthPath = "/-/healthy";
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
-  // A file with passwords may be readable only by root, and at a reload this process is `nobody`.
+  // A file with passwords may be readable only by root, and at a reload this process runs as
+  // another user.
   const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
   return ceems::config::read_config(line.config_file, line.expand_env, lb::parse_config);
 }

@@ -58,7 +58,8 @@ Result<redfish_proxy::Config> read_config(const CommandLine& line) {
   if (line.config_file.empty()) {
     return redfish_proxy::parse_config({}, {});
   }
-  // A file with passwords may be readable only by root, and at a reload this process is `nobody`.
+  // A file with passwords may be readable only by root, and at a reload this process runs as
+  // another user.
   const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
   return ceems::config::read_config(line.config_file, line.expand_env, redfish_proxy::parse_config);
 }

@@ -127,7 +127,7 @@ class Run {
     return {};
   }
 
-  /// The fields of the server, then those of instant queries.
+  /// The fields of the server, then the fields of instant queries.
   Result<> choose_fields() {
     known_.assign(server_fields().begin(), server_fields().end());
     for (const SeriesQuery& query : config_.queries) {

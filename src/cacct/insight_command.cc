@@ -70,7 +70,7 @@ std::string duration(std::optional<double> seconds) {
                          : fmt::format("{} h {:02} min", minutes / kHour, minutes % kHour);
 }
 
-/// Columns of equal width, those of numbers aligned to the right.
+/// Columns of equal width, with numbers aligned to the right.
 class Columns {
  public:
   explicit Columns(std::vector<std::pair<std::string, bool>> titles) : titles_(std::move(titles)) {
@@ -119,7 +119,7 @@ Result<sj::array> rows_in(sj::parser& parser, const std::string& answer) {
 
 std::string idle_text(const sj::array& rows) {
   if (rows.size() == 0) {
-    return "No job does nothing now.\n";
+    return "No idle jobs right now.\n";
   }
   double watts = 0;
   Columns columns({{"JOB", false},
@@ -140,9 +140,8 @@ std::string idle_text(const sj::array& rows) {
                  shown(number_of(row, "kwh"), 2), shown(number_of(row, "cost"), 2),
                  text_of(row, "exempt")});
   }
-  return fmt::format("{} job{} that do{} nothing, {} W\n{}", rows.size(),
-                     rows.size() == 1 ? "" : "s", rows.size() == 1 ? "es" : "", grouped(watts),
-                     columns.text());
+  return fmt::format("{} idle job{}, {} W\n{}", rows.size(), rows.size() == 1 ? "" : "s",
+                     grouped(watts), columns.text());
 }
 
 std::string share_text(const sj::array& rows) {
@@ -159,7 +158,7 @@ std::string share_text(const sj::array& rows) {
 
 std::string budget_text(const sj::array& rows) {
   if (rows.size() == 0) {
-    return "No project of yours has a budget.\n";
+    return "None of your projects has a budget.\n";
   }
   std::string out;
   for (const sj::element row : rows) {
@@ -167,8 +166,11 @@ std::string budget_text(const sj::array& rows) {
     const std::string name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
     const std::string cluster = text_of(row, "cluster_id");
     const auto used = number_of(row, "used");
-    out += fmt::format("{}{}, {}: ", text_of(row, "project"),
-                       cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"));
+    constexpr double kPercent = 100;
+    const std::string state = text_of(row, "state");
+    out += fmt::format("{}{}, {}: {}", text_of(row, "project"),
+                       cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"),
+                       state == "over" ? "over budget, " : "");
     out += fmt::format("{} of {} {}", used ? grouped(*used) : "unknown",
                        grouped(number_of(row, "amount").value_or(0)), name);
     if (const auto share = number_of(row, "used_share")) {
@@ -180,11 +182,10 @@ std::string budget_text(const sj::array& rows) {
       double high = 0;
       if (forecast.at(0).get(low) == simdjson::SUCCESS &&
           forecast.at(1).get(high) == simdjson::SUCCESS) {
-        out += fmt::format(", {} a day, {} to {} at the end", shown(number_of(row, "burn"), 1),
-                           grouped(low), grouped(high));
+        out += fmt::format("; heading for {} to {}", grouped(low), grouped(high));
       }
     }
-    out += fmt::format(": {}\n", text_of(row, "state"));
+    out += state == "ended" ? "; ended\n" : "\n";
   }
   return out;
 }
@@ -194,7 +195,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kParts{{
     {"active", "jobs, active use"},
     {"reserved_idle", "jobs, reserved and idle"},
     {"system", "system (kernel, daemons)"},
-    {"unallocated", "nobody (free nodes)"},
+    {"unallocated", "free nodes (unreserved)"},
     {"nodes", "= compute nodes"},
     {"other", "storage, network, service nodes"},
     {"cooling", "cooling and losses"},

@@ -23,11 +23,11 @@ TEST(InsightText, ListsIdleJobs) {
       R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"
       R"("since_ts":1794900000000,"idle_s":7800,"watts":612,"kwh":1.326,"cost":0.31,)"
       R"("exempt":null},{"uuid":"7","user":"e\u001b[31mve","idle_s":200000,"watts":null})");
-  EXPECT_THAT(shown, HasSubstr("2 jobs that do nothing, 612 W\n"));
+  EXPECT_THAT(shown, HasSubstr("2 idle jobs, 612 W\n"));
   EXPECT_THAT(shown, HasSubstr("2 h 10 min  612  1.33  0.31\n"));
   EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -     -\n"));
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
-  EXPECT_EQ(text("idle", ""), "No job does nothing now.\n");
+  EXPECT_EQ(text("idle", ""), "No idle jobs right now.\n");
 }
 
 TEST(InsightText, SaysHowBudgetsStand) {
@@ -35,12 +35,15 @@ TEST(InsightText, SaysHowBudgetsStand) {
       text("budgets", R"({"project":"fluids","cluster_id":"hpc-a","unit":"kgco2","amount":1500,)"
                       R"("used":1104.4,"used_share":0.736,"burn":3.44,"forecast":[1420,1580],)"
                       R"("period":"2026","state":"warn_0.5"})"),
-      "fluids (hpc-a), 2026: 1,104 of 1,500 kg CO2e (74 %), 3.4 a day, 1,420 to 1,580 at the"
-      " end: warn_0.5\n");
+      "fluids (hpc-a), 2026: 1,104 of 1,500 kg CO2e (74 %); heading for 1,420 to 1,580\n");
+  EXPECT_EQ(text("budgets", R"({"project":"fluids","cluster_id":null,"unit":"kwh","amount":250,)"
+                            R"("used":263,"used_share":1.052,"burn":9.7,"forecast":[287,301],)"
+                            R"("period":"2026-11","state":"over"})"),
+            "fluids, 2026-11: over budget, 263 of 250 kWh (105 %); heading for 287 to 301\n");
   EXPECT_EQ(
       text("budgets", R"({"project":"p","cluster_id":null,"unit":"cost","amount":5,"used":null,)"
                       R"("forecast":[null,null],"period":"2026-11","state":"unknown"})"),
-      "p, 2026-11: unknown of 5 cost: unknown\n");
+      "p, 2026-11: unknown of 5 cost\n");
 }
 
 TEST(InsightText, ShowsTheBillAsATable) {

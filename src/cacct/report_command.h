@@ -29,7 +29,7 @@ struct ReportOptions {
 };
 
 /// Adds the flags of jobstats if `options.jobstats` is set, of `cacct compare` if `options.compare`
-/// is set, otherwise those of `cacct report`.
+/// is set, otherwise the flags of `cacct report`.
 void add_report_flags(config::FlagSet& flags, ReportOptions& options);
 
 /// Prints the reports and returns the exit status: 0, or 1 if any of them could not be had.

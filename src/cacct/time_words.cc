@@ -20,7 +20,7 @@ std::tm local_parts(std::int64_t seconds) {
   return parts;
 }
 
-/// A wall-clock time. Its members are those of std::tm, with the year in full and months from 1.
+/// A wall-clock time. Its members are as in std::tm, with the year in full and months from 1.
 struct Wall {
   int year = 0;
   int month = 0;

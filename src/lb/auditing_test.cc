@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// root is an admin; nobody else sees anything but unit 1.
+/// root is an admin; everyone else sees only unit 1.
 class FakeOwners final : public gate::Owners {
  public:
   Result<bool> is_admin(const std::string& user) override { return user == "root"; }

@@ -101,7 +101,7 @@ class PreviousBackends {
   std::set<const net::Upstream*> reused_;
 };
 
-/// `options` are those of the client of the server at `base`.
+/// `options` configure the client of the server at `base`.
 Result<std::shared_ptr<MatcherSupport>> make_matcher_support(net::ClientOptions options,
                                                              const std::string& base) {
   options.timeout = kMatchersTimeout;
@@ -172,6 +172,89 @@ Result<Backend> make_backend(gate::BackendType type,
     backend.own_headers = std::move(own);
   }
   return backend;
+}
+
+/// Appends path and query to the backend's URL.
+std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
+  std::string target;
+  target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
+                 2);
+  target.append(backend.base_path).append(path);
+  char mark = '?';
+  for (const std::string_view part : {std::string_view(backend.base_query), query}) {
+    if (!part.empty()) {
+      target += mark;
+      target += part;
+      mark = '&';
+    }
+  }
+  return target;
+}
+
+/// Header fields that are kept when the request of a user is rewritten. None of them may make a
+/// backend choose other data (a tenant, a cookie, another method).
+bool passes_for_users(std::string_view low) {
+  constexpr std::array<std::string_view, 14> kKnown{"accept",
+                                                    "accept-encoding",
+                                                    "accept-language",
+                                                    "cache-control",
+                                                    "pragma",
+                                                    "origin",
+                                                    "referer",
+                                                    "traceparent",
+                                                    "tracestate",
+                                                    "x-request-id",
+                                                    "connect-protocol-version",
+                                                    "connect-timeout-ms",
+                                                    "x-forwarded-proto",
+                                                    "x-ceems-cluster-id"};
+  constexpr std::array<std::string_view, 5> kPrefixes{"x-grafana-", "x-dashboard-", "x-panel-",
+                                                      "x-datasource-", "x-rule-"};
+  return std::ranges::find(kKnown, low) != kKnown.end() ||
+         std::ranges::any_of(kPrefixes,
+                             [low](std::string_view prefix) { return low.starts_with(prefix); });
+}
+
+/// Header fields of the client that are never passed on: credentials and those that the relay or
+/// this program sets.
+bool is_never_passed(std::string_view low) {
+  return low == "host" || low == "content-length" || low == "authorization" ||
+         low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
+         low == "x-ceems-logged-user" || low == "x-http-method-override";
+}
+
+/// The path of a target, not decoded, without a scheme and host before it.
+std::string_view encoded_path(std::string_view target) {
+  target = target.substr(0, target.find_first_of("?#"));
+  if (const std::size_t scheme = target.find("://");
+      !target.starts_with('/') && scheme != std::string_view::npos) {
+    const std::size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  return target;
+}
+
+/// The value of Host from the URL of the server, without the port if it is the default.
+std::string own_host(const net::Upstream& server) {
+  const net::UpstreamOptions& options = server.options();
+  if (!options.unix_socket.empty()) {
+    return "localhost";
+  }
+  std::string name = server.address();
+  if (options.port == (options.use_tls ? "443" : "80")) {
+    name.resize(name.size() - options.port.size() - 1);
+  }
+  return name;
+}
+
+std::string forwarded_for(const net::Request& request) {
+  std::string all;
+  for (const auto& [name, value] : request.headers) {
+    if (same_in_any_case(name, "x-forwarded-for")) {
+      all += value + ", ";
+    }
+  }
+  return all + request.remote_address;
 }
 
 /// Sorts by requests in flight. It reads each count once, because other threads change them and

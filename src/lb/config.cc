@@ -170,7 +170,7 @@ Result<> check_owners(const Node& node, const Config& config) {
                  "access control, leave out the whole section"));
 }
 
-/// The credential of the service account. The other keys of `identity` are those of the API server.
+/// The credential of the service account. The other keys of `identity` belong to the API server.
 Result<> read_service_account(const Node& node, const std::string& directory, Config& config) {
   ServiceAccount& account = config.service_account;
   const auto& basic = config.api_client.basic_auth;

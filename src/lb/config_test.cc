@@ -156,7 +156,7 @@ TEST(LbConfig, ASectionWithoutASourceOfOwnersDoesNotTurnAccessControlOff) {
       EXPECT_THAT(refusal(text), HasSubstr(part)) << text;
     }
   }
-  // One that is empty is no mistake where the other is not.
+  // An empty one is not a mistake if the other is not empty.
   for (const auto* const text :
        {"ceems_api_server: {data: , web: {url: http://a}}", "ceems_api_server: {data: {}, web: }",
         "ceems_api_server: {data: {path: d}, web: {requests_limit: 30}}"}) {

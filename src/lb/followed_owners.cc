@@ -143,7 +143,7 @@ class FileOwners final : public FollowedOwners {
     if (same && current()) {
       return;
     }
-    set(nullptr);  // nothing of the old file is used while the new one is opened
+    set(nullptr);  // the old file is not used while the new one is opened
     if (!now.fd.valid()) {
       report("the database of unit owners is gone; denying all requests", "");
       held_ = std::move(now);

@@ -17,9 +17,9 @@ class FollowedOwners : public gate::Owners {
   /// Opens the file. Called at once, and on the thread whenever another file is at the path.
   using Open = std::function<Result<std::shared_ptr<gate::Owners>>()>;
 
-  /// Errors are those of `open`. From then on, a file that is missing or cannot be opened means
-  /// that all questions fail (kUnavailable); nothing that was cached of it is used either. Each
-  /// change is logged. `around` wraps accesses to the file, to raise a privilege meanwhile.
+  /// Passes on errors of `open`. From then on, all questions fail (kUnavailable) while the file is
+  /// missing or cannot be opened; cached answers are not used either. Each change is logged.
+  /// `around` wraps accesses to the file, to raise a privilege meanwhile.
   static Result<std::unique_ptr<FollowedOwners>> create(
       std::string file,
       Open open,

@@ -54,7 +54,7 @@ constexpr HealthTimes kQuick{.interval = milliseconds(5),
                              .retry_interval = milliseconds(1),
                              .silence = milliseconds(1)};
 constexpr std::chrono::hours kNever{1};
-/// Nobody accepts what probes begin, so each takes a place: as many as the kernel allows.
+/// Connections of probes are not accepted, so each takes a place: as many as the kernel allows.
 constexpr int kPlaces = 4096;
 
 bool never_asked() {
@@ -119,7 +119,7 @@ TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnsw
     const net::Upstream::Flight flight(*server);
     EXPECT_TRUE(eventually([&] { return server->hangs() && !server->alive(); }));
   }
-  // That connections are taken does not bring it back, nor that nobody waits any more.
+  // It comes back neither when connections are taken nor when no request waits any more.
   checking.wait_for_looks(20);
   EXPECT_TRUE(server->hangs());
   EXPECT_FALSE(server->alive());

@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kWriteTimeout{10};
 constexpr std::size_t kMaxRequestMemory = std::size_t{256} << 20U;
 /// Nearly all queries are smaller. Their bodies are read before anything is decided.
 constexpr std::size_t kSmallBodyBytes = std::size_t{16} << 10U;
-/// Of the answers of this program; those of backends pass as they are.
+/// Of this program's answers; backends' answers pass unchanged.
 constexpr int kCompressionLevel = 5;
 
 void cancel_health_requests(const Backends& backends) {

@@ -51,9 +51,8 @@ class Service {
   /// "127.0.0.1:9030" for each listener.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
-  /// The backends to check: those of the configuration in use, and those of earlier configurations
-  /// for which requests still wait. Forgets configurations that no request uses any more.
-  /// Thread-safe.
+  /// The backends to check: of the configuration in use, and of earlier configurations for which
+  /// requests still wait. Forgets configurations that no request uses any more. Thread-safe.
   std::vector<HealthTarget> health_targets() CEEMS_EXCLUDES(mutex_);
 
  private:

@@ -34,7 +34,7 @@ struct Options {
   std::chrono::milliseconds max_wait{std::chrono::minutes(5)};
   std::chrono::milliseconds digest_quiet{std::chrono::minutes(10)};
   std::chrono::milliseconds digest_max{std::chrono::hours(1)};
-  /// Digests of the month to all who used something, which nobody has asked for.
+  /// Digests of the month to all users with usage, unsolicited.
   Mode monthly = Mode::kDisabled;
   /// Mails to those who lead a project, when a share of a budget of it has passed.
   Mode budgets = Mode::kDisabled;

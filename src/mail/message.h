@@ -8,7 +8,7 @@
 namespace ceems::mail {
 
 /// A mail with a text and, if there is one, the same as HTML. All texts may be anything; they
-/// become header fields and parts in which nothing of them can be taken for another field or part.
+/// become header fields and parts and can never be taken for another field or part.
 struct Message {
   std::string from_name = {}, from = {};  ///< the address must be is_address()
   std::vector<std::string> to = {};       ///< is_address()

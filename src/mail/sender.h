@@ -104,7 +104,7 @@ class Sender {
   /// Fills `passed_`.
   Result<> look_at_budgets();
   Result<> send_budget(const Mail& mail, const std::stop_token& stop);
-  /// Ends a mail that nobody wants or that nothing is left to say in.
+  /// Ends a mail that is unwanted or would be empty.
   Result<> drop(const Mail& mail, bool muted);
   /// `muted_by` is what the user mutes who does not want such mails; "" if they cannot be muted.
   Result<> deliver(const std::vector<Mail>& mails,

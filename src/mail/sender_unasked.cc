@@ -1,4 +1,4 @@
-// Mails that nobody has asked for: digests of months, and budgets that run out.
+// Unsolicited mails: digests of months, and budgets that run out.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMsOfDay = std::int64_t{24} * 3600 * 1000;
 /// When digests of a month are made: its last windows and reports have come, and not long after,
-/// for nobody wants them late.
+/// because late ones are of no use.
 constexpr std::int64_t kMonthFromMs = 36 * 3600'000LL;
 constexpr std::int64_t kMonthToMs = 10 * kMsOfDay;
 /// Digests come in batches at half the rate, so that mails about jobs do not wait behind them.
@@ -78,7 +78,7 @@ Result<> Sender::send_month(const Mail& mail, const std::stop_token& stop) {
 }
 
 /// Puts a mail for each lead of a project into the outbox when a share of its budget has passed.
-/// Its id names the budget, the period, the share and the lead, so that each is told once.
+/// Its id names the budget, the period, the share and the lead, so that each is sent once.
 Result<> Sender::queue_budgets() {
   const std::int64_t now = clock_.now_ms();
   if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {

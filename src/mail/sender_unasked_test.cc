@@ -1,4 +1,4 @@
-// The mails that nobody asked for: digests of months, and budgets.
+// Unsolicited mails: digests of months, and budgets.
 
 #include "mail/fake_sender.h"
 

@@ -25,7 +25,12 @@ namespace ceems::mail {
 namespace {
 
 constexpr std::size_t kFilesAtOnce = 500;
-constexpr std::size_t kMaxIdDigits = 20;
+
+bool is_number(std::string_view text) {
+  constexpr std::size_t kMaxId = 20;
+  return !text.empty() && text.size() <= kMaxId &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 /// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
 std::set<unsigned> ids_of(const std::vector<std::string>& names) {
@@ -71,8 +76,8 @@ std::string state_of(const SpoolMail& mail) {
   if (state.empty()) {
     state = mail.variable("SLURM_JOB_MAIL_TYPE");
   }
-  constexpr std::size_t kMost = 40;
-  return state.empty() ? "ended" : state.substr(0, kMost);
+  constexpr std::size_t kMaxState = 40;
+  return state.empty() ? "ended" : state.substr(0, kMaxState);
 }
 
 std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters) {

@@ -43,8 +43,8 @@ struct Band {
 };
 inline constexpr std::size_t kLeastProjects = 5;
 
-/// The month of a user or a project against the months before. It ranks nobody. What is not known
-/// is absent, never 0.
+/// The month of a user or a project against the months before. It does not rank users. Unknown
+/// values are absent, never 0.
 struct Digest {
   std::string user = {}, project = {};     ///< one of them is empty
   std::vector<std::string> clusters = {};  ///< empty: all

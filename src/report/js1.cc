@@ -55,7 +55,7 @@ std::string gzip(std::string_view text) {
     return {};
   }
   std::string packed(::deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
-  std::string input(text);  // zlib's interface takes no constant
+  std::string input(text);  // zlib's API is not const-correct
   stream.next_in = reinterpret_cast<Bytef*>(input.data());
   stream.avail_in = static_cast<uInt>(input.size());
   stream.next_out = reinterpret_cast<Bytef*>(packed.data());

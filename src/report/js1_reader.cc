@@ -33,7 +33,7 @@ Result<std::string> unpack(const std::string& packed) {
   if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {
     return fail(ErrorCode::kInternal, "zlib cannot start");
   }
-  std::string input(packed);  // zlib's interface takes no constant
+  std::string input(packed);  // zlib's API is not const-correct
   stream.next_in = reinterpret_cast<Bytef*>(input.data());
   stream.avail_in = static_cast<uInt>(input.size());
   std::string text;

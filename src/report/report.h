@@ -72,7 +72,7 @@ struct Compared {
 
 enum class State : std::uint8_t {
   kSoFar,    ///< the job still runs
-  kPartial,  ///< less than advice::kCoverage is known, or nothing of the coverage
+  kPartial,  ///< less than advice::kCoverage is known, or the coverage is unknown
   kFinal,
 };
 std::string_view to_string(State state);

@@ -166,7 +166,7 @@ TEST(Report, ComparesTwo) {
   EXPECT_THAT(compare_text(gpu_report(), other, {.language = "de"}), HasSubstr("41,3 kWh"));
 }
 
-/// The digits of JSON are those of the text.
+/// JSON has the same digits as the text.
 TEST(Report, ShowsTheSameDigitsInEveryForm) {
   const Report report = gpu_report();
   const std::string json = to_json(report, {});

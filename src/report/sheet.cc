@@ -64,7 +64,7 @@ class Writer {
 
   Sheet write() {
     add_about();
-    // What is said of a server that runs rests on its last days, which are covered.
+    // The advice on a running server rests on its last days, which are covered.
     const bool recent = report_.state == State::kSoFar && !report_.findings.empty();
     if (report_.coverage && *report_.coverage < advice::kCoverage && !recent) {
       sheet_.partly = with_share("partly", *report_.coverage);

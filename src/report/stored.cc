@@ -129,9 +129,9 @@ class Reading {
     requires std::is_enum_v<Enum>
   void operator()(const Member& member, Enum& value) const {
     std::int64_t read = static_cast<std::int64_t>(value);
-    (*this)(member, read);
-    constexpr std::int64_t kMost = 3;  // of all enumerations
-    value = static_cast<Enum>(read >= 0 && read <= kMost ? read : 0);
+    (*this)(name, read);
+    constexpr std::int64_t kMaxEnum = 3;  // of all enumerations
+    value = static_cast<Enum>(read >= 0 && read <= kMaxEnum ? read : 0);
   }
   template <typename Value, typename Compare>
   void operator()(const Member& member, std::map<std::string, Value, Compare>& map) const {

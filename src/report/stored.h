@@ -8,7 +8,7 @@
 
 namespace ceems::report {
 
-/// The version of stored reports. Those of another version are made anew.
+/// The version of stored reports. Reports of another version are made anew.
 inline constexpr int kStoredVersion = 1;
 
 /// The whole report as text to store: base64 of its JSON, compressed with zstd. The same report

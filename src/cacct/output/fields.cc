@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxWidth = 1000;
 
-/// Titles, widths and order are those of the reference. `allocation` and `totalTime` came later;
-/// those of custom metrics are ours. In the order of the members of Field.
+/// Titles, widths and order follow the reference. `allocation` and `totalTime` came later; fields
+/// of custom metrics are ours.
 std::vector<Field> make_fields() {
   using enum FieldKind;
   return {

@@ -20,7 +20,7 @@ std::string to_html(const Table& table);
 std::string to_markdown(const Table& table);
 
 /// One line for each unit, with '|' between fields and, if `header`, a line of names before. All
-/// columns are there, whether empty or not; those of a metric with several names are called
+/// columns are there, whether empty or not; columns of a metric with several names are called
 /// `label.name`. In texts, '|' and '\' have a '\' before them.
 std::string to_parsable(const Table& table, bool header);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kTimes = "total_time_seconds";
 /// Whatever a server claims, more seconds or jobs than this are not shown.
-constexpr std::int64_t kMost = 1'000'000'000'000'000;
+constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;
 
 /// A unit of measurement and how many basic ones it is, from small to large.
 struct Measure {
@@ -60,7 +60,7 @@ std::string title_of(const Field& field, const TableOptions& options) {
   return bare ? field.title.substr(0, field.title.find('(')) : field.title;
 }
 
-/// The names that a metric has in any unit: those of the first, then new ones as they come.
+/// The names that a metric has in any unit: names of the first unit, then new ones as they come.
 std::vector<std::string> keys_of(const Field& field, const std::vector<Record>& units) {
   std::vector<std::string> keys;
   for (const Record& unit : units) {
@@ -125,7 +125,7 @@ std::string footer_cell(const Record& usage, const Column& column, const TableOp
   }
   if (field.name == "elapsed") {
     const double seconds = number_of(usage, kTimes, "walltime").value_or(0);
-    const auto walltime = static_cast<std::int64_t>(std::clamp<double>(seconds, 0, kMost));
+    const auto walltime = static_cast<std::int64_t>(std::clamp<double>(seconds, 0, kMaxCount));
     return walltime > 0 ? elapsed_text(walltime) : std::string();
   }
   const bool named = field.name == "account" || field.name == "group" || field.name == "user";
@@ -151,7 +151,7 @@ Record total_of(const std::vector<Record>& usage) {
   std::map<std::string, std::map<std::string, double>> weights;
   std::int64_t units = 0;
   for (const Record& record : usage) {
-    units += std::clamp<std::int64_t>(record.whole("num_units"), 0, kMost);
+    units += std::clamp<std::int64_t>(record.whole("num_units"), 0, kMaxCount);
     for (const auto& [tag, numbers] : record.metrics) {
       const bool average = tag.starts_with("avg_");
       const double weight = average ? number_of(record, kTimes, weight_of(tag)).value_or(0) : 1;

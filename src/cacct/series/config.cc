@@ -183,7 +183,7 @@ Result<> SeriesQuery::set_text(std::string_view text) {
   if (text.find("{{") == std::string_view::npos) {
     if (text.find("%s") == std::string_view::npos) {
       return fail(ErrorCode::kInvalidArgument,
-                  "expected {{{{.UUIDs}}}} or %s in the place of the unit ID");
+                  "expected {{{{.UUIDs}}}} or %s instead of the unit ID");
     }
     text_ = text;
     return {};
@@ -192,8 +192,7 @@ Result<> SeriesQuery::set_text(std::string_view text) {
   tsdb::QueryVariables marked;
   marked.uuids = "\x01";
   if (parsed.render(marked).find(marked.uuids) == std::string::npos) {
-    return fail(ErrorCode::kInvalidArgument,
-                "expected {{{{.UUIDs}}}} in the place of the unit IDs");
+    return fail(ErrorCode::kInvalidArgument, "expected {{{{.UUIDs}}}} instead of the unit IDs");
   }
   template_ = std::move(parsed);
   return {};

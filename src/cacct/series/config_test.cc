@@ -86,7 +86,7 @@ TEST(Config, RefusesMistakes) {
             "config.yml:2: tsdb.querys: unknown key, did you mean 'queries'?");
   EXPECT_THAT(refusal("tsdb: {queries: 1}"), HasSubstr("tsdb.queries: expected a list, or a"));
   EXPECT_THAT(refusal("tsdb: {queries: {a: up}}"),
-              HasSubstr("tsdb.queries.a: expected {{.UUIDs}} or %s in the place of the unit ID"));
+              HasSubstr("tsdb.queries.a: expected {{.UUIDs}} or %s instead of the unit ID"));
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: 'x{uuid=\"{{.UUID}}\"}'}]}"),
               HasSubstr("tsdb.queries[0].query: "));
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: 'x[{{.Range}}]'}]}"),

@@ -31,7 +31,7 @@ std::string to_text(const SpoolMail& mail);
 Result<SpoolMail> parse_spool_mail(std::string_view text);
 
 /// Puts the mail into a new file of the directory, which readers see complete or not at all. The
-/// name begins with the time, so that names sort by age. Errors are those of the system.
+/// name begins with the time, so that names sort by age. Passes on errors of the system.
 Result<> write_spool_mail(const std::string& directory, const SpoolMail& mail);
 
 /// Whether this is the name of a complete file.

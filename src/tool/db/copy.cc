@@ -250,7 +250,7 @@ class Run {
     return write(table, rows, state);
   }
 
-  /// Makes the indexes, and lets new rows get ids after those of the copied ones.
+  /// Makes the indexes, and lets new rows get ids after the copied ones.
   Result<> finish_tables() {
     CEEMS_TRY(indexes, state_.indexes());
     std::int64_t made = 0;

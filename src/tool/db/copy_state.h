@@ -20,7 +20,7 @@ class CopyState {
 
   /// Whether the destination holds an unfinished copy.
   Result<bool> exists();
-  /// The source of the unfinished copy, as begin() was told.
+  /// The source of the unfinished copy, as passed to begin().
   Result<std::string> source();
 
   /// Begins a copy in one transaction: removes all rows, and the indexes, which are made again when

@@ -45,9 +45,9 @@ struct TableLayout {
   [[nodiscard]] int compare(const Row& a, const Row& b, std::size_t count) const;
 };
 
-/// All tables that hold data, except what describes the database itself: the versions of the
-/// schema, and the leader of PostgreSQL. They are those of a new SQLite database.
-/// With `custom_stats`, they have the columns of custom metrics.
+/// All tables that hold data, except the description of the database itself: the versions of the
+/// schema, and the leader of PostgreSQL. They are the same as in a new SQLite database. With
+/// `custom_stats`, they have the columns of custom metrics.
 Result<std::vector<TableLayout>> current_layout(bool custom_stats);
 /// The tables of a version of the reference's schema, without our additions.
 Result<std::vector<TableLayout>> reference_layout(int version);

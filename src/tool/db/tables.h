@@ -79,7 +79,7 @@ class Tables {
   virtual Result<std::int64_t> size() = 0;
   virtual Result<std::vector<std::string>> table_names() = 0;
   virtual Result<std::vector<std::string>> column_names(std::string_view table) = 0;
-  /// CREATE INDEX of the indexes of a table that are no constraints: names, then statements.
+  /// CREATE INDEX of the indexes of a table that are not constraints: names, then statements.
   virtual Result<std::vector<Row>> indexes(std::string_view table) = 0;
 
   /// All rows of a short result.

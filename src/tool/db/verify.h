@@ -20,7 +20,7 @@ struct Findings {
   };
   std::string database = {};
   std::vector<Check> checks = {};
-  std::vector<std::string> notes = {};  ///< what is no fault
+  std::vector<std::string> notes = {};  ///< remarks that are not faults
 
   [[nodiscard]] bool good() const;
 };
@@ -29,10 +29,11 @@ struct Findings {
 /// - file: SQLite's own check of all pages and indexes
 /// - schema: versions, tables, columns and indexes
 /// - values: every JSON text can be read
-/// - sums: the usage of a cluster is not less than the sum of its units, nor than that of its days.
+/// - sums: the usage of a cluster is not less than the sum of its units, nor than the sum of its
+/// days.
 ///   It may be more, because units and days are purged.
-/// - spans: the sums over spans of time are those of their units and days
-/// Errors are those of opening it; damage is a finding.
+/// - spans: the sums over spans of time equal the sums of their units and days
+/// Passes on errors of opening it; damage is a finding.
 Findings verify(Tables& tables, Progress& progress);
 
 std::string findings_text(const Findings& findings);

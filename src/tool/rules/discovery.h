@@ -17,7 +17,7 @@ struct TimeRange {
 
 /// Asks Prometheus which jobs export which of the series that rules are made of, in this time.
 /// Series of units are not read one by one, so the answers stay small. `remarks` gets a line for
-/// each answer that cannot be used. Errors: those of tsdb::Client, with the question.
+/// each answer that cannot be used. Errors: any of tsdb::Client, with the question.
 Result<Site> discover(tsdb::Client& client,
                       TimeRange range,
                       const std::string& country_code,

@@ -18,7 +18,7 @@ std::string unit_share(const GpuPlan& plan, const std::string& value);
 /// The power of each unit on each of its devices, with the labels of the flag. `device_watts` is
 /// the record of the power of devices, with device labels.
 ///
-/// The power of a whole GPU is split among those of its instances that units hold: by SM_ACTIVE ×
+/// The power of a whole GPU is split among its instances that units hold: by SM_ACTIVE ×
 /// SM_OCCUPANCY × number of SMs if DCGM exports these for all of them and one is active, otherwise
 /// by the number of SMs, otherwise equally.
 std::string unit_power(const GpuPlan& plan, const std::string& device_watts);

@@ -14,9 +14,9 @@ namespace ceems::tool::rules {
 /// A scrape job of Prometheus, as far as its series show what its targets are.
 struct Job {
   std::string name;
-  std::set<std::string, std::less<>> series;  ///< those of the names that discover() asks for
+  std::set<std::string, std::less<>> series;  ///< the names among discover()'s that exist
   std::set<std::string, std::less<>> hosts;   ///< the instances, without their ports
-  /// Those of them whose exporters count energy themselves.
+  /// The ones whose exporters count energy themselves.
   std::set<std::string, std::less<>> counting_hosts;
   std::vector<std::string> chassis;                       ///< of Redfish, sorted
   std::map<std::string, std::string, std::less<>> chips;  ///< of hwmon: chip and its name

@@ -119,7 +119,8 @@ bool Examination::examine_tsdb() {
   if (status_for_stranger(without_credentials(context_.tsdb_url) +
                           "/api/v1/query?query=vector(1)") == 200) {
     add(State::kWarning, "prometheus",
-        "it answers without a password: whoever reaches it reads everything, past ceems_lb",
+        "it answers without a password: anyone who can reach it can read everything, bypassing "
+        "ceems_lb",
         "set --web.config.file of Prometheus, or let only ceems_lb and administrators reach it");
   }
   return true;
