@@ -26,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, Form>, 12> kForms{{{"percent", 
                                                                     {"hms", Form::kSeconds}}};
 
 // Beyond this, numbers come from damaged data; it keeps conversions to integers defined.
-constexpr double kLargest = 1e15;
+constexpr double kMaxNumber = 1e15;
 constexpr double kMebi = 1024.0 * 1024.0;
 
 std::string with_comma(std::string text, char comma) {
@@ -140,7 +140,7 @@ std::optional<Placeholder> parse_placeholder(std::string_view inner) {
 }  // namespace
 
 std::string format_number(double number, Form form, char comma) {
-  number = std::clamp(std::isfinite(number) ? number : 0.0, -kLargest, kLargest);
+  number = std::clamp(std::isfinite(number) ? number : 0.0, -kMaxNumber, kMaxNumber);
   switch (form) {
     case Form::kPlain:
       return with_comma(trimmed(number, 2), comma);

@@ -30,7 +30,7 @@ class Names {
   [[nodiscard]] virtual Value value_of(std::string_view name) const = 0;
 };
 
-/// What is known of one run of a job: names of facts (fact_names() in rule.h) and their values. A
+/// The known facts of one run of a job: names of facts (fact_names() in rule.h) and their values. A
 /// fact that was not measured is not set, which is not the same as 0.
 class Facts final : public Names {
  public:

@@ -86,7 +86,7 @@ bool RateLimiter::is_exempt(const net::Request& request) const {
   if (peers_.exempt.ranges.empty()) {
     return false;
   }
-  // Some proxies add a line of their own behind those of the client.
+  // Some proxies add their own line behind the client's.
   std::string forwarded;
   for (const auto& [name, value] : request.headers) {
     if (same_in_any_case(name, "X-Forwarded-For")) {

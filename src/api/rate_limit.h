@@ -19,7 +19,7 @@ namespace ceems::api {
 class RateLimiter {
  public:
   struct Peers {
-    net::TrustedPeers proxies = {};  ///< whose headers count; if empty, those of every peer
+    net::TrustedPeers proxies = {};  ///< whose headers count; if empty, every peer's
     net::TrustedPeers exempt = {};   ///< clients without a limit
   };
 

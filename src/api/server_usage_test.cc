@@ -173,7 +173,7 @@ TEST_F(UsageTest, PartitionsFilterUnitsAndUsage) {
               HasSubstr(R"("walltime":37)"));
   EXPECT_EQ(body("usage/current?cluster_id=sums&tags.partition=none", "ann"),
             body("usage/current?cluster_id=none", "ann"));
-  // Tags that a person writes are no filter: they would tell about units of others.
+  // Tags that a person writes cannot be filtered by: they would reveal other users' units.
   EXPECT_THAT(sums("total_time_seconds&tags.workdir=none"), HasSubstr(R"("walltime":37)"));
   EXPECT_EQ(get("/api/v1/usage/current?experimental&tags.partition=gpu", "ann").status, 400);
   const std::string units = body("units?cluster_id=sums&tags.partition=gpu&field=uuid", "ann");

@@ -65,7 +65,7 @@ struct ClusterFacts {
   std::optional<std::int64_t> updated_ms = {};  ///< to when its data was read
 };
 
-/// The row that the endpoint `site` answers with. `facts` are those of each of the clusters;
+/// The row that the endpoint `site` answers with. `facts` are the facts of each of the clusters;
 /// `priced` says whether answers have costs, `shown` whose budgets it has.
 std::string site_json(const SiteOptions& site,
                       const std::vector<ClusterFacts>& facts,

@@ -16,7 +16,7 @@ struct SeriesEnergy {
   double covered = 0;  ///< share of the period that has values; the rest counts as their mean
 };
 
-/// A period, the end of which does not count.
+/// A half-open period, without its end.
 struct BillPeriod {
   std::int64_t from_ms = 0, to_ms = 0;
 };
@@ -28,8 +28,8 @@ struct MeterReading {
   bool in_proportion = false;  ///< a part of longer bills
   std::vector<store::Bill> bills = {};
 };
-/// The bills of which more than the half is in the month; or else the part of bills that together
-/// cover it.
+/// The bills with more than half of their period in the month; otherwise the parts of bills that
+/// together cover it.
 MeterReading read_meter(const std::vector<store::Bill>& bills, const BillPeriod& month);
 
 /// A row of the table. What is not known is absent.

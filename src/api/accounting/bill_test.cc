@@ -130,7 +130,7 @@ TEST(BillTable, RanksWhatMayExplainTheRest) {
   EXPECT_NEAR(table.hints[1].kwh, 50, 1e-6);
   EXPECT_EQ(table.hints[2].kind, "psu_losses");
   EXPECT_NEAR(table.hints[2].kwh, 19, 1e-6);
-  // At most 5 % are no reason to look.
+  // Up to 5 %, no explanation is looked for.
   input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 210)}, kMonth);
   EXPECT_TRUE(make_bill(input).hints.empty());
   input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 150)}, kMonth);  // less than that

@@ -30,10 +30,10 @@ struct ProjectBudget {
 Result<std::vector<ProjectBudget>> read_budgets(const config::Node& document,
                                                 const SiteOptions& site,
                                                 const TimeZone& zone);
-/// Those of the block `ui` of the configuration file: energy by month.
+/// The budgets in the block `ui` of the configuration file: energy by month.
 std::vector<ProjectBudget> budgets_of(const SiteOptions& site);
 
-/// A period, the end of which does not count.
+/// A half-open period, without its end.
 struct BudgetPeriod {
   std::int64_t from_ms = 0, to_ms = 0;
   std::string name = {};  ///< "2026", "2026-11", "2026-10-01/2026-12-31"

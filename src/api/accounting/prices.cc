@@ -88,7 +88,7 @@ bool add_days(std::string_view text, std::array<bool, 7>& days) {
   }
 }
 
-/// Prices may be negative, as those of exchanges are at times.
+/// Prices may be negative, as exchange prices are at times.
 void read_price(config::Section& section, std::string_view key, std::optional<double>& target) {
   if (!section.node()[key].present()) {
     return;

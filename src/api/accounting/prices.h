@@ -34,7 +34,7 @@ struct PriceRule {
   std::optional<double> otherwise = {};
   std::vector<PriceHours> hours = {};  ///< the first that holds counts
   TimeZone zone = {};                  ///< of `hours`
-  std::string query = {};              ///< PromQL for the price; empty: it is no series
+  std::string query = {};              ///< PromQL for the price; empty: not a series
   std::string series_cluster = {};     ///< whose TSDB has the series; empty: the first
 };
 
@@ -108,8 +108,8 @@ class Costs {
 
   [[nodiscard]] bool any() const { return options_->any(); }
   [[nodiscard]] bool constant() const { return options_->constant(); }
-  /// The cost of what was used from one moment to another, as if at constant power. Nothing if
-  /// there is no price, or if energy has one and either is not known.
+  /// The cost of the use between two moments, as if at constant power. Nothing if there is no
+  /// price, or if energy has a price and either of them is unknown.
   std::optional<double> of(const std::string& cluster,
                            std::int64_t from_ms,
                            std::int64_t to_ms,

@@ -59,7 +59,8 @@ void Attempts::make_room(std::chrono::steady_clock::time_point now) {
   }
   std::erase_if(counts_, [now](const auto& entry) { return now >= entry.second.begun + kWindow; });
   if (counts_.size() >= kMaxCounts) {
-    // There are many addresses at once. The counts of addresses matter more than those of users.
+    // There are many addresses at once. The counts of addresses matter more than the counts of
+    // users.
     std::erase_if(counts_, [](const auto& entry) { return !entry.first.starts_with("address "); });
   }
   if (counts_.size() >= kMaxCounts) {

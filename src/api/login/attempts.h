@@ -12,8 +12,8 @@ namespace ceems::api::login {
 
 /// Slows down the guessing of passwords. After five wrong passwords for one user from one address,
 /// or fifty from one address for any users, further attempts are refused until fifteen minutes
-/// after the first one. Counts are per address, so nobody can lock out a user at another address.
-/// Memory is bounded. Times are those of a monotonic clock. Safe for concurrent use.
+/// after the first one. Counts are per address, so a user at another address cannot be locked out.
+/// Memory is bounded. Times are from a monotonic clock. Safe for concurrent use.
 class Attempts {
  public:
   /// How long the user must wait before the next attempt; 0: not at all.

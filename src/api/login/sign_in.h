@@ -62,8 +62,8 @@ class SignIn {
   SignIn(const SignIn&) = delete;
   SignIn& operator=(const SignIn&) = delete;
 
-  /// The user who sends the request; nobody if in doubt. With the credential of the service
-  /// account, that is the user whom the header names, or the service account if it names nobody.
+  /// The user who sends the request; without a name if in doubt. With the credential of the service
+  /// account, that is the user named in the header, or the service account if it names none.
   /// Without, a header from a trusted peer comes first; it never names the service account if that
   /// has to have a credential (LoginOptions::guards_service_account()). The same header from
   /// another peer makes the request anonymous, even if it carries a session. Then comes a session,

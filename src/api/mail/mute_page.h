@@ -17,7 +17,7 @@ namespace ceems::api {
 
 /// The page that links in mails lead to, on which their reader stops a suggestion, all reports, or
 /// the digests of months, for 90 days or until it is withdrawn there. A signed link names the user
-/// and the rule, so nobody has to log in; it does nothing else, and works for a year. Reading the
+/// and the rule, so no login is needed; it does nothing else, and works for a year. Reading the
 /// page changes nothing, because programs that check mails follow links; its form, and mail
 /// programs (RFC 8058), send a POST. Safe for concurrent use.
 class MutePage {

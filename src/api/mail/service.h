@@ -34,7 +34,7 @@ struct MailSetup {
 /// Sends mails in a thread of its own. Nothing happens unless they are switched on.
 class MailService {
  public:
-  /// `database` and `clock` outlive the service. Errors: those of the key file.
+  /// `database` and `clock` outlive the service. Errors: any of the key file.
   static Result<std::unique_ptr<MailService>> create(MailSetup setup,
                                                      store::Database& database,
                                                      const Clock& clock);

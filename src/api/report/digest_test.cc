@@ -248,7 +248,7 @@ TEST_P(Digests, ShowAProjectToThoseWhoLeadIt) {
   EXPECT_TRUE(support.at("improvement").is_null() ||
               support.at("improvement").at("name").is_null());
   EXPECT_EQ(support.at("months"), led.at("months"));
-  // Members see where it stands, and nothing of what others use.
+  // Members see where it stands, but not what others use.
   const json::object member = digest(query, "ada");
   EXPECT_EQ(member.at("band"), band);
   EXPECT_EQ(member.at("band_only"), true);

@@ -34,7 +34,7 @@ Number kwh_of(const StoredUnit& unit) {
                   unit.metric(Metric::kTotalGpuEnergyUsageKwh, "total"));
 }
 
-/// The source of emission factors to show: a site's own, then those of docs/report.md.
+/// The source of emission factors to show: a site's own, then the sources in docs/report.md.
 std::string provider_of(const StoredUnit& unit) {
   constexpr std::array<std::string_view, 4> kKnown{"rte_total", "emaps_total", "owid_total",
                                                    "global_total"};

@@ -15,7 +15,7 @@ namespace ceems::api {
 struct Evidence {
   const StoredUnit& unit;
   const UnitRun& run;
-  const UnitMeasurements* measured = nullptr;    ///< null: no TSDB, or it has nothing of the unit
+  const UnitMeasurements* measured = nullptr;    ///< null: no TSDB, or it has no data of the unit
   const std::vector<store::FamilyRun>& earlier;  ///< newest first
   std::size_t out_of_memory = 0;                 ///< runs of the family with this state
 };

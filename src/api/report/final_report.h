@@ -17,9 +17,8 @@ struct FinalReport {
   bool member = false;  ///< `members` see the usage of the project; otherwise its share is left out
 };
 
-/// The final report that is stored of a run, the same for the page, `cacct report` and mails.
-/// Nothing if there is none, or if it is malformed, which is logged. Errors are those of the
-/// reader.
+/// The stored final report of a run, the same for the page, `cacct report` and mails. Nothing if
+/// there is none, or if it is malformed, which is logged. Passes on errors of the reader.
 Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
                                                      const store::ReportKey& key,
                                                      const store::Scope& members);

@@ -19,15 +19,15 @@ struct FlavorNeeds {
   double bytes = 0;  ///< of memory
 };
 
-/// The flavor that the server was made with, among those of its region: by name and size, with the
-/// extra specs that the unit has. Null if it is not there or has changed since.
+/// The flavor that the server was made with, among the flavors of its region: by name and size,
+/// with the extra specs that the unit has. Null if it is not there or has changed since.
 const model::Flavor* flavor_of(const StoredUnit& unit, std::span<const model::Flavor> flavors);
 
 /// The smallest flavor to which Nova resizes a server of flavor `now`, a member of the list, and
 /// that holds the needs: offered, not larger in CPUs and memory and smaller in one of them, with no
 /// less of any disk, and the same extra specs. The smallest one has the least share of CPUs and
-/// memory together. Null if there is none. Also null with huge pages, because nobody counts how
-/// many of them a server uses.
+/// memory together. Null if there is none. Also null with huge pages, because a server's use of
+/// them is not measured.
 const model::Flavor* smaller_flavor(const model::Flavor& now,
                                     const FlavorNeeds& needs,
                                     std::span<const model::Flavor> flavors);

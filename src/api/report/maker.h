@@ -32,7 +32,7 @@ struct StoredUnit {
   [[nodiscard]] std::optional<double> metric(model::Metric metric, std::string_view name) const;
 };
 
-/// Reads the units of a query. Errors are those of the reader.
+/// Reads the units of a query. Passes on errors of the reader.
 Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
                                                   const store::UnitQuery& query);
 
@@ -62,9 +62,9 @@ class ReportMaker {
               const Accounting* accounting = nullptr)
       : reader_(reader), measurements_(measurements), rules_(rules), accounting_(accounting) {}
 
-  /// A rounded report of a unit that the caller may see, with everything in it. `members` are those
-  /// whose usage of the unit's project the caller may see. If the TSDB does not respond, the report
-  /// has what the database knows. Errors are those of the reader.
+  /// A rounded report of a unit that the caller may see, with everything in it. `members` are the
+  /// users whose usage of the unit's project the caller may see. If the TSDB does not respond, the
+  /// report uses the database only. Passes on errors of the reader.
   [[nodiscard]] Result<report::Report> make(const StoredUnit& unit,
                                             const store::Scope& members,
                                             std::int64_t now_ms) const;

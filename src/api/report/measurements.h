@@ -47,7 +47,7 @@ struct UnitRun {
 
 /// The few numbers of an earlier run that rules compare.
 using RunMeasurements = store::RunNumbers;
-/// Those of a run that has been measured.
+/// The measurements of a run.
 RunMeasurements numbers_of(const UnitMeasurements& unit);
 
 /// Reads what the TSDB knows of units. Safe for concurrent use.
@@ -58,8 +58,8 @@ class MeasurementSource {
   [[nodiscard]] virtual bool measures(std::string_view /*cluster_id*/) const { return true; }
   /// Ends questions that wait for an answer, for good.
   virtual void cancel() {}
-  /// kNotFound if the cluster has no TSDB. A TSDB that has nothing of the unit gives no nodes.
-  /// Other errors are those of tsdb::Client.
+  /// kNotFound if the cluster has no TSDB. A TSDB without data of the unit gives no nodes. Passes
+  /// on other errors of tsdb::Client.
   virtual Result<UnitMeasurements> measure(const std::string& cluster_id, const UnitRun& run) = 0;
   /// The same for many runs, in their order, by few questions. Fails as a whole.
   virtual Result<std::vector<UnitMeasurements>> measure_all(const std::string& cluster_id,

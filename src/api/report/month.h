@@ -20,8 +20,8 @@ namespace ceems::api {
 /// Nothing for another text.
 std::optional<store::TimeRange> month_days(std::string_view local, std::int64_t at_ms);
 
-/// The energy of the unit's project in the month in which the unit ended, of those members that
-/// `members` shows. Nothing if it is not known. Errors are those of the reader.
+/// The energy of the unit's project in the month in which the unit ended, of the members that
+/// `members` shows. Nothing if it is unknown. Passes on errors of the reader.
 Result<report::Number> project_month_kwh(store::Reader& reader,
                                          const model::Unit& unit,
                                          const store::Scope& members);
@@ -34,7 +34,7 @@ class MonthShares {
       : reader_(reader), members_(std::move(members)) {}
 
   /// The share of `kwh` in the energy of the unit's project in the month in which the unit ended.
-  /// Nothing if one of them is not known. Errors are those of the reader.
+  /// Nothing if one of them is unknown. Passes on errors of the reader.
   Result<report::Number> share_of(const model::Unit& unit, const report::Number& kwh);
 
  private:

@@ -18,7 +18,7 @@ std::string_view common_state(const StoredUnit& unit, double elapsed);
 /// CPUs. Nothing for a pod without a limit.
 report::Number cpus_of(const StoredUnit& unit);
 
-/// GPUs. Those of pods have a resource of any name, so they come from the time of the allocation.
+/// GPUs. For pods the resource may have any name, so they come from the time of the allocation.
 report::Number gpus_of(const StoredUnit& unit);
 
 /// Bytes for all nodes. Nothing for a pod without a limit.

@@ -112,14 +112,14 @@ Result<store::FactRange> parse_range(std::string_view name,
                                      std::string_view text,
                                      Fact fact,
                                      double parts) {
-  constexpr double kMost = 9e18;
+  constexpr double kMaxScaled = 9e18;
   store::FactRange range{.fact = fact, .low = 0, .high = std::numeric_limits<std::int64_t>::max()};
   const auto bound = [&](std::string_view number) -> std::optional<std::int64_t> {
     const auto value = parse_double(number);
     if (!value || !std::isfinite(*value) || *value < 0) {
       return std::nullopt;
     }
-    return std::llround(std::min(*value * parts, kMost));
+    return std::llround(std::min(*value * parts, kMaxScaled));
   };
   const std::size_t dots = text.find("..");
   const std::string_view low = trim(text.substr(0, dots));

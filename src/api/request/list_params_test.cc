@@ -12,7 +12,7 @@ using store::Fact;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
 
 Result<store::FactFilter> filter(std::string_view query) {
   return parse_fact_filter(parse_params(query), std::nullopt);
@@ -45,7 +45,7 @@ TEST(ListParams, SelectUnits) {
   EXPECT_EQ(all->ranges[1].fact, Fact::kGpu);
   EXPECT_EQ(all->ranges[1].high, 0);
   EXPECT_EQ(all->ranges[2].low, 1'500'000'000);
-  EXPECT_EQ(all->ranges[2].high, kMost);
+  EXPECT_EQ(all->ranges[2].high, kMaxInteger);
   EXPECT_EQ(all->ranges[3].high, 60);
   EXPECT_TRUE(all->running);
   EXPECT_FALSE(is_indexed(*all));

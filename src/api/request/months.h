@@ -16,7 +16,7 @@ struct Month {
   std::int64_t from_ms = 0, to_ms = 0;
 };
 
-/// kInvalidArgument with a text for clients if the text is no month from 1971 to 9998.
+/// kInvalidArgument with a text for clients if the text is not a month from 1971 to 9998.
 Result<Month> month_named(std::string_view name, const TimeZone& zone);
 /// The month that contains a moment.
 Month month_at(std::int64_t ms, const TimeZone& zone);

@@ -19,8 +19,8 @@ namespace ceems::api {
 /// text that is withheld is empty here. Not thread-safe.
 class RowFilter {
  public:
-  /// `fields` are those of the rows. kInvalidArgument with a text for clients: a field that is not
-  /// a text of the row, a malformed or too large pattern, too many of them.
+  /// `fields` are the fields of the rows. kInvalidArgument with a text for clients: a field that is
+  /// not a text of the row, a malformed or too large pattern, too many of them.
   static Result<RowFilter> create(const Params& params, std::span<const store::Field> fields);
   RowFilter(RowFilter&&) noexcept;
   RowFilter& operator=(RowFilter&&) noexcept;
