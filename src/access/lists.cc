@@ -9,7 +9,7 @@ namespace {
 // whether that still holds.
 static_assert(store::kFactCount == 31, "may support see the new column?");
 
-/// People write names, so support sees those of units that are its own or led by it only.
+/// People write names, so support sees the names of only its own units and of units it leads.
 store::NameRule seen_names(const Identity& identity) {
   if (sees_unit_field(identity.role, "name")) {
     return {.everybody = true};

@@ -50,8 +50,7 @@ Result<Identity> identify(store::Reader& reader,
                           Role granted = Role::kNobody);
 
 bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project);
-/// Who leads a project on a cluster (empty: on any), by name, each once. Errors: those of the
-/// reader.
+/// Who leads a project on a cluster (empty: on any), by name, each once. Errors: any of the reader.
 Result<std::vector<std::string>> leads_of(store::Reader& reader,
                                           const Roles& roles,
                                           std::string_view cluster_id,
@@ -66,13 +65,13 @@ Decision see_bill(const Identity& identity);
 
 // The rows that a query of the caller may touch. A caller without identity gets none.
 
-/// Selects among the caller's rows: their own, those of projects they lead, or both.
+/// Selects among the caller's rows: their own, rows of projects they lead, or both.
 enum class Part { kAll, kOwn, kLed };
 /// Parses "own" and "led"; any other text is kAll.
 Part parse_part(std::string_view name);
 
-/// The caller's own rows, those of the service accounts "p:svc" of the given projects if the caller
-/// is a member, and those of projects the caller leads.
+/// The rows of the caller, of the service accounts "p:svc" of the given projects if the caller is a
+/// member, and of projects the caller leads.
 store::Scope own_rows(const Identity& identity,
                       const std::vector<std::string>& projects,
                       Part part = Part::kAll);
@@ -88,15 +87,15 @@ store::Scope own_projects(const Identity& identity, Part part = Part::kAll);
 /// Units whose time series the caller may read: all for admins, own_rows() for others.
 store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects);
 
-/// All rows, for the finisher of reports, and to find for whom there are mails. Who sees a stored
-/// report, and what of it, is decided when it is asked for.
+/// All rows, for the finisher of reports, and to find for whom there are mails. Access to a stored
+/// report is decided when it is requested.
 store::Scope all_rows_for_reports();
 
 /// All rows of one user, for mails to that user.
 store::Scope rows_of_owner(const std::string& owner);
 
-/// Whether the caller may see what people wrote of a unit (visible.h): of their own units, those of
-/// projects they lead, and for admins of all.
+/// Whether the caller may see what people wrote of a unit (visible.h): of their own units, of units
+/// in projects they lead, and of all units for admins.
 bool sees_written(const Identity& identity,
                   std::string_view owner,
                   std::string_view cluster_id,

@@ -130,8 +130,8 @@ Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
   for (const std::size_t field : fields) {
     withheld.push_back(field >= all.size() || !sees_unit_field(identity.role, all[field].name));
   }
-  // A scope without `everybody` contains only the caller's own rows, those of their service
-  // accounts and of projects they lead. Only support and admins get other rows, from chosen_rows().
+  // A scope without `everybody` contains only the rows of the caller, of their service accounts and
+  // of projects they lead. Only support and admins get other rows, from chosen_rows().
   const bool only_own = identity.role == Role::kUser || identity.role == Role::kProjectLead;
   if (only_own || std::ranges::find(withheld, true) == withheld.end()) {
     return reader.units(query, fields);

@@ -19,7 +19,7 @@ bool sees_unit_field(Role role, std::string_view field);
 /// store::Reader::units() as the caller may see it: in rows that are not theirs, withheld fields
 /// are empty. `fields` are indexes into store::unit_fields(); the cursor has these columns in this
 /// order. The owners in the query are trusted, because own_rows() or chosen_rows() made them.
-/// Errors are those of store::Reader::units().
+/// Passes on errors of store::Reader::units().
 Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
                                                   const Identity& identity,
                                                   const store::UnitQuery& query,

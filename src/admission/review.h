@@ -74,10 +74,10 @@ struct PatchOperation {
   Annotations annotations;
 };
 
-/// What the API server is told.
+/// The answer to the API server.
 struct Verdict {
   bool allowed = true;
-  bool refused = false;  ///< by a rule, so that the user is told 403
+  bool refused = false;  ///< by a rule; the user gets 403
   std::string message = {};
   std::vector<PatchOperation> patch = {};
 };

@@ -131,8 +131,8 @@ class Marking {
     }
   }
 
-  /// A mark at the top of a workload names the creator for all its pods, so nobody may write one
-  /// for somebody else.
+  /// A mark at the top of a workload names the creator for all its pods, so a user may not write
+  /// one for somebody else.
   void mark_top() {
     const Mark now = mark_of(object_.top.annotations);
     const Mark before = mark_of(object_.top.old);
@@ -165,7 +165,7 @@ class Marking {
   std::vector<PatchOperation> operations_;
 };
 
-/// What is wrong with a mark that a caller who is not trusted has written; empty: nothing.
+/// The error in a mark written by an untrusted caller; empty if there is none.
 std::string fault_of(const Review& review, const Object& object, const Place& place) {
   const Mark now = mark_of(place.annotations);
   const Mark before = mark_of(place.old);

@@ -11,8 +11,7 @@ namespace ceems::admission {
 /// How creators are decided. The zero value is the rules of the reference, with two differences:
 /// other annotations stay, and an UPDATE never changes a template that the request leaves alone.
 struct Rules {
-  /// Only trusted callers may name somebody else as the creator. What others write there is
-  /// replaced.
+  /// Only trusted callers may name somebody else as the creator. Marks by others are replaced.
   bool distrust = false;
   /// Names of users and groups, besides the controllers of Kubernetes itself. A '*' at the end
   /// stands for any characters.

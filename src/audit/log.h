@@ -21,7 +21,7 @@ enum class What : std::uint8_t {
   kDenied,  ///< a request was refused because of who sent it, or of what it asked for
 };
 
-/// One request that is worth a line. The texts are those of clients and must not hold secrets: no
+/// One request that is worth a line. The texts come from clients and must not hold secrets: no
 /// header other than the user's name, and no parameter that is not known to be harmless.
 struct Event {
   What what = What::kDenied;
@@ -31,7 +31,7 @@ struct Event {
   std::string_view route = {};  ///< instead of the path of the request, if not empty
   int status = 0;
   std::string_view reason = {};  ///< of a denial; may be empty
-  /// What was selected, by parameter: {"uuid", {"1", "2"}}. Empty lists are left out.
+  /// The values of the selecting parameters: {"uuid", {"1", "2"}}. Empty lists are left out.
   std::vector<std::pair<std::string_view, std::vector<std::string>>> selected = {};
 };
 
@@ -40,7 +40,7 @@ struct Event {
 /// Safe for concurrent use.
 class Log {
  public:
-  /// `program` is "ceems_lb" or "ceems_api_server"; `clock` must outlive the log. Errors: those of
+  /// `program` is "ceems_lb" or "ceems_api_server"; `clock` must outlive the log. Errors: any of
   /// open_destination(), and kInvalidArgument if the options are not enabled.
   static Result<std::unique_ptr<Log>> open(const Options& options,
                                            std::string program,

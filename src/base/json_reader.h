@@ -54,7 +54,7 @@ class JsonScanner {
 };
 
 /// Reads an object: calls `member` with the name of each member, whose value it takes. Returns
-/// false where the text is no object, or `member` does.
+/// false if the text is not an object, or if `member` does.
 template <typename Member>
 bool each_member(JsonScanner& scanner, const Member& member) {
   if (!scanner.take('{')) {

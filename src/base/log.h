@@ -33,6 +33,7 @@ void configure(Level level, Format format);
 /// The same with the values of --log.level and --log.format. Errors name the flag.
 Result<> configure(std::string_view level, std::string_view format);
 
+/// Whether lines of this level are written.
 [[nodiscard]] bool enabled(Level level);
 
 /// Writes one line: time (RFC 3339, milliseconds, local zone), level (DEBUG, INFO, WARN, ERROR),

@@ -7,9 +7,9 @@
 #include <utility>
 
 // Mutexes for clang's thread-safety analysis
-// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html). Those of libstdc++ carry no annotations,
-// so our code uses these, and `scripts/thread-safety` checks every access to a member that is
-// marked as guarded. g++ sees plain classes.
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html). The mutexes of libstdc++ carry no
+// annotations, so our code uses these, and `scripts/thread-safety` checks every access to a member
+// that is marked as guarded. g++ sees plain classes.
 #if defined(__clang__)
 #define CEEMS_THREAD_ATTRIBUTE(x) __attribute__((x))
 #else

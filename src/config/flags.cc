@@ -107,8 +107,8 @@ std::string repeated_name(const Flag& flag) {
   return found == names.end() ? std::string() : *found;
 }
 
-/// The values to store for a flag that is no list and was given under several names: true if one of
-/// them is true, otherwise the value that was given under an alias, because aliases are what an
+/// The values to store for a flag that is not a list and was given under several names: true if one
+/// of them is true, otherwise the value that was given under an alias, because aliases are what an
 /// operator adds for one release.
 std::vector<std::string> joined(const Flag& flag) {
   if (flag.is_list() || flag.given.size() == 1) {
@@ -135,8 +135,8 @@ Result<> store_command_line(const std::vector<Flag>& flags) {
   return {};
 }
 
-/// The name of the flag's environment variable that is set to some text; those of aliases come
-/// first. Empty if there is none.
+/// The name of the flag's environment variable that is set and not empty, if any. Variables of
+/// aliases come first.
 std::string set_variable(const Flag& flag) {
   std::vector<std::string> names = flag.alias_envs;
   names.push_back(flag.info.env);

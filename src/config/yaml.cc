@@ -307,7 +307,7 @@ class Builder final : public YAML::EventHandler {
     }
     Open done = std::move(open_.back());
     open_.pop_back();
-    // The mapping's own keys take precedence, then those of the mapping that was merged first.
+    // The mapping's own keys take precedence, then the keys of the mapping that was merged first.
     for (const auto& from : done.merged) {
       for (const auto& [key, value] : from->entries) {
         if (done.keys.insert(key).second) {

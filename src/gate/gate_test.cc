@@ -246,7 +246,7 @@ TEST_F(GateTest, ParametersAreReadOnce) {
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=%zz"), ""), "400 encoding");
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=%ff"), ""), "400 encoding");
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=1%00"), ""), "400 encoding");
-  // Encoded twice: '%7B' is no brace.
+  // Encoded twice: '%7B' is not a brace.
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=" + encoded(own)), ""), "400 syntax");
 }
 

@@ -33,7 +33,7 @@ class Owners {
                                    const std::string& cluster,
                                    std::size_t limit) = 0;
 
-  /// Those of these IDs of the cluster that units of others had as well.
+  /// The IDs among `units` that other users' units of the cluster have had as well.
   virtual Result<SharedIds> shared_ids(const std::string& user,
                                        const std::string& cluster,
                                        const UnitSet& units) = 0;
@@ -43,11 +43,11 @@ class Owners {
   virtual Owners* cached_only() { return nullptr; }
 };
 
-/// Owners that read the database of the API server. Admins are those on the list of admins. A unit
-/// may be seen by the members of its project in its cluster and by the leads that the resource
-/// manager reports for the project. units_of() returns the user's units and those of projects that
-/// the user leads. Leads from the API server's configuration are not in the database. `reader` must
-/// outlive the owners.
+/// Owners that read the database of the API server. Admins are the users on the list of admins. A
+/// unit may be seen by the members of its project in its cluster and by the leads that the resource
+/// manager reports for the project. units_of() returns the user's units and the units of projects
+/// that the user leads. Leads from the API server's configuration are not in the database. `reader`
+/// must outlive the owners.
 std::unique_ptr<Owners> database_owners(store::Reader& reader);
 
 struct OwnerCacheOptions {

@@ -12,9 +12,9 @@
 
 namespace ceems::gate {
 
-/// A field that users may send. The server may interpret any other field, so that it reads other
-/// data than the selectors say: `async`, for example, fetches the answer to an earlier request,
-/// whoever sent that.
+/// A field that users may send. Other fields are refused, because a server may interpret them and
+/// read data that the selectors do not name: `async`, for example, fetches the answer to any user's
+/// earlier request.
 struct ProfileField {
   enum class Kind : std::uint8_t {
     kText,

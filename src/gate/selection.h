@@ -76,7 +76,7 @@ class Selection {
   /// refuses and changes nothing. Neither `units` nor any of them may be empty.
   Checked<bool> confine(const std::set<std::string, std::less<>>& units);
 
-  /// Adds a matcher for the cluster to each selector that names none, except those of shared
+  /// Adds a matcher for the cluster to each selector that names none, except selectors of shared
   /// metrics.
   void pin(const std::string& cluster);
 

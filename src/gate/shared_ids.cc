@@ -34,7 +34,7 @@ TimeSpan that_read(const TimeSpan& life, const TimeSpan& around, std::int64_t lo
           .to_ms = life.to_ms - around.from_ms + lookback_ms};
 }
 
-/// What is left of `span` without the holes, in order. There may be thousands of holes.
+/// The parts of `span` outside the holes, in order. There may be thousands of holes.
 std::vector<TimeSpan> without(TimeSpan span, std::vector<TimeSpan> holes) {
   std::ranges::sort(holes, {}, &TimeSpan::from_ms);
   std::vector<TimeSpan> left;

@@ -43,10 +43,10 @@ struct Evaluation {
   bool operator==(const Evaluation&) const = default;
 };
 
-/// The times of `requested` at which a query reads nothing of others' units nor of the minute
-/// before and after their lives: all times, or the last consecutive ones that read some of the
-/// user's own units. `lookback_ms` is between 0 and kFarTime. Returns nothing if there are no such
-/// times, or if the query would mean something else with fewer times ("@ start()").
+/// The times of `requested` at which a query reads neither others' units nor the minute before and
+/// after their lives: all times, or the last consecutive ones that read some of the user's own
+/// units. `lookback_ms` is between 0 and kFarTime. Returns nothing if there are no such times, or
+/// if the query would mean something else with fewer times ("@ start()").
 std::optional<Evaluation> narrowed(const Evaluation& requested,
                                    const promql::Reach& reach,
                                    std::int64_t lookback_ms,

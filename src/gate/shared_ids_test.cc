@@ -29,7 +29,7 @@ TEST(SharedIds, AreThoseThatOthersHadToo) {
                                      {.uuid = "4", .created_ms = 8}});
   ASSERT_EQ(ids.size(), 3U);
   EXPECT_EQ(ids.at("1").own, (Spans{{500, kFarTime}}));
-  // What nobody saw end is over when the next one starts.
+  // A unit without a recorded end is over when the next one starts.
   EXPECT_EQ(ids.at("1").others, (Spans{{100, 200}, {300, 499}}));
   EXPECT_EQ(ids.at("3").others, (Spans{{9, 9}}));
   EXPECT_EQ(ids.at("4").others, (Spans{{8, kFarTime}}));
@@ -93,7 +93,7 @@ TEST(Narrowed, ThePartAroundTheOwnUnitIsLeft) {
   // Two hours into the future, so the own unit comes earlier, and so do the others.
   EXPECT_EQ(narrow(requested, {.around = TimeSpan{2 * kHour, 2 * kHour}}),
             (Evaluation{.start_ms = 11 * kHour, .end_ms = 30 * kHour, .step_ms = kHour}));
-  // Nothing of the own unit: the rest is of no use.
+  // Without the own unit, the rest is useless.
   const Evaluation early{.start_ms = 0, .end_ms = 15 * kHour, .step_ms = kHour};
   EXPECT_EQ(narrow(early, {.around = TimeSpan{}}), std::nullopt);
   // Times are steps from the start: 0 h, 11 h, 22 h; the last reads the own unit or nothing.

@@ -64,9 +64,8 @@ class TsdbRequest {
   /// series (docs/lb/access.md). Without this call, they are dropped. Refuses invalid values. To be
   /// called once, before restrict_times().
   Checked<bool> keep_parameters_of(TsdbServer server);
-  /// Narrows the request to times at which it reads nothing of others' units, and refuses it if
-  /// there are none. `now_ms`, in milliseconds since the epoch, stands for times that are not
-  /// given.
+  /// Narrows the request to times at which it does not read others' units, and refuses it if there
+  /// are none. `now_ms`, in milliseconds since the epoch, stands for times that are not given.
   Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms);
   /// The request to send on: canonical path, known parameters and canonical texts of queries. It
   /// keeps its method.

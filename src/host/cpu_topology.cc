@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxCpu = 65536;
 
-/// What the kernel tells of one CPU. `core` is unique in the socket only.
+/// The kernel's description of one CPU. `core` is unique in the socket only.
 struct Ids {
   int cpu = -1;
   int package = -1;

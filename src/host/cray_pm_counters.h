@@ -37,7 +37,7 @@ std::string cray_file(std::string_view domain, std::string_view quantity);
 /// may not be read.
 Result<std::vector<std::string>> find_cray_domains(const std::string& sys);
 
-/// Reads `quantity` ("energy", "power", "power_cap", "temp") of a domain. Errors: those of
+/// Reads `quantity` ("energy", "power", "power_cap", "temp") of a domain. Errors: any of
 /// read_file(), and kParse.
 Result<CrayReading> read_cray_counter(const std::string& sys,
                                       std::string_view domain,

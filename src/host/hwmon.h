@@ -40,12 +40,12 @@ struct HwmonSensor {
 };
 
 /// The power and energy sensors of all chips below <sys>/class/hwmon, in directory order. A chip's
-/// own files come before those of its `device` directory. kNoData: the class directory does not
+/// own files come before the files of its `device` directory. kNoData: the class directory does not
 /// exist or no chip has such a sensor; kPermissionDenied.
 Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys);
 
 /// Reads a value in the unit of the file (microwatts, microjoules) with a single read(2): broken
-/// drivers return EAGAIN, and a reader that retries would never end. Errors: those of read_file(),
+/// drivers return EAGAIN, and a reader that retries would never end. Errors: any of read_file(),
 /// and kParse.
 Result<std::int64_t> read_hwmon_value(const std::string& path);
 

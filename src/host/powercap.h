@@ -48,7 +48,7 @@ class Powercap {
   Result<std::uint64_t> energy_uj(std::size_t zone);
 
   /// The power limit of zones()[i] in microwatts: that of constraint 0 or 1, whichever has the
-  /// longer time window, or of constraint 0 if no window can be read. Errors: those of read_file(),
+  /// longer time window, or of constraint 0 if no window can be read. Errors: any of read_file(),
   /// and kParse.
   Result<std::uint64_t> power_limit_uw(std::size_t zone);
 

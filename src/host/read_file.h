@@ -26,7 +26,7 @@ Result<> read_file_at(int directory_fd,
 /// Reads an open pseudo file again from offset 0 (pread). Fails with ENODEV if its cgroup is gone.
 Result<> reread(const UniqueFd& fd, std::string& buffer, std::size_t limit = kMaxFileSize);
 
-/// Opens a file for reread(). Errors: those of read_file().
+/// Opens a file for reread(). Errors: any of read_file().
 Result<UniqueFd> open_file(const char* path);
 
 }  // namespace ceems::host

@@ -24,9 +24,9 @@ class AdminSource {
   virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
 };
 
-/// Writes the administrators to the database: those of the configuration as source "ceems", those
-/// of the AdminSource as source "grafana". Failures are logged when they begin and when they end.
-/// Not thread-safe.
+/// Writes the administrators to the database: from the configuration as source "ceems", from the
+/// AdminSource as source "grafana". Failures are logged when they begin and when they end. Not
+/// thread-safe.
 class AdminSync {
  public:
   /// `writer` must outlive it.
@@ -34,7 +34,7 @@ class AdminSync {
       : configured_(std::move(configured)), has_source_(has_source), writer_(writer) {}
 
   /// Writes the configured administrators, unless an earlier call has done so. Without an
-  /// AdminSource it also removes those of "grafana".
+  /// AdminSource it also removes the administrators of "grafana".
   void write_configured();
   /// Writes the answer of the AdminSource. An empty list is treated as an error and changes
   /// nothing. Returns whether anything was written.

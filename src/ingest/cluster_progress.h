@@ -49,7 +49,7 @@ class ClusterProgress {
   /// because there is no more work or the store does not respond. A round begins with kWindow and
   /// continues with what take() returned.
   std::optional<FetchRequest> next_request(Next next, std::int64_t now_ms);
-  /// Writes what was fetched, or leaves it to the next round.
+  /// Writes the fetched window, or leaves it to the next round.
   Next take(FetchAnswer answer, std::int64_t now_ms);
 
   /// The number of windows written since the start of the program.

@@ -24,7 +24,7 @@ namespace ceems::ingest {
 /// thread-safe.
 class GrafanaAdmins final : public AdminSource {
  public:
-  /// Sends a request to Grafana; tests replace it. Errors are those of net::Client::get().
+  /// Sends a request to Grafana; tests replace it. Passes on errors of net::Client::get().
   using Get = std::function<Result<net::ClientResponse>(const std::string& url,
                                                         const std::stop_token& stop)>;
 

@@ -76,8 +76,8 @@ void run_updater(UpdateSource::NamedUpdater& named,
   if (missing.parts.empty()) {
     return;
   }
-  // These metrics replace those of earlier updaters. They are added when the gap is filled, so the
-  // earlier ones must be removed now.
+  // These metrics replace the values of earlier updaters. They are added when the gap is filled, so
+  // the earlier ones must be removed now.
   clear_metrics(result.update.units, [&](model::Metric metric) {
     return named.updater->gives(metric) &&
            (holds(missing.parts, kEverything) ||

@@ -107,7 +107,7 @@ struct UpdateLoop::Impl {
     }
   }
 
-  /// Reads the energy of nodes whenever that is asked for.
+  /// Reads the energy of nodes on request.
   void read_nodes(const std::stop_token& stop) {
     MutexLock lock(mutex);
     while (wake.wait(lock, stop,
@@ -278,7 +278,7 @@ struct UpdateLoop::Impl {
     }
   }
 
-  /// Takes what was read of nodes, and asks for the next part of a day.
+  /// Takes the values read of nodes, and requests the next part of a day.
   void advance_nodes() {
     std::optional<Result<store::NodeUpdate>> update;
     {

@@ -68,7 +68,7 @@ struct UpdateOptions {
 class UpdateLoop {
  public:
   /// Creates the loop with the managers and updaters of the configuration, and starts nothing.
-  /// Errors are those of create_sources(). `writer`, `registry`, `clock` and `runner` must outlive
+  /// Passes on errors of create_sources(). `writer`, `registry`, `clock` and `runner` must outlive
   /// the loop. It keeps its metrics in `registry` (UpdateMetrics).
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
                                                     const std::vector<ClusterConfig>& clusters,

@@ -28,7 +28,7 @@ struct UpdateSource {
 /// Creates the managers and updaters of the configuration. As in CEEMS 0.10.2, ids of updaters that
 /// are not configured, and updaters without the URL that they need, are logged and left out.
 /// Updaters that no cluster uses are created and destroyed again, to find errors in their options.
-/// Errors: those of create_manager() and create_updater().
+/// Errors: any of create_manager() and create_updater().
 Result<std::vector<UpdateSource>> create_sources(const std::vector<ClusterConfig>& clusters,
                                                  const std::vector<UpdaterConfig>& updaters,
                                                  const ManagerContext& context);

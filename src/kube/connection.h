@@ -12,7 +12,7 @@
 namespace ceems::kube {
 
 /// The options of an HTTP client for the API server: TLS, credentials and proxy of `access`, whose
-/// files are read with `read`. The caller sets time and size limits. Errors are those of `read`.
+/// files are read with `read`. The caller sets time and size limits. Passes on errors of `read`.
 Result<net::ClientOptions> client_options(ApiAccess access, const ReadFile& read);
 
 /// The address of the API server and the options of an HTTP client for it.
@@ -26,7 +26,7 @@ using Connect = std::function<Result<Connection>(const std::stop_token&)>;
 /// The error for a response other than 200: the status and the API server's message.
 Error refusal(const net::ClientResponse& answer);
 
-/// Gets a list or object and returns the body of a 200 response. Errors: those of the client, and
+/// Gets a list or object and returns the body of a 200 response. Errors: any of the client, and
 /// kUnavailable with the API server's message for any other status.
 Result<std::string> get_json(net::Client& client, const std::string& url);
 

@@ -39,8 +39,8 @@ struct Pod {
   /// Whether a container, not an init container, ended with the reason "OOMKilled": it used more
   /// memory than its limit, or the node had none left.
   bool out_of_memory = false;
-  /// Limits by resource: those of the pod (spec.resources) if it has any, otherwise the sums over
-  /// its containers. Extended resources (GPUs) are the sums over the containers wherever one has a
+  /// Limits by resource: of the pod (spec.resources) if it has any, otherwise the sums over its
+  /// containers. Extended resources (GPUs) are the sums over the containers wherever one has a
   /// limit. Init containers do not count.
   std::map<std::string, double, std::less<>> limits = {};
   std::map<std::string, double, std::less<>> requests = {};  ///< in the same way

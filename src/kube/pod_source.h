@@ -19,7 +19,7 @@ class PodSource {
   /// to `wait`. If that is not enough, or after a stop, fails with kUnavailable and the cause.
   virtual Result<std::vector<std::shared_ptr<const StoredPod>>> pods(
       std::chrono::milliseconds wait, const std::stop_token& stop) = 0;
-  /// Drops deleted pods that are no longer needed. Those of `uids` that still exist are kept.
+  /// Drops deleted pods that are no longer needed. Pods in `uids` that still exist are kept.
   virtual void forget(const std::vector<std::string>& uids) = 0;
 };
 

@@ -36,7 +36,7 @@ class PodStore {
 
   [[nodiscard]] std::vector<std::shared_ptr<const StoredPod>> pods() const;
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
-  /// Drops those of these pods that have been deleted.
+  /// Drops the deleted ones among these pods.
   void forget(const std::vector<std::string>& uids);
 
  private:

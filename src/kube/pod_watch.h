@@ -29,7 +29,7 @@ struct PodWatchOptions {
   std::chrono::milliseconds list_timeout{60'000};  ///< for one page
   /// The API server sends a bookmark every minute, so a silent connection is dead.
   std::chrono::milliseconds idle_timeout{130'000};
-  /// How long the API server is asked to keep a watch open.
+  /// How long the API server should keep a watch open.
   std::chrono::milliseconds watch_time{std::chrono::minutes(30)};
   std::chrono::milliseconds first_pause{1000};  ///< after a failure; doubled after each further one
   std::chrono::milliseconds max_pause{30'000};

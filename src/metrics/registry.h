@@ -45,7 +45,7 @@ class Gauge {
 template <typename Metric>
 class Family {
  public:
-  /// `bounds` are those of histograms and must outlive the family.
+  /// `bounds` are the upper bounds of a histogram's buckets and must outlive the family.
   explicit Family(Desc desc, std::span<const double> bounds = {});
 
   [[nodiscard]] const std::string& name() const { return desc_.name; }
@@ -86,11 +86,12 @@ class Registry {
   /// texts of the process metrics, e.g. "the exporter".
   Registry(std::string_view program, std::string_view process);
 
+  /// Creates the family, or returns the one that exists.
   Family<Counter>& counters(std::string name, std::string help, std::vector<std::string> labels)
       CEEMS_EXCLUDES(mutex_);
   Family<Gauge>& gauges(std::string name, std::string help, std::vector<std::string> labels)
       CEEMS_EXCLUDES(mutex_);
-  /// `bounds` are those of Histogram.
+  /// `bounds` are as for Histogram.
   Family<Histogram>& histograms(std::string name,
                                 std::string help,
                                 std::vector<std::string> labels,

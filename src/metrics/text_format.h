@@ -26,8 +26,8 @@ struct TextLimits {
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format). The samples of
 /// histograms and summaries are untyped, with the names that they have in the text. A family
 /// without a help text has that of kNoHelp. kParse, with the number of the line, for anything that
-/// does not have this form, for timestamps, for series that occur twice and beyond the limits;
-/// nothing of such a page is returned.
+/// does not have this form, for timestamps, for series that occur twice and beyond the limits; no
+/// part of such a page is returned.
 Result<std::vector<TextSample>> parse_text_format(std::string_view text,
                                                   const TextLimits& limits = {});
 

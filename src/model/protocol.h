@@ -6,7 +6,7 @@
 namespace ceems::model {
 
 /// The user as which ceems_lb asks the API server who owns a unit. It is always an administrator
-/// there, and nobody can log in with this name.
+/// there, and logging in with this name is impossible.
 inline constexpr std::string_view kServiceAccount = "ceems-int-svc";
 
 /// The request header with the secret that proves that a request is one of the service account, or

@@ -69,7 +69,7 @@ struct Unit {
   /// From 0 to 1: the part of the window's alloc_gputime in which a GPU ran nothing. The store adds
   /// up seconds, idle and measured ones, so that windows count by their GPU time.
   std::optional<double> gpu_idle_share = {};
-  /// Energy of what was reserved for the unit and not used, in kWh. The store adds it up.
+  /// Energy of resources that the unit reserved and did not use, in kWh. The store adds it up.
   std::optional<double> idle_kwh = {};
   bool ignore = false;  ///< the unit ran for less than the updater's cutoff
 

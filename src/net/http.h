@@ -65,6 +65,7 @@ struct Response {
   /// If set, another server gives the response, and all other members are ignored.
   std::shared_ptr<Relay> relay;
 
+  /// Replaces the value of the first field with this name, in any case, or adds the field.
   void set_header(std::string name, std::string value);
 };
 

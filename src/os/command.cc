@@ -133,8 +133,7 @@ class Execution {
     while (!child.ended()) {
       CEEMS_TRY(wait(wake, child.pidfd()));
     }
-    // Processes of the group may have held the pipes open. They are dead now, so drain what is
-    // left.
+    // Processes of the group may have held the pipes open. They are dead now, so drain the pipes.
     const auto status = child.finish();
     CEEMS_TRY(drain());
     CEEMS_TRY(output_.finish());
@@ -172,7 +171,7 @@ class Execution {
     return {};
   }
 
-  /// Reads what is left in the pipes.
+  /// Reads the rest of the pipes.
   Result<> drain() {
     std::string_view data;
     while (out_.valid() && !(data = read_some(out_, buffer_)).empty()) {

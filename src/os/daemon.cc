@@ -20,7 +20,7 @@
 namespace ceems::os {
 namespace {
 
-/// Waits for a signal, and meanwhile tells systemd that the daemon works.
+/// Waits for a signal, and meanwhile notifies systemd's watchdog.
 int next_signal(const std::function<bool()>& works) {
   const auto limit = watchdog_limit();
   if (!limit) {

@@ -30,10 +30,10 @@ void raise_file_limit();
 /// Logs "starting NAME" with version, hostname and the limit of open files.
 void log_start(std::string_view name);
 
-/// Tells systemd that the daemon is ready, and waits for SIGINT or SIGTERM, which it logs.
+/// Notifies systemd that the daemon is ready, and waits for SIGINT or SIGTERM, which it logs.
 /// `on_hangup` is called for each SIGHUP until then. If systemd watches the daemon (WatchdogSec=),
-/// `works` is asked three times in that time, and systemd hears of it as long as the answer is yes.
-/// `works` may be empty, and must return well within a third of that time.
+/// `works` is called three times in that time, and the watchdog is notified as long as it returns
+/// true. `works` may be empty, and must return well within a third of that time.
 void serve_until_stopped(const std::function<void()>& on_hangup,
                          const std::function<bool()>& works = {});
 

@@ -11,7 +11,7 @@
 namespace ceems::os {
 
 /// Reads a whole file. Follows no symbolic link in the last part of `path`, and does not wait for
-/// the other end of a pipe. Errors: those of open() and read(), kInvalidArgument if it is not a
+/// the other end of a pipe. Errors: any of open() and read(), kInvalidArgument if it is not a
 /// regular file or is larger than `max_bytes`. Messages name the path.
 Result<std::string> read_regular_file(const std::string& path, std::size_t max_bytes);
 

@@ -69,7 +69,8 @@ Result<Account> look_up(const std::string& user) {
   return fail(ErrorCode::kNotFound, "unknown user {}", printable(user));
 }
 
-/// Reduces the permitted set to what is both held and in `keep`; clears effective and inheritable.
+/// Reduces the permitted set to capabilities that are both held and in `keep`; clears effective and
+/// inheritable.
 Result<> keep_permitted(const std::vector<Capability>& keep) {
   const Caps now(cap_get_proc());
   const Caps next(cap_init());

@@ -35,8 +35,9 @@ bool may_raise(Capability capability);
 /// If started as root, becomes `user` (a name or uid) with its primary group, without supplementary
 /// groups and with its HOME, and keeps only the capabilities in `keep` permitted, none effective. A
 /// user with uid 0 keeps everything, because the operator asked for it by name. If not started as
-/// root, reduces the permitted set to what is both held and in `keep`. Sets no_new_privs unless
-/// `keep` contains CAP_SETUID. Call it before threads start. Error: kNotFound for an unknown user.
+/// root, reduces the permitted set to capabilities that are both held and in `keep`. Sets
+/// no_new_privs unless `keep` contains CAP_SETUID. Call it before threads start. Error: kNotFound
+/// for an unknown user.
 Result<> drop_privileges(const std::string& user, const std::vector<Capability>& keep);
 
 /// The name of a capability, e.g. "cap_sys_ptrace".

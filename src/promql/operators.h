@@ -12,10 +12,14 @@ namespace ceems::promql {
 // Names and precedence of operators.
 
 std::string_view operator_text(BinaryOperator op);  ///< "and", "<="
+/// "=", "!~"
 std::string_view operator_text(MatchOperator op);
+/// "sum", "count_values"
 std::string_view operator_text(AggregateOperator op);
 
+/// and, or, unless.
 bool is_set_operator(BinaryOperator op);
+/// ==, !=, <, <=, >, >=.
 bool is_comparison(BinaryOperator op);
 /// From 1, which binds loosest, to 6: or; and, unless; comparisons; +, -; *, /, %, atan2; ^.
 int precedence(BinaryOperator op);
@@ -26,6 +30,7 @@ inline constexpr int kPowPrecedence = 6;
 std::optional<BinaryOperator> binary_operator(const Token& token);
 std::optional<MatchOperator> match_operator(TokenKind kind);
 std::optional<AggregateOperator> aggregate_operator(std::string_view word);
+/// Whether Prometheus needs --enable-feature=promql-experimental-functions for it.
 bool is_experimental(AggregateOperator op);
 /// The type of the parameter, the first of two arguments; nothing if the operator has none.
 std::optional<ValueType> parameter_type(AggregateOperator op);

@@ -17,7 +17,7 @@ struct TimeSpan {
 /// The sum, limited to the range of std::int64_t.
 std::int64_t add_times(std::int64_t left, std::int64_t right);
 
-/// The times that the selectors of a query read: the smallest spans that contain those of all
+/// The times that the selectors of a query read: the smallest spans that contain the times of all
 /// selectors, or nothing if no selector is relative to that base. The look-back of instant
 /// selectors is not included, because the server chooses it
 /// (https://prometheus.io/docs/prometheus/latest/querying/basics/#staleness). It is before each

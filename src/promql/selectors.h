@@ -13,7 +13,7 @@ void for_each_below(const Expr& expr, const std::function<void(const Expr&)>& vi
 /// selector of a MatrixSelector is part of its node.
 void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit);
 
-/// Calls `visit` with each selector of the tree, including those of ranges and subqueries, from
+/// Calls `visit` with each selector of the tree, including selectors in ranges and subqueries, from
 /// left to right. It may change the selector.
 void for_each_selector(Expr& expr, const std::function<void(VectorSelector&)>& visit);
 

@@ -39,8 +39,8 @@ class AllowedTarget {
 /// and may outlive main(). Safe for concurrent use.
 class AddressRules {
  public:
-  /// All addresses except those of this machine, of links, of groups and of the metadata services
-  /// of clouds. `loopback` allows 127.0.0.0/8 and ::1 nevertheless.
+  /// All addresses except this machine's, link-local and multicast addresses and the metadata
+  /// services of clouds. `loopback` allows 127.0.0.0/8 and ::1 nevertheless.
   static AddressRules all(bool loopback);
   /// Only these ranges, special addresses included.
   static AddressRules only(std::vector<net::Cidr> ranges);

@@ -66,7 +66,7 @@ net::Headers headers_for(const net::Request& request, const net::Headers& own) {
   return headers;
 }
 
-/// The value of X-Redfish-Url; null if there is none. Several values are as good as an invalid one.
+/// The value of X-Redfish-Url; null if there is none. Repeated headers are treated as invalid.
 std::optional<std::string> target_header(const net::Headers& headers) {
   std::optional<std::string> found;
   for (const auto& [name, value] : headers) {

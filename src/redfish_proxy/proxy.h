@@ -17,7 +17,7 @@ namespace ceems::redfish_proxy {
 
 /// What the proxy needs to pass requests on. A reload replaces all of it.
 struct Snapshot {
-  /// Errors are those of Bmcs::create() and net::Client::create().
+  /// Passes on errors of Bmcs::create() and net::Client::create().
   static Result<std::shared_ptr<const Snapshot>> create(Config config,
                                                         net::Lookup lookup = net::look_up);
   Config config;

@@ -48,7 +48,7 @@ TEST_P(DatabaseTest, AUnitAccumulatesOverWindows) {
       text("SELECT state||' '||num_updates||' '||last_updated_at||' '||last_updated_at_ts||' '||"
            "ended_at_ts||tags||allocation FROM units"),
       R"(COMPLETED 2 2026-01-01T00:30:00 1767227400000 1767226800000{"a":[1.50],"qos":"high"}{"cpus":2})");
-  // What nobody delivered is null at first and an empty map after a merge.
+  // A map that was never delivered is null at first and empty after a merge.
   EXPECT_EQ(text("SELECT avg_gpu_usage FROM units"), "{}");
   EXPECT_EQ(text("SELECT num_units||' '||num_updates||' "
                  "'||groupname||total_time_seconds||avg_cpu_usage FROM usage"),
@@ -312,7 +312,7 @@ TEST_P(DatabaseTest, UsersAndProjectsFollowASuccessfulFetchOnly) {
   other.users = std::vector<model::User>{{.name = "bob"}};
   write(other);
   EXPECT_EQ(column(db_->reader().users({.everybody = true}, {}), 3), (Texts{"bob", "ada", "bob"}));
-  // A failed fetch and an empty one revoke nobody.
+  // A failed or empty fetch revokes no rights.
   write(kNow + kMinute, kNow + 2 * kMinute, {});
   auto empty = update(kNow + 2 * kMinute, kNow + 3 * kMinute, {});
   empty.users.emplace();

@@ -84,7 +84,16 @@ const FactColumn& column_of(Fact fact);
 /// The column that is shown by this name; nothing if there is none.
 std::optional<Fact> find_fact(std::string_view name);
 
-/// Whose names a query may show, look for and sort by; the default is nobody's. Only access/ builds
+/// What stands for all rules of a site's own among the rules.
+inline constexpr std::string_view kOtherRule = "other";
+/// The ids of the rules of findings. The place of a rule is its bit in the column `advice`.
+std::span<const std::string_view> advice_rules();
+/// The bit of a rule in the column `advice`. All rules of a site's own have that of kOtherRule.
+std::int64_t advice_bit(std::string_view rule);
+/// The bits of all rules except "good", which is not advice.
+std::int64_t any_advice();
+
+/// Whose names a query may show, look for and sort by; by default of no users. Only access/ builds
 /// it.
 struct NameRule {
   bool everybody = false;
@@ -138,7 +147,7 @@ struct FacetValue {
   std::string value = {};
   std::int64_t units = 0;
   double kwh = 0;
-  /// Of the units of which it was measured: energy, and the part of it that was not used.
+  /// Over units with measurements: energy, and the part of it that was not used.
   double idle_of_kwh = 0, idle_kwh = 0;
 };
 

@@ -4,9 +4,9 @@
 
 namespace ceems::store {
 
-// How the values of a window are merged with those of earlier windows (docs/api/database.md, "Sums
-// and averages"). Nothing is rounded. Pure functions. Those that change a map take it by value, so
-// that callers can move it in and out.
+// How the values of a window are merged with the values of earlier windows (docs/api/database.md,
+// "Sums and averages"). Nothing is rounded. Pure functions. Functions that change a map take it by
+// value, so that callers can move it in and out.
 
 /// The sum for each name of either map. NaN and infinities count as 0.
 model::MetricMap add_maps(model::MetricMap existing, const model::MetricMap& window);

@@ -12,7 +12,7 @@
 
 namespace ceems::store {
 
-// The tables ceems_outbox, mails to be sent, and ceems_contacts, whom was told about what
+// The tables ceems_outbox, mails to be sent, and ceems_contacts, which users were notified of what
 // (docs/mail.md). Times are epoch milliseconds.
 
 /// A mail that is to be sent, or a part of a digest.
@@ -79,11 +79,11 @@ class Outbox {
   /// When mails of a kind were first switched on: now, if they were not before. `what` is
   /// kReportsStarted, kDigestsStarted or kBudgetsStarted.
   virtual Result<std::int64_t> first_started(std::string_view what, std::int64_t now_ms) = 0;
-  /// Notes that the user was told about these rules.
+  /// Records that the user was notified of these rules.
   virtual Result<> note_told(const std::string& username,
                              const std::vector<std::string>& rules,
                              std::int64_t now_ms) = 0;
-  /// The rules that the user does not want to be told about; "*" is all.
+  /// The rules about which the user does not want mails; "*" is all.
   virtual Result<std::vector<std::string>> muted(const std::string& username,
                                                  std::int64_t now_ms) = 0;
   /// Until a time; kUntilWithdrawn: until the user wants it again, which is a time that has passed.
@@ -91,9 +91,9 @@ class Outbox {
                         const std::string& rule,
                         std::int64_t until_ms) = 0;
 
-  /// Deletes mails that were done before the first time, contacts before the second one, and those
-  /// of users that no cluster knows any more. Mails about budgets are kept like contacts, because
-  /// nobody is told twice of a budget that lasts a year.
+  /// Deletes mails that were done before the first time, contacts before the second one, and rows
+  /// of users that no cluster knows any more. Mails about budgets are kept like contacts, because a
+  /// budget may last a year and each user is notified once.
   virtual Result<> purge(std::int64_t mails_ms, std::int64_t contacts_ms) = 0;
 };
 

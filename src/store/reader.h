@@ -31,7 +31,8 @@ struct Scope {
   /// Also the service account "p:svc" of each of these projects, in those clusters where one of
   /// `names` is a member of p.
   std::vector<std::string> service_projects = {};
-  /// Also all rows of these projects, whoever owns them: units, usage and the projects themselves.
+  /// Also all rows of these projects, regardless of their owner: units, usage and the projects
+  /// themselves.
   std::vector<ClusterProject> led_projects = {};
 };
 
@@ -235,8 +236,7 @@ class Reader {
                                                  const TimeRange& days);
   /// All nodes that were ever seen, by cluster and name.
   virtual Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters);
-  /// The bills that have a part of the period, the ends of which do not count, by cluster and
-  /// start.
+  /// The bills that overlap the period by more than its ends, sorted by cluster and start.
   virtual Result<std::vector<Bill>> bills(const TimeRange& period);
   /// All flavors of the cluster, by region and id; none if they were never read.
   virtual Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id);

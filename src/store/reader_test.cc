@@ -38,7 +38,7 @@ TEST_P(ReaderTest, UnitsAreFilteredByOwnerAndEnd) {
   Reader& reader = db_->reader();
   const std::vector<std::size_t> fields{2};
   UnitQuery query;
-  EXPECT_EQ(column(reader.units(query, fields), 0), Texts{});  // the zero scope is nobody
+  EXPECT_EQ(column(reader.units(query, fields), 0), Texts{});  // the zero scope has no rows
   query.owners.names = {"ada"};
   EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"mine", "runs"}));
   query.owners.service_projects = {"fluids"};

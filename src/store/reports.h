@@ -42,7 +42,7 @@ struct RunNumbers {
   std::size_t gpus = 0, gpus_unused = 0;
 };
 
-/// What a rule said. The numbers of severity and confidence are those of advice/.
+/// A finding of a rule. Severity and confidence are numbered as in advice/.
 struct FindingRow {
   std::string rule = {};
   int severity = 0, confidence = 0;
@@ -73,13 +73,13 @@ struct StoredReport {
   std::string body = {};
 };
 
-/// A run of the family of another one. What is not known is absent.
+/// A run of the family of another one. Unknown values are absent.
 struct FamilyRun {
   ReportKey key = {};
   std::int64_t ended_at_ts = 0;
   std::string state = {};
   std::optional<double> cpus = {}, memory = {}, nodes = {}, time_limit = {}, req_cpus = {};
-  std::optional<double> cpu_use = {}, gpu_use = {};  ///< shares of what was allocated
+  std::optional<double> cpu_use = {}, gpu_use = {};  ///< fractions of the allocation
   std::optional<double> kwh = {};
   bool measured = false;  ///< `numbers` are from its report
   RunNumbers numbers = {};

@@ -91,7 +91,7 @@ TEST_P(Reports, OfUnitsThatHaveEndedAreQueuedByTheirWindow) {
   EXPECT_THAT(due(kNow + kHour, {"hpc", "other"}), IsEmpty());
   EXPECT_THAT(due(kNow + kHour, {"other"}), ElementsAre("1", "3"));
   EXPECT_EQ(db_->reader().stored_report(key("1")).value(), std::nullopt);
-  // What is told again is not queued again, and a unit that ends later is.
+  // A unit that is reported again is not queued again, and one that ends later is.
   write(kNow + kHour, kNow + 2 * kHour,
         {job("1", kNow - kHour, kNow + 30 * kMinute), job("2", kNow + kMinute, kNow + 2 * kHour)});
   EXPECT_THAT(due(kNow + 2 * kHour), ElementsAre("2", "1", "3"));

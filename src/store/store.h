@@ -22,7 +22,7 @@ namespace ceems::store {
 struct Gap {
   std::int64_t id = 0;             ///< set by the store
   std::string updater;             ///< its id in the configuration
-  std::vector<std::string> parts;  ///< what is missing, sorted: Missing::parts of the updater
+  std::vector<std::string> parts;  ///< missing parts, sorted: Missing::parts of the updater
   model::Window window = {};       ///< set by the store
 };
 
@@ -31,14 +31,14 @@ struct ClusterUpdate {
   model::Cluster cluster;
   model::Window window;
   std::vector<model::Unit> units;
-  /// Absent if the fetch failed: nobody gains or loses access then.
+  /// Absent if the fetch failed: no user gains or loses access then.
   std::optional<std::vector<model::User>> users;
   std::optional<std::vector<model::Project>> projects;
-  /// Users and projects have, in addition, those of the cluster's usage: a user who has usage of a
-  /// project is a member of it, as long as purge() has not deleted that.
+  /// Usage in the cluster adds members, too: a user who has usage of a project is a member of it
+  /// until purge() deletes that usage.
   bool members_of_usage = false;
   /// Names of the users who lead a project, by project. Replaces the cluster's earlier leads, even
-  /// if it is empty. Absent if the fetch failed: nobody gains or loses a role then.
+  /// if it is empty. Absent if the fetch failed: no user gains or loses a role then.
   std::optional<std::map<std::string, std::vector<std::string>>> leads = {};
   /// Written with the window, together with the uuid, start, end and counted times of each unit;
   /// not written if no unit counted anything.
@@ -104,7 +104,7 @@ class Writer {
   /// transaction, so a window is never counted twice or lost, even after kill -9. A window that
   /// does not start at the stored watermark is refused with kInvalidArgument.
   ///
-  /// What a unit adds depends on what is stored of its uuid with the same start, or without a start
+  /// What a unit adds depends on the stored row of its uuid with the same start, or without a start
   /// (the unit was waiting then and has started since):
   /// - Nothing is stored: all of its times and metrics count.
   /// - It is stored with the same end: nothing is added or changed.
@@ -112,7 +112,7 @@ class Writer {
   ///   metrics are written, but of each of its times only the part beyond the stored sum is added,
   ///   because its earlier windows have counted the rest. Time that they counted beyond its real
   ///   end stays.
-  /// - Otherwise: its times and metrics, which are those of this window, are added.
+  /// - Otherwise: its times and metrics, which are from this window, are added.
   ///
   /// Units without uuid, and units that ended before the cutoff of the last purge(), whether it
   /// succeeded or not, are left out.
@@ -153,7 +153,7 @@ class Writer {
   /// after a stop. Call it between windows, as long as it returns true and this program leads.
   virtual Result<bool> fill_facts() { return false; }
 
-  // Reports (store/reports.h). write() queues those of units that have ended.
+  // Reports (store/reports.h). write() queues reports of units that have ended.
 
   /// Stores reports that are queued or partial, with their findings and the advice in the facts of
   /// their units, in one transaction. Returns how many have become final by it: each does once, for

@@ -22,7 +22,7 @@ class FakeRunner final : public os::CommandRunner {
   void answer(std::string_view program, Answer answer);
   /// Returns the same result each time.
   void reply(std::string_view program, os::CommandResult result);
-  /// Fails each time. The error starts with "run PATH: ", like those of the real runner.
+  /// Fails each time. The error starts with "run PATH: ", like errors of the real runner.
   void refuse(std::string_view program, Error error);
 
   /// All commands so far, in order.

@@ -18,7 +18,7 @@
 
 namespace ceems::tsdb {
 
-/// Sends requests to the TSDB; tests replace it. Safe for concurrent use. Errors are those of
+/// Sends requests to the TSDB; tests replace it. Safe for concurrent use. Passes on errors of
 /// net::Client: a response with any HTTP status is not an error.
 class Transport {
  public:
@@ -37,9 +37,9 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options);
 /// A client for the HTTP API that Prometheus, VictoriaMetrics, Thanos and Mimir share. Safe for
 /// concurrent use.
 ///
-/// Errors: those of the transport and of the parsers in answer.h. For an HTTP status of 400 and
-/// above the message is the TSDB's own error text if it sends one, otherwise "TSDB: HTTP status N".
-/// The code is kInvalidArgument (400, 422), kPermissionDenied (401, 403), kNotFound (404, 405) or
+/// Errors: any of the transport and of the parsers in answer.h. For an HTTP status of 400 and above
+/// the message is the TSDB's own error text if it sends one, otherwise "TSDB: HTTP status N". The
+/// code is kInvalidArgument (400, 422), kPermissionDenied (401, 403), kNotFound (404, 405) or
 /// kUnavailable, so kInvalidArgument always means that the same query will fail again.
 class Client {
  public:
@@ -87,7 +87,7 @@ class Client {
                          std::int64_t start_ms,
                          std::int64_t end_ms);
 
-  /// Deletes them at all times, for TSDBs that take no range. Errors as above.
+  /// Deletes them at all times, for TSDBs that do not accept a range. Errors as above.
   Result<> delete_whole_series(const std::vector<std::string>& matchers);
 
   /// Returns the settings of the TSDB. They are fetched at most every 6 h, or every 30 s after a
@@ -116,8 +116,8 @@ class Client {
   std::atomic<bool> settings_failed_{false};  ///< the failure has been logged
 };
 
-/// Whether this error of Client::delete_series() means that the TSDB takes no start and end, as
-/// VictoriaMetrics: it can only delete whole series.
+/// Whether this error of Client::delete_series() means that the TSDB does not accept start and end,
+/// like VictoriaMetrics: it can only delete whole series.
 bool takes_no_range(const Error& error);
 
 /// Epoch seconds as the API expects them: "1767225600.5".

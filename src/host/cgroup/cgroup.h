@@ -32,6 +32,7 @@ struct CgroupCpuStat {
   std::uint64_t user_usec = 0;
   std::uint64_t system_usec = 0;
 };
+/// kParse if a value is not a number.
 Result<CgroupCpuStat> parse_cgroup_cpu_stat(std::string_view text);
 
 /// cpuacct.stat of v1 in ticks of USER_HZ (always 100 per second). Both keys are required.

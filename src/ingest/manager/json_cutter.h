@@ -48,7 +48,7 @@ class JsonCutter {
 
   const std::vector<std::string> members_;
   const Take take_;
-  std::set<std::string, std::less<>> lists_;  // those of `members_`
+  std::set<std::string, std::less<>> lists_;  // the lists among `members_`
   std::string member_;                        // key of the current member at the top
   std::string key_;                           // of the current element
   std::string text_;                          // of the current key or value so far

@@ -42,7 +42,7 @@ UsersAndProjects users_and_projects(const std::set<Membership>& members);
 
 /// The source of the units, users and projects of one cluster. Calls come from one thread at a
 /// time; `stop` ends them early with kUnavailable. The caller sets `cluster_id` and
-/// `resource_manager` of what is returned.
+/// `resource_manager` of the result.
 class ResourceManager {
  public:
   virtual ~ResourceManager() = default;
@@ -69,9 +69,9 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// Whether the users and projects of a fetch are only those of its jobs. The members of a project
-  /// are then, in addition, all who have usage of it in the database, which forgets it when they
-  /// had no job for the retention period (store::ClusterUpdate::members_of_usage).
+  /// Whether a fetch returns only the users and projects of its jobs. All users with usage of a
+  /// project in the database are then members of it, too. The database forgets usage when they had
+  /// no job for the retention period (store::ClusterUpdate::members_of_usage).
   [[nodiscard]] virtual bool members_are_of_jobs() const { return false; }
   /// Returns all leads of all projects. A user who is not among them loses the role. Empty for
   /// managers that do not know the leads.
@@ -102,7 +102,7 @@ struct ManagerSpec {
   bool reads_cli = false;  ///< whether clusters[].cli matters; if not, a configured one is logged
   bool reads_web = false;  ///< the same for clusters[].web
   /// Whether the units are read from the TSDB that has their metrics. config.web_url and config.web
-  /// are then those of tsdb_of_cluster(), and empty if it finds none.
+  /// are then taken from tsdb_of_cluster(), and are empty if it finds no TSDB.
   bool units_from_tsdb = false;
   std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are rejected
   std::function<Result<std::unique_ptr<ResourceManager>>(const ClusterConfig&,
@@ -115,7 +115,7 @@ const std::vector<ManagerSpec>& all_managers();
 const ManagerSpec* find_manager(std::string_view name);
 
 /// Checks the configuration against the spec and creates the manager. kInvalidArgument with file
-/// and line for unknown keys of extra_config; other errors are those of spec.create.
+/// and line for unknown keys of extra_config; other errors come from spec.create.
 Result<std::unique_ptr<ResourceManager>> create_manager(const ManagerSpec& spec,
                                                         const ClusterConfig& config,
                                                         const ManagerContext& context);

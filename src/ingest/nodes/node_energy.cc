@@ -122,12 +122,12 @@ class Reading {
   }
 
   void take_fact(const std::string& host, const tsdb::Series& series) {
-    constexpr double kMost = 1e15;
+    constexpr double kMaxCounter = 1e15;
     store::NodeFacts& facts =
         facts_.try_emplace(host, store::NodeFacts{.node = host}).first->second;
     const std::string_view metric = series.labels.get("__name__");
     const auto value =
-        static_cast<std::int64_t>(std::clamp(series.samples.front().value, 0.0, kMost));
+        static_cast<std::int64_t>(std::clamp(series.samples.front().value, 0.0, kMaxCounter));
     if (metric == "ceems_cpu_count") {
       facts.cpus = value;
     } else if (metric == "ceems_meminfo_MemTotal_bytes") {

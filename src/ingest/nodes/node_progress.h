@@ -20,10 +20,10 @@ struct NodeRequest {
   NodeWindow window;
 };
 
-/// Fills the days of the nodes of each cluster, part by part, up to now: says what is to be read
-/// next, and writes what was read. The days begin with the month in which the first part is read.
-/// After an error of a cluster the next cluster is read, and the part is tried again in the next
-/// round. Used by one thread.
+/// Fills the days of the nodes of each cluster, part by part, up to now: says which part to read
+/// next, and writes it. The days begin with the month in which the first part is read. After an
+/// error of a cluster the next cluster is read, and the part is tried again in the next round. Used
+/// by one thread.
 class NodeProgress {
  public:
   NodeProgress(std::vector<std::shared_ptr<const NodeSource>> sources, const TimeZone& zone)

@@ -127,7 +127,7 @@ void apply_window_figures(model::Unit& unit, const UnitUse& use) {
   };
   const double gpu_seconds = time_of("alloc_gputime");
   const double walltime = time_of("walltime");
-  // Of GPUs without a counter nothing is known, and least of all that they did nothing.
+  // A GPU without a counter is unknown, not idle.
   const bool all_seen =
       walltime > 0 && static_cast<double>(use.gpus_seen) >= std::round(gpu_seconds / walltime);
   if (use.gpu_busy_seconds && gpu_seconds > 0 && all_seen) {

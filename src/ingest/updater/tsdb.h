@@ -18,7 +18,7 @@ namespace ceems::ingest {
 /// exporter's own counters (unit_counters.h): energy and used CPU time always, CPU and memory usage
 /// and emissions only if no query gave them. The formulas are in docs/api/updaters.md.
 ///
-/// If a query fails, its sub-metric and what is derived from it are missing for all units of the
+/// If a query fails, its sub-metric and everything derived from it are missing for all units of the
 /// window. Not thread-safe, except settle() and shortest_window().
 class TsdbUpdater final : public Updater {
  public:
@@ -37,7 +37,7 @@ class TsdbUpdater final : public Updater {
   class Parts;
   struct Batch;
 
-  /// Those of the TSDB, with the options in their place.
+  /// The settings of the TSDB, with the options taking precedence.
   [[nodiscard]] tsdb::Settings settings() const;
   Result<> run_queries(const UpdateRequest& request,
                        const tsdb::Settings& settings,
@@ -71,7 +71,7 @@ class TsdbUpdater final : public Updater {
   void note_whole_series_only();
 
   std::vector<PendingDeletion> pending_;
-  bool whole_series_only_ = false;  ///< the TSDB was found to take no range; logged once
+  bool whole_series_only_ = false;  ///< the TSDB does not accept a range; logged once
   std::string deletion_error_;      ///< of the last deletion, as logged
 };
 

@@ -65,7 +65,7 @@ void TsdbUpdater::mark_ignored(model::Window window, std::vector<model::Unit>& u
     deletion.matchers.push_back(uuid_matcher(ignored));
     deletion.unique_ids = unique_ids(units, options_.cutoff);
   }
-  // A window that is updated again replaces what was kept for it.
+  // A window that is updated again replaces its earlier values.
   std::erase_if(pending_, [window](const PendingDeletion& pending) {
     return pending.window.start_ms >= window.start_ms;
   });
@@ -98,11 +98,11 @@ void TsdbUpdater::note_whole_series_only() {
   if (!options_.delete_whole_series) {
     log::warn(
         "the TSDB can only delete whole series, so nothing is deleted; set delete_whole_series to"
-        " delete those of ignored VMs and pods, or turn off delete_ignored and labels_to_drop");
+        " delete series of ignored VMs and pods, or turn off delete_ignored and labels_to_drop");
   } else if (!options_.labels_to_drop.empty()) {
     log::warn("the TSDB can only delete whole series, so labels_to_drop has no effect");
   } else {
-    log::info("the TSDB can only delete whole series: only those of ignored VMs and pods are");
+    log::info("the TSDB can only delete whole series: only series of ignored VMs and pods are");
   }
 }
 

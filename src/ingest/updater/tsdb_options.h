@@ -24,12 +24,12 @@ struct TsdbUpdaterOptions {
   std::int64_t query_max_series = 50;
   double query_min_samples = 0.5;
   std::chrono::milliseconds cutoff{0};
-  /// In the place of those that the TSDB reports; 0: as it reports.
+  /// Override the settings that the TSDB reports; 0: as it reports.
   std::chrono::milliseconds scrape_interval{0};
   std::chrono::milliseconds evaluation_interval{0};
   bool delete_ignored = false;
-  /// If the TSDB can only delete whole series: delete those of ignored units whose ids are never
-  /// given out again.
+  /// If the TSDB can only delete whole series: delete the series of ignored units whose ids are
+  /// never reused.
   bool delete_whole_series = false;
   std::vector<std::string> labels_to_drop;
   std::vector<MetricQuery> queries;

@@ -22,7 +22,7 @@ struct UnitUse {
   std::optional<double> cpu_energy_joules;  ///< everything but GPUs
   std::optional<double> gpu_energy_joules;
   std::optional<double> peak_memory_bytes;   ///< of the host with the most
-  std::optional<double> idle_energy_joules;  ///< of what was reserved and not used, all domains
+  std::optional<double> idle_energy_joules;  ///< of reserved, unused resources, over all domains
   std::optional<double> gpu_busy_seconds;    ///< summed over GPUs and instances
   std::size_t gpus_seen = 0;                 ///< GPUs and instances that have these
   /// Joules times the emission factor at their time, for each factor; empty without energy.
@@ -48,9 +48,9 @@ struct CounterRequest {
 /// that series it is the sum of all other domains. Units with the same uuid (a requeued job, a
 /// restarted service) share the samples, divided at the times at which they started.
 ///
-/// Memory is the area under the gauge (gauge_area()) divided by total and time. So its mean,
-/// weighted with the time, does not depend on the windows either, as long as no pause between
-/// samples exceeds 5 min or three scrape intervals, whichever is longer.
+/// Memory is the area under the gauge (gauge_area()) divided by total and time. So its
+/// time-weighted mean does not depend on the windows either, as long as no pause between samples
+/// exceeds 5 min or three scrape intervals, whichever is longer.
 ///
 /// Returns one entry per unit, in order. If any query fails, its error is returned. Reading units
 /// in batches and long windows in parts bounds the number of samples in memory.

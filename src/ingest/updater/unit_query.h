@@ -34,7 +34,7 @@ QueryContext query_context(model::Window window, const tsdb::Settings& settings)
 
 /// Runs one query for some units and returns their values, sorted by uuid. While the TSDB rejects
 /// the query because of too many samples, the list is halved. Series of other units are ignored.
-/// Errors are those of tsdb::Client::query(), kInvalidArgument if a unit has more than one sample,
+/// Passes on errors of tsdb::Client::query(), kInvalidArgument if a unit has more than one sample,
 /// because neither their sum nor one of them is right for every metric, and kUnavailable after a
 /// stop.
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,

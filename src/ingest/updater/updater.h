@@ -81,7 +81,7 @@ const std::vector<UpdaterSpec>& all_updaters();
 const UpdaterSpec* find_updater(std::string_view name);
 
 /// Checks the configuration against the spec and creates the updater. kInvalidArgument with file
-/// and line for unknown keys of extra_config; other errors are those of spec.create.
+/// and line for unknown keys of extra_config; other errors come from spec.create.
 Result<std::unique_ptr<Updater>> create_updater(const UpdaterSpec& spec,
                                                 const UpdaterConfig& config,
                                                 const Clock& clock);

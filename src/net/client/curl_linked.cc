@@ -1,4 +1,4 @@
-// In the place of curl_library.cc for programs that have libcurl inside (CEEMS_PORTABLE).
+// Replaces curl_library.cc in programs that have libcurl inside (CEEMS_PORTABLE).
 #include "net/client/curl_library.h"
 
 namespace ceems::net {

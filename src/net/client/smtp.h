@@ -20,7 +20,7 @@ struct SmtpOptions {
   std::chrono::milliseconds timeout{30'000};
 };
 
-/// What became of a mail. The zero value is the one after which nobody may send it again.
+/// The result of sending a mail. After the zero value, the mail must not be sent again.
 enum class MailOutcome {
   kUnknown,    ///< the connection was lost when the server had the mail, but had not answered
   kSent,       ///< the server took it

@@ -20,7 +20,7 @@ class TlsFiles {
 
   /// Returns the same object until one of the files changes. kInvalidArgument names the file that
   /// cannot be read or is empty. An empty CA file is an error, because without a CA the client
-  /// would trust those of the system.
+  /// would trust the system's.
   Result<std::shared_ptr<const TlsOptions>> read();
 
  private:

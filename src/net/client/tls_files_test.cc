@@ -45,7 +45,7 @@ TEST(TlsFiles, AreReadAgainWhenTheyHaveChanged) {
 
 TEST(TlsFiles, WithoutTextAreRefused) {
   const testing::TempDir dir;
-  TlsOptions options;  // without a CA, those of the system would be trusted
+  TlsOptions options;  // without a CA, the system's would be trusted
   options.ca_file = dir.write("ca.pem", "\n").string();
   const auto empty = TlsFiles(options).read();
   ASSERT_FALSE(empty);

@@ -62,7 +62,7 @@ class TransferPool {
   TransferPool(const TransferPool&) = delete;
   TransferPool& operator=(const TransferPool&) = delete;
 
-  /// Errors are those of Client.
+  /// Passes on errors of Client.
   Result<ClientResponse> run(const TransferRequest& request);
   void cancel();
   /// Closes idle connections, so that the next request uses the current TLS files.

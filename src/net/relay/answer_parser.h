@@ -12,8 +12,8 @@
 namespace ceems::net {
 
 /// An incremental parser of one HTTP/1.x response (RFC 9112) that takes bytes and gives pieces of
-/// the body. Bytes that feed() leaves, such as those of an incomplete header, must be passed again
-/// with the next call. Not thread-safe.
+/// the body. Bytes that feed() leaves, such as an incomplete header, must be passed again with the
+/// next call. Not thread-safe.
 class AnswerParser {
  public:
   enum class State { kHeader, kBody, kDone, kFailed };

@@ -18,6 +18,7 @@ class BodyFilter {
   virtual ~BodyFilter() = default;
   /// Takes the next piece of the body and appends its replacement to `out`.
   virtual Result<> feed(std::string_view piece, std::string& out) = 0;
+  /// Called once after the last piece; appends the rest.
   virtual Result<> finish(std::string& out) = 0;
 };
 
@@ -53,6 +54,7 @@ struct Relay {
   /// for one.
   std::function<std::unique_ptr<BodyFilter>(int, const Headers&)> filter;
   Response unavailable;  ///< sent if no server responds; its status is 504 after a timeout
+  /// Called once on the I/O thread, also if the client left. May be empty.
   std::function<void(const RelayEnd&)> done;
 };
 
@@ -67,6 +69,7 @@ class HopFields {
  private:
   std::vector<std::string> named_;  ///< the names in Connection, sorted
 };
+/// The fields that may be passed on.
 Headers without_hop_fields(const Headers& headers);
 
 }  // namespace ceems::net

@@ -25,8 +25,8 @@ class Keepers {
   Keepers& operator=(const Keepers&) = delete;
   ~Keepers();
 
-  /// Call it after adding a connection to those of the upstream. Also closes connections to all
-  /// upstreams that have been idle for too long, at most once a second.
+  /// Call it after adding a connection to the upstream's. Also closes connections to all upstreams
+  /// that have been idle for too long, at most once a second.
   void add(const std::shared_ptr<Upstream>& upstream);
 
  private:

@@ -65,10 +65,10 @@ class ServerAddresses {
     bool looking = false;                         ///< a lookup is running
     std::string error;                            ///< why the last lookup failed; else empty
   };
-  /// Returns what is known. Starts a lookup if none is running and the last one ended at least
-  /// `max_age` ago, or failed at least 5 s ago.
+  /// Returns the known addresses. Starts a lookup if none is running and the last one ended at
+  /// least `max_age` ago, or failed at least 5 s ago.
   Known get(std::chrono::milliseconds max_age = std::chrono::seconds(30));
-  /// Returns what is known, without starting a lookup.
+  /// Returns the known addresses without starting a lookup.
   [[nodiscard]] Known known() const;
 
   /// False for numeric addresses and unix sockets, which never change.

@@ -64,8 +64,8 @@ bool Connection::feed(RequestParser& parser, RequestMemory::Share& memory) {
   return memory.resize(received_.capacity() + body);
 }
 
-/// Reads up to the end of the header, and whatever came with it. Returns false if nobody waits for
-/// an answer.
+/// Reads up to the end of the header, and whatever came with it. Returns false if no client waits
+/// for an answer.
 Task<bool> Connection::read_header(RequestParser& parser, RequestMemory::Share& memory) {
   const ServerOptions& options = core_.options;
   idle_ = received_.empty();

@@ -38,7 +38,7 @@ void prepare_body(Exchange& exchange, int gzip_level);
 std::string next_piece(Exchange& exchange);
 
 /// The status line and the fields, up to and including the empty line. The fields in `extra` come
-/// from the web configuration and replace those of the handler with the same name. Line ends in
+/// from the web configuration and replace the handler's fields of the same name. Line ends in
 /// values become spaces.
 std::string header_text(const Exchange& exchange, const Headers& extra, std::string_view date);
 

@@ -16,14 +16,14 @@ namespace ceems::net {
 enum class Turn : std::uint8_t {
   kRun,   ///< it is run
   kLate,  ///< dropped: it waited too long
-  kGone,  ///< dropped: nobody waits for its result any more
+  kGone,  ///< dropped: its client no longer waits
 };
 
 /// Jobs that wait for a worker, in one queue for each key, such as the name of a user. take()
 /// serves the keys in turn, so a user with many jobs delays another user by one job. Thread-safe.
 class FairQueue {
  public:
-  /// Called exactly once: by whoever took the job, or dropped it.
+  /// Called exactly once: by the thread that took the job or dropped it.
   using Job = std::move_only_function<void(Turn)>;
   struct Ticket {
     std::string key;

@@ -128,10 +128,10 @@ bool all_react(const std::vector<std::string>& addresses,
 }
 
 int report_health(const std::vector<std::string>& addresses, std::string_view path) {
-  constexpr std::chrono::seconds kMost{5};
+  constexpr std::chrono::seconds kMaxWait{5};
   int status = 0;
   for (const std::string& address : addresses) {
-    if (const auto reacts = probe(address, kMost, path); !reacts) {
+    if (const auto reacts = probe(address, kMaxWait, path); !reacts) {
       fmt::print(stderr, "{}\n", reacts.error().message);
       status = 1;
     }

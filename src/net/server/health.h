@@ -14,15 +14,15 @@ inline constexpr std::string_view kHealthPath = "/health";
 
 /// Whether the server of this machine at a listen address (":9010", "[::1]:9010", "unix:/path", as
 /// in a flag or in Server::addresses()) reacts to a request. An address for all interfaces is asked
-/// over loopback. Any reaction counts, also a refusal for want of a password or of TLS: the
-/// question is whether the program still works, not what it would tell. Errors: kInvalidArgument
-/// for the address, kUnavailable if nobody listens there, kTimeout if nothing happened in `most`.
+/// over loopback. Any reaction counts, even a refusal because of a missing password or TLS: the
+/// check is whether the program still works. Errors: kInvalidArgument for the address, kUnavailable
+/// if nothing listens there, kTimeout if nothing happened in `most`.
 Result<> probe(std::string_view address,
                std::chrono::milliseconds most,
                std::string_view path = kHealthPath);
 
-/// Whether all of the addresses react within `most` each. Those of vsock count as such: not every
-/// machine can connect to itself that way.
+/// Whether all of the addresses react within `most` each. Addresses of vsock count as reacting: not
+/// every machine can connect to itself that way.
 bool all_react(const std::vector<std::string>& addresses,
                std::chrono::milliseconds most,
                std::string_view path = kHealthPath);

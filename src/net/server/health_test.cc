@@ -108,7 +108,7 @@ TEST_F(Health, NobodyListens) {
 }
 
 TEST_F(Health, AServerThatHangsIsNotAlive) {
-  // The kernel accepts the connection, and nobody reads from it.
+  // The kernel accepts the connection, and no thread reads from it.
   auto listener = listen_on(*parse_listen_address("127.0.0.1:0"));
   ASSERT_TRUE(listener) << listener.error().message;
   const auto late = probe(listener->address, milliseconds(50));

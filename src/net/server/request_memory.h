@@ -35,7 +35,7 @@ class RequestMemory {
   };
 
   /// True once after much was in use (kBurst) and nearly all of it was given back. The allocator
-  /// keeps such memory unless it is told to return it to the system.
+  /// keeps such memory unless it is asked to return it to the system.
   [[nodiscard]] bool burst_is_over();
   [[nodiscard]] std::size_t used() const { return used_; }
 

@@ -17,8 +17,8 @@ struct RequestLimits {
 };
 
 /// An incremental parser that takes the text of one HTTP/1.0 or 1.1 request (RFC 9112) and gives a
-/// Request. Bytes that feed() leaves, such as those of an incomplete header, must be passed again
-/// with the next call. Not thread-safe.
+/// Request. Bytes that feed() leaves, such as an incomplete header, must be passed again with the
+/// next call. Not thread-safe.
 class RequestParser {
  public:
   enum class State { kHeader, kBody, kDone, kFailed };

@@ -16,8 +16,8 @@ namespace ceems::net {
 /// contains no certificate, the key does not match or is encrypted.
 Result<std::shared_ptr<ssl_ctx_st>> make_tls_context(const WebConfig::Tls& config);
 
-/// When the first of the certificates that the server presents (its own and those of its chain)
-/// ends, in seconds since the epoch. Nothing if none of them has a readable end.
+/// When the first of the certificates that the server presents (its own and its chain) expires, in
+/// seconds since the epoch. Nothing if none of them has a readable end.
 std::optional<std::int64_t> certificate_end(ssl_ctx_st& context);
 
 }  // namespace ceems::net

@@ -20,7 +20,7 @@ struct Name {
   std::string_view openssl;
 };
 
-/// The cipher suites that Go lists as secure (crypto/tls.CipherSuites). Those of TLS 1.3 are
+/// The cipher suites that Go lists as secure (crypto/tls.CipherSuites). Suites of TLS 1.3 are
 /// accepted but have no effect, as in Go.
 constexpr std::array<Name, 13> kCiphers = {{
     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},

@@ -14,7 +14,7 @@ namespace ceems::net {
 
 enum class TlsVersion { kTls10, kTls11, kTls12, kTls13 };
 
-/// The names are those of crypto/tls in Go.
+/// The names are the same as in Go's crypto/tls.
 enum class ClientAuth {
   kNoClientCert,
   kRequestClientCert,

@@ -1,5 +1,5 @@
-// Syntax: https://github.com/google/re2/wiki/Syntax. What is not known here makes the language
-// unbounded, never smaller than it is.
+// Syntax: https://github.com/google/re2/wiki/Syntax. Unknown syntax makes the language unbounded,
+// never smaller than it is.
 
 #include <algorithm>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 using Words = std::set<std::string, std::less<>>;
 
 constexpr unsigned kDeepestGroup = 50;
-constexpr std::size_t kLargestClass = 256;
+constexpr std::size_t kMaxClass = 256;
 
 /// Reads a pattern by recursive descent. Each function returns the words that its part accepts.
 class WordsOf {
@@ -249,7 +249,7 @@ class WordsOf {
       first = false;
     }
     rest_.remove_prefix(1);
-    return words.size() <= kLargestClass ? std::optional(std::move(words)) : std::nullopt;
+    return words.size() <= kMaxClass ? std::optional(std::move(words)) : std::nullopt;
   }
 
   std::optional<char> class_character(bool first) {

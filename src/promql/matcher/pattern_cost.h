@@ -11,7 +11,7 @@ namespace ceems::promql {
 /// the work grows with the square of their number.
 std::size_t compile_steps(std::string_view pattern);
 
-/// The steps for a compiled program of so many instructions.
+/// The steps for a compiled program of `instructions` instructions.
 std::size_t program_steps(int instructions);
 
 }  // namespace ceems::promql

@@ -108,8 +108,8 @@ std::optional<double> entry(const model::MetricMap& map, std::string_view name) 
 /// "global", or the mean of what there is instead.
 std::int64_t use_of(const model::MetricMap& map) {
   constexpr double kHundredths = 100;
-  constexpr std::int64_t kMost = 1'000'000;  // 10,000 %: more is a mistake of the source
-  return std::min(scaled(entry(map, "global"), kHundredths), kMost);
+  constexpr std::int64_t kMaxShare = 1'000'000;  // 10,000 %: more is a mistake of the source
+  return std::min(scaled(entry(map, "global"), kHundredths), kMaxShare);
 }
 
 /// Emissions of the same source, which that of the CPU part decides, as on the web page.

@@ -13,7 +13,7 @@
 namespace ceems::store {
 
 // Rows of ceems_unit_facts: how they are made from rows of `units` (docs/api/database.md, "Facts of
-// units"). Pure functions, except that malformed values count as empty without a word: the row of
+// units"). Pure functions, except that malformed values are silently treated as empty: the row of
 // the unit has been logged before.
 
 /// The row of a unit as it is stored after a window, and what the window measured beside it.

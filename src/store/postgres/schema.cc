@@ -109,8 +109,8 @@ std::string leads_table() {
          "project text COLLATE \"C\", PRIMARY KEY (name, cluster_id, project));";
 }
 
-/// Version 5: the names of accounts by the ids of the resource manager. Those of the newest lists
-/// keep theirs.
+/// Version 5: the names of accounts by the ids of the resource manager. Accounts of the newest
+/// lists keep their names.
 std::string names_table() {
   std::string sql =
       "CREATE TABLE ceems_names (cluster_id text COLLATE \"C\", kind text COLLATE \"C\","
@@ -139,7 +139,7 @@ std::string nothing() {
   return {};
 }
 
-/// Version 8: the columns of custom metrics, with which the tables are those of CEEMS 0.15.
+/// Version 8: the columns of custom metrics, with which the tables equal those of CEEMS 0.15.
 std::string reference_version() {
   return fmt::format("UPDATE schema_migrations SET version = {};", kNewestReference);
 }
@@ -183,8 +183,8 @@ Result<std::int64_t> number(Connection& connection, std::string_view sql) {
 }
 
 /// Returns the version of the existing tables; 0: there are none. Another program may be making
-/// them meanwhile: it makes units and ceems_schema together, so whoever sees the first and asks for
-/// the second after that sees it too.
+/// them meanwhile: it makes units and ceems_schema together, so a program that sees the first and
+/// then looks for the second finds it too.
 Result<std::int64_t> stored_version(Connection& connection) {
   const auto exists = [&connection](std::string_view table) {
     return number(

@@ -21,7 +21,7 @@ namespace ceems::store::postgres {
 Result<> upgrade(Connection& connection, const std::stop_token& stop = {});
 
 /// How many bytes the tables have that an upgrade works through; 0 if there are none, or they are
-/// current. Errors are those of upgrade().
+/// current. Passes on errors of upgrade().
 Result<std::int64_t> bytes_to_upgrade(Connection& connection);
 
 /// The statements that upgrade to this version from the one before, for 1 to kOwnVersion.

@@ -18,7 +18,7 @@ Sql count_all_units(Dialect dialect,
   Sql sql(dialect, "SELECT cluster_id, project, username");
   sql.add(kCounts).and_in("cluster_id", clusters);
   if (ended) {
-    // A sum is in no index of its own, so that the order of the groups decides what is read.
+    // A sum is in no index of its own, so the order of the groups decides which rows are read.
     sql.add(" AND (ended_at_ts + 0 BETWEEN ").value(std::max<std::int64_t>(ended->from_ms, 1));
     sql.add(" AND ").value(ended->to_ms).add(" OR ended_at_ts + 0 = 0)");
   }

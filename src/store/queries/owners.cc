@@ -16,7 +16,7 @@ bool allows(const std::vector<std::string>& list, const std::string& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
-/// The conditions on projects and clusters. Where the units are those of one owner, they must not
+/// The conditions on projects and clusters. Where the units have a single owner, they must not
 /// choose the index, unless they fix all columns of ceems_units_counts before the end.
 void add_filters(Sql& sql, const UnitQuery& query, bool one_owner) {
   if (one_owner && (query.projects.size() != 1 || query.clusters.size() != 1)) {

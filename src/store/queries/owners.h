@@ -11,7 +11,7 @@ namespace ceems::store {
 // owners, projects, clusters and uuids count. Pure functions.
 
 /// The conditions of the owners one by one, none of which selects a row of another. An index has
-/// the units of one user or of one project by their end, but not those of several.
+/// the units of one user or of one project by their end, but not of several.
 std::vector<Sql> single_owners(Dialect dialect, const UnitQuery& query);
 
 /// All owners in one condition.

@@ -14,7 +14,7 @@ constexpr double kMilli = 1e-3;
 constexpr double kHundredths = 1e-4;  // of a percent, as a share
 constexpr double kNano = 1e-9;
 
-/// Nothing for -1, which stands for what is not known.
+/// Nothing for -1, which stands for unknown.
 std::optional<double> number(const Cursor& row, std::size_t column, double scale) {
   const std::int64_t stored = row.integer(column);
   return stored < 0 ? std::nullopt : std::optional(static_cast<double>(stored) * scale);

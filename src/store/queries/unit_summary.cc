@@ -21,7 +21,7 @@ constexpr double kKwh = 1e-9;
 constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
-/// What is added up, in the order of the columns.
+/// The sums, in the order of the columns.
 constexpr std::array<std::string_view, 14> kSums{
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
     "CASE WHEN energy > 0 THEN energy ELSE 0 END",

@@ -5,7 +5,7 @@
 
 namespace ceems::store {
 
-/// The statement of Reader::units(): the fields, then what the rows are ordered by. With
+/// The statement of Reader::units(): the fields, then the columns that order the rows. With
 /// UnitOrder::kByEnd, a query with a limit reads at most that many rows of each owner (a user, or a
 /// project that the scope leads) by an index, up to 200 owners; so does a query of everybody.
 Sql units_statement(Dialect dialect,

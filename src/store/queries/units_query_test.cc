@@ -135,13 +135,13 @@ TEST_P(UnitsQuery, NewestFirstOfALeadReadsNoMoreThanThePage) {
     if (!next_page) {
       EXPECT_EQ(page.front(), "r9");  // the keys of those that run, from the last
     } else {
-      // Of p10 to p19 only those of u1.
+      // From p10 to p19, only units of u1.
       EXPECT_EQ(page.front(), std::to_string(kUnits - 11));
     }
   }
 }
 
-/// Every unit that a scope may see is there once, whoever else could have listed it.
+/// Every unit that a scope may see is there once, even if others may list it, too.
 TEST_P(UnitsQuery, OwnersThatOverlapGiveEachUnitOnce) {
   std::vector<model::Unit> units;
   for (int i = 0; i < 160; ++i) {
@@ -196,7 +196,7 @@ TEST_P(UnitsQuery, OwnersThatOverlapGiveEachUnitOnce) {
       }
     }
   }
-  EXPECT_EQ(listed().size(), 0U);  // of the project that nobody has
+  EXPECT_EQ(listed().size(), 0U);  // of a project without members
   query_.projects = {};
   EXPECT_GT(listed().size(), 50U);
 }

@@ -65,8 +65,8 @@ void add(UsageGroups& groups, const Cursor& row) {
   groups.add(names, row.integer(1), sums);
 }
 
-/// The conditions on columns that both tables have. Rows of everybody are found by their last
-/// update: those outside the sums are few, those of a cluster are many.
+/// The conditions on columns that both tables have. Rows of all users are found by their last
+/// update: few are outside the sums, while a cluster has many.
 void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
   const UsageQuery& rows = query.rows;
   if (rows.members.everybody) {

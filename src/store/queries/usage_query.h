@@ -7,8 +7,8 @@
 namespace ceems::store {
 
 /// The statement of Reader::current_usage(): rows of units or days in the plan's rest, and with
-/// runs, also those of sums, and how many of their spans there are. Reads everybody's rows by their
-/// last update only, whichever clusters and projects are asked for.
+/// runs, also rows of sums, and the number of their spans. Finds the rows of all users by their
+/// last update only, whatever the clusters and projects of the query.
 Sql usage_statement(Dialect dialect,
                     const CurrentUsageQuery& query,
                     const SpanPlan& plan,

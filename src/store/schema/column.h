@@ -95,7 +95,7 @@ struct Column {
   int reference = 0;
   /// Its name up to version 8 of the reference's schema.
   std::string_view old_name = {};
-  // SQL types, if they differ from those of the kind (schema/table_sql.h).
+  // SQL types, if they differ from the kind's (schema/table_sql.h).
   std::string_view sqlite_type = {};
   std::string_view postgres_type = {};
 };

@@ -85,7 +85,8 @@ std::string create_facts(Dialect dialect);
 
 /// The values are those of kFactRows. An existing row keeps its id and its advice.
 std::string put_facts_text();
-/// Changes what was measured. The values are those of fill_facts_places().
+/// The values are the columns from `wall` on, with peak_memory twice and idle_energy three times,
+/// then the key.
 std::string fill_facts_text();
 /// The place in kFactRows of each value of fill_facts_text(): some are needed more than once.
 std::vector<std::size_t> fill_facts_places();

@@ -28,7 +28,7 @@ std::string create_reports(Dialect dialect) {
       "DROP INDEX ceems_unit_facts_family;"
       "CREATE INDEX ceems_unit_facts_family ON ceems_unit_facts"
       " (cluster_id, username, name_norm, nodes, cpus, gpus, ended_at_ts);";
-  // The TSDB still has what these used. Of older ones, reports are made when they are asked for.
+  // The TSDB still has what these used. Reports of older units are made on request.
   sql +=
       "INSERT INTO ceems_unit_reports (cluster_id, uuid, started_at_ts, ended_at_ts)"
       " SELECT cluster_id, uuid, started_at_ts, max(ended_at_ts) FROM units"

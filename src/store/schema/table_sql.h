@@ -11,12 +11,12 @@ namespace ceems::store {
 
 // The SQL statements for the columns of a table. Pure functions; each value is a ? in the
 // statement. With an older version of the reference's tables, a statement has the same number of
-// values: those of columns that its tables lack have no effect. Only SQLite files can have an older
-// version, so its numbered ?N are used there.
+// values: values for columns that its tables lack have no effect. Only SQLite files can have an
+// older version, so its numbered ?N are used there.
 
 /// CREATE TABLE of the table's first version, terminated by ";". In SQLite it has the columns of
-/// the reference before its version 8. In PostgreSQL it has those of version 1 of ceems_schema:
-/// texts first, then numbers, JSON, and columns that answers do not show.
+/// the reference before its version 8. In PostgreSQL it has the columns of version 1 of
+/// ceems_schema: texts first, then numbers, JSON, and columns that answers do not show.
 std::string create_table(Dialect dialect, const Table& table);
 /// CREATE UNIQUE INDEX over the key, terminated by ";".
 std::string create_key(Dialect dialect, const Table& table);
@@ -42,7 +42,7 @@ std::string update_text(const Table& table, int reference = kNewestReference);
 /// UPDATE of the maps and their weights, in their order; the last value is the id.
 std::string update_maps_text(const Table& table, int reference = kNewestReference);
 /// SELECT of the id and of the columns whose new value depends on the stored one, in their order.
-/// The values are those of the key.
+/// The values are the key's.
 std::string find_text(const Table& table, int reference = kNewestReference);
 
 /// What a SELECT has for the column: its name, or an empty map if the tables lack it.

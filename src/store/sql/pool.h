@@ -67,7 +67,7 @@ class Pool {
   };
 
   /// Waits for a free connection. kUnavailable if there is none in time, or after close(); other
-  /// errors are those of `open`.
+  /// errors come from `open`.
   Result<Lease> acquire(Use use) {
     const int listings = use == Use::kListing ? 1 : 0;
     {

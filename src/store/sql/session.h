@@ -73,7 +73,7 @@ class AnswerRow {
 /// Receives the index of a call in its list, and a row of its result.
 using OnRow = std::function<void(std::size_t, const AnswerRow&)>;
 
-/// Transactions on one connection: what the writer needs of a database. Used by one thread.
+/// Transactions on one connection: the database operations of the writer. Used by one thread.
 ///
 /// Errors: kUnavailable if trying again may help (a lost connection, a full disk, a lock). After
 /// any error the caller must roll the transaction back.

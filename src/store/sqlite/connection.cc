@@ -314,7 +314,7 @@ Error last_error(sqlite3* handle, std::string_view context) {
   // Readers share the file of locks, which the first connection to a database creates.
   if ((status & 0xFF) == SQLITE_READONLY && sqlite3_db_readonly(handle, "main") == 1) {
     error.message +=
-        ": nobody has it open, and this user may not make the file of its locks; start the API "
+        ": no program has it open, and this user may not create its lock file; start the API "
         "server first, or let this user write the directory";
   }
   return context.empty() ? error : std::move(error).with_context(context);

@@ -64,11 +64,13 @@ class Connection {
  public:
   static Result<Connection> open(const std::string& path, OpenMode mode);
 
+  /// Compiles one statement, without running it.
   Result<Statement> prepare(std::string_view sql);
   /// Runs statements that have no parameters and no result.
   Result<> execute(const std::string& sql);
   /// Returns the first column of the first row; "" if the result is empty.
   Result<std::string> query_text(std::string_view sql);
+  /// The same as an integer; 0 if the result is empty.
   Result<std::int64_t> query_integer(std::string_view sql);
 
   /// False while a transaction is open.

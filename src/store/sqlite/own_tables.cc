@@ -73,8 +73,8 @@ constexpr const char* kLeadsTable =
     "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
     " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;";
 
-/// Version 5: the names of accounts by the ids of the resource manager. Those of the newest lists
-/// keep theirs.
+/// Version 5: the names of accounts by the ids of the resource manager. Accounts of the newest
+/// lists keep their names.
 constexpr const char* kNamesTable =
     "CREATE TABLE ceems_names (cluster_id text not null, kind text not null, id text not null,"
     " name text not null, PRIMARY KEY (cluster_id, kind, id)) WITHOUT ROWID;"

@@ -190,7 +190,7 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
                      // The reference may have purged units, so no sums are valid any more.
                      "DELETE FROM ceems_unit_spans WHERE EXISTS"
                      " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL);"
-                     // Nor are facts of units that it has purged. Those of units that it has
+                     // Nor are facts of units that it has purged. Facts of units that it has
                      // written are written again.
                      "DELETE FROM ceems_unit_facts WHERE EXISTS"
                      " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL) AND NOT EXISTS"

@@ -34,7 +34,7 @@ struct SchemaTarget {
   bool finish = false;
 };
 
-/// Reads the state without changing anything. Errors are those of upgrade().
+/// Reads the state without changing anything. Passes on errors of upgrade().
 Result<SchemaState> schema_state(Connection& connection,
                                  const std::string& path,
                                  const SchemaTarget& target = {});
@@ -62,8 +62,8 @@ Result<int> upgrade(Connection& connection,
                     const std::stop_token& stop = {});
 
 /// Prepares an open database for being read while it is upgraded, and returns how many bytes the
-/// upgrade has to work through; 0 if it has next to nothing to do. Errors are those of upgrade(),
-/// and those of check_space().
+/// upgrade has to work through; 0 if it has next to nothing to do. Passes on errors of upgrade()
+/// and check_space().
 Result<std::int64_t> bytes_to_upgrade(Connection& connection,
                                       const std::string& path,
                                       const SchemaTarget& target = {});

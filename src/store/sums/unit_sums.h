@@ -24,7 +24,7 @@ inline constexpr std::int64_t kSpanMs = 4LL * 60 * 60 * 1000;  ///< of level 0
 inline constexpr std::int64_t kSpansOfNext = 4;
 inline constexpr int kSpanLevels = 5;
 
-/// What is summed up: units, by their last update, or rows of daily_usage, by their day.
+/// The summed rows: units, by their last update, or rows of daily_usage, by their day.
 enum class SumsOf { kUnits, kDays };
 /// The first level of days, whose spans are 256 h long.
 inline constexpr int kFirstDayLevel = 3;

@@ -51,7 +51,7 @@ UnitFill fill_of(std::string_view cluster_id,
 /// A row of usage or daily_usage to which a window is added.
 class UsageRow {
  public:
-  /// The texts are those of the first unit that adds to it.
+  /// The texts come from the first unit that adds to it.
   UsageRow(std::string resource_manager, std::string groupname)
       : resource_manager_(std::move(resource_manager)), groupname_(std::move(groupname)) {}
 

@@ -56,9 +56,9 @@ class StoredColumns {
   std::size_t uuid_ = 0;
 };
 
-/// The values of an INSERT of the table or, with a stored row, those of its UPDATE
-/// (schema/table_sql.h). `maps` are those of the merged row. A malformed JSON object from a manager
-/// is logged and counts as empty.
+/// The values of an INSERT of the table or, with a stored row, of its UPDATE (schema/table_sql.h).
+/// `maps` belong to the merged row. A malformed JSON object from a manager is logged and counts as
+/// empty.
 std::vector<SqlValue> unit_values(const Table& table,
                                   const Batch& batch,
                                   const model::Unit& unit,

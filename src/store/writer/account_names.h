@@ -8,8 +8,8 @@
 
 namespace ceems::store {
 
-/// Reads the names that were given to ids, and those of usage that no id has. Errors are those of
-/// the session.
+/// Reads the names that were given to ids, and the names in usage that no id has. Passes on errors
+/// of the session.
 Result<model::AccountNames> read_account_names(Session& session, const std::string& cluster_id);
 
 /// Adds names to those that are stored. Call it in a transaction. kUnavailable, with nothing

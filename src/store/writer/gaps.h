@@ -13,7 +13,7 @@
 namespace ceems::store {
 
 // The tables ceems_gaps and ceems_gap_units: windows without some of their metrics
-// (docs/api/database.md, "Gaps"). Call the functions that write in a transaction. Errors are those
+// (docs/api/database.md, "Gaps"). Call the functions that write in a transaction. Passes on errors
 // of the session.
 
 /// The gaps of one cluster, oldest first.
@@ -27,7 +27,7 @@ Result<std::vector<model::Unit>> read_gap_units(Session& session, std::int64_t g
 Result<> insert_gaps(Session& session,
                      const ClusterUpdate& update,
                      std::span<const model::Unit> counted);
-/// Stores what is still missing. Deletes the gap if `parts` is empty.
+/// Stores the parts that are still missing. Deletes the gap if `parts` is empty.
 Result<> set_gap_parts(Session& session,
                        std::int64_t gap_id,
                        const std::vector<std::string>& parts);

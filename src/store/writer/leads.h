@@ -10,7 +10,7 @@
 namespace ceems::store {
 
 /// Stores who leads the cluster's projects (user names by project): deletes those who no longer
-/// lead one and adds the new ones. Call it in a transaction; errors are those of the session. Names
+/// lead one and adds the new ones. Call it in a transaction; passes on errors of the session. Names
 /// that are empty, are longer than 512 bytes or contain a NUL are left out.
 Result<> write_leads(Session& session,
                      const std::string& cluster_id,

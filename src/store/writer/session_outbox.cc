@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kIdsAtOnce = 500;
 
-/// Contacts of nobody, which hold when mails were switched on.
+/// Sentinel rows that record when each kind of mail was enabled.
 constexpr std::string_view kNobody;
 
 /// Calls `work` with parts of the list that a statement can take.

@@ -514,7 +514,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
   }
 }
 
-/// Deletes what is left of windows and rows before the cutoff, none of which are many.
+/// Deletes the remaining windows and rows before the cutoff, which are few.
 Result<> SessionWriter::remove_rest(std::int64_t cutoff_ms) {
   CEEMS_TRY(purge_gaps(*session_, cutoff_ms));
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };

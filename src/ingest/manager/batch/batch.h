@@ -35,7 +35,7 @@ class BatchSource {
                               std::stop_token stop) = 0;
 };
 
-/// How long before a window ended jobs are asked for again, because their end may have been
+/// How long before a window ended jobs are requested again, because their end may have been
 /// recorded late.
 inline constexpr auto kBatchOverlap = std::chrono::minutes(30);
 
@@ -48,8 +48,9 @@ inline constexpr auto kBatchOverlap = std::chrono::minutes(30);
 /// - A job whose start was recorded late counts from its start.
 /// - A job that was requeued is one unit for each start that a fetch saw. A start that a later one
 ///   has replaced ends, as REQUEUED, at the end of the last window in which it was seen.
-/// - Users and projects are those of the jobs of the fetch (see members_are_of_jobs()). Without
-///   `members`, nobody is a member of a project by their jobs.
+/// - Users and projects are taken from the jobs of the fetch (see members_are_of_jobs()). Without
+/// `members`, jobs do not
+///   make their users members of projects.
 std::unique_ptr<ResourceManager> make_batch_manager(std::string cluster_id,
                                                     std::unique_ptr<BatchSource> source,
                                                     TimeZone zone,

@@ -48,7 +48,7 @@ inline std::string ctime_text(const os::Command& command, std::int64_t ms, bool 
          " " + text.substr(0, 4);
 }
 
-/// A manager whose commands are those of `Fake`, which has `now` (ms after kStart) and install().
+/// A manager that runs the commands of `Fake`, which has `now` (ms after kStart) and install().
 template <class Fake>
 class BatchSystemTest : public ::testing::Test {
  protected:

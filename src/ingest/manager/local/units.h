@@ -24,7 +24,7 @@ struct UnitLife {
   double memory_bytes = 0;
 };
 
-/// A series of equal values; stores only what is needed of the raw samples.
+/// A series of equal values; stores only the necessary raw samples.
 struct Run {
   double value = 0;
   std::int64_t first_ms = 0;

@@ -86,8 +86,8 @@ void set_memory(BatchJob& job,
   job.memory_bytes = percent > 0 && percent <= 100 ? bytes * 100 / percent : bytes;
 }
 
-/// Seconds of a RUNTIMELIMIT: minutes ("60.0", "3.0/hostA"), or "HH:MM:SS" where LSF is told to
-/// print times so. 0 for none and for anything else.
+/// Seconds of a RUNTIMELIMIT: minutes ("60.0", "3.0/hostA"), or "HH:MM:SS" where LSF is configured
+/// to print times so. 0 for none and for anything else.
 std::int64_t run_limit(std::string_view text) {
   constexpr double kMaxSeconds = 100.0 * 366 * 24 * 3600;
   text = trim(text.substr(0, text.find('/')));

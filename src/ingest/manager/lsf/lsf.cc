@@ -68,7 +68,7 @@ class LsfSource final : public BatchSource {
     return {.zone = commands_.zone(), .now_ms = clock_.now_ms()};
   }
 
-  /// Runs bjobs, and passes on the jobs that hold resources. Remembers all that it prints.
+  /// Runs bjobs, and passes on the jobs that hold resources. Remembers its whole output.
   Result<> running(std::vector<std::string> which,
                    const JobSink* job,
                    const std::stop_token& stop) {
@@ -167,7 +167,7 @@ class LsfSource final : public BatchSource {
   }
 
   /// Asks bjobs about jobs whose record in bacct is ambiguous; mbatchd remembers them for
-  /// CLEAN_PERIOD. Jobs that remain unclear belong to nobody.
+  /// CLEAN_PERIOD. Jobs that remain unclear have no owner.
   void clear_up(std::vector<FinishedJob>& unclear, const std::stop_token& stop) {
     if (unclear.empty()) {
       return;

@@ -162,7 +162,7 @@ TEST_F(Lsf, NeverBelievesANameThatLooksLikeFields) {
   const std::string name = "x>, User <root>, Project <secret";
   lsf_.jobs = {{.id = "6", .name = name, .start = 0, .end = kMinute}};
   auto units = fetch(*manager, 0, kHour).value();
-  ASSERT_THAT(units, SizeIs(1));  // it is counted, but belongs to nobody
+  ASSERT_THAT(units, SizeIs(1));  // it is counted, but has no owner
   EXPECT_EQ(units[0].username, "");
   EXPECT_EQ(units[0].project, "");
   EXPECT_THAT(manager->fetch_users_projects({}, {})->users, IsEmpty());

@@ -159,8 +159,8 @@ std::string state_of(std::string_view letter, std::string_view exit_status) {
   return std::string(letter);
 }
 
-/// When the job ended: when the server was told, else when it became history, else when it changed
-/// last.
+/// When the job ended: when the server learned of it, else when it became history, else when it
+/// changed last.
 std::int64_t end_of(const json::object& job, const JobRules& rules, std::int64_t start_ms) {
   for (const char* const key : {"obittime", "history_timestamp", "mtime"}) {
     if (const std::int64_t time = time_of(job, key, rules); time > 0) {

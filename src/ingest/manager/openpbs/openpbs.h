@@ -8,8 +8,8 @@
 
 namespace ceems::ingest::openpbs {
 
-/// The jobs of OpenPBS, with those of its history, from qstat. The zone and the time of `rules` are
-/// set for each call. `clock` must outlive it.
+/// The jobs of OpenPBS from qstat, including its history. The zone and the time of `rules` are set
+/// for each call. `clock` must outlive it.
 std::unique_ptr<BatchSource> make_source(BatchCommands commands,
                                          JobRules rules,
                                          const Clock& clock);

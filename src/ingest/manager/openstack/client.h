@@ -17,7 +17,7 @@
 
 namespace ceems::ingest::openstack {
 
-/// The connection to Keystone and Nova; tests replace it. Safe for concurrent use. Errors are those
+/// The connection to Keystone and Nova; tests replace it. Safe for concurrent use. Passes on errors
 /// of net::Client; no HTTP status counts as an error.
 class Transport {
  public:
@@ -46,7 +46,7 @@ struct Endpoints {
 /// A token is kept until shortly before it expires, and only one thread at a time requests a new
 /// one. After a 401 answer the token is dropped and the request is repeated once with a new token.
 ///
-/// Errors are those of the transport. An unexpected HTTP status is kPermissionDenied (401, 403),
+/// Passes on errors of the transport. An unexpected HTTP status is kPermissionDenied (401, 403),
 /// kNotFound (404) or kUnavailable, with the service's own message. A malformed answer is kParse; a
 /// list with too many pages is kUnavailable. Messages contain method, host and path, and no
 /// credentials.

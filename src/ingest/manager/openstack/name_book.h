@@ -10,15 +10,15 @@
 namespace ceems::ingest::openstack {
 
 /// The names of users, or of projects, by their id in Keystone. Keystone may give a name again, and
-/// two domains may have the same one; here a name, once given, belongs to its id for good. So
-/// nobody comes by the units of a namesake, and nobody loses their own. Not thread-safe.
+/// two domains may have the same one; here a name, once given, belongs to its id for good. So no
+/// user inherits the units of a namesake or loses their own. Not thread-safe.
 class NameBook {
  public:
   /// Accounts of this domain have the name that they have in Keystone, all others are called
   /// NAME@DOMAIN_ID.
   explicit NameBook(std::string plain_domain) : plain_domain_(std::move(plain_domain)) {}
 
-  /// Replaces all names by those of the database.
+  /// Replaces all names by the database's.
   void restore(model::NamesOfKind stored);
   /// The fresh names have been stored.
   void stored() { fresh_.clear(); }

@@ -43,7 +43,7 @@ class People {
   };
   /// Reads everything again if the last success is at least `refresh_after` ago, or if `ids`
   /// contains an id that is neither known nor was already looked up in vain. Ids that are in no
-  /// list are looked up one by one. Errors are those of Client, and kUnavailable as described
+  /// list are looked up one by one. Passes on errors of Client, and kUnavailable as described
   /// above; what was known before is kept.
   Result<> refresh(const Ids& ids, const std::stop_token& stop);
 

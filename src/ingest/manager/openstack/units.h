@@ -13,7 +13,7 @@
 
 namespace ceems::ingest::openstack {
 
-/// What was known about a server at the end of a window.
+/// The state of a server at the end of a window.
 struct ServerState {
   std::int64_t launched_ms = 0;
   bool running = false;  ///< whether it used resources

@@ -51,8 +51,8 @@ Allocation parse_alloc_tres(std::string_view text, MemoryRule rule);
 /// else and for more than 65536 names.
 Result<std::vector<std::string>> expand_node_list(std::string_view text);
 
-/// What was asked for when the job was submitted, and what newer versions of SLURM also know.
-/// Absent or empty: not known, or not limited.
+/// The request at submission, and fields of newer versions of SLURM. Absent or empty: unknown, or
+/// unlimited.
 struct SlurmDetails {
   std::optional<std::int64_t> array_job = {};
   std::optional<std::int64_t> array_task = {};
@@ -79,7 +79,7 @@ inline constexpr std::size_t kMaxJs1Bytes = std::size_t{64} << 10U;
 /// The comment of an administrator, if it is a summary of jobstats that holds data; else "".
 std::string js1_of(std::string_view comment);
 
-/// Seconds of a limit in minutes. Nothing for what is no plausible limit.
+/// Seconds of a limit in minutes. Nothing if it is not a plausible limit.
 std::optional<std::int64_t> limit_seconds(std::optional<std::int64_t> minutes);
 /// Nothing for 0, which is reported where nothing measures, and for the numbers that SLURM uses for
 /// "none": 0xfffffffffffffffe and others from 2^63 on.

@@ -35,8 +35,8 @@ inline constexpr auto kSacctDetails = std::to_array<std::string_view>(
 /// The one of them that is requested only for SlurmCliOptions::reads_js1.
 inline constexpr std::string_view kJs1Detail = "admincomment";
 
-/// Those of kSacctDetails that the output of `sacct --helpformat` lists; none if that is not such a
-/// list.
+/// Returns the fields in kSacctDetails that the output of `sacct --helpformat` lists; none if it is
+/// not such a list.
 std::vector<std::string_view> listed_details(std::string_view help);
 /// The value of --format with these details.
 std::string sacct_format(std::span<const std::string_view> details);

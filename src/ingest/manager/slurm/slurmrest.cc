@@ -226,7 +226,7 @@ class SlurmRest final : public SlurmSource {
     return {};
   }
 
-  /// Job ids are unique only within one cluster; those of two clusters would be mixed up.
+  /// Job ids are unique only within one cluster; jobs of two clusters would be mixed up.
   Result<bool> is_ours(const std::string& cluster) {
     if (!options_.slurm_cluster.empty()) {
       return cluster == options_.slurm_cluster;

@@ -40,8 +40,8 @@ std::unique_ptr<SlurmSource> make_slurm_rest(SlurmRestOptions options,
                                              RestGet get,
                                              AccountNumbers numbers);
 
-/// The client for make_slurm_rest(). It connects through a unix socket if one is given. Errors:
-/// those of net::Client::create().
+/// The client for make_slurm_rest(). It connects through a unix socket if one is given. Errors: any
+/// of net::Client::create().
 Result<RestGet> rest_client(net::ClientOptions options,
                             std::chrono::milliseconds timeout,
                             const std::string& unix_socket);

@@ -152,7 +152,7 @@ Allocation allocation_of(const json::object& job) {
   return builder.done();
 }
 
-/// Adds up what was requested as trackable resources.
+/// Adds up the requested trackable resources.
 std::int64_t requested_memory(const json::object& job) {
   const json::value* list = find(job, {"tres", "requested"});
   if (list == nullptr || !list->is_array()) {
