@@ -1,7 +1,7 @@
-// Fills a database with the units of one year and measures the queries of the API.
-// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS [NAME]]. Prints lines "name value
-// unit"; with NAME only those of measurements whose name has it.
-// The first run fills the database. Later runs only query it, so their memory is that of queries.
+// Fills a database with the units of one year and measures the queries of the API. Usage: database
+// sqlite:DIRECTORY|postgresql://... UNITS [USERS [NAME]]. Prints lines "name value unit"; with NAME
+// only of measurements whose name contains it. The first run fills the database. Later runs only
+// query it, so they show the memory of queries.
 
 #include "store/database.h"
 

@@ -12,8 +12,8 @@
 #include "cacct/series/dump_progress.h"
 #include "cacct/time_words.h"
 
-/// What a server answers, what a file of progress holds and what a user writes: nothing of it may
-/// break the program, or send a terminal a control character.
+/// Answers of a server, progress files and user input must neither break the program nor send a
+/// control character to a terminal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace cacct = ceems::cacct;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

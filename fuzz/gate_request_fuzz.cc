@@ -89,7 +89,7 @@ void check_memory(const gate::ParsedRequest& received, const gate::TsdbRules& ru
   }
 }
 
-/// A request that reads nothing of other people's units must be the same request when it is read
+/// A request that does not read other people's units must be the same request when it is read
 /// again.
 template <typename Request, typename Rules>
 void check_apart(const gate::ParsedRequest& received, const Rules& rules) {

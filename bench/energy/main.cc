@@ -62,9 +62,9 @@ class Variation {
   double highest_ = 0;
 };
 
-/// What nobody can learn from the meters: while a socket has one busy core or more, all readings
-/// are the same if it draws a watt more when idle and the first core wakes a watt less. Who takes
-/// the average of all nodes for what it wakes is off by the rest.
+/// What the meters cannot show: while a socket has one busy core or more, all readings are the same
+/// if it draws a watt more when idle and the first core wakes a watt less. An assumed average over
+/// all nodes is off by the rest.
 class Unseen {
  public:
   explicit Unseen(const Node& node) : seconds_(node.hardware().sockets) {}
@@ -77,7 +77,7 @@ class Unseen {
   [[nodiscard]] double watts(const Node& node) const {
     const auto busy = std::ranges::count_if(seconds_, [](double rest) { return rest < kSeen; });
     return static_cast<double>(busy) *
-           (node.hardware().package_awake - (kLeastAwake + kMostAwake) / 2);
+           (node.hardware().package_awake - (kLeastAwake + kMaxAwake) / 2);
   }
 
  private:

@@ -68,7 +68,7 @@ Hardware random_hardware(std::mt19937_64& random) {
   hardware.threads = one_of(random, {1, 2});
   const auto cores = static_cast<double>(hardware.cores);
   hardware.package_idle = uniform(random, 0.8, 1.4) * (15 + cores);
-  hardware.package_awake = uniform(random, kLeastAwake, kMostAwake);
+  hardware.package_awake = uniform(random, kLeastAwake, kMaxAwake);
   hardware.turbo = uniform(random, 0.1, 0.35);
   hardware.sibling = uniform(random, 0.1, 0.35);
   hardware.dram_idle = uniform(random, 8, 18);

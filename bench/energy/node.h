@@ -29,7 +29,7 @@ enum class JobClass : std::uint8_t {
 inline constexpr std::size_t kClassCount = 9;
 /// How often jobs of each class arrive, relative to each other.
 using Weights = std::array<double, kClassCount>;
-/// Those of seconds must come often to be anything at all.
+/// Units of seconds must come often to matter at all.
 inline constexpr Weights kMixedJobs = {4, 4, 4, 3, 3, 4, 4, 4, 4};
 std::string_view to_string(JobClass what);
 /// Whether jobs of this class run for minutes or more, so that each has an error worth averaging.
@@ -52,7 +52,7 @@ struct Hardware {
 };
 /// Between which random nodes have their package_awake.
 inline constexpr double kLeastAwake = 3;
-inline constexpr double kMostAwake = 12;
+inline constexpr double kMaxAwake = 12;
 /// A node of a random size. The same generator gives the same nodes.
 Hardware random_hardware(std::mt19937_64& random);
 
@@ -109,8 +109,8 @@ class Node {
   ///
   ///   idle wall power x its part of the node's cores + its marginal power x a
   ///
-  /// where the marginal power is what the wall would draw less without the job, and `a` is the
-  /// same for all, so that all charges, those of the system and of free cores sum to the wall.
+  /// where the marginal power is what the wall would draw less without the job, and `a` is the same
+  /// for all, so that all charges, including the system's and free cores', sum to the wall.
   void advance(double step);
 
   [[nodiscard]] double time() const { return time_; }

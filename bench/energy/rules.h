@@ -56,7 +56,7 @@ inline constexpr Sampling kLoaded{.late = 0.02,
 /// What the exporter sees of a node, and what happens to it.
 struct View {
   Sampling sampling = kUsual;
-  bool events = false;       ///< it is told of births and deaths, and reads a unit when it ends
+  bool events = false;  ///< it gets events of new and ended units, and reads a unit when it ends
   bool reservations = true;  ///< it knows what units have reserved
   /// Seconds from its start until it is started again.
   std::optional<double> restart_after = {};
@@ -86,7 +86,7 @@ class OurRule {
     double last_seen = 0;
     std::shared_ptr<const std::vector<int>> cpus;
   };
-  /// A sample that is being taken: when its parts are read, and what was read of them.
+  /// A sample that is being taken: when its parts are read, and the values read so far.
   struct Parts {
     double units_read = 0;
     double stat_clock = 0;

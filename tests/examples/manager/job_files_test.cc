@@ -113,7 +113,7 @@ TEST(JobFiles, NeedADirectory) {
   EXPECT_EQ(units.error().message, "reading /no/such: No such file or directory");
 }
 
-// Those of the API server are checked by src/ingest/manager/all_test.cc.
+// The API server's managers are checked by src/ingest/manager/all_test.cc.
 TEST(JobFiles, HaveARowAndASectionInTheDocumentation) {
   expect_documented({.type = "ManagerSpec",
                      .suffix = "manager",

@@ -58,7 +58,7 @@ TEST(FlatPower, RefusesPowersThatNoCpuHas) {
             "c.yml:1: wats_per_cpu: unknown key, did you mean 'watts_per_cpu'?");
 }
 
-// Those of the API server are checked by src/ingest/updater/all_test.cc.
+// The API server's updaters are checked by src/ingest/updater/all_test.cc.
 TEST(FlatPower, HasARowAndASectionInTheDocumentation) {
   expect_documented({.type = "UpdaterSpec",
                      .suffix = "updater",
