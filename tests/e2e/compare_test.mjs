@@ -160,7 +160,7 @@ test("the heat map on a phone, without GPUs, and where the server is older", asy
   await accessible(phone, "heat map on a phone, dark");
   await shot(phone, "heat-phone-dark");
   const none = await visit(t, "/?user=grace#/jobs?heat=gpu");
-  await none.getByText("Nothing of this list has a GPU whose use is known.").waitFor();
+  await none.getByText("No unit here has a measured GPU.").waitFor();
   const older = await visit(t, "/?user=operator#/jobs?heat=mem", { server: { lists: false } });
   await older.getByText("This server is older than the page and has no heat map.").waitFor();
 });
@@ -191,7 +191,7 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await becomes(heads, wanted);
   await page.getByRole("button", { name: "Columns" }).click();
-  await dialog.getByRole("button", { name: "As they were at first" }).click();
+  await dialog.getByRole("button", { name: "Reset" }).click();
   await dialog.getByRole("button", { name: "Done" }).click();
   await becomes(async () => (await heads()).slice(0, 3), ["Unit", "Owner", "State"]);
 });

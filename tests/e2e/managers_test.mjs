@@ -32,8 +32,8 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await becomes(() => row(/^Cooling/), /15\.9 MWh 13 % .* configured$/);
   await becomes(() => row(/^Unexplained/), /4 MWh 3\.4 % .* derived$/);
   await becomes(() => row(/^= Utility meter/), /118 MWh 100 % EUR 28,320\.50 .* measured$/);
-  await page.getByText("400 nodes, with readings for 99.8 % of the time. 97 % of the energy of nodes was measured, the rest is from a model.").waitFor();
-  await page.getByText("The meter shows 4 MWh more than is known, 3.4 % of it: the row Unexplained.").waitFor();
+  await page.getByText("400 nodes with readings 99.8 % of the time; 97 % of their energy was measured.").waitFor();
+  await page.getByText("The meter shows 4 MWh more than the known total, 3.4 % of it: the row Unexplained.").waitFor();
   await page.getByText("losses of power supplies, which RAPL does not see: about 3.1 MWh").waitFor();
   await becomes(() => text(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Nov 2026 to 30 Nov 2026 118 MWh EUR 28,320.50 4.12 t CO₂e");
   await page.getByText("The table is of this period: 1 Nov 2026 to 30 Nov 2026.").waitFor();
@@ -41,7 +41,7 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await page.getByRole("group", { name: "Energy of the nodes by day", exact: true }).focus();
   await page.keyboard.press("End");
   await page.keyboard.press("PageUp");
-  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), "20 Nov 2026: 3.06 MWh; Active use: 2.04 MWh; Reserved and idle: 583 kWh; System: kernel and daemons: 104 kWh; Reserved by nobody: 329 kWh");
+  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), "20 Nov 2026: 3.06 MWh; Active use: 2.04 MWh; Reserved and idle: 583 kWh; System: kernel and daemons: 104 kWh; Free nodes (unreserved): 329 kWh");
   await accessible(page, "bill");
   await shot(page, "bill-light");
 
@@ -60,7 +60,7 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await page.emulateMedia({ media: "print" });
   await becomes(() => page.locator("button:visible, nav:visible, select:visible, .tools a:visible").count(), 0);
   await page.getByText(/^From the API server at/).waitFor();
-  await becomes(() => table.innerText(), /Known how[\s\S]*= Utility meter/, "paper has every column");
+  await becomes(() => table.innerText(), /Source[\s\S]*= Utility meter/, "paper has every column");
   await shot(page, "bill-print");
 });
 
@@ -104,7 +104,7 @@ test("budgets say what was used, what is likely, and how they stand", async (t) 
   await page.reload();
   await settled(page, ["optics"]);
   await page.getByLabel("Filter").fill("nothing");
-  await page.getByText("None has what you ask for.").waitFor();
+  await page.getByText("Nothing matches your filters.").waitFor();
   await accessible(page, "no such budget");
   await page.getByRole("button", { name: "Show all" }).click();
   await settled(page, [kHostile, "fluids", "optics", "optics", "waves"]);
@@ -183,7 +183,7 @@ test("each role sees what the server gives it, and is not offered the rest", asy
     assert.ok(!page.requests.some((request) => request.includes("insight/bill")), "nothing is asked for that would be refused");
     if (user !== "lea") continue;
     await page.goto(`${url}/#/idle?view=own`);
-    await page.getByText("Nothing is idle.").waitFor();
+    await page.getByText("No idle units right now.").waitFor();
     await accessible(page, "nothing idle");
   }
   const page = await visit(t, "/?user=operator#/grid");

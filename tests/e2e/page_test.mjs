@@ -48,7 +48,7 @@ test("the overview has hours for three days, in local time, with gaps where noth
   assert.ok(times.at(-1) <= Date.now() && times.length > 48 && times.length <= 73);
   await page.getByRole("heading", { name: "Energy by hour" }).first().waitFor();
   const chart = page.locator(".stack");
-  await chart.getByText(/ in all, .* an hour on average, most .*\. 3 h missing\. The energy of gpu-b is not known by hour\.$/).waitFor();
+  await chart.getByText(/ in total, .* an hour on average, most .*\. 3 h missing\. No hourly energy for gpu-b\.$/).waitFor();
   await becomes(() => chart.locator(".gap").count(), 3);
   await becomes(() => chart.locator("a").filter({ has: page.locator(".gap") }).first().locator("title").textContent(), /^\d+ \w+, \d\d:00: not measured$/);
   await accessible(page, "overview by hour");
@@ -90,7 +90,7 @@ test("keys move over the bars, what is there is read out, and Enter lists its un
   };
   const group = page.getByRole("group", { name: "Energy by hour", exact: true });
   await becomes(() => group.evaluate((e) => document.getElementById(e.getAttribute("aria-describedby").trim()).textContent), "Arrows, Page keys, Home and End move from bar to bar, Enter lists what is in one, Escape removes the cursor.");
-  await group.getByRole("img", { name: /^Energy by hour over time: .* in all, / }).waitFor();
+  await group.getByRole("img", { name: /^Energy by hour over time: .* in total, / }).waitFor();
   const cursor = chart.locator(".cursor");
   /** The bar in the frame. */
   const framed = async () => {
@@ -174,7 +174,7 @@ test("where energy is not known by hour, the overview has days", async (t) => {
   await control({ hours: "ok" });
   await page.goto(`${url}/#/?period=72h&by=project`);
   await page.getByRole("heading", { name: "Energy by hour and project" }).waitFor();
-  await page.getByText(/ an hour on average, most .* with .* [kM]?(Wh|J)\.$/).waitFor();
+  await page.getByText(/ an hour on average, most .*: .* [kM]?(Wh|J)\.$/).waitFor();
   assert.equal(await page.locator(".stack .gap").count(), 0);
 });
 
@@ -402,7 +402,7 @@ for (const [name, context] of [
     await page.locator("canvas").nth(2).waitFor();
     const custom = page.getByRole("region", { name: "Metrics of this site" });
     await becomes(async () => (await custom.getByRole("row").allInnerTexts()).map((row) => row.split(/\s+/).join(" ")), [
-      "Metric Total Average Least Greatest",
+      "Metric Total Average Minimum Maximum",
       "cache_misses 52,100 – – –",
       "gpu_temperature_of_the_hottest_sensor – 61.5 41 78",
     ]);

@@ -179,7 +179,7 @@ test("managers read what the real server knows of the bill, budgets and idle res
     "Active use 186 kWh 37 % EUR 44.83 measured",
     "Reserved and idle 62 kWh 12 % EUR 14.94 measured",
     "System: kernel and daemons 31 kWh 6.2 % EUR 7.47 measured",
-    "Reserved by nobody 31 kWh 6.2 % EUR 7.47 measured",
+    "Free nodes (unreserved) 31 kWh 6.2 % EUR 7.47 measured",
     "= Compute nodes 310 kWh 62 % EUR 74.71 measured",
     "Storage, network, service nodes 74.4 kWh 15 % EUR 17.93 measured",
     "Cooling and losses 76.9 kWh 15 % EUR 18.53 configured",
@@ -233,7 +233,7 @@ test("each role finds its own budgets and idle units, and the bill is for admini
   await user.goto(`${url}/ui/#/bill`);
   await user.getByText("Administrators may see it.").waitFor();
   const lead = await visit(t, "lea", "#/idle");
-  await lead.getByText("Nothing is idle.").waitFor();
+  await lead.getByText("No idle units right now.").waitFor();
   await becomes(() => words(lead.getByRole("region", { name: "Reserved and not used, last 30 days" }).getByRole("row").nth(1)), "optics 333 199 kWh 12.1 kWh 25 %");
   const support = await visit(t, "sue", "#/budgets");
   await becomes(() => support.locator("table.units tbody th").count(), 2);

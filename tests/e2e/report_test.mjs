@@ -30,7 +30,7 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   const third = items(page).nth(2);
   await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+maybe · rule <i>site<\/i>$/, "texts are text");
   await becomes(() => third.locator("img, b, i").count(), 0);
-  await advice(page).getByText("31 Wh flowed while the unit was reserved and idle.").waitFor();
+  await advice(page).getByText("31 Wh kept idle hardware powered.").waitFor();
   await becomes(() => page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");
   await accessible(page, "suggestions");
   await shot(page, "report-light");
@@ -65,11 +65,11 @@ test("lines are copied without a clipboard interface, and selected where copying
 test("says when there is nothing to say, and when too little was measured", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs", { server: { many: 100 } });
   for (const [uuid, words, not] of [
-    ["100099", "All was used well.\n\nThe job used 99 % of what it reserved. There is nothing to change.", /sure|likely/],
+    ["100099", "All resources were used well.\n\nThe job used 99 % of what it reserved. There is nothing to change.", /sure|likely/],
     ["100050", "Nothing to suggest: no rule found anything that would help.", /used well|measured/],
     ["48216", "Too short to judge: suggestions need a run of 5 minutes.", /used well|measured/],
     ["48188", "Partly measured: 72 % of the time is covered.", /used well|Nothing/],
-    ["31007", "Not measured: how the resources were used over time is not known.\n\nNothing to suggest from state and time limit; the other rules need measurements.", /used well/],
+    ["31007", "Not measured: no use over time is known.\n\nNothing to suggest from state and time limit; the other rules need measurements.", /used well/],
     ["48213", "Suggestions are made when the unit has ended.", /used well|measured/],
   ]) {
     await page.goto(`${url}/#/unit/hpc-a/${uuid}`);
@@ -171,7 +171,7 @@ test("a report is asked for once a minute while the unit runs, when it ends, and
   assert.ok(reports(page).every((address) => address.includes("so_far=true")));
   await control({ ended: "48213" });
   await passUntil(page, () => reports(page).some((address) => !/so_far/.test(address)));
-  await advice(page).getByText("All was used well.").waitFor();
+  await advice(page).getByText("All resources were used well.").waitFor();
   const old = await visit(t, "/?user=operator#/unit/hpc-a/48190", { clock: true });
   await items(old).nth(2).waitFor();
   await old.clock.fastForward(600_000);

@@ -91,12 +91,12 @@ test("nodes are filtered, paged, and saved as a file; the address keeps it", asy
   assert.equal(lines.length, 11);
   assert.match(lines[0], /^cluster_id,host,state,/);
   await page.getByLabel("Cluster").selectOption("gpu-b");
-  await page.getByText("None has what you ask for.").waitFor();
+  await page.getByText("Nothing matches your filters.").waitFor();
   await accessible(page, "no node");
   await page.getByRole("button", { name: "Show all" }).click();
   await page.getByText("1 to 100 of 126 nodes").waitFor();
   await page.goBack();
-  await page.getByText("None has what you ask for.").waitFor();
+  await page.getByText("Nothing matches your filters.").waitFor();
   await becomes(() => page.url(), /#\/nodes\?q=n05&cluster=gpu-b$/);
 });
 
@@ -193,7 +193,7 @@ test("a server without measurements of nodes hides what needs them, and says why
   await page.goto(`${url}/#/node/hpc-a/n1`);
   await page.getByText("The server has no measurements of the nodes of hpc-a").waitFor();
   await page.goto(`${url}/#/grid`);
-  await page.getByText("Nothing is known of the grid.").waitFor();
+  await page.getByText("No data about the grid.").waitFor();
   await accessible(page, "no grid");
   await control({ fleet: "silent" });
   await page.goto(`${url}/#/nodes`);

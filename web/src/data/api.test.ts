@@ -42,7 +42,7 @@ test("answers give data and the server's time", async () => {
 test("failures become one sentence", async () => {
   const ask = (fetcher: typeof fetch) => new Api("http://h/", null, fetcher).units("mine", []).then(() => null, (error: unknown) => error);
   const message = async (status: number, body: string) => ((await ask(answering(status, body))) as ApiError).message;
-  assert.equal(await message(401, '{"status":"error","errorType":"unauthorized","error":"no user identified"}'), "the server does not know who asks");
+  assert.equal(await message(401, '{"status":"error","errorType":"unauthorized","error":"no user identified"}'), "you are not logged in");
   assert.equal(await message(400, '{"status":"error","data":null,"errorType":"bad_data","error":"invalid query fields"}'), "invalid query fields");
   assert.equal(await message(502, "<html>"), "the server answered with status 502");
   assert.equal(await message(200, "<html>log in</html>"), "the answer is not from a CEEMS API server");

@@ -73,8 +73,8 @@ test("a server without lists is asked once, then for all units", async () => {
 test("other failures are failures", async () => {
   for (const [status, body, message] of [
     [400, '{"status":"error","error":"choose a shorter period"}', "choose a shorter period"],
-    [200, '{"status":"success","data":[]}', "the answer is no list of units"],
-    [200, '{"status":"success"}', "the answer is no list of units"],
+    [200, '{"status":"success","data":[]}', "the answer is not a list of units"],
+    [200, '{"status":"success"}', "the answer is not a list of units"],
   ] as const) {
     const lists = new Lists(new Api("http://h/", null, async () => new Response(body, { status })));
     await assert.rejects(lists.page(defaultList(), "own", 100, true, signal), { message });
