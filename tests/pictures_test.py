@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs/pictures"
 SVG = "{http://www.w3.org/2000/svg}"
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 AA = 4.5  # contrast of text (WCAG 2.2, level AA)
 
 
@@ -78,11 +78,12 @@ def texts_fit(drawn):
             assert not inside and left + length < width, (text.text, left, length, inside)
 
 
-def screenshot_is_small():
-    data = (PICTURES / "page.png").read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR", "page.png is not a PNG file"
-    width, height = struct.unpack(">II", data[16:24])
-    assert width >= 1000 and height >= 600 and 10_000 < len(data) <= MOST_BYTES, (width, height, len(data))
+def screenshots_are_small():
+    for picture in sorted(PICTURES.glob("*.png")):
+        data = picture.read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR", f"{picture.name} is not a PNG file"
+        width, height = struct.unpack(">II", data[16:24])
+        assert width >= 1000 and height >= 600 and 10_000 < len(data) <= MAX_BYTES, (picture.name, width, height, len(data))
 
 
 def pictures_are_shown():
@@ -100,7 +101,7 @@ def main():
     drawing_is_accessible(drawn)
     drawing_is_readable(drawn)
     texts_fit(drawn)
-    screenshot_is_small()
+    screenshots_are_small()
     pictures_are_shown()
     print("PASS: pictures")
 

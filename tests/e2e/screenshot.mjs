@@ -1,9 +1,9 @@
-// The picture of the page for README.md: scripts/screenshot runs this against what `make run` starts.
-// Environment: CEEMS_DEMO_URL, CEEMS_DEMO_PASSWORD; CHROMIUM; CEEMS_SCREENSHOT, the file to write.
+// The pictures of the page for README.md: scripts/screenshot runs this against what `make run` starts.
+// Environment: CEEMS_DEMO_URL, CEEMS_DEMO_PASSWORD; CHROMIUM; CEEMS_SCREENSHOT and CEEMS_SCREENSHOT_JOB, the files to write.
 
 import { chromium } from "playwright-core";
 
-const { CEEMS_DEMO_URL: url, CEEMS_DEMO_PASSWORD: password, CEEMS_SCREENSHOT: path, CHROMIUM: executablePath } = process.env;
+const { CEEMS_DEMO_URL: url, CEEMS_DEMO_PASSWORD: password, CEEMS_SCREENSHOT: path, CEEMS_SCREENSHOT_JOB: jobPath, CHROMIUM: executablePath } = process.env;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb"] });
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: "light", reducedMotion: "reduce" });
@@ -17,6 +17,13 @@ try {
   await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
   await page.evaluate(() => document.activeElement?.blur());
   await page.screenshot({ path, animations: "disabled" });
+
+  await page.evaluate((address) => { location.hash = address; }, "#/jobs?q=train-language-model&period=720h&state=COMPLETED&cluster=demo");
+  await page.locator("tbody th a").first().click();
+  await page.getByText("#SBATCH --gres=gpu:2", { exact: true }).waitFor();
+  await page.locator("canvas").nth(2).waitFor();
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.screenshot({ path: jobPath, animations: "disabled" });
 } finally {
   await browser.close();
 }
