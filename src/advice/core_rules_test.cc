@@ -165,7 +165,7 @@ std::vector<Line> lines_for(const std::string& manager,
   return {{.type = "not said"}};
 }
 
-/// Those of SLURM, without what precedes them, then what they were.
+/// The lines of SLURM, without what precedes them, then the former values.
 std::vector<std::string> lines_of(const std::string& rule, const Facts& facts) {
   constexpr std::string_view kPrefix = "#SBATCH ";
   std::vector<std::string> texts;

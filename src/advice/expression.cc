@@ -24,7 +24,7 @@ struct Step {
 
 template <std::size_t N>
 double round_up(double value, const std::array<Step, N>& steps, double last) {
-  // A tiny excess, as arithmetic on numbers of bytes leaves it, is no reason for the next step.
+  // A tiny excess, as arithmetic on numbers of bytes leaves it, does not lead to the next step.
   constexpr double kSlack = 1e-9;
   for (const auto& [limit, step] : steps) {
     if (value <= limit) {

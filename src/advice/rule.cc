@@ -107,7 +107,7 @@ std::vector<std::string_view> known_keys(bool core) {
   return keys;
 }
 
-/// Reads one rule over what is known of it.
+/// Reads one rule over its earlier definition.
 class RuleReader {
  public:
   RuleReader(const config::Node& node, Rule rule) : node_(node), rule_(std::move(rule)) {}

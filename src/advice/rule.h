@@ -86,7 +86,7 @@ Result<RuleSet> add_carried_rule(RuleSet base, const config::Node& document);
 const RuleSet& core_rules();
 
 /// core_rules() with the files *.yml of a directory, in the order of their names. A directory that
-/// does not exist has none. Errors are those of add_rules() and of reading.
+/// does not exist has none. Passes on errors of add_rules() and of reading.
 Result<RuleSet> load_rules(const std::string& directory);
 
 }  // namespace ceems::advice

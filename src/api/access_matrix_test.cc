@@ -1,4 +1,4 @@
-// Every endpoint in every role: the rows and fields of the answers are those of the table in
+// Every endpoint in every role: the rows and fields of the answers match the table in
 // docs/api/endpoints.md.
 #include <algorithm>
 #include <fstream>
@@ -403,7 +403,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     return word_for(rows, user);
   }
 
-  /// Whose units the board of GPUs shows. Those of others only mark that they are there.
+  /// Whose units the board of GPUs shows. Other users' units only show that they exist.
   static std::string observed_on_gpus(const json::value& data, const std::string& user) {
     std::set<std::string> seen;
     for (const json::value& row : data.at("rows").as_array()) {

@@ -89,7 +89,7 @@ class ApiServer {
   struct Target;
   [[nodiscard]] Target find_target(const net::Request& request) const;
   void answer(const Target& target, const net::Request& request, net::Response& response);
-  /// The caller of a request; the identity without a name if nobody is logged in.
+  /// The caller of a request; the identity without a name if no user is logged in.
   Result<access::Identity> identify(const net::Request& request, net::Response& response);
   void call_endpoint(const Endpoint& endpoint,
                      const net::Request& request,

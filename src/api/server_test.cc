@@ -505,7 +505,7 @@ TEST_F(ServerTest, NobodyGetsALowerRoleWhileTheListsCannotBeRead) {
       EXPECT_EQ(header(response, "Retry-After"), "10");
     }
   }
-  EXPECT_EQ(get("/api/v1/whoami").status, 401);  // no list is needed to see that nobody asks
+  EXPECT_EQ(get("/api/v1/whoami").status, 401);  // an anonymous request needs no list
 }
 
 TEST_F(ServerTest, LongListsAreStreamedWhole) {

@@ -73,8 +73,8 @@ void audit_denial(audit::Log* log,
               .selected = {{"cluster_id", std::move(clusters)}, {"query", parsed.queries()}}});
 }
 
-/// A request that passed because its user is an admin. Users who read their own units and those of
-/// their projects leave no line, and neither does anybody without access control.
+/// A request that passed because its user is an admin. Reads of a user's own units and of units of
+/// their projects leave no line, nor do requests without access control.
 void audit_read(audit::Log* log,
                 const net::Request& request,
                 const gate::ParsedRequest& parsed,
@@ -105,7 +105,7 @@ bool is_admin_health(const gate::Decision& decision, const net::Request& request
   return decision.admin && request.path == "/health";
 }
 
-/// Appends path and query to those of the backend's URL.
+/// Appends path and query to the backend's URL.
 std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
   std::string target;
   target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +

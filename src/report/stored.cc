@@ -129,7 +129,7 @@ class Reading {
     requires std::is_enum_v<Enum>
   void operator()(const Member& member, Enum& value) const {
     std::int64_t read = static_cast<std::int64_t>(value);
-    (*this)(name, read);
+    (*this)(member, read);
     constexpr std::int64_t kMaxEnum = 3;  // of all enumerations
     value = static_cast<Enum>(read >= 0 && read <= kMaxEnum ? read : 0);
   }

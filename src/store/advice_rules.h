@@ -33,7 +33,7 @@ std::span<const AdviceRule> advice_rules();
 std::int64_t advice_bit(std::string_view rule);
 /// The bits of units that may have a finding of the rule.
 std::int64_t advice_mask(std::string_view rule);
-/// The bits of all rules except "good", which is no advice.
+/// The bits of all rules except "good", which is not advice.
 std::int64_t any_advice();
 
 }  // namespace ceems::store

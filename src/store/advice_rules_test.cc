@@ -63,7 +63,7 @@ TEST(AdviceRules, OfOtherVersionsCountAsOther) {
   }
   EXPECT_EQ(advice_bit("of-the-site"), bit(25));
   EXPECT_EQ(advice_mask("oom"), bit(12));
-  EXPECT_EQ(any_advice() & bit(21), 0);  // "good" is no advice
+  EXPECT_EQ(any_advice() & bit(21), 0);  // "good" is not advice
 }
 
 }  // namespace

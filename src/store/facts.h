@@ -84,17 +84,8 @@ const FactColumn& column_of(Fact fact);
 /// The column that is shown by this name; nothing if there is none.
 std::optional<Fact> find_fact(std::string_view name);
 
-/// What stands for all rules of a site's own among the rules.
-inline constexpr std::string_view kOtherRule = "other";
-/// The ids of the rules of findings. The place of a rule is its bit in the column `advice`.
-std::span<const std::string_view> advice_rules();
-/// The bit of a rule in the column `advice`. All rules of a site's own have that of kOtherRule.
-std::int64_t advice_bit(std::string_view rule);
-/// The bits of all rules except "good", which is not advice.
-std::int64_t any_advice();
-
-/// Whose names a query may show, look for and sort by; by default of no users. Only access/ builds
-/// it.
+/// Whose names a query may show, look for and sort by; by default of no users. Only access/
+/// builds it.
 struct NameRule {
   bool everybody = false;
   std::string user = {};                 ///< units of this user

@@ -119,7 +119,7 @@ void Accounting::set_gauges(const TimeZone& zone, const Clock& clock) {
   const std::int64_t now_ms = clock.now_ms();
   const auto all = used(budgets, {.everybody = true}, zone, now_ms);
   if (!all) {
-    log::warn("cannot read what was used of budgets", {{"err", all.error().message}});
+    log::warn("cannot read the use of budgets", {{"err", all.error().message}});
     return;
   }
   auto& gauges = registry_->gauges(

@@ -15,7 +15,7 @@
 
 namespace ceems::api {
 
-/// A budget with what was used of it.
+/// A budget and its use.
 struct UsedBudget {
   const ProjectBudget* budget = nullptr;
   BudgetPeriod period = {};
@@ -40,8 +40,8 @@ class Accounting {
   /// For one answer.
   [[nodiscard]] Costs costs() const;
 
-  /// What was used of these budgets, which are some of options().budgets, by now. `members` as in
-  /// store::UsageSeriesQuery. Errors: those of the reader.
+  /// The use so far of these budgets, which are some of options().budgets. `members` as in
+  /// store::UsageSeriesQuery. Passes on errors of the reader.
   [[nodiscard]] Result<std::vector<UsedBudget>> used(
       const std::vector<const ProjectBudget*>& budgets,
       const store::Scope& members,

@@ -46,7 +46,7 @@ class UsageCache {
   std::uint64_t generation_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::size_t bytes_ CEEMS_GUARDED_BY(mutex_) = 0;
   Entries entries_ CEEMS_GUARDED_BY(mutex_);  ///< the most recently used first
-  /// The keys refer to those of the entries.
+  /// The keys refer to texts in the entries.
   std::unordered_map<std::string_view, Entries::iterator> places_ CEEMS_GUARDED_BY(mutex_);
 };
 

@@ -113,7 +113,7 @@ struct Endpoint {
   bool tagged = true;
   /// What admins and support read there is data of other people, which the audit records.
   bool audited = true;
-  bool login = false;                       ///< callers without identity are told how to log in
+  bool login = false;                       ///< callers without identity get the ways to log in
   std::string_view header = {};             ///< that its answers have, and no others
   std::vector<ApiErrorType> refusals = {};  ///< that do not follow from caller and parameters
 

@@ -157,7 +157,7 @@ TEST_F(Insight, ListsUnitsThatDoNothing) {
   accounting_.idle_exempt_partitions = {"gpu"};
   restart();
   const json::value rows = data("insight/idle/admin");
-  // Unit 1 has ended; the owner of an unknown one is nobody's.
+  // Unit 1 has ended; an unknown one has no owner.
   ASSERT_EQ(rows.as_array().size(), 2U);
   EXPECT_EQ(text_of(rows.at(0)),
             fmt::format(R"({{"cluster_id":"hpc-a","uuid":"11","user":"bob","project":"fluids",)"

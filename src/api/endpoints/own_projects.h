@@ -8,13 +8,13 @@
 
 namespace ceems::api {
 
-/// The projects of which the caller is a member or which they lead, as cluster and name. Empty if
-/// they cannot be read.
+/// The projects that the caller is a member of or leads, as cluster and name. Empty if they cannot
+/// be read.
 std::set<std::pair<std::string, std::string>> own_projects(const Services& services,
                                                            const Call& call);
 
-/// Whether the caller may see a budget: admins and support see all, others those of their projects.
-/// A budget of all clusters is of a project if the caller has it on any of them.
+/// Whether the caller may see a budget: admins and support see all, others the budgets of their
+/// projects. A budget of all clusters is of a project if the caller has it on any of them.
 class SeenBudgets {
  public:
   SeenBudgets(const Services& services, const Call& call);

@@ -9,7 +9,7 @@
 
 namespace ceems::api {
 
-/// The forms of reports and digests, those of the fewest answers last.
+/// The forms of reports and digests, with the rarest last.
 enum class Format : std::uint8_t { kJson, kText, kAscii, kMarkdown, kHtml, kJs1, kJs1Json };
 
 /// How an answer is to look.

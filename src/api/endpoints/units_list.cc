@@ -20,7 +20,7 @@ namespace {
 
 using store::Fact;
 
-/// The columns of the answer and those of the query, which has what they are computed from.
+/// The columns of the answer and of the query, which has the columns that they are computed from.
 class ListFormat {
  public:
   ListFormat(const ListOptions& options, Costs costs, std::int64_t now_ms)

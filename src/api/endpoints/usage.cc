@@ -189,7 +189,7 @@ std::vector<std::string> key_of(const store::UsageGroup& group,
           query.by_resource_manager ? group.resource_manager : ""};
 }
 
-/// All groups, or those of the page that was asked for.
+/// All groups, or the groups of the requested page.
 void answer_groups(Call& call,
                    const store::CurrentUsageQuery& query,
                    std::span<const store::UsageGroup> groups,

@@ -1,4 +1,4 @@
-// Usage over hours: energy from the TSDB, what was reserved from the database.
+// Usage over hours: energy from the TSDB, reservations from the database.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -207,7 +207,7 @@ Result<std::vector<bool>> idle_hours(const Services& services,
   return idle;
 }
 
-/// The lives of the ids of these units of one cluster that are not those of the units.
+/// The lives of other units with the ids of these units, on one cluster.
 Result<std::vector<HourLife>> other_lives(const Services& services,
                                           const std::string& cluster,
                                           const std::vector<HourUnit>& units) {

@@ -91,7 +91,7 @@ TEST(EnergyOfUnits, IsNeverThatOfAnotherUnitWithTheId) {
   const HourLife bobs{.uuid = "1", .started_ms = kNow + 2 * kUsageHourMs + kMinute, .ended_ms = 0};
   EXPECT_EQ(energy_of_units({ada}, {bobs}, kHours, energy)[0].all,
             (Values{1, std::nullopt, std::nullopt}));
-  // In the hour in which one ends and the other begins, nobody can tell.
+  // In the hour in which one ends and the other begins, the owner is unclear.
   const HourLife soon{.uuid = "1", .started_ms = kNow + 40 * kMinute, .ended_ms = half};
   EXPECT_EQ(energy_of_units({ada}, {soon}, kHours, energy)[0].all,
             (Values{std::nullopt, std::nullopt, std::nullopt}));

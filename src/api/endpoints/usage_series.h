@@ -73,8 +73,8 @@ struct UsageSums {
   [[nodiscard]] std::optional<double> total(const std::string& group, UsageField field) const;
 };
 
-/// The sums of these hours, which are those of hours_of() or as many before. kInvalidArgument with
-/// a text for clients if too many units would be read; otherwise the errors of the reader.
+/// The sums of these hours, which come from hours_of() or are as many before them. kInvalidArgument
+/// with a text for clients if too many units would be read; otherwise the errors of the reader.
 Result<UsageSums> read_usage_hours(const Services& services,
                                    const Call& call,
                                    const UsageRequest& request,

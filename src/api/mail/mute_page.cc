@@ -35,7 +35,7 @@ constexpr std::array<WishName, 3> kWishes{
      {"again", "Send them again", "sent again."}}};
 
 /// What the form of the page, or a mail program, asks for. A program that unsubscribes says no
-/// more: nobody has asked for digests of months or mails about budgets, so they do not come again.
+/// more: digests of months and mails about budgets were not requested, so they do not come again.
 Wish wish_in(std::string_view body, std::string_view rule) {
   for (const auto& [name, value] : net::parse_query(body)) {
     const auto found = std::ranges::find(kWishes, value, &WishName::value);

@@ -145,7 +145,7 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
     for (const auto& [cluster, sum] : sums[i]) {
       month.core_hours += sum.core_seconds / kHourSeconds;
       month.gpu_hours += sum.gpu_seconds / kHourSeconds;
-      // What runs draws power: no energy means that nobody measured it.
+      // A running unit draws power: no energy means that it was not measured.
       if (sum.kwh <= 0) {
         unmeasured[i].insert(cluster);
         continue;

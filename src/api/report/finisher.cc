@@ -24,7 +24,7 @@ constexpr std::int64_t kGapMs = 15 * kMinuteMs;
 constexpr std::int64_t kLateMs = 60 * kMinuteMs;
 constexpr std::int64_t kFinalAfterMs = std::int64_t{24} * 60 * kMinuteMs;
 constexpr std::int64_t kPurgeMs = 60 * kMinuteMs;
-/// How often the queue is looked at without being told: for partial reports, and for units whose
+/// How often the queue is checked without a notification: for partial reports, and for units whose
 /// last samples were not visible yet.
 constexpr milliseconds kIdle{10'000};
 
@@ -204,8 +204,8 @@ Result<Finisher::Outcome> Finisher::run_batch() {
   return outcome;
 }
 
-/// The units whose reports are to be made. Partial reports wait for gaps, and those of units that
-/// are gone are dropped.
+/// The units whose reports are to be made. Partial reports wait for gaps, and reports of removed
+/// units are dropped.
 Result<std::vector<StoredUnit>> Finisher::read_units(Cluster& cluster, std::int64_t now_ms) {
   std::vector<store::ReportKey> waiting;
   std::map<store::ReportKey, std::int64_t> wanted;  // with their ends

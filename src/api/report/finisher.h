@@ -55,8 +55,8 @@ class Finisher {
     std::size_t made = 0;   ///< reports that were stored, partial ones included
     bool more_due = false;  ///< there may be more to do now
   };
-  /// Makes one batch on the calling thread. Errors are those of the database; what was not stored
-  /// stays queued. Not to be called while the thread runs.
+  /// Makes one batch on the calling thread. Passes on errors of the database; reports that were not
+  /// stored stay queued. Not to be called while the thread runs.
   Result<Outcome> run_batch();
 
  private:

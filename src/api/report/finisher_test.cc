@@ -171,7 +171,7 @@ TEST_P(FinisherTest, LosesNothingWhileTheTsdbIsDown) {
   end_units(60);
   end_units(2, "without");
   measurements_.failure = Error{ErrorCode::kUnavailable, "down"};
-  EXPECT_EQ(finish_all(), 2U);  // those of the other cluster
+  EXPECT_EQ(finish_all(), 2U);  // units of the other cluster
   EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_reports WHERE state = 0"), "60");
   at(kNow + 2 * kDay);
   EXPECT_EQ(finish_all(), 0U);

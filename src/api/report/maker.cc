@@ -197,7 +197,7 @@ Result<> ReportMaker::read_flavors(Batch& batch, const advice::RuleSet& rules) c
   return {};
 }
 
-/// Runs whose reports are not stored are looked up among those of the batch, then in the TSDB.
+/// Runs whose reports are not stored are looked up in the batch, then in the TSDB.
 void ReportMaker::measure_earlier(Batch& batch) const {
   std::map<store::ReportKey, RunMeasurements> known;
   for (std::size_t i = 0; i < batch.units.size(); ++i) {

@@ -36,8 +36,8 @@ std::string matchers(const ClusterTsdb& tsdb, const std::string& cluster_id, std
   return more;
 }
 
-/// What a query tells of each host. `{0}` is the cluster's matcher, `{1}` the same after a comma,
-/// `{2}` the range of rates, `{3}` that of the month.
+/// A query and the value that it gives of each host. `{0}` is the cluster's matcher, `{1}` the same
+/// after a comma, `{2}` the range of rates, `{3}` the range of the month.
 struct Question {
   std::string_view query;
   void (*take)(Node& node, double value);

@@ -72,8 +72,8 @@ struct IdleUnit {
 /// Moments, epoch ms, and values, ascending.
 using Points = std::vector<std::pair<std::int64_t, double>>;
 
-/// What the TSDBs of the clusters know of nodes, GPUs and the grid. Safe for concurrent use.
-/// Errors: kNotFound if the cluster has no TSDB, otherwise those of the TSDB.
+/// Data about nodes, GPUs and the grid from the TSDBs of the clusters. Safe for concurrent use.
+/// Errors: kNotFound if the cluster has no TSDB, otherwise any of the TSDB.
 class Fleet {
  public:
   /// Both must outlive it.
@@ -93,7 +93,7 @@ class Fleet {
                                             std::int64_t from_ms,
                                             std::int64_t to_ms);
   /// What the node did over time: "cpu", "memory", "gpu" (percent), "power" (watts) and "units",
-  /// with at most 300 points each; those of `names`, or all if it is empty. Without readings: no
+  /// with at most 300 points each; only `names`, or all if it is empty. Without readings: no
   /// points.
   Result<std::vector<Series>> node_series(const std::string& cluster_id,
                                           const std::string& host,

@@ -30,7 +30,7 @@ constexpr std::string_view kGrownFromZero =
     " >= 0 or (last_over_time({0}[1h]) unless last_over_time({0}[1h] offset 1h))"
     " or increase({0}[1h]))";
 
-/// The sum over nodes, by `by`, of the domain "node" or of the others, or of those of GPUs.
+/// The sum over nodes, by `by`, of the domain "node" or of the others, or of the GPUs' domain.
 std::string sum_of(std::string_view counted,
                    const std::string& matchers,
                    std::string_view by,

@@ -66,7 +66,7 @@ struct EnergyRequest {
 inline constexpr std::int64_t kHourSlackMs = 5LL * 60 * 1000;
 
 /// Reads it by range queries with a step of an hour, each of one day and at most 100 units. Errors:
-/// those of the client, and kTimeout.
+/// any of the client, and kTimeout.
 Result<EnergyByUnit> read_energy(const ClusterTsdb& tsdb,
                                  const EnergyRequest& request,
                                  const Clock& clock);
@@ -84,7 +84,7 @@ struct HourLife {
 /// The energy of each unit in each hour, in kWh: in the order of `units` and `hours`. All are of
 /// one cluster. `others` are the lives of units with the same ids that are not among them. Energy
 /// of an hour in which one of these lived, or units of the same id in different projects or of
-/// different users, belongs to nobody. That of several runs of one user is counted once.
+/// different users, is not counted. Energy of several runs of one user is counted once.
 struct UnitEnergy {
   std::vector<std::optional<double>> all = {}, gpus = {};
 };

@@ -298,7 +298,7 @@ class Asker {
   }
 
  private:
-  /// A run with what is known of it.
+  /// A run and its measurements.
   struct Part {
     const UnitRun* run = nullptr;
     UnitMeasurements* result = nullptr;

@@ -41,7 +41,7 @@ class SeriesSource {
   virtual ~SeriesSource() = default;
   /// All series of one uuid during its own lives (gate::own_parts()). A series without data has no
   /// points. kNotFound if the cluster has no source, kUnavailable if it does not respond,
-  /// kPermissionDenied if it cannot be told whether the series are those of the cluster.
+  /// kPermissionDenied if it is unclear whether the series belong to the cluster.
   virtual Result<std::vector<Series>> series(const SeriesRequest& request) = 0;
 };
 

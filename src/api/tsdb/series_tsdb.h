@@ -22,7 +22,7 @@ struct ClusterTsdb {
 using ClusterTsdbs = std::map<std::string, ClusterTsdb, std::less<>>;  ///< by cluster ID
 
 /// Creates a client for each cluster that has a TSDB (ingest::tsdb_of_cluster()). Series of
-/// clusters with the same TSDB are told apart by their label. Errors: those of the clients.
+/// clusters with the same TSDB are told apart by their label. Passes on errors of the clients.
 Result<ClusterTsdbs> cluster_tsdbs(const std::vector<ingest::ClusterConfig>& clusters,
                                    const std::vector<ingest::UpdaterConfig>& updaters,
                                    const SeriesOptions& options,

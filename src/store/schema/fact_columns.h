@@ -83,10 +83,9 @@ std::string create_facts(Dialect dialect);
 
 // Statements of the writer, with a ? for each value.
 
-/// The values are those of kFactRows. An existing row keeps its id and its advice.
+/// The values follow kFactRows. An existing row keeps its id and its advice.
 std::string put_facts_text();
-/// The values are the columns from `wall` on, with peak_memory twice and idle_energy three times,
-/// then the key.
+/// Changes the measured columns. The values follow fill_facts_places().
 std::string fill_facts_text();
 /// The place in kFactRows of each value of fill_facts_text(): some are needed more than once.
 std::vector<std::size_t> fill_facts_places();

@@ -36,7 +36,7 @@ TEST_F(Watermarks, AreThoseOfTheRequestedClusters) {
   EXPECT_THAT(rows("cluster_id=hpc-c"), HasSubstr(R"("data":[])"));
 }
 
-// Those of the API server are checked by src/api/access_matrix_test.cc.
+// The API server's endpoints are checked by src/api/access_matrix_test.cc.
 TEST_F(Watermarks, HaveARowInTheDocumentation) {
   std::ifstream file(CEEMS_TEST_ROOT "/examples/endpoint/endpoints.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});
