@@ -179,7 +179,7 @@ test("where energy is not known by hour, the overview has days", async (t) => {
 });
 
 test("hours missing are said in each language", async (t) => {
-  for (const [locale, text] of [["de-DE", /in der Stunde im Mittel, .*\. 3 h fehlen\. Die Energie von gpu-b ist nicht nach Stunden bekannt\.$/], ["fr-FR", /par heure en moyenne, .*\. 3 h manquent\. L’énergie de gpu-b n’est pas connue par heure\.$/]]) {
+  for (const [locale, text] of [["de-DE", /in der Stunde im Mittel, .*\. 3 h fehlen\. Keine Energie nach Stunden für gpu-b\.$/], ["fr-FR", /par heure en moyenne, .*\. 3 h manquent\. Pas d’énergie par heure pour gpu-b\.$/]]) {
     const page = await visit(t, "/?user=operator#/?period=72h", { server: { hours: "gaps" }, context: { locale, viewport: { width: 320, height: 700 } } });
     await page.locator(".stack .note").getByText(text).waitFor();
     await becomes(() => fits(page), true);
