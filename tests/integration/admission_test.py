@@ -174,7 +174,7 @@ def custom_resources(directory):
         owned = workload("ReplicaSet", {"ownerReferences": [{"kind": "Deployment", "controller": True}]})
         equal(controller.mutate(owned, DEPLOYMENTS), owned, "its Deployment would make it again and again")
     wrong = subprocess.run([os.path.join(harness.BIN, "ceems_k8s_admission_controller"), "--workload=Notebook"], capture_output=True,
-                           text=True, timeout=30)
+                           text=True, timeout=90)
     equal(wrong.returncode, 1)
     assert "--workload: expected GROUP/KIND:/PATH/OF/TEMPLATE" in wrong.stderr + wrong.stdout, wrong
 
@@ -192,7 +192,7 @@ def hostile(directory):
         large = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
             "uid": "1", "operation": "CREATE", "object": pod({"labels": {"x": "y" * (2 << 20)}}), "userInfo": {"username": "ann"}}}).encode()
         equal(controller.post("mutate", large).status, 200)
-        connection = http.client.HTTPConnection("127.0.0.1", controller.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", controller.port, timeout=90)
         with contextlib.suppress(OSError):
             connection.request("POST", "/ceems-admission-controller/mutate", b" " * (10 << 20), {"Content-Type": "application/json"})
         with contextlib.suppress(OSError):
@@ -231,9 +231,9 @@ def certificates(directory):
             return shown.stdout.strip().rsplit("=", 1)[1].strip()
         equal(names(), "first")
         renew("second")
-        wait_until("the new certificate", lambda: names() == "second", 20)
+        wait_until("the new certificate", lambda: names() == "second")
         context = ssl.create_default_context(cafile=directory + "/tls.crt")
-        connection = http.client.HTTPSConnection("localhost", controller.port, timeout=10, context=context)
+        connection = http.client.HTTPSConnection("localhost", controller.port, timeout=90, context=context)
         connection.request("POST", "/ceems-admission-controller/mutate", json.dumps(
             {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1", "request": {"uid": "1", "operation": "CREATE", "object": pod(),
                                                                                          "userInfo": {"username": "ann"}}}),
@@ -292,7 +292,7 @@ def documentation(directory):
     with open(os.path.join(harness.ROOT, "packaging", "kubernetes", "admission-controller.yml"), encoding="utf-8") as file:
         manifest = file.read()
     program = os.path.join(harness.BIN, "ceems_k8s_admission_controller")
-    usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, timeout=30).stdout
+    usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, timeout=90).stdout
     known = set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", usage))
     named = set(re.findall(r"[`=\n -]--(?:\[no-\])?([a-z][a-z.-]+)", page + manifest))
     equal(sorted(name for name in named - known if name not in ("image", "type", "cert", "key")), [])
@@ -314,7 +314,7 @@ def documentation(directory):
     os.chmod(directory + "/tls.key", 0o644)
     with Controller(directory, ["--web.config.file=" + directory + "/web.yml"], "https") as controller:
         context = ssl.create_default_context(cafile=directory + "/tls.crt")
-        with socket.create_connection(("127.0.0.1", controller.port), timeout=10) as plain:
+        with socket.create_connection(("127.0.0.1", controller.port), timeout=90) as plain:
             with context.wrap_socket(plain, server_hostname="ceems-admission-controller.ceems.svc") as tls:
                 tls.sendall(b"GET /health HTTP/1.0\r\n\r\n")
                 assert b" 200 " in tls.recv(4096)

@@ -310,7 +310,7 @@ class Judge:
 class Fuzzer:
     def __init__(self, url, generator, judge, document):
         parts = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=90)
         self.generator, self.judge, self.document = generator, judge, document
         self.statuses = collections.Counter()
         self.rows = self.pages = self.tags = 0
@@ -419,7 +419,7 @@ def main():
         flags = ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"]
         program, url = start_api_server(directory, config, flags)
         with program:
-            connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=30)
+            connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=90)
             connection.request("GET", "/openapi.json")
             document = Document(json.loads(connection.getresponse().read()))
             for path in document.routes():

@@ -46,7 +46,7 @@ def netloc(url):
 
 
 def connect(url):
-    connection = socket.create_connection(netloc(url), timeout=20)
+    connection = socket.create_connection(netloc(url), timeout=90)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -65,6 +65,19 @@ def talk(url, text):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(text if isinstance(text, bytes) else text.encode())
         return read_all(connection)
+
+
+def is_open(connection):
+    timeout = connection.gettimeout()
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        connection.settimeout(timeout)
 
 
 def status_of(answer):
@@ -150,20 +163,24 @@ def test_bodies(url):
 
 def test_slow_loris(url):
     """Clients that send only a byte from time to time are disconnected. Others are served meanwhile."""
-    slow = [connect(url) for _ in range(100)]
-    start = time.monotonic()
-    for connection in slow:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-")
-    while time.monotonic() - start < 3:
+    slow = []
+
+    def served_meanwhile():
+        """Whether an answer came while slow clients were connected. On a busy machine they may be gone by then."""
+        slow.extend(connect(url) for _ in range(100))
+        for connection in slow[-100:]:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-")
+        return get(url + "/health").status == 200 and any(is_open(connection) for connection in slow[-100:])
+    wait_until("somebody is served while slow clients are connected", served_meanwhile)
+
+    def cut():
         for connection in slow:
             with contextlib.suppress(OSError):
                 connection.sendall(b"a")
-        asked = time.monotonic()
         assert get(url + "/health").status == 200
-        assert time.monotonic() - asked < 1
-        time.sleep(0.3)
+        return not any(is_open(connection) for connection in slow)
+    wait_until("slow clients are disconnected", cut, every=0.3)
     for connection in slow:
-        connection.settimeout(5)
         assert read_all(connection) == b""
         connection.close()
 
@@ -177,9 +194,9 @@ def test_idle_connections(url, program, count=5000):
     asked = time.monotonic()
     assert get(url + "/api/v1/units?uuid=000001", USER).status == 200
     waited = time.monotonic() - asked
+    assert is_open(idle[-1]), "the answer came only when idle connections had been closed"
     grown = memory(program.pid) - before
-    assert waited < 2, waited
-    wait_until("idle connections are closed", lambda: descriptors(program.pid) < 100, timeout=15)
+    wait_until("idle connections are closed", lambda: descriptors(program.pid) < 100)
     for connection in idle:
         connection.close()
     print("%d idle connections: answer in %.0f ms, %.1f kB each" % (count, waited * 1000, grown / count / 1024))
@@ -202,7 +219,7 @@ def test_clients_that_leave(url):
             connection.sendall(once("/api/v1/units?to=1", "X-Grafana-User: ada\r\n").encode())
             connection.recv(1000)
     assert len(get(url + "/api/v1/units?to=1&field=uuid", USER).json["data"]) == ROWS
-    wait_until("all requests have ended", lambda: "http_requests_in_flight 1\n" in get(url + "/metrics").text, timeout=15)
+    wait_until("all requests have ended", lambda: "http_requests_in_flight 1\n" in get(url + "/metrics").text)
 
 
 def test_metrics(url):
@@ -220,7 +237,7 @@ def test_stop_finishes_answers(directory):
     outcomes, started = [], threading.Barrier(9)
 
     def read_slowly():
-        connection = http.client.HTTPConnection(*netloc(url), timeout=30)
+        connection = http.client.HTTPConnection(*netloc(url), timeout=90)
         connection.request("GET", "/api/v1/units?to=1", headers=USER)
         answer = connection.getresponse()
         body = answer.read(1000)
@@ -243,7 +260,7 @@ def test_stop_finishes_answers(directory):
     started.wait()
     time.sleep(0.2)
     asked = time.monotonic()
-    code = program.stop(timeout=30)
+    code = program.stop(timeout=90)
     took = time.monotonic() - asked
     for thread in threads:
         thread.join()
@@ -261,7 +278,7 @@ def ask_until_stopped(url, started, outcomes):
     count = 0
     with contextlib.suppress(ConnectionError, http.client.BadStatusLine, TimeoutError):
         while True:
-            connection = http.client.HTTPConnection(*netloc(url), timeout=10)
+            connection = http.client.HTTPConnection(*netloc(url), timeout=90)
             connection.request("GET", "/api/v1/units?uuid=000001", headers=USER)
             answer = connection.getresponse()
             assert answer.status == 200 and len(json.loads(answer.read())["data"]) == 1
@@ -282,7 +299,7 @@ def test_refused_starts(directory, url):
                          (["--web.systemd-socket"], "LISTEN"), (["--web.config.file=/nonexistent.yml"], "/nonexistent.yml")]:
         default = [] if "listen-address" in flags[0] else ["--web.listen-address=127.0.0.1:0"]
         done = subprocess.run([os.path.join(BIN, "ceems_api_server"), "--config.file=" + config] + FLAGS + default + flags,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
         assert done.returncode == 1, (flags, done.returncode, done.stderr)
         assert words in done.stderr, (flags, done.stderr)
 

@@ -12,7 +12,7 @@ import time
 import urllib.parse
 
 import harness
-from harness import get, need_programs, run_tests, samples, start_api_server, start_exporter, start_prometheus, wait_until, write
+from harness import get, need_programs, run_tests, samples, start_api_server, start_exporter, start_prometheus, wait_for_rounds, wait_until, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ADA, BOB = {"X-Grafana-User": "ada"}, {"X-Grafana-User": "bob"}
@@ -171,7 +171,7 @@ def ids_with_brackets(directory):
         {"NODE_NAME": HOST, "CEEMS_FAKE_JOBS": directory + "/lsf.json", "PYTHONDONTWRITEBYTECODE": "1"})
     with exporter:
         page = wait_until("the CPUs that LSF allocated", lambda: (
-            lambda text: text if 'manager="lsf",uuid="6[1]"} 2\n' in text else None)(get(exporter_url + "/metrics").text), timeout=60)
+            lambda text: text if 'manager="lsf",uuid="6[1]"} 2\n' in text else None)(get(exporter_url + "/metrics").text))
         check_exporter(page)
         prometheus, prometheus_url = start_prometheus(directory, [urllib.parse.urlsplit(exporter_url).netloc])
         with prometheus:
@@ -198,10 +198,10 @@ def check_end(directory, url):
         uuid = JOBS[cluster][0][0]
         query = urllib.parse.urlencode({"uuid": uuid, "cluster_id": cluster + "-0", "from": end - 600, "to": end + 600})
         unit = wait_until("the end of %s" % uuid, lambda query=query: next(
-            (u for u in get(url + "/api/v1/units?" + query, ADA).json["data"] if u["ended_at_ts"]), None), timeout=60)
+            (u for u in get(url + "/api/v1/units?" + query, ADA).json["data"] if u["ended_at_ts"]), None))
         assert unit["state"] == state and unit["ended_at_ts"] == end * 1000, unit
         assert abs(unit["total_time_seconds"]["walltime"] - (end - unit["started_at_ts"] / 1000)) < 0.01, unit
-    time.sleep(3)  # some windows without any job
+    wait_for_rounds(url, 3)  # some windows without any job
     for cluster in JOBS:
         rows = get(url + "/api/v1/projects?project=of-ada&cluster_id=%s-0" % cluster, ADA).json["data"]
         assert any(row["users"] == ["ada"] for row in rows), rows

@@ -255,7 +255,7 @@ class Terminal:
             os.execve(CACCT, [CACCT] + arguments, environment)
         self.text = b""
 
-    def read(self, until=None, timeout=30):
+    def read(self, until=None, timeout=90):
         """Reads to the end, or until the text appears."""
         end = time.monotonic() + timeout
         while until is None or until not in self.text:
@@ -462,7 +462,7 @@ def attacks(directory):
         write("/etc/ceems/config.yml", config(api), 0o640)
         os.chown("/etc/ceems/config.yml", 64100, 64100)
         release = []
-        api.handler = lambda *a: wait_until("release", lambda: release, timeout=30) and api_answer(*a)
+        api.handler = lambda *a: wait_until("release", lambda: release) and api_answer(*a)
         copy = directory + "/cacct0"
         process = subprocess.Popen([copy], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    preexec_fn=lambda: (os.setgroups([]), os.setresgid(64001, 64001, 64001), os.setresuid(64001, 64001, 64001)))

@@ -40,7 +40,7 @@ def programs(directory):
 
 def page(port, scheme="https"):
     with urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=ANYBODY)).open(
-            "%s://127.0.0.1:%d/metrics" % (scheme, port), timeout=20) as answer:
+            "%s://127.0.0.1:%d/metrics" % (scheme, port), timeout=90) as answer:
         return answer.read().decode()
 
 

@@ -18,7 +18,7 @@ ENVIRONMENT = {"PATH": BIN + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"
 
 
 def output(program, *arguments):
-    return subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True, check=True, timeout=90).stdout
 
 
 def built():

@@ -63,7 +63,7 @@ def web_secrets_of_root(d):
     anybody.verify_mode = ssl.CERT_NONE
 
     def page():
-        with urllib.request.urlopen("https://127.0.0.1:%d/metrics" % port, timeout=10, context=anybody) as answer:
+        with urllib.request.urlopen("https://127.0.0.1:%d/metrics" % port, timeout=90, context=anybody) as answer:
             return answer.status, dict(answer.headers)
 
     def served():
@@ -74,10 +74,10 @@ def web_secrets_of_root(d):
         unprivileged(exporter.pid)
         first = served()
         make_certificate(secret, "second")
-        wait_until("the new certificate is served", lambda: served() != first, timeout=10)
+        wait_until("the new certificate is served", lambda: served() != first)
         os.unlink(secret + "/web.yml")
         write(secret + "/web.yml", config + "http_server_config:\n  headers:\n    X-Frame-Options: deny\n", 0o400)
-        wait_until("the new configuration is used", lambda: page()[1].get("X-Frame-Options") == "deny", timeout=10)
+        wait_until("the new configuration is used", lambda: page()[1].get("X-Frame-Options") == "deny")
         unprivileged(exporter.pid)
         assert "Web configuration became invalid" not in exporter.output(), exporter.output()
 
@@ -119,12 +119,12 @@ def redfish_password_of_root(d):
         with exporter:
             def watts():
                 return [value for _, value in samples(get(url + "/metrics").text, "ceems_redfish_current_watts")]
-            wait_until("the power of the BMC is on the page", lambda: watts() == [101], timeout=15)
+            wait_until("the power of the BMC is on the page", lambda: watts() == [101])
             unprivileged(exporter.pid)
             os.unlink(secret + "/password")
             write(secret + "/password", "two", 0o400)
             passwords.append("two")
-            wait_until("the new password is used", lambda: watts() == [102], timeout=30)
+            wait_until("the new password is used", lambda: watts() == [102])
 
 
 def main():

@@ -24,7 +24,7 @@ def option(name):
 
 
 def moment(text):
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S").timestamp()
+    return datetime.datetime.fromisoformat(text).timestamp()
 
 
 def stamp(seconds):

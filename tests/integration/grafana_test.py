@@ -47,22 +47,22 @@ def main():
 
         def rounds(count=2):
             before = len(grafana.seen)
-            wait_until("Grafana is asked again", lambda: len(grafana.seen) >= before + 2 * count + 1, 15)
+            wait_until("Grafana is asked again", lambda: len(grafana.seen) >= before + 2 * count + 1)
 
         with api:
             rounds()
             assert admins() == set() and api.output().count("HTTP status 503") == 1, api.output()
             state["status"] = 200
-            wait_until("members are administrators", lambda: admins() == {"ann", "bob", "eve"}, 10)
+            wait_until("members are administrators", lambda: admins() == {"ann", "bob", "eve"})
             assert get(url + "/api/v1/users/admin", {"X-Grafana-User": "ann"}).status == 200
             # If one team cannot be read, users who left the other one stay administrators, and users who joined it become one.
             state.update(status=500, team="two")
             teams["1"] = ["ann", "new"]
-            wait_until("the new one is an administrator", lambda: "new" in admins(), 10)
+            wait_until("the new one is an administrator", lambda: "new" in admins())
             rounds()
             assert admins() == {"ann", "bob", "eve", "new"}, admins()
             state.update(status=200, team=None)
-            wait_until("bob is no longer an administrator", lambda: admins() == {"ann", "eve", "new"}, 10)
+            wait_until("bob is no longer an administrator", lambda: admins() == {"ann", "eve", "new"})
             assert get(url + "/api/v1/users/admin", {"X-Grafana-User": "bob"}).status == 403
             # All teams fail, or all are empty.
             state["status"] = 401

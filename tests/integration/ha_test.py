@@ -3,7 +3,8 @@
 is killed with kill -9 in turn, in the middle of requests and of updates, and started again. In the end the database contains exactly
 what one API server makes that nobody disturbs, no answer was wrong, and no two API servers were updating at the same time.
 
-Jobs come from a stand-in for sacct, their energy from a real Prometheus with back-filled samples. CEEMS_SEED repeats a run."""
+Jobs come from a stand-in for sacct, their energy from a real Prometheus with back-filled samples. CEEMS_SEED repeats a run. With --long
+each program is killed four times, there are four times as many windows, and owners are remembered for as long as by default."""
 
 import contextlib
 import http.client
@@ -22,11 +23,13 @@ from harness import Program, free_port, get, need_programs, scratch, start_api_s
 from kill_test import WATTS, openmetrics
 from postgres_test import Postgres
 
-ROUNDS = int(os.environ.get("CEEMS_KILLS", "4"))  # kills of each program
+LONG = "--long" in sys.argv[1:]
+ROUNDS = int(os.environ.get("CEEMS_KILLS", "4" if LONG else "1"))  # kills of each program
 JOBS, USERS, PROJECTS = 60, 6, 3
-SPAN, CHUNK = 7200, 60  # seconds of history, and in a window
+SPAN, CHUNK = 7200 if LONG else 1800, 60  # seconds of history, and in a window
 INTERVAL = 1            # seconds between rounds of updates
-CACHE_AGE = 16          # seconds that a load balancer remembers owners (access.cache_age), and a little more
+REMEMBERED = 15 if LONG else 1  # seconds that a load balancer remembers owners (access.cache_age)
+CACHE_AGE = REMEMBERED + 1
 PAUSE = 0.02            # seconds between two requests of a client
 ROUNDING = 0.02         # joules: the API has eight decimals of kWh
 OPERATOR = {"X-Grafana-User": "operator"}
@@ -96,8 +99,8 @@ class Site:
     def start_lb(self, name, number):
         """One asks the API servers who owns what, the other one the database."""
         owners = "web: {url: '%s'}" % self.api_address.url if name == "lb1" else "data: {database_url: '%s'}" % self.postgres.url
-        config = write(self.directory + "/%s.yml" % name, "ceems_lb:\n  strategy: round-robin\n  backends:\n    - id: test\n      tsdb: [{web: "
-                       "{url: '%s'}}]\nceems_api_server:\n  %s\n" % (self.prometheus, owners))
+        config = write(self.directory + "/%s.yml" % name, "ceems_lb:\n  strategy: round-robin\n  access: {cache_age: %ds}\n  backends:\n    - id: test\n      tsdb: "
+                       "[{web: {url: '%s'}}]\nceems_api_server:\n  %s\n" % (REMEMBERED, self.prometheus, owners))
         port = free_port()
         return Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:%d" % port],
                        "%s/%s-%d.log" % (self.directory, name, number)), port
@@ -241,7 +244,7 @@ def undisturbed(site, newest):
     program, port = site.start_api("whole", 1, "whole")
     with program:
         program.wait_ready("http://127.0.0.1:%d/health" % port)
-        wait_until("the undisturbed run caught up", lambda: site.watermark("whole") >= newest + CHUNK, 300, 0.25)
+        wait_until("the undisturbed run caught up", lambda: site.watermark("whole") >= newest + CHUNK, 600, 0.25)
     return site.content("whole")
 
 
@@ -252,13 +255,13 @@ def kill_in_turn(site, rng, end):
     for number, member in enumerate(order):
         before = site.watermark()
         site.limit(site.begin + (end - site.begin) * (number + 1) / (len(order) + 1))
-        wait_until("updates go on before kill %d" % number, lambda before=before: site.watermark() > before, 60, 0.02)
+        wait_until("updates go on before kill %d" % number, lambda before=before: site.watermark() > before, every=0.02)
         time.sleep(rng.uniform(0, 0.3))
         leaders += "this program leads" in member.program.output()
         member.kill()
         time.sleep(rng.uniform(0, 0.5))
         member.start()
-        wait_until("%s answers again" % member.name, member.answers, 60, 0.05)
+        wait_until("%s answers again" % member.name, member.answers, every=0.05)
     return leaders
 
 
@@ -314,18 +317,18 @@ def work(site, jobs, newest, rng):
         member.start()
     site.limit(site.begin + SPAN / 20)
     for member in site.api:
-        wait_until("%s answers" % member.name, member.answers, 60)
-    wait_until("the first jobs are known", lambda: site.postgres.query("SELECT 1 FROM units LIMIT 1"), 60)
+        wait_until("%s answers" % member.name, member.answers)
+    wait_until("the first jobs are known", lambda: site.postgres.query("SELECT 1 FROM units LIMIT 1"))
     for member in site.lb:
         member.start()
-        wait_until("%s answers" % member.name, member.answers, 60)
+        wait_until("%s answers" % member.name, member.answers)
     clients = [Client(site, jobs, number) for number in range(3)]
     for client in clients:
         client.start()
     try:
         leaders = kill_in_turn(site, rng, newest)
         site.limit(1e12)
-        wait_until("all windows are written", lambda: site.watermark() >= newest + CHUNK, 300, 0.25)
+        wait_until("all windows are written", lambda: site.watermark() >= newest + CHUNK, 600, 0.25)
     finally:
         for client in clients:
             client.end()

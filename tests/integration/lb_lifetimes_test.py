@@ -104,7 +104,7 @@ class Site:
         self.ports[name] = free_port()
         stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config,
                                      "--web.listen-address=127.0.0.1:%d" % self.ports[name]], os.path.join(directory, name + ".log")))
-        wait_until("the load balancer responds", lambda: self.ask(name, "query", {"query": "1"}).status == 200, 10)
+        wait_until("the load balancer responds", lambda: self.ask(name, "query", {"query": "1"}).status == 200)
 
     def ask(self, server, name, fields, user="alice"):
         return get("http://127.0.0.1:%d/api/v1/%s?%s" % (self.ports[server], name, urllib.parse.urlencode(fields)),

@@ -64,7 +64,7 @@ class Jobs:
             process.kill()
             process.wait()
         for path in reversed(self.made):
-            wait_until("the cgroup is empty", lambda: os.rmdir(path) is None, 10)
+            wait_until("the cgroup is empty", lambda: os.rmdir(path) is None)
 
 
 def make_database(directory):

@@ -360,7 +360,7 @@ def resources(directory):
             proxy.wait_ready("http://127.0.0.1:%d/health" % port)
             for row in table("Resources that redfish_proxy passes by default"):
                 AnyMethod.seen.clear()
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
                 connection.request(row["Method"], row["Path"], headers={
                     "X-Redfish-Url": "http://127.0.0.1:%d" % bmc.server_port, "Authorization": "Basic YTpi", "X-Auth-Token": "t",
                     "Host": "evil.example", **dict.fromkeys(DROPPED, "/redfish/v1/Systems")})
@@ -401,7 +401,7 @@ class Webhook:
         self.program.wait_ready("http://127.0.0.1:%d/health" % self.port)
 
     def ask(self, method, path, body=None, kind="application/json"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
         connection.request(method, path, body, {"Content-Type": kind} if kind else {})
         answer = connection.getresponse()
         text = answer.read().decode()

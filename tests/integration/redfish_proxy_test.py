@@ -15,7 +15,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 
 import harness
 from fake_backend import Backend
@@ -85,7 +84,7 @@ class Proxy(Program):
         if ready:
             self.wait_ready(self.url + "/health")
 
-    def ask(self, path="/redfish/v1/", node=None, bmc=None, timeout=20.0, data=None, **headers):
+    def ask(self, path="/redfish/v1/", node=None, bmc=None, timeout=90, data=None, **headers):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if node:
             sent["X-Real-IP"] = node
@@ -95,7 +94,7 @@ class Proxy(Program):
 
     def raw(self, request, wait=5.0):
         """Sends bytes, and returns all that comes until the end or a pause."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as s:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=harness.PATIENCE) as s:
             s.sendall(request)
             got = b""
             with contextlib.suppress(socket.timeout):
@@ -103,6 +102,7 @@ class Proxy(Program):
                     piece = s.recv(65536)
                     if not piece:
                         break
+                    s.settimeout(wait)
                     got += piece
                     head, _, body = got.partition(b"\r\n\r\n")
                     length = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
@@ -196,14 +196,14 @@ def without_configuration(directory):
         equal(proxy.ask(node="192.0.2.7", bmc=bmc.url).status, 400, "another machine must not reach this one's loopback interface")
         assert "no targets are configured" in proxy.output()
     refused = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--web.listen-address=0.0.0.0:%d" % free_port()],
-                             capture_output=True, text=True, timeout=30)
+                             capture_output=True, text=True, timeout=90)
     equal(refused.returncode, 1)
     assert "anybody in the network could reach any server" in refused.stderr + refused.stdout, refused
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         refused = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--web.listen-address=127.0.0.1:%d" % other.getsockname()[1]],
-                                 capture_output=True, text=True, timeout=30)
+                                 capture_output=True, text=True, timeout=90)
     assert refused.returncode == 1 and "address already in use" in refused.stderr.splitlines()[-1], refused
 
 
@@ -213,11 +213,11 @@ def attacks(directory):
         for url in ("http://169.254.169.254", "http://[::ffff:169.254.169.254]", "http://0/", "file:///etc/passwd", "gopher://127.0.0.1",
                     bmc.url + "/x", bmc.url + "?x", "http://u:p@127.0.0.1:%d" % bmc.port, "unix:///run/x.sock", "http://[fe80::1]",
                     "http:127.0.0.1:%d" % bmc.port, "//127.0.0.1", "http://224.0.0.1"):
-            started = time.monotonic()
-            answer = proxy.ask(node=None, bmc=url, timeout=10)
+            answer = proxy.ask(node=None, bmc=url, timeout=90)
             equal((answer.status, answer.text), (400, NO_TARGET), url)
-            assert time.monotonic() - started < 2, url
         equal(bmc.seen, [])
+        for outcome in ("unreachable", "timeout"):
+            assert not proxy.metric('redfish_proxy_requests_total{outcome="%s"}' % outcome), "it tried to connect"
         tail = b"Host: x\r\nX-Redfish-Url: %s\r\n" % bmc.url.encode()
         for line, status in ((b"GET /redfish/v1/%0d%0aX-Evil:%201/ HTTP/1.1", b"401"), (b"GET /redfish/v1/../../etc HTTP/1.1", b"301"),
                              (b"GET /redfish/v1/%2e%2e/x HTTP/1.1", b"301"), (b"GET http://evil/redfish/v1/ HTTP/1.1", b"200"),
@@ -237,7 +237,7 @@ def attacks(directory):
         if got.startswith(b"HTTP/1.1 200"):
             assert "x-http-method-override" not in bmc.seen[-1][2]
         bmc.mood = "redirect"
-        answer = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+        answer = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=90)
         answer.request("GET", "/redfish/v1/", headers={"X-Redfish-Url": bmc.url})
         reply = answer.getresponse()
         equal((reply.status, reply.headers["Location"]), (307, "http://169.254.169.254/latest"), "redirects are not followed")
@@ -297,9 +297,11 @@ def rates(directory):
     """A client that sends too many requests in a second gets 429 before anything else is looked at; others do not notice."""
     with Bmc() as bmc:
         with Proxy(directory, targets([bmc, bmc]) + "  max_request_rate_per_client: 2\n") as proxy:
-            statuses = [proxy.ask(node="192.0.2.0").status for _ in range(30)]
+            statuses = []
+            while len(statuses) < 1000 and statuses.count(429) < 5:  # as fast as this machine can
+                statuses.append(proxy.ask(node="192.0.2.0").status)
             equal(statuses[:20], [200] * 20)
-            assert statuses.count(429) >= 5 and set(statuses) == {200, 429}, statuses
+            assert statuses.count(429) == 5 and set(statuses) == {200, 429}, statuses
             refused = proxy.ask(node="192.0.2.0", path="/etc/passwd")
             equal((refused.status, refused.headers["Retry-After"], refused.text), (429, "1", "Too Many Requests\n"))
             equal(proxy.ask(node="192.0.2.1").status, 200)
@@ -308,7 +310,7 @@ def rates(directory):
             equal(proxy.output().count("max_request_rate_per_client"), 1, "the log has one line for it")
             for _ in range(50):
                 equal(get(proxy.url + "/health").status, 200)
-            wait_until("the client has been slow enough", lambda: proxy.ask(node="192.0.2.0").status == 200, 5)
+            wait_until("the client has been slow enough", lambda: proxy.ask(node="192.0.2.0").status == 200)
             proxy.reload(targets([bmc]) + "  max_request_rate_per_client: 0\n")
             equal({proxy.ask(node="192.0.2.0").status for _ in range(50)}, {200})
 
@@ -323,8 +325,8 @@ def tls(directory):
     basic = "Basic " + base64.b64encode(b"admin:gate-test").decode()
 
     def status(port, front, authorization=None):
-        connection = (http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=open_context) if front
-                      else http.client.HTTPConnection("127.0.0.1", port, timeout=10))
+        connection = (http.client.HTTPSConnection("127.0.0.1", port, timeout=90, context=open_context) if front
+                      else http.client.HTTPConnection("127.0.0.1", port, timeout=90))
         headers = {"X-Real-IP": "192.0.2.0"}
         if authorization:
             headers["Authorization"] = authorization
@@ -398,7 +400,7 @@ def thousands(directory):
                 with open("/proc/%d/status" % proxy.pid, encoding="ascii") as text:
                     return sum(int(line.split()[1]) for line in text if line.startswith("RssAnon:")) / 1024
             before = memory()
-            connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=90)
             asked = 300
             for i in range(0, count, count // asked):
                 connection.request("GET", "/redfish/v1/Chassis", headers={"X-Real-IP": "10.%d.%d.1" % (i // 250, i % 250)})
@@ -430,7 +432,7 @@ def exporter(directory):
                 with program:
                     wait_until("the power is on the page", lambda url=url: [
                         value for labels, value in harness.samples(get(url + "/metrics").text, "ceems_redfish_current_watts")
-                        if 'chassis="System_Embedded_1"' in labels] == [344.0], 40)
+                        if 'chassis="System_Embedded_1"' in labels] == [344.0])
             equal({name for _, _, fields, _ in bmc.seen for name in fields["user-agent"]}, {"ceems/redfish_proxy"})
             assert ("POST", "/redfish/v1/Sessions") in [(method, path) for method, path, *_ in bmc.seen]
 
@@ -441,7 +443,7 @@ def documentation(directory):
         page = file.read()
     with open(os.path.join(harness.ROOT, "packaging", "config", "redfish-proxy.yml"), encoding="utf-8") as file:
         example = file.read()
-    usage = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--help"], capture_output=True, text=True, check=True, timeout=30)
+    usage = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--help"], capture_output=True, text=True, check=True, timeout=90)
     known = set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", usage.stdout))
     equal(sorted(set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", page)) - known), [])
     configurations = re.findall(r"```yaml\n(.*?)```", page, re.S) + [example, re.sub(r"(?m)^( *)#( *)(?=-|\w+:(?! )|\w+: [\[/])", r"\1\2", example)]
@@ -481,4 +483,4 @@ def documentation(directory):
 TESTS = (routes, without_configuration, attacks, spoofing, hanging, rates, tls, reload, thousands, exporter, documentation)
 
 if __name__ == "__main__":
-    sys.exit(harness.run_tests(TESTS, "ceems-redfish-"))
+    sys.exit(harness.run_tests(TESTS, "ceems-redfish-", together=3))

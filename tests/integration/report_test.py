@@ -346,4 +346,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--long"]:
         sys.argv[1:] = ["many_kills"]
         sys.exit(run_tests([many_kills], "ceems-report-"))
-    run_tests([numbers, gpus, refusals, rules_of_a_site, kills], "ceems-report-")
+    sys.exit(run_tests([kills, numbers, gpus, refusals, rules_of_a_site], "ceems-report-", together=2))

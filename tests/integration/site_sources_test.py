@@ -48,7 +48,7 @@ def jobs(directory):
         program, ask = units_from(directory, name, source)
         with program:
             window = "units?running&from=1767200000&to=%d" % (time.time() + 10)
-            wait_until("the units of ada and bob", lambda ask=ask: ask(window, "ada") and ask(window, "bob"), timeout=60)
+            wait_until("the units of ada and bob", lambda ask=ask: ask(window, "ada") and ask(window, "bob"))
             unit = ask(window, "ada")[0]
             assert (unit["uuid"], unit["name"], unit["project"], unit["groupname"], unit["state"], unit["elapsed"]) == \
                 ("1234.pbs", "cfd", "fluids", "staff", "COMPLETED", "01:00:00"), unit
@@ -64,10 +64,10 @@ def jobs(directory):
     program, ask = units_from(directory, "wrong", "file: " + path)
     with program:
         message = "units.jsonl: line %d: memory_mb: unknown member, did you mean 'memory_mib'?" % (lines.count("\n") + 1)
-        wait_until("the error", lambda: message in program.output(), timeout=60)
+        wait_until("the error", lambda: message in program.output())
         assert ask("units?from=1767200000&to=%d" % (time.time() + 10), "ada") == []
         write(path, lines)
-        wait_until("the units", lambda: ask("units?from=1767200000&to=%d" % (time.time() + 10), "ada"), timeout=60)
+        wait_until("the units", lambda: ask("units?from=1767200000&to=%d" % (time.time() + 10), "ada"))
 
 
 def metrics(directory):

@@ -86,8 +86,8 @@ def compare(directory, slurm, exporter_url, api_url, much_mb):
     }
     for name, (_, script, options, _) in wasteful.items():
         slurm.submit(name, "proj1", script, "--time=30", *options, memory="600M")
-    wait_until("all jobs run", lambda: {slurm.state(name) for name in wasteful} == {"RUNNING"}, 60)
-    wait_until("the exporter counts idle seconds", lambda: idle_seconds(exporter_url, slurm.jobs["asleep"]) > 0, 60, 1)
+    wait_until("all jobs run", lambda: {slurm.state(name) for name in wasteful} == {"RUNNING"})
+    wait_until("the exporter counts idle seconds", lambda: idle_seconds(exporter_url, slurm.jobs["asleep"]) > 0, every=1)
     first = {name: report_of(slurm, api_url, name) for name in wasteful}
     lines = {}
     for name, (rule, _, _, line) in wasteful.items():

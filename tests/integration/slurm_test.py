@@ -6,7 +6,8 @@ Needs root and Debian's slurm-wlm, slurmdbd, mariadb-server, munge and prometheu
 job cgroups if the kernel allows it (cgroup v1 controllers, or v2 under systemd). Otherwise, and with --prolog, a prolog of this test
 makes them, and the output says so.
 
-usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks instead of 200, or of 40 if the prolog makes the cgroups"""
+usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks instead of 40, a job that ends at its time limit, for which
+                                             SLURM knows no less than a minute, and the web page in a browser"""
 
 import os
 import re
@@ -24,21 +25,23 @@ ODD_NAME = "a|b\nc d\u00e9"
 BURN = "timeout 12 sh -c 'while :; do :; done'; true"
 BLINK = "for i in 1 2 3 4 5 6 7 8; do sleep .7; timeout .3 sh -c 'while :; do :; done'; done; true"
 MOST_MEMORY = "python3 -c 'b=b\"x\"*400000000; import time; time.sleep(30)'"
-# name: (state, minimum time, maximum time on a busy machine, whether it ran long enough to have energy)
+LONG = "--long" in sys.argv[1:]
+# name: (state, minimum time, whether it ran long enough to have energy)
 EXPECTED = {
-    "burn": ("COMPLETED", 11, 60, True),
-    "light": ("COMPLETED", 7, 60, True),
-    "bad": ("FAILED", 0, 60, False),
-    "gone": ("CANCELLED by 0", 3, 120, True),
-    "hungry": ("OUT_OF_MEMORY", 0, 60, False),
-    "over": ("TIMEOUT", 55, 125, True),
-    "frozen": ("COMPLETED", 3, 120, True),
-    "gpus": ("COMPLETED", 4, 60, True),
-    "steps": ("COMPLETED", 0, 60, False),
-    "many": ("COMPLETED", 0, 60, False),
-    "alive": ("NODE_FAIL", 5, 590, True),
-    ODD_NAME: ("COMPLETED", 0, 60, False),
+    "burn": ("COMPLETED", 11, True),
+    "light": ("COMPLETED", 7, True),
+    "bad": ("FAILED", 0, False),
+    "gone": ("CANCELLED by 0", 3, True),
+    "hungry": ("OUT_OF_MEMORY", 0, False),
+    "frozen": ("COMPLETED", 3, True),
+    "gpus": ("COMPLETED", 4, True),
+    "steps": ("COMPLETED", 0, False),
+    "many": ("COMPLETED", 0, False),
+    "alive": ("NODE_FAIL", 5, True),
+    ODD_NAME: ("COMPLETED", 0, False),
 }
+if LONG:
+    EXPECTED["over"] = ("TIMEOUT", 55, True)
 
 
 def cgroup_mode(prolog):
@@ -99,7 +102,7 @@ def main():
         up = subprocess.run([HERE + "/slurm_up.sh", directory + "/slurm", str(base), mode], stdin=subprocess.DEVNULL)
         try:
             assert up.returncode == 0, "SLURM did not start"
-            tasks = 1000 if "--long" in sys.argv[1:] else 200 if mode == "cgroup" else 40
+            tasks = 1000 if LONG else 40
             run(directory, Slurm(directory + "/slurm", mode, tasks))
         finally:
             subprocess.run([HERE + "/slurm_down.sh", directory + "/slurm"], stdin=subprocess.DEVNULL)
@@ -107,7 +110,8 @@ def main():
 
 
 def run(directory, slurm):
-    slurm.submit("over", "proj1", "sleep 600", "--time=1")
+    if LONG:
+        slurm.submit("over", "proj1", "sleep 600", "--time=1")
     slurm.submit("stray", "proj1", "sleep 600", "--no-requeue")
     slurm.submit("burn", "proj1", BURN, memory="100M")
     slurm.wait_for("burn", "RUNNING")
@@ -181,7 +185,8 @@ def observe(slurm, exporter_url, api_url):
     slurm.wait_for("burn", "")
     slurm.wait_for("light", "")
     wait_until("the API shows both jobs", lambda: all(unit_of(api_url, slurm.jobs[name]) for name in ("burn", "light")))
-    check_page(slurm, api_url)
+    if LONG:
+        check_page(slurm, api_url)
 
     submit_all(slurm)
     disturb(slurm, api_url)
@@ -202,7 +207,7 @@ def observe(slurm, exporter_url, api_url):
     check_people(api_url)
     check_access(slurm, rows, api_url, since)
     if rest_socket(slurm):
-        compare_ways(found, wait_until("slurmrestd returns all jobs", lambda: all_seen(api_url, "rest", rows, since), 60, 0.5))
+        compare_ways(found, wait_until("slurmrestd returns all jobs", lambda: all_seen(api_url, "rest", rows, since), every=0.5))
     else:
         print("slurmrestd: not compared, because it is not installed")
 
@@ -211,7 +216,7 @@ def submit_all(slurm):
     slurm.submit("alive", "proj1", "sleep 600", "--no-requeue")
     slurm.submit("never", "proj1", "true", memory="1480M")  # this much memory is not free while other jobs run
     slurm.submit("gone", "proj1", "sleep 600")
-    slurm.submit("frozen", "proj2", "sleep 25", user="nobody")
+    slurm.submit("frozen", "proj2", "sleep 15", user="nobody")
     slurm.submit("again", "proj2", 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then sleep 600; else sleep 6; fi', "--requeue",
                  user="daemon")
     slurm.submit("bad", "proj1", "exit 3")
@@ -242,14 +247,14 @@ def disturb(slurm, api_url):
 
 def end_late(slurm, api_url):
     """Gives the job stray an end in the past in SLURM's database, like `sacctmgr show runaway` does."""
-    wait_until("stray has run for a while", lambda: unit_of(api_url, slurm.jobs["stray"])["total_time_seconds"]["walltime"] > 45)
+    wait_until("stray has run for a while", lambda: unit_of(api_url, slurm.jobs["stray"])["total_time_seconds"]["walltime"] > 25)
     slurm.run("mariadb", "--no-defaults", "-uroot", "-S", slurm.directory + "/run/mysql.sock", "slurm_acct_db", "-e",
-              "update test_job_table set state=3, time_end=unix_timestamp()-40 where id_job=" + slurm.jobs["stray"])
+              "update test_job_table set state=3, time_end=unix_timestamp()-20 where id_job=" + slurm.jobs["stray"])
     stray = wait_until("the API shows the late end", lambda: (lambda u: u if u.get("ended_at_ts") else None)(
-        unit_of(api_url, slurm.jobs["stray"])), 60)
+        unit_of(api_url, slurm.jobs["stray"])))
     lived = (stray["ended_at_ts"] - stray["started_at_ts"]) / 1000
     assert stray["state"] == "COMPLETED" and stray["total_time_seconds"]["walltime"] >= lived, stray
-    print("  stray: closed as %s, %d s long, by an end recorded 40 s late" % (stray["state"], lived))
+    print("  stray: closed as %s, %d s long, by an end recorded 20 s late" % (stray["state"], lived))
 
 
 def has_units(exporter_url, ids):
@@ -291,7 +296,7 @@ def all_seen(api_url, cluster, rows, since):
     open_ones = [key for key, unit in found.items() if unit.get("ended_at_ts", 0) == 0]
     missing = [key for key in rows if key not in found]
     dark = [unit["name"] for unit in found.values()
-            if EXPECTED.get(unit["name"], (0, 0, 0, False))[3] and energy_of(unit) <= 0]
+            if EXPECTED.get(unit["name"], (0, 0, False))[2] and energy_of(unit) <= 0]
     if open_ones or missing or dark:
         raise ValueError("open: %s, missing: %s, without energy: %s" % (open_ones[:5], missing[:5], dark))
     return found
@@ -316,11 +321,11 @@ def check(slurm, rows, found):
         # Only one of the two includes suspended time.
         assert name == "frozen" or abs(times["walltime"] - seconds) <= 1, (name, times, seconds)
         if name in EXPECTED:
-            expected, least, most, _ = EXPECTED[name]
+            expected, least, _ = EXPECTED[name]
             if name == "hungry" and slurm.mode == "prolog":
                 expected = "FAILED"  # what SLURM reports if its own accounting, not the kernel, ends a job
             assert state == expected, (name, state, expected)
-            assert least <= seconds <= most, (name, seconds, least, most)
+            assert seconds >= least, (name, seconds, least)
     print("  ... and %d more tasks of the array" % (tasks - 3))
     assert slurm.jobs["never"] not in {job for job, _ in found}, "a job that was cancelled before it got a node is a unit"
     assert set(found) == set(rows), set(found) ^ set(rows)
@@ -338,7 +343,7 @@ def check(slurm, rows, found):
     asked = by_name["burn"]["allocation"]
     assert asked["req_mem"] == 100 << 20 and asked["req_cpus"] == 1 and "array_job" not in asked, asked
     assert asked["eligible"] == by_name["burn"]["created_at_ts"], by_name["burn"]
-    assert by_name["over"]["allocation"]["time_limit"] == 60, by_name["over"]
+    assert not LONG or by_name["over"]["allocation"]["time_limit"] == 60, by_name["over"]
     tasks_of = {(unit["allocation"]["array_job"], unit["allocation"]["array_task"])
                 for unit in found.values() if unit["name"] == "many"}
     assert tasks_of == {(int(slurm.jobs["many"]), task) for task in range(slurm.tasks)}, sorted(tasks_of)[:3]

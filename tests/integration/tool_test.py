@@ -131,7 +131,7 @@ def test_site(site):
         found = site.check()
         return has(found, "ok", "exporters", "1 are scraped") and not has(found, "warning", "lb", "does not scrape") and found
 
-    found = harness.wait_until("everything is scraped", scraped, 60, 1)
+    found = harness.wait_until("everything is scraped", scraped, every=1)
     assert {key: len(texts) for key, texts in found.items() if key[0] == "problem"} == {("problem", "lb"): 1}, found
     assert has(found, "problem", "lb", "a user without units reads the series of nodes"), found
     assert has(found, "ok", "prometheus", "answers") and has(found, "warning", "prometheus", "without a password"), found
@@ -147,13 +147,13 @@ def test_site(site):
                       'ceems_api_server_update_watermark_timestamp_seconds{cluster_id="old"} 1000\n'
                       'ceems_lb_backend_up{backend="http://p2:9090"} 0\n')
     found = harness.wait_until("the page is scraped", lambda: has(site.check(), "problem", "energy", "neither energy counters") and
-                               site.check(), 60, 1)
+                               site.check(), every=1)
     assert has(found, "warning", "exporters", "collectors rapl fail") and has(found, "warning", "exporters", "readings of bmc"), found
     assert has(found, "warning", "energy", "silent") and has(found, "problem", "api server", "cluster old"), found
     assert has(found, "problem", "lb", "http://p2:9090"), found
     site.page.text = 'ceems_compute_units{manager="slurm"} 2\nceems_compute_unit_energy_joules_total{uuid="1"} 5\n'
     found = harness.wait_until("the page is scraped again", lambda: has(site.check(), "ok", "energy", "count the energy") and
-                               site.check(), 60, 1)
+                               site.check(), every=1)
     assert [key for key in found if key[0] == "problem"] == [("problem", "lb")], found
 
 
@@ -183,7 +183,7 @@ def test_documentation(site):
 def test_what_is_missing(site):
     site.programs["exporter"].stop()
     found = harness.wait_until("the exporter is missed", lambda: has(site.check(), "problem", "exporters", "cannot be scraped")
-                               and site.check(), 60, 1)
+                               and site.check(), every=1)
     assert has(found, "problem", "exporters", "127.0.0.1:%d" % site.ports[9010]), found
     site.programs["api"].stop()
     site.programs["lb"].stop()
