@@ -7,7 +7,7 @@ import re
 import sys
 
 TEST_FILE = re.compile(r"_test\.cc$|_test_support\.h$|_fixture\.h$|^(fake|mock|test)_\w+\.(h|cc)$")
-LINE = re.compile(r"([\w/]+):([^|]*)(?:\|(.*))?$")
+LINE = re.compile(r"([\w/]+):([^|=]*)(?:\|([^=]*))?= *\d+$")
 
 
 def read_layers(path):
@@ -18,7 +18,7 @@ def read_layers(path):
             continue
         found = LINE.match(line)
         if not found:
-            wrong.append(f"src/LAYERS:{number}: expected 'layer: layers | layers of tests', got '{line}'")
+            wrong.append(f"src/LAYERS:{number}: expected 'layer: layers | layers of tests = lines', got '{line}'")
             continue
         name, allowed, tests = found.group(1), found.group(2).split(), (found.group(3) or "").split()
         for other in allowed:
