@@ -111,6 +111,7 @@ TEST(Demangle, AgreesWithTheRuntimeOnTypesAndNames) {
                                  "_Zli2_xy",
 
                                  "_Z1fIXadL_Z1gvEEEvv",
+                                 "_Z1fIbEvPNSt9enable_ifIXsr3std7is_sameIT_iEE5valueEvE4typeE",
                                  "_Z1fPVKc",
                                  "_Z1fPrc",
                                  "_Z4bindIRFviEJiEEvOT_DpOT0_"}) {

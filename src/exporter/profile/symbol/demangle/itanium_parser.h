@@ -67,6 +67,7 @@ class Parser {
   const Node* named_expression();
   const Node* new_expression();
   const Node* unresolved_name();
+  const Node* unresolved_level(const Node* scope);
   const Node* call(std::string_view open, std::string_view close, const Node* callee);
 
   // Helpers.

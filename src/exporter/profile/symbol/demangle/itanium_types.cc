@@ -561,31 +561,51 @@ const Node* Parser::new_expression() {
   return sequence({text("new ("), joined, text(") "), created});
 }
 
+/// A name with its template arguments; `scope` before it, or null.
+const Node* Parser::unresolved_level(const Node* scope) {
+  const Node* level = take("on") ? operator_name(nullptr) : source_name();
+  if (level != nullptr && peek() == 'I') {
+    level = with_arguments(level, false);
+  }
+  if (scope == nullptr || level == nullptr) {
+    return level;
+  }
+  return make({.kind = Kind::kNested, .a = scope, .b = level});
+}
+
 /// <unresolved-name> and names of functions in expressions.
 const Node* Parser::unresolved_name() {
-  const Node* scope = nullptr;
-  if (take("sr")) {
-    scope = type();
+  if (!take("sr")) {
+    return unresolved_level(nullptr);
+  }
+  if (!is_digit(peek())) {
+    const Node* scope = type();
     if (scope != nullptr && peek() == 'I') {
       scope = with_arguments(scope, false);
     }
-    if (scope == nullptr) {
-      return nullptr;
-    }
+    return scope != nullptr ? unresolved_level(scope) : nullptr;
   }
-  const Node* last = nullptr;
-  if (take("on")) {
-    last = operator_name(nullptr);
-  } else {
-    last = source_name();
+  // Names of scopes up to E, then a name; or, from older compilers, a class and a name in it.
+  const Node* scope = unresolved_level(nullptr);
+  const Node* const first = scope;
+  unsigned levels = 1;
+  while (scope != nullptr && is_digit(peek())) {
+    scope = unresolved_level(scope);
+    ++levels;
   }
-  if (last != nullptr && peek() == 'I') {
-    last = with_arguments(last, false);
+  if (scope != nullptr && peek() == 'E' && (is_digit(peek(1)) || rest_.starts_with("Eon"))) {
+    take("E");
+    return unresolved_level(scope);
   }
-  if (scope == nullptr || last == nullptr) {
-    return last;
+  if (scope != nullptr && levels == 1) {
+    remember(first);
+    return unresolved_level(first);
   }
-  return make({.kind = Kind::kNested, .a = scope, .b = last});
+  if (levels == 2) {
+    remember(first);
+    return scope;
+  }
+  return nullptr;
 }
 
 }  // namespace ceems::exporter::profile::itanium
