@@ -279,12 +279,12 @@ TEST_F(PodWatchTest, ResumesWhereADroppedConnectionWas) {
 }
 
 TEST_F(PodWatchTest, ReadsTheListAgainWhenItsPlaceIsTooOld) {
-  std::atomic<int> list_number = 0;
-  serve([&list_number](const std::string& target) -> std::pair<int, std::string> {
+  const auto list_number = std::make_shared<std::atomic<int>>(0);  // the server outlives the test
+  serve([list_number](const std::string& target) -> std::pair<int, std::string> {
     if (is_watch(target)) {
       return {200, ""};
     }
-    return {200, ++list_number == 1
+    return {200, ++*list_number == 1
                      ? pod_list("5", pod("a", "1", "Running") + "," + pod("b", "2", "Running"))
                      : pod_list("50", pod("b", "2", "Succeeded"))};
   });
@@ -295,16 +295,16 @@ TEST_F(PodWatchTest, ReadsTheListAgainWhenItsPlaceIsTooOld) {
 }
 
 TEST_F(PodWatchTest, ReadsTheListAgainWhenAWatchAnswers410) {
-  std::atomic<int> watch_number = 0;
-  serve([&watch_number](const std::string& target) -> std::pair<int, std::string> {
+  const auto watch_number = std::make_shared<std::atomic<int>>(0);  // the server outlives the test
+  serve([watch_number](const std::string& target) -> std::pair<int, std::string> {
     if (!is_watch(target)) {
       return {200, pod_list("5", pod("a", "1", "Running"))};
     }
-    return {++watch_number == 1 ? 410 : 200, R"({"kind":"Status","code":410})"};
+    return {++*watch_number == 1 ? 410 : 200, R"({"kind":"Status","code":410})"};
   });
   EXPECT_TRUE(eventually([&] {
     EXPECT_THAT(pods(), ElementsAre("a Running"));
-    return watch_number >= 2;
+    return *watch_number >= 2;
   }));
   EXPECT_EQ(lists(), 2U);
 }
@@ -334,23 +334,23 @@ TEST_F(PodWatchTest, SkipsAnEventThatIsTooLong) {
 }
 
 TEST_F(PodWatchTest, WaitsForAServerThatIsDown) {
-  std::atomic<bool> is_up = false;
-  serve([&is_up](const std::string& target) -> std::pair<int, std::string> {
-    if (!is_up) {
+  const auto is_up = std::make_shared<std::atomic<bool>>(false);  // the server outlives the test
+  serve([is_up](const std::string& target) -> std::pair<int, std::string> {
+    if (!*is_up) {
       return {503, R"({"kind":"Status","message":"etcd is away"})"};
     }
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
   });
   const std::string none = "pods have not been listed yet: HTTP status 503: etcd is away";
   EXPECT_EQ(error_becomes(none), none);
-  is_up = true;
+  *is_up = true;
   EXPECT_THAT(pods(), ElementsAre("a Running"));
 }
 
 TEST_F(PodWatchTest, ReportsWhenTheViewIsNotComplete) {
-  std::atomic<bool> is_up = true;
-  serve([&is_up](const std::string& target) -> std::pair<int, std::string> {
-    if (!is_up) {
+  const auto is_up = std::make_shared<std::atomic<bool>>(true);  // the server outlives the test
+  serve([is_up](const std::string& target) -> std::pair<int, std::string> {
+    if (!*is_up) {
       return {500, ""};
     }
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
@@ -358,7 +358,7 @@ TEST_F(PodWatchTest, ReportsWhenTheViewIsNotComplete) {
   EXPECT_THAT(pods(), ElementsAre("a Running"));
   server_->push(event("MODIFIED", pod("a", "6", "Succeeded")));
   EXPECT_THAT(pods_become({"a Succeeded"}), ElementsAre("a Succeeded")) << "the watch is open";
-  is_up = false;
+  *is_up = false;
   server_->drop();
   EXPECT_TRUE(eventually([this] { return watches().size() >= 3; })) << "the second has failed";
   EXPECT_THAT(pods(), ElementsAre("a Succeeded")) << "in the first seconds it counts as complete";
@@ -368,12 +368,12 @@ TEST_F(PodWatchTest, ReportsWhenTheViewIsNotComplete) {
 }
 
 TEST_F(PodWatchTest, ReadsListsIfItMayNotWatch) {
-  std::atomic<int> list_number = 0;
-  serve([&list_number](const std::string& target) -> std::pair<int, std::string> {
+  const auto list_number = std::make_shared<std::atomic<int>>(0);  // the server outlives the test
+  serve([list_number](const std::string& target) -> std::pair<int, std::string> {
     if (is_watch(target)) {
       return {403, R"({"kind":"Status","message":"cannot watch"})"};
     }
-    return {200, pod_list("5", ++list_number == 1 ? "" : pod("a", "1", "Running"))};
+    return {200, pod_list("5", ++*list_number == 1 ? "" : pod("a", "1", "Running"))};
   });
   EXPECT_THAT(pods_become({"a Running"}), ElementsAre("a Running"));
 }
