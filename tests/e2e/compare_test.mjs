@@ -89,7 +89,7 @@ test("an address compares two units: differences in words, charts over the same 
   await becomes(() => hash(page), /^#\/compare\?u=hpc-a\/48188&u=hpc-a\/48190&time=share$/);
   await table.getByRole("columnheader").nth(1).getByText("mesh").waitFor();
   await page.getByRole("button", { name: /^Remove train/ }).click();
-  await page.getByText("Two to six can be compared.").waitFor();
+  await page.getByText("Select two to six in the list").waitFor();
   await becomes(() => focused(page), "Compare");
 });
 

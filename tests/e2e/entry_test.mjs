@@ -111,7 +111,7 @@ test("leads and support choose whose units they see", async (t) => {
   await becomes(async () => (await names(lead).allTextContents()).sort(), ["mesh", "probe", "train-<b>bold</b>&co"]);
   await accessible(lead, "units of a project");
   await lead.getByLabel("Whose").selectOption({ label: "mine" });
-  await lead.getByText("Nothing of lea runs").waitFor();
+  await lead.getByText(/Nothing ran .* \(lea\)\./).waitFor();
   await becomes(() => lead.url(), /#\/jobs\?view=own$/);
   const support = await visit(t, "/#/jobs", { server: { proxy_user: "sue" } });
   await support.getByText("(support)").waitFor();
