@@ -9,16 +9,16 @@ export CCACHE_BASEDIR := $(CURDIR)
 help: ## show this text
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
 
-run: ## install missing packages, build, start the whole stack on loopback; Ctrl-C stops it
+run: ## install missing packages, build what the demo needs, start the whole stack on loopback; Ctrl-C stops it
 	@scripts/setup run
-	@scripts/build release
+	@scripts/build release $(addprefix publish_,ceems_exporter ceems_api_server cacct)
 	@exec scripts/run/ceems-run $(RUN_ARGS)
 
 test: ## install missing packages and run all tests
 	@scripts/setup test
 	@scripts/test $(TEST_ARGS)
 
-build: ## build the programs into build/bin
+build: ## build all programs into build/bin
 	@scripts/setup run
 	@scripts/build release
 
