@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, the code in CONTRIBUTING.md must be part
-of an example in tests/examples, the tests that docs/releases.md names must exist, and each file in changes/ must hold one valid line.
+of an example in tests/examples, the tests that docs/releases.md names must exist, each file in changes/ must hold one valid line, and
+the table of rules in docs/report.md must be that of data/advice/rules.
 
 There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
 full name before it in the same row."""

@@ -166,7 +166,6 @@ std::string budget_text(const sj::array& rows) {
     const std::string name = unit == "kwh" ? "kWh" : unit == "kgco2" ? "kg CO2e" : unit;
     const std::string cluster = text_of(row, "cluster_id");
     const auto used = number_of(row, "used");
-    constexpr double kPercent = 100;
     const std::string state = text_of(row, "state");
     out += fmt::format("{}{}, {}: {}", text_of(row, "project"),
                        cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"),

@@ -153,7 +153,8 @@ Result<> store_environment(const std::vector<Flag>& flags) {
     if (name.empty() || !flag.given.empty()) {
       continue;
     }
-    const std::string text = std::getenv(name.c_str());
+    const char* const value = std::getenv(name.c_str());
+    const std::string text = value != nullptr ? value : "";
     if (flag.is_bool() && text != "true" && text != "false") {
       return fail(ErrorCode::kInvalidArgument, "expected true or false in ${}, got '{}'", name,
                   printable(text));

@@ -84,7 +84,7 @@ void add_queries(std::string_view form,
     }
     return;
   }
-  for (std::size_t count = 0; !form.empty() && count < kMaxFields;) {
+  for (std::size_t count = 0; !form.empty() && count < kMaxFormFields;) {
     std::string_view part = take_until(form, '&');
     const std::string_view name = take_until(part, '=');
     if (selects(decode_form_text(name).value_or(std::string(name)))) {
@@ -203,7 +203,7 @@ Refusal wrong_media(std::string message) {
 Checked<Fields> parse_form(std::string_view text) {
   Fields fields;
   const auto separators = static_cast<std::size_t>(std::ranges::count(text, '&'));
-  fields.reserve(std::min(separators + 1, kMaxFields));
+  fields.reserve(std::min(separators + 1, kMaxFormFields));
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find('&'));
     text.remove_prefix(std::min(part.size() + 1, text.size()));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -101,8 +102,8 @@ class Sender {
   Result<> queue_months();
   Result<> send_month(const Mail& mail, const std::stop_token& stop);
   Result<> queue_budgets();
-  /// Fills `passed_`.
-  Result<> look_at_budgets();
+  /// Fills `passed_`; the answer is valid until it is reset.
+  Result<std::span<const PassedBudget>> look_at_budgets();
   Result<> send_budget(const Mail& mail, const std::stop_token& stop);
   /// Ends a mail that is unwanted or would be empty.
   Result<> drop(const Mail& mail, bool muted);

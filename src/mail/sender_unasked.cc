@@ -84,9 +84,9 @@ Result<> Sender::queue_budgets() {
   if (setup_.options.budgets == Mode::kDisabled || now < next_budgets_ms_) {
     return {};
   }
-  CEEMS_TRY(look_at_budgets());
+  CEEMS_TRY(passed, look_at_budgets());
   std::vector<Mail> mails;
-  for (const PassedBudget& budget : *passed_) {
+  for (const PassedBudget& budget : passed) {
     for (const std::string& lead : budget.leads) {
       if (is_address(lead + "@" + setup_.options.domain)) {
         mails.push_back({.id = fmt::format("budget {} {}", budget.id, lead),
@@ -107,12 +107,12 @@ Result<> Sender::queue_budgets() {
   return {};
 }
 
-Result<> Sender::look_at_budgets() {
+Result<std::span<const PassedBudget>> Sender::look_at_budgets() {
   if (!passed_) {
     CEEMS_TRY(passed, reports_.passed_budgets());
     passed_ = std::move(passed);
   }
-  return {};
+  return std::span(*passed_);
 }
 
 Result<> Sender::send_budget(const Mail& mail, const std::stop_token& stop) {
@@ -120,10 +120,10 @@ Result<> Sender::send_budget(const Mail& mail, const std::stop_token& stop) {
   if (is_muted(options, kBudgetWarnings)) {
     return drop(mail, true);
   }
-  CEEMS_TRY(look_at_budgets());
+  CEEMS_TRY(passed, look_at_budgets());
   // Meanwhile a higher share may have passed, which has a mail of its own, or somebody else leads.
-  const auto budget = std::ranges::find(*passed_, mail.body, &PassedBudget::id);
-  if (budget == passed_->end() ||
+  const auto budget = std::ranges::find(passed, mail.body, &PassedBudget::id);
+  if (budget == passed.end() ||
       std::ranges::find(budget->leads, mail.username) == budget->leads.end()) {
     return drop(mail, false);
   }

@@ -8,8 +8,6 @@ namespace {
 using store::kHour;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 /// Half of the budget of fluids, which three people lead, one of them a service account.
 PassedBudget passed_budget(const std::string& share) {

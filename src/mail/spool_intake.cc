@@ -25,12 +25,7 @@ namespace ceems::mail {
 namespace {
 
 constexpr std::size_t kFilesAtOnce = 500;
-
-bool is_number(std::string_view text) {
-  constexpr std::size_t kMaxId = 20;
-  return !text.empty() && text.size() <= kMaxId &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
+constexpr std::size_t kMaxIdDigits = 20;
 
 /// The user ids of these names. Unknown names are skipped: SLURM may not be on this host.
 std::set<unsigned> ids_of(const std::vector<std::string>& names) {

@@ -72,7 +72,7 @@ bool take_number(JsonScanner& scanner, Number& to) {
   }
   const auto number = parse_double(text);
   if (number && *number >= 0 && *number <= kMaxNumber) {
-    to = *number;
+    to = number;
   }
   return true;
 }

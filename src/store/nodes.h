@@ -11,8 +11,8 @@ namespace ceems::store {
 // The tables ceems_nodes, ceems_node_days, ceems_node_progress and ceems_bills
 // (docs/api/database.md, "Nodes and bills"). Energy is in 1e-9 kWh, so that it is added up exactly.
 
-/// The energy of one node in a part of a day. The active energy of its units is `energy` minus idle,
-/// system and unallocated.
+/// The energy of one node in a part of a day. The active energy of its units is `energy` minus
+/// idle, system and unallocated.
 struct NodeEnergy {
   std::string node = {};
   std::int64_t energy = 0;  ///< by the meter of the node

@@ -70,6 +70,20 @@ void add_row_schema(JsonWriter& json, const DataSchema& data) {
   json.end_object().raw_member("example", row_example(data.fields)).end_object();
 }
 
+/// The JSON without spaces and line breaks between its parts.
+std::string compact(std::string_view json) {
+  std::string out;
+  bool text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    text = text != (c == '"' && (i == 0 || json[i - 1] != '\\'));
+    if (text || (c != ' ' && c != '\n')) {
+      out += c;
+    }
+  }
+  return out;
+}
+
 /// The schemas of all answers: first of rows from the database, then the others.
 std::string data_schemas() {
   std::string rows;

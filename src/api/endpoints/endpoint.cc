@@ -48,8 +48,7 @@ const Endpoint* find_endpoint(std::string_view path) {
 }
 
 std::int64_t Services::now_ms() const {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock->now().time_since_epoch())
-      .count();
+  return clock->now_ms();
 }
 
 void answer_bad_request(Call& call, const Error& error) {

@@ -9,6 +9,7 @@
 
 #include "api/report/final_report.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "store/advice_rules.h"
 #include "store/nodes.h"
 #include "store/reports.h"

@@ -16,7 +16,6 @@ using store::kDay;
 using store::kHour;
 using store::kMinute;
 using store::kNow;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kKeep = std::chrono::seconds(60);
 constexpr milliseconds kQueryTimeout = std::chrono::seconds(10);
-constexpr std::int64_t kSilentMs = 5 * 60 * kSecondMs;
+constexpr std::int64_t kSilentMs = 5 * kMinuteMs;
 constexpr double kIdlePercent = 5;
 constexpr double kJoulesOfKwh = 3.6e6;
 constexpr std::size_t kMaxNodes = 50'000;
@@ -274,7 +274,7 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
 
 Result<std::vector<GridSeries>> Fleet::grid(std::int64_t from_ms, std::int64_t to_ms) {
   constexpr std::int64_t kMaxPoints = 700;
-  constexpr std::int64_t kMinStepMs = 15 * 60 * kSecondMs;
+  constexpr std::int64_t kMinStepMs = 15 * kMinuteMs;
   const std::int64_t step =
       std::max((to_ms - from_ms) / kMaxPoints / kSecondMs * kSecondMs, kMinStepMs);
   std::optional<Error> failure;

@@ -20,7 +20,7 @@ namespace {
 
 namespace sj = simdjson::dom;
 
-constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxBoardDepth = 16;
 constexpr std::size_t kMaxPeriods = 1000;
 constexpr double kPercent = 100;
 constexpr std::int64_t kMaxTimeMs = 253'402'300'799'999;  // the end of the year 9999
@@ -167,7 +167,7 @@ Result<GpuBoard> parse_gpu_board(std::string body) {
   sj::parser parser;
   body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
   sj::element document;
-  if (parser.allocate(body.size(), kMaxDepth) != simdjson::SUCCESS ||
+  if (parser.allocate(body.size(), kMaxBoardDepth) != simdjson::SUCCESS ||
       parser.parse(body).get(document) != simdjson::SUCCESS) {
     return unexpected_answer();
   }

@@ -13,13 +13,13 @@ namespace ceems::cacct {
 
 std::size_t terminal_width() {
   constexpr std::size_t kMinWidth = 60;
-  constexpr std::size_t kMaxWidth = 240;
+  constexpr std::size_t kMaxColumns = 240;
   constexpr std::size_t kDefaultWidth = 80;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
     return kDefaultWidth;
   }
-  return std::clamp<std::size_t>(size.ws_col, kMinWidth, kMaxWidth);
+  return std::clamp<std::size_t>(size.ws_col, kMinWidth, kMaxColumns);
 }
 
 bool lacks_utf8() {

@@ -90,7 +90,7 @@ TEST(Config, RefusesMistakes) {
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: 'x{uuid=\"{{.UUID}}\"}'}]}"),
               HasSubstr("tsdb.queries[0].query: "));
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: 'x[{{.Range}}]'}]}"),
-              HasSubstr("expected {{.UUIDs}} in the place"));
+              HasSubstr("expected {{.UUIDs}} instead of"));
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: '%s', kind: x}]}"),
               HasSubstr("kind: expected range or instant"));
   EXPECT_THAT(refusal("tsdb: {queries: [{name: a, query: '%s'}, {name: a, query: '%s'}]}"),

@@ -146,7 +146,7 @@ class Reading {
     }
   }
 
-  Result<Origins> samples(const std::string& matchers, std::string_view part) const {
+  [[nodiscard]] Result<Origins> samples(const std::string& matchers, std::string_view part) const {
     CEEMS_TRY(answer, source_.client->query_samples(at_end(selector(matchers))));
     Origins origins;
     for (tsdb::Series& series : answer.series) {

@@ -30,7 +30,7 @@ TEST(Quiet, HasDefaultsAndIsRead) {
 
 TEST(Quiet, ReportsMistakesWithTheirLine) {
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
-           {"quiet:\n  form: 20", "config.yml:2: quiet.form: unknown key, did you mean 'from'?"},
+           {"quiet:\n  frm: 20", "config.yml:2: quiet.frm: unknown key, did you mean 'from'?"},
            {"quiet: {from: 24}", "config.yml:1: quiet.from: expected an hour from 0 to 23"},
            {"quiet: {until: -1}", "config.yml:1: quiet.until: expected an hour from 0 to 23"},
            {"quiet: {clusters: hpc-a}", "config.yml:1: quiet.clusters: expected a list"},

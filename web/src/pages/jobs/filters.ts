@@ -3,7 +3,7 @@
 import { changed, kChoices, kRanges, type ChoiceKey, type ListState, type Range, type RangeKey } from "../../data/liststate";
 import type { Period } from "../../data/period";
 import * as format from "../../text/format";
-import { t } from "../../text/i18n";
+import { isKey, t, type Key } from "../../text/i18n";
 import { stateWords } from "../../data/units";
 
 export const kPeriods: readonly { value: string; period: Period; text: () => string }[] = [
