@@ -149,7 +149,7 @@ class SqliteState:
         self.path, self.name = path, path
 
     def query(self, sql):
-        database = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, timeout=90)
+        database = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, timeout=20)
         try:
             return database.execute(sql).fetchall()
         finally:
@@ -292,7 +292,7 @@ def test_copies_in_pieces(directory, rng):
     # Somebody changes rows of an unfinished copy: the comparison lists them.
     changed = SqliteState(directory + "/changed.db")
     assert killed_copy(source, changed, lambda rows, indexes, done: done and indexes == 0)
-    with contextlib.closing(sqlite3.connect(changed.name, timeout=90)) as database, database:
+    with contextlib.closing(sqlite3.connect(changed.name, timeout=20)) as database, database:
         database.execute("UPDATE units SET total_time_seconds = '{\"walltime\":100000}' WHERE id = 70")
         database.execute("DELETE FROM users WHERE name = 'u5'")
         database.execute("INSERT INTO ceems_project_leads VALUES ('eve', 'hpc', 'p1')")
@@ -328,7 +328,7 @@ def test_backup(directory):
     stop, written = threading.Event(), [0]
 
     def write():
-        database = sqlite3.connect(source, timeout=90)
+        database = sqlite3.connect(source, timeout=20)
         while not stop.is_set():
             with database:
                 for table in ("ceems_names", "ceems_project_leads"):
@@ -522,7 +522,7 @@ def test_passwords(directory, postgres):
     postgres.query("SELECT pg_reload_conf()")
     url = postgres.url
     error = harness.wait_until("the server wants a password", lambda: subprocess.run(
-        [TOOL, "db", "info", "--db", url], capture_output=True, text=True, check=False).stderr)
+        [TOOL, "db", "info", "--db", url], capture_output=True, text=True, check=False).stderr, 30)
     assert "password" in error and error.startswith("ceems_tool: error: "), error
     secret = harness.write(directory + "/secret", "s3cret\n")
     assert tool_json("info", "--db", url, "--password-file", secret)["kind"] == "PostgreSQL"
