@@ -25,7 +25,7 @@ const policy: Plugin = {
   ],
 };
 
-// The first file of each language also has the names of rules. The keys of all languages are those of English, which the page has anyway:
+// The first file of each language also has the names of rules. All languages have the keys of English, which the page has anyway:
 // other files are lists of texts in that order (i18n.ts).
 const locales: Plugin = {
   name: "texts",

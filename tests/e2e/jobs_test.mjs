@@ -260,7 +260,7 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
   assert.equal(asked(), before.asked + 3, "refreshes at once when visible again");
 });
 
-/** Words of the table that are on two lines, those of names and users apart. */
+/** Words of the table that are on two lines, except names and users. */
 const broken = (page) =>
   page.evaluate(() => {
     const found = [];

@@ -1,4 +1,4 @@
-// Tests what the page of a unit shows of its report: suggestions, copying, saving, and that nothing of it spoils the page.
+// Tests what the page of a unit shows of its report: suggestions, copying, saving, and that no part of it spoils the page.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

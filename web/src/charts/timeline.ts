@@ -15,7 +15,7 @@ export interface Placed<B extends Bar> {
   width: number;
 }
 
-const kLeastWidth = 2;
+const kMinWidth = 2;
 
 /** Bars that are in the span, in lanes so that none covers another; those beyond the last lane share it. */
 export function place<B extends Bar>(bars: readonly B[], span: Span, width: number, lanes: number): { placed: Placed<B>[]; lanes: number } {
@@ -25,7 +25,7 @@ export function place<B extends Bar>(bars: readonly B[], span: Span, width: numb
   const seen = bars.filter((bar) => bar.to > span.from && bar.from < span.to).sort((a, b) => a.from - b.from || b.to - a.to);
   for (const bar of seen) {
     const x = (Math.max(bar.from, span.from) - span.from) * scale;
-    const end = Math.max(x + kLeastWidth, (Math.min(bar.to, span.to) - span.from) * scale);
+    const end = Math.max(x + kMinWidth, (Math.min(bar.to, span.to) - span.from) * scale);
     let lane = free.findIndex((from) => from <= x + 1e-6);
     if (lane < 0) lane = Math.min(free.length, lanes - 1);
     free[lane] = Math.max(free[lane] ?? 0, end);

@@ -5,11 +5,11 @@ export interface Span {
   to: number;
 }
 
-const kLeast = 10_000; // ms
+const kMinMs = 10_000;
 
 /** The span scaled by a factor around a moment, inside the whole; null: all of it. */
 export function zoom(span: Span, whole: Span, factor: number, centre = (span.from + span.to) / 2): Span | null {
-  const length = Math.max(kLeast, (span.to - span.from) * factor);
+  const length = Math.max(kMinMs, (span.to - span.from) * factor);
   // Nearly all is all: the whole of a unit that runs has grown since it was halved.
   if (length >= 0.95 * (whole.to - whole.from)) return null;
   const share = (centre - span.from) / Math.max(1, span.to - span.from);
@@ -22,6 +22,6 @@ export function within(span: Span | null, whole: Span): Span | null {
   if (span === null) return null;
   const from = Math.max(span.from, whole.from);
   const to = Math.min(span.to, whole.to);
-  if (to - from < Math.min(kLeast, whole.to - whole.from)) return null;
+  if (to - from < Math.min(kMinMs, whole.to - whole.from)) return null;
   return from <= whole.from && to >= whole.to ? null : { from, to };
 }

@@ -90,7 +90,7 @@ export interface Identity {
   login?: Login;
 }
 
-/** Which units: the user's own, those of led projects, both, or all. */
+/** Which units: the user's own, the units of led projects, both, or all. */
 export type View = "own" | "led" | "mine" | "all";
 export const kViews: readonly View[] = ["own", "led", "mine", "all"];
 
@@ -119,7 +119,7 @@ interface Envelope {
 }
 
 export interface Answer<T> {
-  login: Login | null; // of servers that have logins, if nobody is logged in
+  login: Login | null; // of servers that have logins, while the user is logged out
   data: T;
   next: string | null; // cursor of the next page
   previous: string | null;

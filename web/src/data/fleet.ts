@@ -115,7 +115,7 @@ export async function nodeList(api: Api, query: Query, signal: AbortSignal): Pro
   };
 }
 
-/** What ran on a node; `known` is false where nobody can tell. */
+/** What ran on a node; `known` is false if the server cannot say. */
 export async function unitsOnNode(
   api: Api, cluster: string, host: string, from: number, to: number, signal: AbortSignal,
 ): Promise<{ units: NodeUnit[]; known: boolean; serverTime: number }> {

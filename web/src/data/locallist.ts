@@ -38,7 +38,7 @@ const kFields = [
   "total_cpu_emissions_gms", "total_gpu_emissions_gms",
 ];
 /** The most that the server returns at once, and what a browser handles at ease. */
-export const kMostUnits = 5000;
+export const kMaxUnits = 5000;
 const kFacetValues = 20;
 
 function facet(rows: readonly Row[], of: (row: Row) => string): Facet[] {
@@ -66,7 +66,7 @@ export class LocalList implements ListSource {
     const rows = sorted(this.rows().filter((row) => wanted(row, list)), list.sort, list.descending);
     const notes = [t("list.older")];
     if (this.cut) {
-      notes.push(t("list.cut", { n: kMostUnits }));
+      notes.push(t("list.cut", { n: kMaxUnits }));
     }
     const at = Math.min(Number(list.cursor) || 0, Math.max(0, rows.length - 1));
     return {
@@ -109,7 +109,7 @@ export class LocalList implements ListSource {
 
   private async load(list: ListState, view: View, fresh: boolean, signal?: AbortSignal): Promise<void> {
     const { from, to } = windowOf(list.period, Date.now());
-    const query: Query = [["from", String(from)], ["to", String(to)], ["sort", "ended_at"], ["limit", String(kMostUnits)]];
+    const query: Query = [["from", String(from)], ["to", String(to)], ["sort", "ended_at"], ["limit", String(kMaxUnits)]];
     if (list.show !== "ended") query.unshift(["running", "1"]);
     for (const field of kFields) query.push(["field", field]);
     const question = `${view} ${new URLSearchParams(query)}`;

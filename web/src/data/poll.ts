@@ -7,7 +7,7 @@ export interface Poll {
   stop(): void;
 }
 
-const kLongestPauseMs = 60_000;
+const kMaxPauseMs = 60_000;
 // A server with very many units responds slowly, and polling must not keep it busy all the time.
 const kPausePerWork = 10;
 
@@ -30,7 +30,7 @@ export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, every
     if (running !== mine || stopped) return;
     running = null;
     const wanted = good ? Math.max(everyMs, kPausePerWork * (performance.now() - begin)) : 2 * pause;
-    pause = Math.min(wanted, kLongestPauseMs);
+    pause = Math.min(wanted, kMaxPauseMs);
     wait();
   }
 

@@ -143,14 +143,14 @@ export function matches(row: Row, text: string): boolean {
 const kStateOrder: readonly StateKind[] = ["running", "waiting", "failed", "cancelled", "ended", "done"];
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-const kOfRow = {
+const kRowFields = {
   name: "name", user: "owner", started: "started", wall: "elapsed", cpu: "cpuPercent", mem: "memoryPercent", gpu: "gpuPercent", kwh: "energyKwh", grams: "emissionGrams",
   unused: "unusedKwh",
 } as const satisfies Record<Exclude<SortKey, "state" | "ended">, keyof Row>;
 
 function sortValue(row: Row, key: SortKey): string | number | null {
   if (key === "state") return kStateOrder.indexOf(row.kind);
-  return key === "ended" ? (row.ended ?? Number.MAX_SAFE_INTEGER) : row[kOfRow[key]]; // what runs is the newest
+  return key === "ended" ? (row.ended ?? Number.MAX_SAFE_INTEGER) : row[kRowFields[key]]; // what runs is the newest
 }
 
 /** A sorted copy. Rows without a value come last in both directions; ties by start, newest first, then by key. */

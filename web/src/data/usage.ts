@@ -55,7 +55,7 @@ export const asker = (api: Api, view: View, narrow: Query, signal: AbortSignal) 
   (days: Days, by: Question["by"], fields: readonly Field[], top: number, step: "day" | "month", previous = false) =>
     usage(api, view, { days, by, fields, top, step, previous, narrow }, signal).then((answer) => answer.data);
 
-/** The sums of a month beside those of the month before, its days by group, and the days of the month before as one line. */
+/** The sums of a month and of the month before, its days by group, and the days of the month before as one line. */
 export async function monthUsage(ask: ReturnType<typeof asker>, month: Month, by: Question["by"]): Promise<{ sums: Usage; days: Usage; line: Value[] }> {
   const [here, before] = [daysOfMonth(month), daysOfMonth(monthsLater(month, -1))];
   const [sums, { times, values, totals }, days, line] = await Promise.all([

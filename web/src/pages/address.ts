@@ -14,7 +14,7 @@ export interface UnitId {
   uuid: string;
   started: number | null; // ms
 }
-export const kMostCompared = 6;
+export const kMaxCompared = 6;
 
 export type Route =
   | { page: "overview"; overview: OverviewState }
@@ -65,14 +65,14 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   if (parts.length === 1 && (page === "budgets" || page === "idle")) return { page, table: readTable(query) };
   if (parts.length === 3 && page === "node" && cluster && host) {
     const period = readPeriod(query);
-    const hours = period?.kind === "hours" ? Math.min(period.hours, kMostNodeHours) : kNodeHours;
+    const hours = period?.kind === "hours" ? Math.min(period.hours, kMaxNodeHours) : kNodeHours;
     return { page, cluster, host, hours };
   }
   return null;
 }
 
 const kNodeHours = 24;
-const kMostNodeHours = 31 * 24; // what the server has
+const kMaxNodeHours = 31 * 24; // what the server has
 
 export function write(route: Route): string {
   switch (route.page) {
@@ -137,7 +137,7 @@ function readUnits(query: string): UnitId[] {
     const unit = { cluster: parts[0] ?? "", uuid: parts[1], started: positive(parts[2]) };
     units.set(idOf(unit), unit);
   }
-  return [...units.values()].slice(0, kMostCompared);
+  return [...units.values()].slice(0, kMaxCompared);
 }
 
 function part(text: string): string {

@@ -46,7 +46,7 @@ export class Asking {
   older = $state(false); // the server has no such answers
   #running: AbortController | undefined;
 
-  /** `words`: what is said of an error. */
+  /** `words`: turns an error into the words of `problem`. */
   constructor(private readonly words = wordsOf) {
     onMount(() => () => this.#running?.abort());
   }

@@ -43,8 +43,8 @@ export function releaseStop(rows: HTMLTableSectionElement): void {
   for (const stop of rows.querySelectorAll<HTMLElement>('[tabindex="0"]')) stop.tabIndex = -1;
 }
 
-/** Makes the rows those of `body`. A row that was there stays, and of its cells those whose content is the same, so that focus, selection and
- * screen readers stay where they are. No row has the stop of the Tab key then. */
+/** Puts the rows of `body` into the table. Rows that were there stay, and so do cells with the same content, so that focus, selection and
+ * screen readers stay where they are. No row is a stop of the Tab key afterwards. */
 export function fill<R extends { key: string }, K extends string>(into: HTMLTableSectionElement, body: Body<R, K>): void {
   releaseStop(into);
   const focused = into.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;

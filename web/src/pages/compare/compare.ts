@@ -44,13 +44,13 @@ const kBetter: Record<Field, Better> = {
   state: null, wall: "less", cpus: null, cpu: "more", memory: null, mem: "more", peak: null, gpus: null, gpu: "more", kwh: "less", unused: "less", grams: "less", cost: "less",
 };
 
-const kOfRow = {
+const kRowFields = {
   state: "state", wall: "elapsed", cpus: "cpus", cpu: "cpuPercent", memory: "memoryLimit", mem: "memoryPercent", gpus: "gpus", gpu: "gpuPercent", kwh: "energyKwh",
   unused: "unusedKwh", grams: "emissionGrams",
 } as const satisfies Record<Exclude<Field, "peak" | "cost">, keyof Row>;
 
 export function valueOf(of: Compared, field: Field): number | string | null {
-  return field === "peak" || field === "cost" ? of[field] : of.row[kOfRow[field]];
+  return field === "peak" || field === "cost" ? of[field] : of.row[kRowFields[field]];
 }
 
 export function textOf(field: Field, value: number | string | null, currency = ""): string {

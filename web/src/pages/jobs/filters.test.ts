@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { defaultList } from "../../data/liststate";
 import { read } from "../address";
 import { chips, customPeriod, dayOf, fieldNumber, periodText, periodValue } from "./filters";
-import { kBuiltIn, kMostViews, readViews, removeView, saveView } from "./views";
+import { kBuiltIn, kMaxViews, readViews, removeView, saveView } from "./views";
 
 test("each filter is a chip that takes it away", () => {
   const list = defaultList();
@@ -57,9 +57,9 @@ test("views are saved, replaced and removed, at most fifty", () => {
   assert.deepEqual(saveView(s, " mine ", "#/jobs?q=a"), [{ name: "mine", address: "#/jobs?q=a" }]);
   assert.deepEqual(saveView(s, "mine", "#/jobs?q=b"), [{ name: "mine", address: "#/jobs?q=b" }]);
   assert.equal(saveView(s, "  ", "#/jobs"), null);
-  for (let i = 1; i < kMostViews; ++i) assert.ok(saveView(s, `v${i}`, "#/jobs"));
+  for (let i = 1; i < kMaxViews; ++i) assert.ok(saveView(s, `v${i}`, "#/jobs"));
   assert.equal(saveView(s, "one more", "#/jobs"), null);
-  assert.equal(removeView(s, "mine")?.length, kMostViews - 1);
+  assert.equal(removeView(s, "mine")?.length, kMaxViews - 1);
   assert.equal(saveView(store(true), "mine", "#/jobs"), null);
 });
 

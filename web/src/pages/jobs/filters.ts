@@ -41,7 +41,7 @@ export function dayOf(seconds: number): string {
   return `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** Both days included; null if they are no days or in the wrong order. */
+/** Both days included; null if either is not a day, or if they are in the wrong order. */
 export function customPeriod(first: string, last: string): Period | null {
   const parts = (text: string) => /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)?.slice(1).map(Number);
   const a = parts(first);

@@ -9,7 +9,7 @@ export interface SavedView {
 }
 
 const kKey = "ceems.views";
-export const kMostViews = 50;
+export const kMaxViews = 50;
 const kMaxName = 100;
 
 function of(change: Partial<ListState>): string {
@@ -32,7 +32,7 @@ export function readViews(store: Store): SavedView[] {
     if (!Array.isArray(value)) return [];
     return value
       .filter((v): v is SavedView => typeof v?.name === "string" && v.name !== "" && typeof v.address === "string" && v.address.startsWith("#/jobs"))
-      .slice(0, kMostViews)
+      .slice(0, kMaxViews)
       .map(({ name, address }) => ({ name, address }));
   } catch {
     return [];
@@ -43,7 +43,7 @@ export function readViews(store: Store): SavedView[] {
 export function saveView(store: Store, name: string, address: string): SavedView[] | null {
   const clean = name.trim().slice(0, kMaxName);
   const rest = readViews(store).filter((view) => view.name !== clean);
-  if (clean === "" || rest.length >= kMostViews) return null;
+  if (clean === "" || rest.length >= kMaxViews) return null;
   return put(store, [...rest, { name: clean, address }]);
 }
 

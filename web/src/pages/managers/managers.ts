@@ -87,7 +87,7 @@ export interface Bill {
   from: number | null; // ms: the period of the bills, which may not be the month
   to: number | null;
   bills: OneBill[];
-  factor: number | null; // null: the site scales nothing
+  factor: number | null; // null: the site does not scale to the bill
   price: number | null; // of a kWh, the mean of the bills
   currency: string;
 }

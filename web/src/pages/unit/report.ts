@@ -25,8 +25,8 @@ export interface Report {
 }
 
 export const kMaxSuggestions = 3;
-/** The server says nothing of shorter runs, in seconds. */
-export const kShortestRun = 300;
+/** The server does not judge shorter runs. */
+export const kMinRunSeconds = 300;
 
 const kMaxText = 600;
 const kMaxLine = 200;
