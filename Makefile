@@ -14,7 +14,7 @@ run: ## install missing packages, build what the demo needs, start the whole sta
 	@scripts/build release $(addprefix publish_,ceems_exporter ceems_api_server cacct)
 	@exec scripts/run/ceems-run $(RUN_ARGS)
 
-test: ## install missing packages and run all tests
+test: ## install missing packages and run the tests; TEST_ARGS=STAGE runs one stage
 	@scripts/setup test
 	@scripts/test $(TEST_ARGS)
 
