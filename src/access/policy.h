@@ -50,7 +50,8 @@ Result<Identity> identify(store::Reader& reader,
                           Role granted = Role::kNobody);
 
 bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project);
-/// Who leads a project on a cluster (empty: on any), by name, each once. Errors: any of the reader.
+/// Who leads a project on a cluster (empty: on any), by name, each once. Errors come
+/// from the reader.
 Result<std::vector<std::string>> leads_of(store::Reader& reader,
                                           const Roles& roles,
                                           std::string_view cluster_id,

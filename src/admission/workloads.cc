@@ -8,7 +8,7 @@
 namespace ceems::admission {
 namespace {
 
-constexpr std::size_t kMaxOwners = 16;
+constexpr std::size_t kMaxPathParts = 16;
 
 bool is_name(std::string_view text) {
   return has_only_words(text, "-.");
@@ -45,7 +45,7 @@ Result<Workload> parse_workload(std::string_view text) {
   }
   const bool complete =
       !workload.kind.empty() && is_name(workload.group) && is_name(workload.kind) &&
-      !workload.path.empty() && workload.path.size() <= kMaxOwners &&
+      !workload.path.empty() && workload.path.size() <= kMaxPathParts &&
       std::ranges::none_of(workload.path, [](const std::string& part) { return part.empty(); });
   if (!complete) {
     return fail(

@@ -20,7 +20,7 @@ class Destination {
 
 /// Opens the file of the options for appending, with mode 0640, or the socket of systemd's journal
 /// (https://systemd.io/JOURNAL_NATIVE_PROTOCOL/). `program` is a field of each entry of the
-/// journal. Errors: any of opening.
+/// journal. Fails if that cannot be opened.
 Result<std::unique_ptr<Destination>> open_destination(const Options& options,
                                                       std::string_view program);
 

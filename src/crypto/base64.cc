@@ -6,7 +6,7 @@
 namespace ceems::crypto {
 
 namespace {
-constexpr std::string_view kAlphabet =
+constexpr std::string_view kBase64Alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
 
@@ -20,7 +20,7 @@ std::string base64_encode(std::string_view bytes) {
       bits = bits << 8U | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
     }
     for (std::size_t i = 0; i < 4; ++i) {
-      out += i <= group.size() ? kAlphabet[bits >> (18 - 6 * i) & 63U] : '=';
+      out += i <= group.size() ? kBase64Alphabet[bits >> (18 - 6 * i) & 63U] : '=';
     }
     bytes.remove_prefix(group.size());
   }
@@ -43,7 +43,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
     }
     std::uint32_t bits = 0;
     for (std::size_t i = 0; i < 4; ++i) {
-      const std::size_t value = i < group.size() ? kAlphabet.find(group[i]) : 0;
+      const std::size_t value = i < group.size() ? kBase64Alphabet.find(group[i]) : 0;
       if (value == std::string_view::npos) {
         return std::nullopt;
       }

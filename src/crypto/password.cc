@@ -55,10 +55,9 @@ Result<std::string> bcrypt_hash(const std::string& password, int cost) {
 }
 
 Result<std::string> random_text(std::size_t size) {
-  constexpr std::string_view kPasswordCharacters =
+  constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  constexpr unsigned kFair =
-      256 / kPasswordCharacters.size() * kPasswordCharacters.size();  // above, some would recur
+  constexpr unsigned kFair = 256 / kAlphabet.size() * kAlphabet.size();  // above, some would recur
   std::string text;
   while (text.size() < size) {
     unsigned char byte = 0;
@@ -66,7 +65,7 @@ Result<std::string> random_text(std::size_t size) {
       return fail(ErrorCode::kInternal, "no random bytes for a password");
     }
     if (byte < kFair) {
-      text += kPasswordCharacters[byte % kPasswordCharacters.size()];
+      text += kAlphabet[byte % kAlphabet.size()];
     }
   }
   return text;

@@ -223,8 +223,7 @@ Checked<bool> Selection::take_units(const Matcher& matcher) {
 }
 
 Checked<bool> Selection::take_cluster(const Matcher& matcher) {
-  CEEMS_TRY(accepted, values_of(matcher));
-  const promql::Language& values = accepted;
+  CEEMS_TRY(values, values_of(matcher));
   if (!values || values->size() != 1 || values->front().empty() ||
       (cluster_ && *cluster_ != values->front())) {
     return std::unexpected(forbidden_units("cluster_label"));

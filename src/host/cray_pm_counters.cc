@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,7 +12,6 @@
 namespace ceems::host {
 namespace {
 
-constexpr std::size_t kCounterFile = 128;
 constexpr std::string_view kNode = "node";
 constexpr std::array<std::string_view, 3> kQuantities{"energy", "power", "temp"};
 constexpr std::array<std::string_view, 3> kPrefixes{"cpu", "memory", "accel"};
@@ -79,7 +77,7 @@ Result<CrayReading> read_cray_counter(const std::string& sys,
                                       std::string_view domain,
                                       std::string_view quantity) {
   const std::string path = fmt::format("{}/{}", directory_of(sys), cray_file(domain, quantity));
-  CEEMS_TRY(text, read_file(path, kCounterFile));
+  CEEMS_TRY(text, read_file(path, kMaxValueSize));
   CEEMS_TRY_IN(path, reading, parse_cray_reading(text));
   return reading;
 }

@@ -18,7 +18,6 @@
 namespace ceems::host {
 namespace {
 
-constexpr std::size_t kHwmonFile = 128;
 constexpr std::string_view kEntry = "hwmon";  // of the class directory, before the index
 
 /// The base name of the resolved path and, before it, that of its parent; empty on failure.
@@ -64,7 +63,7 @@ void add_sensors(const std::string& path,
     }
     const std::string sensor =
         (file->type == HwmonType::kPower ? "power" : "energy") + std::to_string(file->number);
-    const auto label = read_file(fmt::format("{}/{}_label", path, sensor), kHwmonFile);
+    const auto label = read_file(fmt::format("{}/{}_label", path, sensor), kMaxValueSize);
     sensors.push_back({index, chip, chip_name, sensor,
                        label ? printable(trim(*label)) : std::string(), *file,
                        fmt::format("{}/{}", path, name)});
@@ -130,7 +129,7 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
     if (!is_directory(path)) {
       continue;
     }
-    const auto name = read_file(path + "/name", kHwmonFile);
+    const auto name = read_file(path + "/name", kMaxValueSize);
     const std::string chip_name = name ? clean_hwmon_name(*name) : std::string();
     if (const auto chip = chip_label(path, chip_name)) {
       const std::size_t first = sensors.size();
@@ -147,7 +146,7 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
 
 Result<std::int64_t> read_hwmon_value(const std::string& path) {
   CEEMS_TRY(fd, open_file(path.c_str()));
-  std::array<char, kHwmonFile> text{};
+  std::array<char, kMaxValueSize> text{};
   const ssize_t count = ::read(fd.get(), text.data(), text.size());
   if (count < 0) {
     return fail(errno_error(errno, "read " + path));

@@ -12,13 +12,12 @@
 namespace ceems::host {
 namespace {
 
-constexpr std::size_t kPortFile = 128;
 constexpr double kBytesPerGigabit = 125e6;
 constexpr double kMaxRate = 1e18;
 
 /// The trimmed text of an attribute; nothing if it cannot be read.
 std::optional<std::string> attribute(const std::string& path) {
-  const auto text = read_file(path, kPortFile);
+  const auto text = read_file(path, kMaxValueSize);
   return text ? std::optional(std::string(trim(*text))) : std::nullopt;
 }
 
@@ -27,7 +26,7 @@ template <typename Parse>
 std::optional<std::uint64_t> port_value(const std::string& path,
                                         Parse parse,
                                         std::vector<Error>& problems) {
-  const auto text = read_file(path, kPortFile);
+  const auto text = read_file(path, kMaxValueSize);
   if (!text) {
     problems.push_back(text.error());
     return std::nullopt;
@@ -122,7 +121,7 @@ Result<std::optional<std::uint64_t>> parse_infiniband_counter(std::string_view t
 Result<std::optional<std::uint64_t>> read_infiniband_counter(const InfinibandPort& port,
                                                              std::string_view file) {
   const std::string path = fmt::format("{}/{}", port.path, file);
-  const auto text = read_file(path, kPortFile);
+  const auto text = read_file(path, kMaxValueSize);
   if (!text) {
     return std::nullopt;
   }
@@ -146,7 +145,7 @@ Result<std::vector<InfinibandDevice>> read_infiniband(const std::string& sys) {
     if (!is_directory(device.path)) {
       continue;
     }
-    auto firmware = read_file(device.path + "/fw_ver", kPortFile);
+    auto firmware = read_file(device.path + "/fw_ver", kMaxValueSize);
     if (firmware) {
       device.firmware = trim(*firmware);
     } else {

@@ -16,7 +16,6 @@
 namespace ceems::host {
 namespace {
 
-constexpr std::size_t kZoneFile = 128;
 constexpr int kMaxIndex = 1'000'000;
 constexpr int kMaxConstraints = 3;  // long_term, short_term, peak_power
 
@@ -70,7 +69,7 @@ Result<> Powercap::scan() {
   std::vector<std::string> names;
   for (const std::string& entry : *entries) {
     const std::string path = root_ + "/" + entry;
-    if (!read_file((path + "/name").c_str(), buffer_, kZoneFile)) {
+    if (!read_file((path + "/name").c_str(), buffer_, kMaxValueSize)) {
       continue;
     }
     std::string name(trim(buffer_));
@@ -104,7 +103,7 @@ Result<std::uint64_t> Powercap::energy_uj(std::size_t zone) {
     CEEMS_TRY(opened, opener_(path.c_str()));
     counter = std::move(opened);
   }
-  const auto done = reread(counter, buffer_, kZoneFile);
+  const auto done = reread(counter, buffer_, kMaxValueSize);
   if (!done) {
     counter.reset();
     return fail(Error(done.error()).with_context(path));
@@ -137,7 +136,7 @@ Result<std::uint64_t> Powercap::highest_limit_uw(std::size_t zone) {
 }
 
 Result<std::uint64_t> Powercap::read_number(const std::string& path) {
-  CEEMS_TRY(read_file(path.c_str(), buffer_, kZoneFile));
+  CEEMS_TRY(read_file(path.c_str(), buffer_, kMaxValueSize));
   return parse_number(buffer_, path);
 }
 

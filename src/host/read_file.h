@@ -10,6 +10,8 @@ namespace ceems::host {
 
 /// The default limit of read_file(), in bytes. Longer (hostile or broken) files are truncated.
 inline constexpr std::size_t kMaxFileSize = std::size_t{16} << 20U;
+/// The limit for a file of sysfs that has one value.
+inline constexpr std::size_t kMaxValueSize = 128;
 
 /// Reads a file from its start into `buffer`, whose memory is reused. `path` is a NUL-terminated
 /// string. Errors: kNotFound, kPermissionDenied, kUnavailable (EIO, or ENODEV if the cgroup is

@@ -13,7 +13,6 @@
 #include "lb/config.h"
 #include "lb/matcher_support.h"
 #include "net/client/client.h"
-#include "net/relay/relay.h"
 #include "net/relay/upstream.h"
 
 namespace ceems::lb {

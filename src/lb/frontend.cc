@@ -345,6 +345,7 @@ void Frontend::refuse(const net::Request& request,
 }
 
 bool Frontend::needs_body(const net::Request& request) const {
+  // A part of the body may be here already.
   return !is_own_page(request) &&
          snapshot()->gate.admits_head(parsed_request(request, {}), request.headers);
 }

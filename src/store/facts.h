@@ -84,8 +84,7 @@ const FactColumn& column_of(Fact fact);
 /// The column that is shown by this name; nothing if there is none.
 std::optional<Fact> find_fact(std::string_view name);
 
-/// Whose names a query may show, look for and sort by; by default of no users. Only access/
-/// builds it.
+/// Whose names a query may show, search and sort by; none by default. Only access/ builds it.
 struct NameRule {
   bool everybody = false;
   std::string user = {};                 ///< units of this user

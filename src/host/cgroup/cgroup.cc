@@ -1,7 +1,6 @@
 #include "host/cgroup/cgroup.h"
 
 #include <array>
-#include <utility>
 
 #include "base/strings.h"
 #include "base/utf8.h"

@@ -48,8 +48,8 @@ Result<> drop_privileges(const DaemonFlags& daemon, const std::vector<os::Capabi
   if (!daemon.drop_privileges) {
     return {};
   }
-  auto dropped = os::drop_privileges(daemon.run_as_user, keep);
-  return dropped ? dropped : fail(std::move(dropped).error().with_context("dropping privileges"));
+  CEEMS_TRY_IN("dropping privileges", os::drop_privileges(daemon.run_as_user, keep));
+  return {};
 }
 
 void serve_until_stopped(const std::vector<std::string>& addresses,

@@ -13,7 +13,8 @@
 
 namespace ceems::net {
 
-// The frame of our servers, within that of all daemons (os/daemon.h).
+// What our servers do alike when they start and until they stop. os/daemon.h has the part that
+// daemons without a server need, too.
 
 /// Flags that several of our servers have with the same meaning.
 struct DaemonFlags {
@@ -32,7 +33,8 @@ void add_flags(config::FlagSet& flags,
                std::string log_level = "Lowest level of the messages that are logged.");
 
 /// Reads the command line. Returns the exit status if the program has nothing else to do: after
-/// --help, an error, or --health, if `health` is its target, which asks the addresses.
+/// --help, an error, or --health. `health`, `addresses` and `health_path` are read after parsing,
+/// so they may be targets of flags; if `health` is then true, the addresses are asked.
 std::optional<int> parse_flags(config::FlagSet& flags,
                                int argc,
                                const char* const* argv,
@@ -43,8 +45,8 @@ std::optional<int> parse_flags(config::FlagSet& flags,
 /// os::drop_privileges(), unless the flags say otherwise.
 Result<> drop_privileges(const DaemonFlags& daemon, const std::vector<os::Capability>& keep);
 
-/// os::serve_until_stopped() for a server that listens at these addresses: systemd hears of it as
-/// long as all of them react within 10 s.
+/// os::serve_until_stopped() for a server that listens at these addresses: systemd's watchdog is
+/// notified as long as all of them react within 10 s.
 void serve_until_stopped(const std::vector<std::string>& addresses,
                          const std::function<void()>& on_hangup,
                          std::string_view health_path = kHealthPath);

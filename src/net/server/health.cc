@@ -42,13 +42,13 @@ Result<> ask(std::string_view name,
              int family,
              const void* address,
              socklen_t size,
-             std::chrono::milliseconds most,
+             std::chrono::milliseconds timeout,
              const std::string& request) {
   const UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   const timeval limit{
       .tv_sec = seconds.count(),
-      .tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(most - seconds).count()};
+      .tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(timeout - seconds).count()};
   if (!socket.valid() ||
       ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
       ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
@@ -66,7 +66,7 @@ Result<> ask(std::string_view name,
 
 Result<> ask_tcp(std::string_view name,
                  const ListenAddress& where,
-                 std::chrono::milliseconds most,
+                 std::chrono::milliseconds timeout,
                  const std::string& request) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -83,7 +83,7 @@ Result<> ask_tcp(std::string_view name,
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   Result<> last;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    last = ask(name, entry->ai_family, entry->ai_addr, entry->ai_addrlen, most, request);
+    last = ask(name, entry->ai_family, entry->ai_addr, entry->ai_addrlen, timeout, request);
     if (last) {
       break;
     }
@@ -93,7 +93,7 @@ Result<> ask_tcp(std::string_view name,
 
 }  // namespace
 
-Result<> probe(std::string_view address, std::chrono::milliseconds most, std::string_view path) {
+Result<> probe(std::string_view address, std::chrono::milliseconds timeout, std::string_view path) {
   CEEMS_TRY(where, parse_listen_address(address));
   const std::string request = request_for(path);
   switch (where.kind) {
@@ -104,26 +104,26 @@ Result<> probe(std::string_view address, std::chrono::milliseconds most, std::st
         return fail(ErrorCode::kInvalidArgument, "{}: the path is too long", printable(address));
       }
       std::memcpy(local.sun_path, where.path.c_str(), where.path.size() + 1);
-      return ask(address, AF_UNIX, &local, sizeof(local), most, request);
+      return ask(address, AF_UNIX, &local, sizeof(local), timeout, request);
     }
     case ListenAddress::Kind::kVsock: {
       sockaddr_vm local{};
       local.svm_family = AF_VSOCK;
       local.svm_cid = VMADDR_CID_LOCAL;
       local.svm_port = where.port;
-      return ask(address, AF_VSOCK, &local, sizeof(local), most, request);
+      return ask(address, AF_VSOCK, &local, sizeof(local), timeout, request);
     }
     case ListenAddress::Kind::kTcp:
       break;
   }
-  return ask_tcp(address, where, most, request);
+  return ask_tcp(address, where, timeout, request);
 }
 
 bool all_react(const std::vector<std::string>& addresses,
-               std::chrono::milliseconds most,
+               std::chrono::milliseconds timeout,
                std::string_view path) {
-  return std::ranges::all_of(addresses, [most, path](const std::string& address) {
-    return address.starts_with("vsock:") || probe(address, most, path);
+  return std::ranges::all_of(addresses, [timeout, path](const std::string& address) {
+    return address.starts_with("vsock:") || probe(address, timeout, path);
   });
 }
 

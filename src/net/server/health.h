@@ -16,15 +16,15 @@ inline constexpr std::string_view kHealthPath = "/health";
 /// in a flag or in Server::addresses()) reacts to a request. An address for all interfaces is asked
 /// over loopback. Any reaction counts, even a refusal because of a missing password or TLS: the
 /// check is whether the program still works. Errors: kInvalidArgument for the address, kUnavailable
-/// if nothing listens there, kTimeout if nothing happened in `most`.
+/// if nothing listens there, kTimeout if nothing happened in `timeout`.
 Result<> probe(std::string_view address,
-               std::chrono::milliseconds most,
+               std::chrono::milliseconds timeout,
                std::string_view path = kHealthPath);
 
-/// Whether all of the addresses react within `most` each. Addresses of vsock count as reacting: not
-/// every machine can connect to itself that way.
+/// Whether all of the addresses react within `timeout` each. Addresses of vsock count as reacting:
+/// not every machine can connect to itself that way.
 bool all_react(const std::vector<std::string>& addresses,
-               std::chrono::milliseconds most,
+               std::chrono::milliseconds timeout,
                std::string_view path = kHealthPath);
 
 /// For the flag --health: probes the addresses, prints what is wrong to standard error, and returns

@@ -294,7 +294,7 @@ TEST_F(ServerLoad, BodiesOfAllRequestsTogetherAreBounded) {
 
 TEST_F(ServerLoad, MemoryIsGivenBackOnceForTheRequestsOfAWhile) {
   options_.give_back_after = milliseconds(100);
-  // A busy machine may keep the requests from coming in time: then with twice of it.
+  // A busy machine may delay the requests: then it is tried again with twice the time.
   EXPECT_TRUE(eventually([this] {
     options_.give_back_after *= 2;
     start();

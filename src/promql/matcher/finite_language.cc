@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::set<std::string, std::less<>>;
 
-constexpr unsigned kDeepestGroup = 50;
+constexpr unsigned kMaxGroupDepth = 50;
 constexpr std::size_t kMaxClass = 256;
 
 /// Reads a pattern by recursive descent. Each function returns the words that its part accepts.
@@ -32,7 +32,7 @@ class WordsOf {
  private:
   /// `at_start`: nothing can precede this part, so ^ has no effect here.
   std::optional<Words> alternatives(bool at_start, unsigned depth) {
-    if (depth > kDeepestGroup) {
+    if (depth > kMaxGroupDepth) {
       return std::nullopt;
     }
     Words all;

@@ -1,7 +1,6 @@
 #include "store/postgres/database.h"
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -10,6 +10,9 @@ namespace ceems::store {
 
 // Statements over ceems_unit_facts. Pure functions.
 
+/// The unit of energies in the table, in kWh.
+inline constexpr double kEnergyUnitKwh = 1e-9;
+
 /// The columns of the query, then the value that the rows are sorted by and the number of the row.
 Sql facts_statement(Dialect dialect, const FactListQuery& query);
 

@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kMilli = 1e-3;
 constexpr double kHundredths = 1e-4;  // of a percent, as a share
-constexpr double kNano = 1e-9;
 
 /// Nothing for -1, which stands for unknown.
 std::optional<double> number(const Cursor& row, std::size_t column, double scale) {
@@ -45,7 +44,7 @@ FamilyRun family_run(const Cursor& row) {
   run.req_cpus = number(row, 9, kMilli);
   run.cpu_use = number(row, 10, kHundredths);
   run.gpu_use = number(row, 11, kHundredths);
-  run.kwh = number(row, 12, kNano);
+  run.kwh = number(row, 12, kEnergyUnitKwh);
   run.measured = row.integer(13) > static_cast<std::int64_t>(ReportState::kQueued);
   if (run.measured) {
     run.numbers = {.mem_peak = number(row, 14, 1),
@@ -178,7 +177,7 @@ Result<std::vector<UnitFinding>> SqlReader::findings(const FindingQuery& query) 
                    .severity = static_cast<int>(row.integer(8)),
                    .confidence = static_cast<int>(row.integer(9)),
                    .runs = row.integer(10),
-                   .saves_kwh = number(row, 11, kNano),
+                   .saves_kwh = number(row, 11, kEnergyUnitKwh),
                    .numbers = std::string(row.text(12))};
   });
   return done ? Result<std::vector<UnitFinding>>(std::move(found)) : fail(std::move(done).error());

@@ -17,7 +17,6 @@
 namespace ceems::store {
 namespace {
 
-constexpr double kKwh = 1e-9;
 constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
@@ -111,12 +110,12 @@ class Adding {
     const auto number = [&row, first](std::size_t sum) {
       return static_cast<double>(row.integer(first + sum));
     };
-    const double kwh = number(1) * kKwh;
+    const double kwh = number(1) * kEnergyUnitKwh;
     sums_.units += units;
     sums_.running += row.integer(first);
     sums_.kwh += kwh;
-    sums_.cpu_kwh += number(2) * kKwh;
-    sums_.gpu_kwh += number(3) * kKwh;
+    sums_.cpu_kwh += number(2) * kEnergyUnitKwh;
+    sums_.gpu_kwh += number(3) * kEnergyUnitKwh;
     sums_.grams += number(4) * kGram;
     sums_.cpu_seconds += number(5);
     sums_.cpu_seconds_measured += number(6);
@@ -124,12 +123,12 @@ class Adding {
     sums_.gpu_seconds += number(8);
     sums_.gpu_seconds_measured += number(9);
     sums_.gpu_seconds_used += number(10);
-    sums_.idle_kwh += number(11) * kKwh;
+    sums_.idle_kwh += number(11) * kEnergyUnitKwh;
     sums_.idle_units += row.integer(first + 12);
     const Count count{.units = units,
                       .kwh = kwh,
-                      .idle_of_kwh = number(13) * kKwh,
-                      .idle_kwh = number(11) * kKwh};
+                      .idle_of_kwh = number(13) * kEnergyUnitKwh,
+                      .idle_kwh = number(11) * kEnergyUnitKwh};
     for (std::size_t i = 0; i < facets_.size(); ++i) {
       if (query_.facets[i] == Fact::kAdvice) {
         add_advice(facets_[i], row.integer(i), count);
@@ -198,9 +197,9 @@ Result<std::unique_ptr<Cursor>> SqlReader::unit_facts(const FactListQuery& query
 }
 
 Result<bool> SqlReader::has_more_units(const FactFilter& filter, std::int64_t limit) {
-  const auto rows = open(count_facts_up_to(dialect_, filter, limit), kFactLimit);
-  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
-  return row && (*rows)->integer(0) > limit;
+  CEEMS_TRY(rows, open(count_facts_up_to(dialect_, filter, limit), kFactLimit));
+  CEEMS_TRY(row, rows->next());
+  return row && rows->integer(0) > limit;
 }
 
 Result<UnitSummary> SqlReader::unit_summary(const SummaryQuery& query) {
@@ -216,8 +215,8 @@ Result<UnitSummary> SqlReader::unit_summary(const SummaryQuery& query) {
 }
 
 Result<bool> SqlReader::facts_complete() {
-  const auto rows = open(query_of("SELECT 1 FROM ceems_facts_todo LIMIT 1"), kShortLimit);
-  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
+  CEEMS_TRY(rows, open(query_of("SELECT 1 FROM ceems_facts_todo LIMIT 1"), kShortLimit));
+  CEEMS_TRY(row, rows->next());
   return !row;
 }
 

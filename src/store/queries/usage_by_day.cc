@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/time/durations.h"
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/queries/fact_statements.h"
@@ -73,14 +74,13 @@ Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
 }
 
 Result<> read_idle(Cursor& rows, std::vector<UsageOfDay>& days) {
-  constexpr double kKwhPerMicro = 1e-9;
   while (true) {
     CEEMS_TRY(row, rows.next());
     if (!row) {
       return {};
     }
     UsageOfDay one{.day_ms = rows.integer(0), .group = std::string(rows.text(1))};
-    one.idle_kwh = static_cast<double>(rows.integer(2)) * kKwhPerMicro;
+    one.idle_kwh = static_cast<double>(rows.integer(2)) * kEnergyUnitKwh;
     days.push_back(std::move(one));
   }
 }
@@ -99,14 +99,14 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   days.add(" ORDER BY last_updated_at_ts");
   std::vector<UsageOfDay> all;
   {
-    const auto rows = open(days, kFactLimit);
-    CEEMS_TRY(rows ? read_days(**rows, all) : fail(rows.error()));
+    CEEMS_TRY(rows, open(days, kFactLimit));
+    CEEMS_TRY(read_days(*rows, all));
   }
   if (!query.idle) {
     return all;
   }
   // A quarter of an hour is a part of one day, whatever the time zone.
-  constexpr std::int64_t kQuarterMs = 15LL * 60 * 1000;
+  constexpr std::int64_t kQuarterMs = 15 * kMinuteMs;
   const std::string quarter = fmt::format("ended_at_ts - ended_at_ts % {}", kQuarterMs);
   Sql idle = query_of("SELECT ");
   idle.add(quarter).add(", ").add(group).add(" AS grouped, sum(idle_energy) FROM ceems_unit_facts");
@@ -115,8 +115,8 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   idle.value(query.ended.to_ms);
   add_filters(idle, query);
   idle.add(" GROUP BY ").add(quarter).add(", grouped");
-  const auto rows = open(idle, kFactLimit);
-  CEEMS_TRY(rows ? read_idle(**rows, all) : fail(rows.error()));
+  CEEMS_TRY(rows, open(idle, kFactLimit));
+  CEEMS_TRY(read_idle(*rows, all));
   return all;
 }
 

@@ -10,8 +10,8 @@
 
 namespace ceems::store {
 
-// Writes rows of ceems_unit_reports and ceems_findings. Call the functions in a transaction. Passes
-// on errors of the session.
+// Writes rows of ceems_unit_reports and ceems_findings. Call the functions in a transaction. Errors
+// come from the session.
 
 /// Stores a report with its findings, and in the facts of the unit which rules have something to
 /// say. Returns whether it is final now and was not before, which happens once for the end of a

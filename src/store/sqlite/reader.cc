@@ -32,10 +32,10 @@ Result<std::unique_ptr<Cursor>> SqliteReader::open_early(const Sql& sql,
 }
 
 Result<std::int64_t> SqliteReader::reference_version() {
-  const auto rows =
-      open_early(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"), kShortLimit);
-  CEEMS_TRY(row, rows ? (*rows)->next() : fail(rows.error()));
-  return row ? (*rows)->integer(0) : 0;
+  CEEMS_TRY(rows, open_early(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"),
+                             kShortLimit));
+  CEEMS_TRY(row, rows->next());
+  return row ? rows->integer(0) : 0;
 }
 
 }  // namespace ceems::store::sqlite

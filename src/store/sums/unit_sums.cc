@@ -281,11 +281,9 @@ Result<> sum_some(Session& session,
                   std::int64_t until_ms,
                   std::chrono::steady_clock::time_point deadline,
                   Spans known) {
-  CEEMS_TRY(found, number(session,
-                          fmt::format(
-                              "SELECT min(last_updated_at_ts) FROM {} WHERE last_updated_at_ts > 0",
-                              table_of(what))));
-  const std::optional<std::int64_t> oldest = found;
+  CEEMS_TRY(oldest, number(session, fmt::format("SELECT min(last_updated_at_ts) FROM {}"
+                                                " WHERE last_updated_at_ts > 0",
+                                                table_of(what))));
   if (!oldest) {
     return {};
   }
@@ -336,7 +334,7 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
   if (!done) {
     return done;
   }
-  constexpr std::int64_t kMaxDayMs = 26LL * 60 * 60 * 1000;  // a day is written to until it is over
+  constexpr std::int64_t kMaxDayMs = 26 * kHourMs;  // a day is written to until it is over
   return sum_some(session, SumsOf::kDays, until_ms - kMaxDayMs, deadline, std::move(days));
 }
 

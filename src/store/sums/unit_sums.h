@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time/durations.h"
 #include "store/reader.h"
 #include "store/sql/session.h"
 
@@ -20,7 +21,7 @@ namespace ceems::store {
 // computed again later. The rows of daily_usage are summed up by day in the same tables, under
 // separate levels.
 
-inline constexpr std::int64_t kSpanMs = 4LL * 60 * 60 * 1000;  ///< of level 0
+inline constexpr std::int64_t kSpanMs = 4 * kHourMs;  ///< of level 0
 inline constexpr std::int64_t kSpansOfNext = 4;
 inline constexpr int kSpanLevels = 5;
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <set>
 #include <string_view>
-#include <utility>
 
 namespace ceems::store {
 namespace {

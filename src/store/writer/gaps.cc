@@ -11,7 +11,7 @@ namespace ceems::store {
 namespace {
 
 // Rows that are sent to the database at a time.
-constexpr std::size_t kGapsAtOnce = 256;
+constexpr std::size_t kGapUnitsAtOnce = 256;
 
 Gap gap_of(const AnswerRow& row) {
   Gap gap{.id = row.integer(0),
@@ -81,10 +81,10 @@ Result<> insert_gaps(Session& session,
       sql.value(string_list_text(gap.parts)).add(",").value(update.window.start_ms).add(",");
       done = session.run(sql.value(update.window.end_ms).add(")"), {});
     }
-    for (std::size_t begin = 0; done && begin < counted.size(); begin += kGapsAtOnce) {
+    for (std::size_t begin = 0; done && begin < counted.size(); begin += kGapUnitsAtOnce) {
       std::vector<WriterCall> rows;
       for (const model::Unit& unit :
-           counted.subspan(begin, std::min(kGapsAtOnce, counted.size() - begin))) {
+           counted.subspan(begin, std::min(kGapUnitsAtOnce, counted.size() - begin))) {
         rows.push_back({WriterStatement::kInsertGapUnit,
                         {gap_id, unit.uuid, unit.started_at, unit.started_at_ts, unit.ended_at_ts,
                          metric_map_text(unit.total_time_seconds)}});

@@ -13,8 +13,8 @@
 namespace ceems::store {
 
 // The tables ceems_gaps and ceems_gap_units: windows without some of their metrics
-// (docs/api/database.md, "Gaps"). Call the functions that write in a transaction. Passes on errors
-// of the session.
+// (docs/api/database.md, "Gaps"). Call the functions that write in a transaction. Errors come
+// from the session.
 
 /// The gaps of one cluster, oldest first.
 Result<std::vector<Gap>> read_gaps(Session& session, std::string_view cluster_id);

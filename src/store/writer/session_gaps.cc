@@ -25,8 +25,7 @@ Result<> SessionWriter::fill_gap(const GapFill& fill) {
 }
 
 Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
-  CEEMS_TRY(found, read_gap(*session_, fill.gap_id));
-  const std::optional<Gap>& gap = found;
+  CEEMS_TRY(gap, read_gap(*session_, fill.gap_id));
   if (!gap) {
     return fail(ErrorCode::kNotFound, "gap {} does not exist", fill.gap_id);
   }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "store/facts/fill.h"
 #include "store/json.h"
 #include "store/reports/report_rows.h"
@@ -123,9 +124,9 @@ Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
 /// Computes sums over time. They make answers faster but do not change them, so a failure does not
 /// affect the window.
 void SessionWriter::sum_up(std::int64_t until_ms) {
-  constexpr std::int64_t kHourMs = 60LL * 60 * 1000;  // spans that are still being written to
-  const auto done =
-      store::in_transaction(*session_, [&] { return sum_spans(*session_, until_ms - kHourMs); });
+  const auto done = store::in_transaction(*session_, [&] {
+    return sum_spans(*session_, until_ms - kHourMs);  // later spans are still being written to
+  });
   const std::string error = done ? "" : done.error().message;
   if (!done && error != sums_error_) {
     log::warn("cannot compute sums over time, so queries over long periods take longer",
@@ -141,9 +142,9 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
                 start_ms);
   }
   CEEMS_TRY(last, read_watermark(update.cluster.id));
-  if (const std::optional<std::int64_t> before = last; before && *before != start_ms) {
+  if (last && *last != start_ms) {
     return fail(ErrorCode::kInvalidArgument, "window starts at {} but the last one ended at {}",
-                start_ms, *before);
+                start_ms, *last);
   }
   // A window includes its end, so one that ends at midnight belongs to the day before.
   const Batch batch{.cluster = update.cluster,
@@ -322,10 +323,9 @@ Result<> SessionWriter::write_units(const Batch& batch,
 Result<> SessionWriter::forget_sums(const Batch& batch, const std::set<std::int64_t>& moments) {
   CEEMS_TRY(forget_spans(*session_, SumsOf::kUnits, moments));
   // The row of this day may have been written while another time zone was configured.
-  constexpr std::int64_t kTwoDaysMs = 48LL * 60 * 60 * 1000;
   return forget_spans(*session_, SumsOf::kDays,
-                      {std::max<std::int64_t>(batch.day_ms - kTwoDaysMs, 0), batch.day_ms,
-                       batch.day_ms + kTwoDaysMs});
+                      {std::max<std::int64_t>(batch.day_ms - 2 * kDayMs, 0), batch.day_ms,
+                       batch.day_ms + 2 * kDayMs});
 }
 
 Result<> SessionWriter::load_usage(const Batch& batch,
@@ -437,7 +437,6 @@ Result<> SessionWriter::put_admins(std::string_view source,
 Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& stop) {
   const MutexLock lock(mutex_);
   purged_before_ms_ = cutoff_ms;
-  constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<std::pair<SumsOf, Sql>> all{
       {SumsOf::kUnits, sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms)},
