@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 export CCACHE_NOHASHDIR := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
-.PHONY: help run test build packages setup format docs bench fuzz update-golden clean
+.PHONY: help run test build image packages setup format docs bench fuzz update-golden clean
 
 help: ## show this text
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
@@ -21,6 +21,11 @@ test: ## install missing packages and run the tests; TEST_ARGS=STAGE runs one st
 build: ## build all programs into build/bin
 	@scripts/setup run
 	@scripts/build release
+
+image: ## make the container image ceems-demo with buildah, podman or docker: all that `make run` starts
+	@scripts/setup run
+	@scripts/build release $(addprefix publish_,ceems_exporter ceems_api_server cacct)
+	@packaging/containers/demo
 
 packages: ## make .deb, .rpm and a tarball in build/packages/out; ARCH=arm64 for arm64 (see docs/packages.md)
 	@scripts/package-programs $(or $(ARCH),amd64)

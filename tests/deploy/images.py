@@ -16,6 +16,7 @@ from common import BUILD, Missing, ROOT, program, run, same
 
 CONTAINERS = ROOT / "packaging/containers"
 MOST_MB = 40
+MOST_DEMO_MB = 120  # packed: Prometheus and its tool alone are half of it
 # What each is asked once it runs: its port, and its page.
 SERVERS = {"ceems-exporter": (9010, "/metrics"), "ceems-redfish-proxy": (5000, "/health"), "ceems-k8s-admission-controller": (9000, "/health"),
            "ceems-api-server": (9020, "/health"), "ceems-lb": (9030, "/-/healthy")}
@@ -90,13 +91,13 @@ def examine(engine: list[str], image: str, work: pathlib.Path) -> float:
 
 
 # Becomes nobody in the root file system of an image, without groups and capabilities, and runs a program there.
-AS_NOBODY = """import os, sys
+AS_NOBODY = """import json, os, sys
 os.chroot(sys.argv[1])
 os.chdir("/var/lib/ceems" if os.path.isdir("/var/lib/ceems") else "/")
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
-os.execve(sys.argv[2], sys.argv[2:], {})"""
+os.execve(sys.argv[2], sys.argv[2:], json.loads(os.environ.get("CONTAINER_ENV", "{}")))"""
 
 
 def contained(root: pathlib.Path, *arguments: str) -> str:
@@ -130,6 +131,53 @@ cat /proc/net/tcp /proc/net/tcp6
     assert done.returncode == 0 and "STATUS 200" in done.stdout, f"{image}: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-800:]}\n{log[-1500:]}"
     listening = re.findall(r"^\s*\d+: ([0-9A-F]+):[0-9A-F]{4} \S+ 0A ", done.stdout, re.M)
     assert listening and set(listening) == {"0100007F"}, f"{image}: listens on {listening}"
+
+
+def check_demo() -> str:
+    """Builds ceems-demo of the programs in build/bin and starts it: the page is there, on loopback only."""
+    if not shutil.which("buildah") or os.geteuid() != 0:
+        raise Missing("needs buildah (scripts/setup deploy) and root")
+    with tempfile.TemporaryDirectory(prefix="ceems-demo-") as directory:
+        work = pathlib.Path(directory)
+        engine = buildah(work)
+        try:
+            wrapper = work / "buildah"
+            wrapper.write_text("#!/bin/sh\ncommand=$1\nshift\nexec " + " ".join(engine) + ' "$command" --isolation chroot "$@"\n')
+            wrapper.chmod(0o755)
+            run(CONTAINERS / "demo", "--tag", "test", env={**os.environ, "CONTAINER_ENGINE": str(wrapper)})
+            container = run(*engine, "from", "localhost/ceems/ceems-demo:test").strip()
+            root = pathlib.Path(run(*engine, "mount", container).strip())
+            settings = json.loads(run(*engine, "inspect", "--type", "image", "localhost/ceems/ceems-demo:test"))["OCIv1"]["config"]
+            same(settings["User"], "65534:65534", "ceems-demo: user")
+            archive = work / "archive.gz"
+            run("tar", "-C", root, "-czf", archive, ".")
+            size = archive.stat().st_size / 1e6
+            assert size <= MOST_DEMO_MB, f"ceems-demo: {size:.0f} MB"
+            seconds = show_demo(root, settings)
+        finally:
+            subprocess.run([*engine, "rm", "--all"], capture_output=True, check=False)
+            subprocess.run([*engine, "rmi", "--all", "--force"], capture_output=True, check=False)
+    return f"{size:.0f} MB packed, the page after {seconds} s"
+
+
+def show_demo(root: pathlib.Path, settings: dict) -> str:
+    """Starts it as a container does, and returns the seconds until its page is there."""
+    script = f'''set -e; ip link set lo up; mount --make-rprivate /; mount --rbind {root} {root}; mkdir -p {root}/dev
+mount -t proc proc {root}/proc; mount --rbind /sys {root}/sys; mount --rbind /dev {root}/dev
+mount -t tmpfs -o mode=1777 tmp {root}/tmp; mount -t tmpfs -o mode=777 state {root}/var/lib/ceems-demo
+python3 -c "$AS_NOBODY" {root} {" ".join(settings["Entrypoint"])} >{root}/tmp/out 2>&1 & launcher=$!
+for i in $(seq 600); do if curl -s http://127.0.0.1:9020/ui/ | grep -q 'id="app"'; then echo "SECONDS $SECONDS"; break; fi; sleep 0.1; done
+for i in $(seq 300); do if grep -q password {root}/tmp/out; then break; fi; sleep 0.1; done
+cat {root}/tmp/out /proc/net/tcp /proc/net/tcp6
+kill $launcher; wait $launcher && echo ENDED
+'''
+    environment = dict(pair.split("=", 1) for pair in settings["Env"])
+    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--net", "--kill-child", "bash", "-c", script],
+                          env={**os.environ, "AS_NOBODY": AS_NOBODY, "CONTAINER_ENV": json.dumps(environment)}, capture_output=True, text=True, timeout=300, check=False)
+    assert re.search(r"demo-user, password \S{10}", done.stdout) and "ENDED" in done.stdout, f"ceems-demo: {done.stdout[-2000:]}{done.stderr[-800:]}"
+    listening = re.findall(r"^\s*\d+: ([0-9A-F]+):[0-9A-F]{4} \S+ 0A ", done.stdout, re.M)
+    assert len(listening) >= 3 and set(listening) == {"0100007F"}, f"ceems-demo: listens on {listening}"
+    return re.search(r"SECONDS (\d+)", done.stdout)[1]
 
 
 def check_compose() -> str:
@@ -256,4 +304,4 @@ def check_quadlet_units() -> str:
     return f"{len(services)} services"
 
 
-CHECKS = {"images": check_images, "compose": check_compose, "compose-schema": check_compose_schema, "quadlet": check_quadlet, "quadlet-units": check_quadlet_units}
+CHECKS = {"images": check_images, "demo": check_demo, "compose": check_compose, "compose-schema": check_compose_schema, "quadlet": check_quadlet, "quadlet-units": check_quadlet_units}
