@@ -110,9 +110,9 @@ function(ceems_use_pch target kind)
   target_compile_options(${target} PRIVATE ${CEEMS_PCH_OPTIONS})
 endfunction()
 
-# In the presets dev and tsan, this many sources of a library are compiled as one, which halves the time of clang. Sources must
-# still compile alone, as in all other presets: the names in their unnamed namespaces are unique within a folder.
-set(CEEMS_UNITY 0 CACHE STRING "Number of sources of a library that are compiled as one (0: each alone)")
+# In the presets dev and tsan, this many sources of a library or a test program are compiled as one, which halves the time of clang.
+# Sources must still compile alone, as in all other presets: the names in their unnamed namespaces are unique within a folder.
+set(CEEMS_UNITY 0 CACHE STRING "Number of sources of a target that are compiled as one (0: each alone)")
 
 # src/LAYERS says which folder may include which. A folder is linked with exactly those libraries. Sets
 #   CEEMS_LAYER_x_y        the libraries that the layer x/y may include
@@ -134,13 +134,14 @@ foreach(line IN LISTS layer_lines)
   set(CEEMS_LAYER_TESTS_${name} ${tests})
 endforeach()
 
-# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE])
+# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE] [TESTS_ALONE])
 # Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS
 # lets it include. Its tests become the program exporter_unit_test with the ctest label "unit". THREADED names the tests that run
 # several threads, in the test or in the code under test: with ThreadSanitizer (preset tsan), only these are built. EACH_ALONE is for
-# lists of similar things, whose sources use the same names: each is compiled alone, whatever CEEMS_UNITY says.
+# lists of similar things, whose sources use the same names: each is compiled alone, whatever CEEMS_UNITY says. TESTS_ALONE is the
+# same for tests.
 function(ceems_library)
-  cmake_parse_arguments(ARG "EACH_ALONE" "" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH_ALONE;TESTS_ALONE" "" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target lib_${name})
@@ -185,6 +186,9 @@ function(ceems_library)
       set_target_properties(${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${name}_test PRIVATE -fPIC) # like the precompiled headers
       ceems_use_pch(${name}_test test)
+    endif()
+    if(CEEMS_UNITY AND NOT ARG_TESTS_ALONE)
+      set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CEEMS_UNITY})
     endif()
     target_compile_definitions(
       ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kNow = 1'767'225'600;
+constexpr std::int64_t kIssuedNow = 1'767'225'600;
 
 std::string padded(const std::string& bytes) {
   return std::string(32 - bytes.size(), '\0') + bytes;
@@ -118,7 +118,7 @@ ExpectedClaims expected() {
           .client_id = "ceems",
           .nonce = "n",
           .groups_claim = "groups",
-          .now = kNow};
+          .now = kIssuedNow};
 }
 
 /// The claims with one of them replaced or added, or removed if `value` is empty.

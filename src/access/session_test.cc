@@ -9,7 +9,7 @@
 namespace ceems::access {
 namespace {
 
-constexpr std::int64_t kNow = 1'767'225'600;
+constexpr std::int64_t kSessionNow = 1'767'225'600;
 constexpr std::int64_t kHour = 3600;
 
 Signer signer(char byte = 'k') {
@@ -24,8 +24,8 @@ Session ada() {
           .method = LoginMethod::kOidc,
           .granted = Role::kSupport,
           .credential = "c",
-          .begun = kNow,
-          .used = kNow};
+          .begun = kSessionNow,
+          .used = kSessionNow};
 }
 
 TEST(Base64Url, HasOnlyOneSpelling) {
@@ -71,58 +71,62 @@ TEST(SignerTest, EveryChangedByteIsDetected) {
 }
 
 TEST(SessionToken, ContainsTheSession) {
-  const auto session = parse_session(signer(), {}, session_token(signer(), ada()), kNow + 60);
+  const auto session =
+      parse_session(signer(), {}, session_token(signer(), ada()), kSessionNow + 60);
   ASSERT_TRUE(session);
   EXPECT_EQ(session->id, ada().id);
   EXPECT_EQ(session->user, "ada");
   EXPECT_EQ(session->method, LoginMethod::kOidc);
   EXPECT_EQ(session->granted, Role::kSupport);
   EXPECT_EQ(session->credential, "c");
-  EXPECT_EQ(session->begun, kNow);
+  EXPECT_EQ(session->begun, kSessionNow);
 }
 
 TEST(SessionToken, ExpiresWhenIdleAndAtItsMaximumAge) {
   const SessionLimits limits{.idle = std::chrono::hours(1), .absolute = std::chrono::hours(3)};
   Session session = ada();
-  EXPECT_TRUE(parse_session(signer(), limits, session_token(signer(), session), kNow + kHour));
-  EXPECT_FALSE(parse_session(signer(), limits, session_token(signer(), session), kNow + kHour + 1));
-  session.used = kNow + 3 * kHour;
-  EXPECT_TRUE(parse_session(signer(), limits, session_token(signer(), session), kNow + 3 * kHour));
+  EXPECT_TRUE(
+      parse_session(signer(), limits, session_token(signer(), session), kSessionNow + kHour));
   EXPECT_FALSE(
-      parse_session(signer(), limits, session_token(signer(), session), kNow + 3 * kHour + 1));
+      parse_session(signer(), limits, session_token(signer(), session), kSessionNow + kHour + 1));
+  session.used = kSessionNow + 3 * kHour;
+  EXPECT_TRUE(
+      parse_session(signer(), limits, session_token(signer(), session), kSessionNow + 3 * kHour));
+  EXPECT_FALSE(parse_session(signer(), limits, session_token(signer(), session),
+                             kSessionNow + 3 * kHour + 1));
 }
 
 TEST(SessionToken, FromTheFutureIsRefusedAfterTheClockWasSetBack) {
   const std::string token = session_token(signer(), ada());
-  EXPECT_TRUE(parse_session(signer(), {}, token, kNow - 60));
-  EXPECT_FALSE(parse_session(signer(), {}, token, kNow - 61));
+  EXPECT_TRUE(parse_session(signer(), {}, token, kSessionNow - 60));
+  EXPECT_FALSE(parse_session(signer(), {}, token, kSessionNow - 61));
   // A clock that jumps forward ends the session like time that passes.
-  EXPECT_FALSE(parse_session(signer(), {}, token, kNow + 365 * 24 * kHour));
+  EXPECT_FALSE(parse_session(signer(), {}, token, kSessionNow + 365 * 24 * kHour));
 }
 
 TEST(SessionToken, IsRenewedAfterATenthOfTheIdleTime) {
   const SessionLimits limits{.idle = std::chrono::seconds(1000), .absolute = std::chrono::hours(3)};
-  EXPECT_FALSE(wants_renewal(limits, ada(), kNow + 100));
-  EXPECT_TRUE(wants_renewal(limits, ada(), kNow + 101));
+  EXPECT_FALSE(wants_renewal(limits, ada(), kSessionNow + 100));
+  EXPECT_TRUE(wants_renewal(limits, ada(), kSessionNow + 101));
 }
 
 TEST(SessionToken, ASealedTextOfAnotherPurposeIsRefused) {
-  const LoginState state{.state = "s", .next = "/", .begun = kNow};
-  EXPECT_FALSE(parse_session(signer(), {}, login_state_token(signer(), state), kNow));
-  EXPECT_FALSE(parse_login_state(signer(), session_token(signer(), ada()), "s", kNow));
+  const LoginState state{.state = "s", .next = "/", .begun = kSessionNow};
+  EXPECT_FALSE(parse_session(signer(), {}, login_state_token(signer(), state), kSessionNow));
+  EXPECT_FALSE(parse_login_state(signer(), session_token(signer(), ada()), "s", kSessionNow));
 }
 
 TEST(LoginStateTest, RequiresTheSameStateInTime) {
   const std::string token =
-      login_state_token(signer(), {.state = "s1", .next = "/ui/#/unit/a/1", .begun = kNow});
-  const auto state = parse_login_state(signer(), token, "s1", kNow + 600);
+      login_state_token(signer(), {.state = "s1", .next = "/ui/#/unit/a/1", .begun = kSessionNow});
+  const auto state = parse_login_state(signer(), token, "s1", kSessionNow + 600);
   ASSERT_TRUE(state);
   EXPECT_EQ(state->next, "/ui/#/unit/a/1");
-  EXPECT_FALSE(parse_login_state(signer(), token, "s1", kNow + 601));
-  EXPECT_FALSE(parse_login_state(signer(), token, "s1", kNow - 61));
-  EXPECT_FALSE(parse_login_state(signer(), token, "s2", kNow));
-  EXPECT_FALSE(parse_login_state(signer(), token, "", kNow));
-  EXPECT_FALSE(parse_login_state(signer('o'), token, "s1", kNow));
+  EXPECT_FALSE(parse_login_state(signer(), token, "s1", kSessionNow + 601));
+  EXPECT_FALSE(parse_login_state(signer(), token, "s1", kSessionNow - 61));
+  EXPECT_FALSE(parse_login_state(signer(), token, "s2", kSessionNow));
+  EXPECT_FALSE(parse_login_state(signer(), token, "", kSessionNow));
+  EXPECT_FALSE(parse_login_state(signer('o'), token, "s1", kSessionNow));
 }
 
 TEST(LoginStateTest, NonceAndVerifierDependOnStateAndKey) {

@@ -137,7 +137,7 @@ std::pair<std::string, std::string> sample(const Published& field) {
   return {wire(field.number, wire(1, "x")), R"({"requestId":"x"})"};
 }
 
-std::string outcome(std::string_view method, const std::string& body, std::string_view type) {
+std::string field_outcome(std::string_view method, const std::string& body, std::string_view type) {
   static const ProfileRules kRules;
   const std::string target = "/querier.v1.QuerierService/" + std::string(method);
   auto request = ProfileRequest::read(
@@ -162,10 +162,10 @@ TEST(ProfileFields, EveryPublishedFieldIsAllowedRewrittenOrRefused) {
     }
     const auto [proto, json] = sample(field);
     const std::string in_proto =
-        outcome(field.message, proto_call(field, proto), "application/proto");
-    const std::string in_json = outcome(
+        field_outcome(field.message, proto_call(field, proto), "application/proto");
+    const std::string in_json = field_outcome(
         field.message, fmt::format(R"({{"{}":{}}})", field.json_name, json), "application/json");
-    const std::string in_other_json = outcome(
+    const std::string in_other_json = field_outcome(
         field.message, fmt::format(R"({{"{}":{}}})", field.proto_name, json), "application/json");
     const std::string name = fmt::format("{}.{}", field.message, field.proto_name);
     switch (field.verdict) {
@@ -217,38 +217,44 @@ TEST(ProfileFields, TheListHasNoFieldThatIsNotPublished) {
 TEST(ProfileFields, AnswersToEarlierRequestsCannotBeFetched) {
   const std::string selector = wire(2, kOwn);
   const std::string async = wire(9, wire(1, "0a1b"));
-  EXPECT_EQ(outcome("SelectMergeStacktraces", selector + async, "application/proto"), "field");
-  EXPECT_EQ(outcome("Diff", wire(1, selector + async) + wire(2, selector), "application/proto"),
+  EXPECT_EQ(field_outcome("SelectMergeStacktraces", selector + async, "application/proto"),
             "field");
   EXPECT_EQ(
-      outcome("Diff", R"({"left":{},"right":{"async":{"requestId":"0a1b"}}})", "application/json"),
+      field_outcome("Diff", wire(1, selector + async) + wire(2, selector), "application/proto"),
       "field");
+  EXPECT_EQ(field_outcome("Diff", R"({"left":{},"right":{"async":{"requestId":"0a1b"}}})",
+                          "application/json"),
+            "field");
 }
 
 TEST(ProfileFields, UnknownOnesAreRefusedAtEveryDepth) {
   const std::string selector = wire(2, kOwn);
   for (const std::uint32_t number : {12U, 15U, 100U, 536'870'911U}) {
-    EXPECT_EQ(outcome("SelectSeries", selector + wire(number, "x"), "application/proto"), "field")
+    EXPECT_EQ(field_outcome("SelectSeries", selector + wire(number, "x"), "application/proto"),
+              "field")
         << number;
   }
+  EXPECT_EQ(field_outcome("Diff", wire(1, selector) + wire(2, selector) + wire(3, "x"),
+                          "application/proto"),
+            "field");
+  EXPECT_EQ(field_outcome("SelectSeries", selector + wire(8, wire(3, "x")), "application/proto"),
+            "field");
   EXPECT_EQ(
-      outcome("Diff", wire(1, selector) + wire(2, selector) + wire(3, "x"), "application/proto"),
+      field_outcome("SelectSeries", selector + wire(8, wire(1, wire(2, "x"))), "application/proto"),
       "field");
-  EXPECT_EQ(outcome("SelectSeries", selector + wire(8, wire(3, "x")), "application/proto"),
+  EXPECT_EQ(field_outcome("SelectSeries", selector + wire(8, "garbage"), "application/proto"),
             "field");
-  EXPECT_EQ(outcome("SelectSeries", selector + wire(8, wire(1, wire(2, "x"))), "application/proto"),
-            "field");
-  EXPECT_EQ(outcome("SelectSeries", selector + wire(8, "garbage"), "application/proto"), "field");
   for (const char* json :
        {R"({"Start":1})", R"({"other":null})", R"({"stackTraceSelector":{"x":1}})",
         R"({"stackTraceSelector":{"callSite":[{"x":1}]}})", R"({"groupBy":"pod"})",
         R"({"groupBy":[1]})", R"({"start":{}})", R"({"groupBy":[],"group_by":[]})",
         R"({"stackTraceSelector":[]})", R"({"stackTraceSelector":{"callSite":["x"]}})"}) {
-    EXPECT_EQ(outcome("SelectSeries", json, "application/json"), "field") << json;
+    EXPECT_EQ(field_outcome("SelectSeries", json, "application/json"), "field") << json;
   }
   // A wrong wire type is an unknown field for the server.
-  EXPECT_EQ(outcome("SelectSeries", selector + wire(3, "x"), "application/proto"), "field");
-  EXPECT_EQ(outcome("SelectSeries", selector + key(6, 0) + "\x01", "application/proto"), "field");
+  EXPECT_EQ(field_outcome("SelectSeries", selector + wire(3, "x"), "application/proto"), "field");
+  EXPECT_EQ(field_outcome("SelectSeries", selector + key(6, 0) + "\x01", "application/proto"),
+            "field");
 }
 
 }  // namespace

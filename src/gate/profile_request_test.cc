@@ -7,7 +7,7 @@
 namespace ceems::gate {
 namespace {
 
-const ProfileRules kRules;
+const ProfileRules kProfileRules;
 constexpr const char* kService = "/querier.v1.QuerierService/";
 
 std::string only(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
@@ -28,7 +28,7 @@ Checked<ProfileRequest> read(const std::string& method,
   return ProfileRequest::read(
       ParsedRequest(
           {.method = "POST", .target = kService + method, .content_type = type, .body = body}),
-      kRules);
+      kProfileRules);
 }
 
 std::string outcome(const std::string& method,

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// root is an admin; everyone else sees only unit 1.
-class FakeOwners final : public gate::Owners {
+class AuditedOwners final : public gate::Owners {
  public:
   Result<bool> is_admin(const std::string& user) override { return user == "root"; }
   Result<bool> may_see(const std::string& /*user*/,
@@ -52,7 +52,7 @@ class LbAuditTest : public ::testing::Test {
     gate::GateRules rules;
     rules.clusters = {"c"};
     frontend_.publish(std::make_shared<FrontendSnapshot>(
-        gate::BackendType::kTsdb, std::move(rules), std::make_shared<FakeOwners>(),
+        gate::BackendType::kTsdb, std::move(rules), std::make_shared<AuditedOwners>(),
         std::move(*backends), std::shared_ptr<audit::Log>(std::move(*log))));
   }
   [[nodiscard]] std::string file() const { return (dir_.path() / "audit.log").string(); }

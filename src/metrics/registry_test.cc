@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::array kBounds = {0.5, 1.0};
+constexpr std::array kRegistryBounds = {0.5, 1.0};
 
 /// The page without the metrics of the process, which change.
 std::string page_of(Registry& registry, const std::function<void(Sink&)>& add_more = {}) {
@@ -37,10 +37,10 @@ std::string page_of(Registry& registry, const std::function<void(Sink&)>& add_mo
 
 TEST(Registry, PageHasAllFamiliesByNameThenHistogramsInTheOrderOfCreation) {
   Registry registry("a", "the test");
-  registry.histograms("b_seconds", "How long.", {"route", "method"}, kBounds)
+  registry.histograms("b_seconds", "How long.", {"route", "method"}, kRegistryBounds)
       .with({"say \"x\"", "get"})
       .observe(0.75);
-  registry.histograms("a_seconds", "How long.", {}, kBounds).with({});
+  registry.histograms("a_seconds", "How long.", {}, kRegistryBounds).with({});
   registry.counters("c_total", "Counts.", {"kind"}).with({"z"}).add(3);
   registry.counters("c_total", "Counts.", {"kind"}).with({"y"}).add();
   registry.gauge("b", "Level.").set(-2.5);

@@ -17,7 +17,7 @@ std::vector<std::string> names(const std::vector<Field>& fields) {
   return result;
 }
 
-std::string refusal(std::string_view text) {
+std::string format_refusal(std::string_view text) {
   const auto parsed = parse_format(text, server_fields());
   return parsed ? "accepted" : parsed.error().message;
 }
@@ -63,15 +63,16 @@ TEST(Fields, TakeWidths) {
   EXPECT_EQ(chosen->at(1).max, 12U);
   EXPECT_FALSE(chosen->at(1).right);
   for (const char* text : {"name%", "name%x", "name%0", "name%1001", "name%--3", "name%3%4"}) {
-    EXPECT_THAT(refusal(text), HasSubstr("expected a width from 1 to 1000")) << text;
+    EXPECT_THAT(format_refusal(text), HasSubstr("expected a width from 1 to 1000")) << text;
   }
 }
 
 TEST(Fields, SuggestTheNearestName) {
-  EXPECT_EQ(refusal("jobid,hostenrgy"),
+  EXPECT_EQ(format_refusal("jobid,hostenrgy"),
             "unknown field 'hostenrgy' in --format (did you mean 'hostenergy'?)");
-  EXPECT_EQ(refusal("\x1b[2J"), "unknown field '\\x1b[2J' in --format; --helpformat lists them");
-  EXPECT_THAT(refusal("%5"), HasSubstr("unknown field '%5'"));
+  EXPECT_EQ(format_refusal("\x1b[2J"),
+            "unknown field '\\x1b[2J' in --format; --helpformat lists them");
+  EXPECT_THAT(format_refusal("%5"), HasSubstr("unknown field '%5'"));
 }
 
 TEST(Fields, ShowNumbersByKind) {

@@ -11,7 +11,7 @@ namespace ceems::net {
 namespace {
 
 // bcrypt of "secret" with cost 4, made with crypt(3).
-constexpr const char* kHash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
+constexpr const char* kConfigHash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 
 Result<WebConfig> read(std::string_view yaml) {
   CEEMS_TRY(node, config::parse_yaml(yaml, "web.yml"));
@@ -51,7 +51,8 @@ http_server_config:
     Strict-Transport-Security: max-age=1
     Content-Security-Policy: ''
 basic_auth_users:
-  alice: )") + kHash + "\n");
+  alice: )") + kConfigHash +
+                           "\n");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_TRUE(config->tls.enabled);
   EXPECT_EQ(config->tls.cert_file, "/etc/ceems/cert.pem");
@@ -130,14 +131,14 @@ INSTANTIATE_TEST_SUITE_P(
               "characters"}));
 
 TEST(WebConfig, TellsBcryptHashes) {
-  EXPECT_TRUE(is_bcrypt_hash(kHash));
+  EXPECT_TRUE(is_bcrypt_hash(kConfigHash));
   for (std::string bad : {"", "$2x$04$", "$1$abc"}) {
     EXPECT_FALSE(is_bcrypt_hash(bad));
   }
-  std::string bad = kHash;
+  std::string bad = kConfigHash;
   bad[4] = '9';
   EXPECT_FALSE(is_bcrypt_hash(bad)) << "cost above 31";
-  bad = kHash;
+  bad = kConfigHash;
   bad[30] = '$';
   EXPECT_FALSE(is_bcrypt_hash(bad));
 }

@@ -43,11 +43,12 @@ class PgUpgradingTest : public AnyDatabase {
   }
   void release() { ASSERT_TRUE(holder_->execute("ROLLBACK")); }
   Result<std::unique_ptr<Database>> open_in_use(std::int64_t above = 0) {
-    return open_database({.time_zone = "UTC",
-                          .url = url_,
-                          .upgrade_in_use_above = above,
-                          .on_upgrade_failed = [this](const Error& error) { failure_ = error; }},
-                         clock_);
+    return store::open_database(
+        {.time_zone = "UTC",
+         .url = url_,
+         .upgrade_in_use_above = above,
+         .on_upgrade_failed = [this](const Error& error) { failure_ = error; }},
+        clock_);
   }
   [[nodiscard]] std::string version() const { return text("SELECT version FROM ceems_schema"); }
   [[nodiscard]] std::string waiting() const {

@@ -8,7 +8,7 @@
 namespace ceems::store {
 namespace {
 
-constexpr int kUnits = 4000;
+constexpr int kCountedUnits = 4000;
 constexpr int kProjects = 200;
 
 /// A database with many units of one project, and many projects with members.
@@ -17,7 +17,7 @@ class CountedUnits : public AnyDatabase {
   void SetUp() override {
     AnyDatabase::SetUp();
     std::vector<model::Unit> units;
-    for (int i = 0; i < kUnits; ++i) {
+    for (int i = 0; i < kCountedUnits; ++i) {
       units.push_back(job(std::to_string(i), kNow - kHour, kNow + i * 100));
     }
     units.push_back(job("r", kNow));
@@ -65,7 +65,7 @@ TEST_F(CountedUnits, AllAreCountedInOneIndex) {
        {std::optional<TimeRange>(), std::optional(TimeRange{kNow, kNow + kHour})}) {
     const Sql sql = count_all_units(Dialect::kSqlite, {}, range);
     EXPECT_EQ(plan(sql), "SCAN units USING COVERING INDEX ceems_units_counts\n");
-    EXPECT_LT(steps(sql), 40 * kUnits);
+    EXPECT_LT(steps(sql), 40 * kCountedUnits);
   }
 }
 

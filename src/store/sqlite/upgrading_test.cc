@@ -33,11 +33,12 @@ class UpgradingTest : public ::testing::Test {
   }
   [[nodiscard]] std::string file() const { return (dir_.path() / "ceems.db").string(); }
   Result<std::unique_ptr<Database>> open() {
-    return open_database({.directory = dir_.path().string(),
-                          .time_zone = "UTC",
-                          .upgrade_in_use_above = 0,
-                          .on_upgrade_failed = [this](const Error& error) { failure_ = error; }},
-                         clock_);
+    return store::open_database(
+        {.directory = dir_.path().string(),
+         .time_zone = "UTC",
+         .upgrade_in_use_above = 0,
+         .on_upgrade_failed = [this](const Error& error) { failure_ = error; }},
+        clock_);
   }
 
   testing::TempDir dir_;

@@ -50,7 +50,7 @@ class FakeStore final : public UnwindStore {
   bool refuse = false;
 };
 
-[[gnu::noinline]] int some_function(int value) {
+[[gnu::noinline]] int probed_function(int value) {
   return value * 3;
 }
 
@@ -65,7 +65,7 @@ TEST(UnwindMemory, DescribesAProcess) {
   ASSERT_GT(process.count, 2U);
   // The mapping of a function of this program leads to a row of its table.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the address is what is looked up
-  const auto address = reinterpret_cast<std::uint64_t>(&some_function);
+  const auto address = reinterpret_cast<std::uint64_t>(&probed_function);
   bool found = false;
   std::uint64_t end = 0;
   for (std::uint32_t i = process.first; i < process.first + process.count; ++i) {
