@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "exporter/unit/process_filter.h"
-#include "host/cpu_list.h"
-#include "host/process_origin.h"
+#include "host/cgroup/process.h"
+#include "host/cpu_topology.h"
 
 using namespace ceems::exporter;  // NOLINT(google-build-using-namespace): one short file
 

@@ -4,9 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/cpuinfo.h"
-#include "host/meminfo.h"
-#include "host/stat.h"
+#include "host/proc.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/cpu_topology.h"
-#include "host/stat.h"
+#include "host/proc.h"
 
 namespace ceems::bench::energy {
 

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/strings.h"
-#include "host/cpu_list.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::host {
@@ -67,6 +64,27 @@ std::optional<int> first_sibling(const std::string& directory) {
 }
 
 }  // namespace
+
+std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
+  constexpr int kMaxCpus = 65536;
+  std::vector<int> cpus;
+  text = trim(text);
+  while (!text.empty()) {
+    std::string_view range = take_until(text, ',');
+    const auto first = parse_int<int>(take_until(range, '-'));
+    const auto last = range.empty() ? first : parse_int<int>(range);
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMaxCpus) {
+      return std::nullopt;
+    }
+    for (int cpu = *first; cpu <= *last; ++cpu) {
+      cpus.push_back(cpu);
+    }
+    if (cpus.size() > kMaxCpus) {
+      return std::nullopt;
+    }
+  }
+  return cpus;
+}
 
 int CpuTopology::socket_of_package(int package) const {
   const auto found = std::ranges::lower_bound(packages, package);

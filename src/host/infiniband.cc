@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::host {

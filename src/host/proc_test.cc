@@ -1,11 +1,9 @@
+#include "host/proc.h"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "host/cpuinfo.h"
-#include "host/meminfo.h"
-#include "host/stat.h"
 
 namespace ceems::host {
 namespace {

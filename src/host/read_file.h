@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -30,5 +31,16 @@ Result<> reread(const UniqueFd& fd, std::string& buffer, std::size_t limit = kMa
 
 /// Opens a file for reread(). Errors: any of read_file().
 Result<UniqueFd> open_file(const char* path);
+
+/// The names in a directory without "." and "..", in byte order. Errors: kNotFound,
+/// kPermissionDenied, kInternal. Their messages name the path.
+Result<std::vector<std::string>> list_directory(const std::string& path);
+
+/// Whether the path is a directory or a link to one.
+bool is_directory(const std::string& path);
+
+/// Whether the path is /sys or on another mounted sysfs: it then shows the hardware of this machine
+/// and is not a copy.
+bool is_own_sysfs(const std::string& path);
 
 }  // namespace ceems::host

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "host/directory.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::host {

@@ -10,7 +10,6 @@
 
 #include "base/strings.h"
 #include "host/cgroup/process.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::metrics {

@@ -4,10 +4,8 @@
 
 #include "base/log.h"
 #include "exporter/collector.h"
-#include "host/cpuinfo.h"
-#include "host/directory.h"
+#include "host/proc.h"
 #include "host/read_file.h"
-#include "host/stat.h"
 
 namespace ceems::exporter {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/energy/meter/metered_counter.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

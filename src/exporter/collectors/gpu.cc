@@ -15,7 +15,7 @@
 #include "exporter/gpu/device_energy.h"
 #include "exporter/gpu/inventory/pci_devices.h"
 #include "exporter/gpu/monitor.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "exporter/collector.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

@@ -18,7 +18,7 @@
 #include "exporter/ipmi/power_reader.h"
 #include "exporter/source/privileged_open.h"
 #include "exporter/source/slow_source.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter {

@@ -1,5 +1,3 @@
-#include "host/meminfo.h"
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "exporter/collector.h"
+#include "host/proc.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

@@ -5,7 +5,6 @@
 
 #include "base/strings.h"
 #include "exporter/collector.h"
-#include "host/directory.h"
 #include "host/net_dev.h"
 #include "host/read_file.h"
 

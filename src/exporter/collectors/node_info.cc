@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "host/cpu_topology.h"
-#include "host/cpuinfo.h"
+#include "host/proc.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

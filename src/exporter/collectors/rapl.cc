@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "exporter/collector.h"
 #include "exporter/source/privileged_open.h"
-#include "host/directory.h"
 #include "host/powercap.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

@@ -15,7 +15,7 @@
 #include "exporter/rdma/netlink_reader.h"
 #include "exporter/rdma/ports.h"
 #include "exporter/source/slow_source.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {

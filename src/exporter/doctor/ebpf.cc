@@ -7,7 +7,6 @@
 #include "exporter/doctor/report.h"
 #include "exporter/ebpf/bpf_library.h"
 #include "exporter/ebpf/programs.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

@@ -8,10 +8,8 @@
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
 #include "exporter/options.h"
-#include "host/cpuinfo.h"
-#include "host/meminfo.h"
+#include "host/proc.h"
 #include "host/read_file.h"
-#include "host/stat.h"
 #include "net/server/server.h"
 #include "net/server/web_config.h"
 

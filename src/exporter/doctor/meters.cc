@@ -7,11 +7,10 @@
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
 #include "exporter/redfish/config.h"
-#include "host/cpuinfo.h"
 #include "host/cray_pm_counters.h"
-#include "host/directory.h"
 #include "host/hwmon.h"
 #include "host/powercap.h"
+#include "host/proc.h"
 #include "host/read_file.h"
 #include "os/command.h"
 

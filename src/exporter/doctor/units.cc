@@ -12,7 +12,6 @@
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
 #include "host/cgroup/mount.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "host/cpu_topology.h"
+#include "host/proc.h"
 #include "host/read_file.h"
-#include "host/stat.h"
 #include "os/suspend.h"
 
 namespace ceems::exporter::energy {

@@ -19,9 +19,8 @@
 #include "exporter/energy/meter/meter.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/unit/unit_source.h"
-#include "host/meminfo.h"
 #include "host/paths.h"
-#include "host/stat.h"
+#include "host/proc.h"
 
 namespace ceems::exporter::energy {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/log.h"
-#include "host/cpu_list.h"
+#include "host/cpu_topology.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::perf {

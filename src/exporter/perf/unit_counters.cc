@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::perf {

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "exporter/perf/counter_pool.h"
-#include "host/process_origin.h"
+#include "host/cgroup/process.h"
 
 namespace ceems::exporter::perf {
 

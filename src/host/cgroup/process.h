@@ -27,4 +27,14 @@ std::optional<std::uint64_t> parse_slurmstepd_job(std::string_view cmdline);
 /// The name of `uid` in the text of a passwd(5) file; empty if it is not listed.
 std::string_view find_user_name(std::string_view passwd, std::uint32_t uid);
 
+/// The fields of /proc/PID/stat (proc_pid_stat(5)) that identify where a process comes from.
+struct ProcessOrigin {
+  int parent = 0;
+  int session = 0;
+  std::uint64_t start_ticks = 0;  ///< since boot, 1/100 s
+};
+
+/// Nothing if the text is malformed. The command name in it may contain blanks and parentheses.
+std::optional<ProcessOrigin> parse_process_origin(std::string_view stat);
+
 }  // namespace ceems::host

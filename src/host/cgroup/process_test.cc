@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/cpu_list.h"
-#include "host/process_origin.h"
+#include "host/cpu_topology.h"
 
 namespace ceems::host {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "host/cpu_topology.h"
-#include "host/stat.h"
+#include "host/proc.h"
 
 namespace ceems::exporter::energy {
 

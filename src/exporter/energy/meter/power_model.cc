@@ -6,10 +6,8 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "host/cpuinfo.h"
-#include "host/meminfo.h"
+#include "host/proc.h"
 #include "host/read_file.h"
-#include "host/stat.h"
 
 namespace ceems::exporter::energy {
 namespace {

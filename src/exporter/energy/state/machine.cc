@@ -8,7 +8,7 @@
 
 #include "base/strings.h"
 #include "crypto/digest.h"
-#include "host/cpuinfo.h"
+#include "host/proc.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::energy {

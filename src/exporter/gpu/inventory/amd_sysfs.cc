@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/strings.h"
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::gpu {

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "exporter/gpu/inventory/pci_devices.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter::gpu {
 

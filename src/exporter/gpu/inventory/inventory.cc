@@ -11,7 +11,7 @@
 #include "exporter/gpu/inventory/intel_sysfs.h"
 #include "exporter/gpu/inventory/layout.h"
 #include "exporter/gpu/inventory/pci_devices.h"
-#include "host/directory.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter::gpu {
 namespace {

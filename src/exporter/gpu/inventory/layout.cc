@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::gpu {

@@ -18,7 +18,7 @@
 
 #include "exporter/ebpf/kernel_types.h"
 #include "exporter/profile/sampler/image.h"
-#include "host/cpu_list.h"
+#include "host/cpu_topology.h"
 #include "host/read_file.h"
 #include "os/privileges.h"
 

@@ -10,7 +10,7 @@
 #include "exporter/unit/cgroup_tree.h"
 #include "exporter/unit/stat/stat_files.h"
 #include "host/cgroup/process.h"
-#include "host/cpu_list.h"
+#include "host/cpu_topology.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {
