@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/text/html.h"
-#include "exporter/accept.h"
 #include "exporter/routes.h"
 #include "metrics/process.h"
 

@@ -27,7 +27,6 @@
 #include "exporter/doctor/command.h"
 #include "exporter/flag_names.h"
 #include "exporter/gpu/inventory/library_list.h"
-#include "exporter/node_name.h"
 #include "exporter/options.h"
 #include "exporter/profile/command.h"
 #include "exporter/routes.h"

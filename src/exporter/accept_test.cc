@@ -1,6 +1,6 @@
-#include "exporter/accept.h"
-
 #include <gtest/gtest.h>
+
+#include "exporter/routes.h"
 
 namespace ceems::exporter {
 namespace {

@@ -1,6 +1,9 @@
 #include "exporter/options.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <tuple>
@@ -116,6 +119,19 @@ RouteOptions route_options(const Options& options) {
 
 host::Paths paths(const Options& options) {
   return {options.procfs, options.sysfs, options.cgroupfs};
+}
+
+std::string node_name(bool emptied) {
+  if (emptied) {
+    return {};
+  }
+  // Called once by main, before threads start.
+  const char* given = std::getenv("NODE_NAME");
+  if (given != nullptr && *given != '\0') {
+    return given;
+  }
+  utsname name{};
+  return ::uname(&name) == 0 ? std::string(static_cast<const char*>(name.nodename)) : std::string();
 }
 
 }  // namespace ceems::exporter

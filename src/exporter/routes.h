@@ -9,9 +9,32 @@
 #include "exporter/alloy_targets.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
+#include "metrics/sink.h"
 #include "net/http.h"
 
 namespace ceems::exporter {
+
+/// The format in which a client receives the page.
+struct PageFormat {
+  metrics::Exposition exposition = metrics::Exposition::kText;
+  std::string content_type;
+};
+
+/// Selects the format by the Accept header (RFC 9110, section 12.5.1): OpenMetrics 1.0 if the
+/// client prefers it to plain text or accepts both equally, otherwise text 0.0.4, also if the
+/// header names neither or is invalid. The parameter `escaping` of the selected range is echoed if
+/// Prometheus knows its value; otherwise it is "underscores".
+PageFormat choose_format(std::string_view accept);
+
+/// web/pages/exporter.html, a template (base/text/template.h).
+extern const std::string_view kExporterHtml;
+
+/// HTML of the page at "/": the name and purpose of the program, its version, and links to the
+/// metrics and, if they are served, to the targets of Grafana Alloy (not served if the path is
+/// empty) and to the diagnostics.
+std::string landing_page(std::string_view telemetry_path,
+                         std::string_view targets_path,
+                         bool debug_server);
 
 struct RouteOptions {
   std::string telemetry_path = "/metrics";  ///< a missing leading slash is added

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text/html.h"
-#include "exporter/landing.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter {

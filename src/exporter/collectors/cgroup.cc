@@ -1,15 +1,81 @@
 #include "exporter/collectors/cgroup.h"
 
+#include <pwd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "base/clock.h"
 #include "exporter/collectors/unit_collector.h"
-#include "exporter/collectors/user_names.h"
 #include "exporter/unit/cgroup_unit_source.h"
+#include "host/cgroup/process.h"
+#include "host/paths.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {
+
+/// Names of users by id: from etc/passwd beside the proc directory (with /host/proc in a container,
+/// the host's) and, for the machine's own /proc, also from the name service (LDAP, ...). Kept for
+/// kKeep. Not thread-safe.
+class UserNames {
+ public:
+  static constexpr auto kKeep = std::chrono::minutes(10);
+
+  explicit UserNames(const host::Paths& paths);
+  /// The name, or the number if the user has none, or "" for -1. Valid until the next call.
+  std::string_view name_of(std::int64_t uid, Clock::SteadyTime now);
+
+ private:
+  struct Entry {
+    std::string name;
+    Clock::SteadyTime looked_up;
+  };
+
+  [[nodiscard]] std::string look_up(std::uint32_t uid) const;
+
+  std::filesystem::path passwd_;
+  bool ask_name_service_;
+  std::unordered_map<std::int64_t, Entry> names_;
+};
+
+UserNames::UserNames(const host::Paths& paths)
+    : passwd_(paths.proc.parent_path() / "etc/passwd"), ask_name_service_(paths.proc == "/proc") {}
+
+std::string_view UserNames::name_of(std::int64_t uid, Clock::SteadyTime now) {
+  if (uid < 0) {
+    return {};
+  }
+  auto known = names_.find(uid);
+  if (known == names_.end() || now - known->second.looked_up > kKeep) {
+    known =
+        names_.insert_or_assign(uid, Entry{look_up(static_cast<std::uint32_t>(uid)), now}).first;
+  }
+  return known->second.name;
+}
+
+std::string UserNames::look_up(std::uint32_t uid) const {
+  if (const auto text = host::read_file(passwd_.string())) {
+    if (const std::string_view name = host::find_user_name(*text, uid); !name.empty()) {
+      return std::string(name);
+    }
+  }
+  if (ask_name_service_) {
+    struct passwd entry{};
+    struct passwd* found = nullptr;
+    std::array<char, 16384> buffer{};
+    if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+      return found->pw_name;
+    }
+  }
+  return std::to_string(uid);
+}
 
 using metrics::Desc;
 using metrics::Type;

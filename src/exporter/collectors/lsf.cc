@@ -11,7 +11,7 @@
 #include "exporter/collectors/unit_collector.h"
 #include "exporter/gpu/claim/batch_claims.h"
 #include "exporter/lsf/allocated_units.h"
-#include "exporter/node_name.h"
+#include "exporter/options.h"
 #include "exporter/unit/cgroup_unit_source.h"
 #include "host/read_file.h"
 #include "os/command.h"

@@ -12,7 +12,7 @@
 #include "exporter/collectors/power_series.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/ipmi/open_ipmi.h"
-#include "exporter/node_name.h"
+#include "exporter/options.h"
 #include "exporter/redfish/reader.h"
 #include "exporter/source/privileged_open.h"
 #include "exporter/source/slow_source.h"
