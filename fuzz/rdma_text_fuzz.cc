@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/rdma/text.h"
+#include "exporter/rdma/command_reader.h"
 
 using namespace ceems::exporter::rdma;  // NOLINT(google-build-using-namespace): one short file
 

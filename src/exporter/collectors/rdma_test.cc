@@ -7,7 +7,7 @@
 
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/rdma/command_reader.h"
-#include "exporter/rdma/counting.h"
+#include "exporter/rdma/reader.h"
 #include "testing/fake_runner.h"
 #include "testing/temp_dir.h"
 

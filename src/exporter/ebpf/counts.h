@@ -14,11 +14,24 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "exporter/ebpf/mount_label.h"
+#include "exporter/ebpf/layout.h"
 #include "exporter/ebpf/tables.h"
 #include "exporter/unit/unit.h"
 
 namespace ceems::exporter::ebpf {
+
+/// How a mount is called on the page.
+struct MountLabel {
+  std::string text;
+  std::string type;  ///< of the file system: "lustre", "nfs4", "ext4", ...
+
+  friend auto operator<=>(const MountLabel&, const MountLabel&) = default;
+};
+
+/// The name of a mount in its own mount namespace. By default it is made of the last name of each
+/// mount point, as the reference does: /lustre/scratch on the root file system is "/scratch"; at
+/// most 64 bytes. With `full_path` it is the whole path. Bytes that are not printable are escaped.
+MountLabel mount_label(const ebpf_place& place, bool full_path);
 
 /// Traffic of a unit is counted by these.
 struct TrafficKind {

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "exporter/ebpf/bpf_library.h"
-#include "exporter/ebpf/hooks.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::ebpf {

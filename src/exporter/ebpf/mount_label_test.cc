@@ -1,11 +1,11 @@
-#include "exporter/ebpf/mount_label.h"
-
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "exporter/ebpf/counts.h"
 
 namespace ceems::exporter::ebpf {
 namespace {

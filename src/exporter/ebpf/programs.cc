@@ -5,20 +5,69 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <set>
 #include <system_error>
 
 #include "base/fd.h"
-#include "exporter/ebpf/images.h"
-#include "exporter/ebpf/table_reader.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter::ebpf {
 namespace {
+
+/// Reads tables with a value per CPU, many rows with one system call.
+class TableReader {
+ public:
+  explicit TableReader(unsigned cpus) : cpus_(cpus) {}
+
+  /// Appends the rows of the table with this descriptor, summed over the CPUs. kInternal: the
+  /// kernel refuses. Rows that are added or deleted meanwhile may be missing or appear twice: the
+  /// caller keeps the largest.
+  template <class Key, class Value>
+  Result<> read(int map, Rows<Key, Value>& rows) {
+    std::size_t most = std::max<std::size_t>(kMinRows, kBytes / (sizeof(Value) * cpus_));
+    std::vector<Key> keys;
+    std::vector<Value> values;
+    std::array<std::uint32_t, 2> places{};  // where the kernel goes on
+    bool first = true;
+    while (true) {
+      keys.resize(most);
+      values.resize(most * cpus_);
+      auto count = static_cast<std::uint32_t>(most);
+      const int error = bpf().map_lookup_batch(map, first ? nullptr : &places[0], &places[1],
+                                               keys.data(), values.data(), &count, nullptr);
+      if (error != 0 && errno == ENOSPC && most < kMaxRows) {
+        most *= 2;  // one of the hash table's chains is longer
+        continue;
+      }
+      if (error != 0 && errno != ENOENT) {
+        return fail(ErrorCode::kInternal, "{}", std::generic_category().message(errno));
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        Value sum{};
+        for (const Value& value : std::span(values).subspan(i * cpus_, cpus_)) {
+          sum = add(sum, value);
+        }
+        rows.emplace_back(keys[i], sum);
+      }
+      if (error != 0) {
+        return {};
+      }
+      first = false;
+      places[0] = places[1];
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{256} << 10U;
+  static constexpr std::size_t kMinRows = 16;
+  static constexpr std::size_t kMaxRows = 65536;
+
+  unsigned cpus_;
+};
 
 constexpr std::size_t kTableBytes = std::size_t{16} << 20U;
 constexpr std::uint32_t kMinRows = 1024;
@@ -190,6 +239,44 @@ void add_lost(int map, ebpf_lost& sum) {
 }
 
 }  // namespace
+
+void FileRuns::note(std::uint32_t operation, std::span<const ebpf_file_run> runs) {
+  Runs& noted = runs_.at(operation);
+  noted = {};
+  for (const ebpf_file_run& run : runs) {
+    if (run.begins != run.ends) {
+      noted.unsure = true;
+      continue;
+    }
+    if (run.begins == 0) {
+      continue;  // this CPU has not counted anything yet
+    }
+    ebpf_file_value& sum = noted.sums[key_of(run.key)];
+    (operation == EBPF_READ ? sum.reads : sum.writes) += run.calls;
+    (operation == EBPF_READ ? sum.read_bytes : sum.write_bytes) += run.bytes;
+  }
+}
+
+void FileRuns::add_to(Rows<ebpf_file_key, ebpf_file_value>& files) const {
+  for (const Runs& runs : runs_) {
+    std::map<Key, ebpf_file_value> left = runs.sums;
+    for (auto& [key, value] : files) {
+      if (const auto found = left.find(key_of(key)); found != left.end()) {
+        value = add(value, found->second);
+        left.erase(found);
+      }
+    }
+    // The row was made after the table was read.
+    for (const auto& [key, value] : left) {
+      files.emplace_back(ebpf_file_key{.cgroup = key[0], .mount = key[1], .root = key[2]}, value);
+    }
+  }
+}
+
+bool FileRuns::has(const ebpf_file_key& key) const {
+  return std::ranges::any_of(
+      runs_, [&](const Runs& runs) { return runs.unsure || runs.sums.contains(key_of(key)); });
+}
 
 Result<std::unique_ptr<Programs>> Programs::load(const ProgramOptions& options) {
   const os::RaisedCapabilities raised{CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE};

@@ -3,12 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
+#include "exporter/rdma/reader.h"
 #include "exporter/rdma/resources.h"
 
 // Messages of the RDMA netlink family (<rdma/rdma_netlink.h>, drivers/infiniband/core/nldev.c in
@@ -54,5 +57,33 @@ void add_counters(Bytes payload, std::vector<QpCounters>& counters);
 /// Whether queue pairs are counted automatically. Nothing if they were bound by hand, which must
 /// not be changed.
 std::optional<bool> parse_mode(Bytes payload);
+
+/// Reads through netlink in this process: the adapters of the exporter's network namespace, or all
+/// if the kernel shares them (`rdma system`).
+class NetlinkReader final : public Reader {
+ public:
+  /// Errors: this kernel has no RDMA, or access is denied.
+  static Result<std::unique_ptr<NetlinkReader>> create();
+
+  Result<std::vector<LinkMode>> modes(std::chrono::milliseconds limit,
+                                      std::stop_token stop) override;
+  Result<Resources> read(bool counters, std::stop_token stop) override;
+  Result<> set_counting(const std::string& link, bool on) override;
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override;
+
+ private:
+  using Values = std::vector<std::pair<std::uint16_t, std::uint32_t>>;
+
+  explicit NetlinkReader(UniqueFd socket) : socket_(std::move(socket)) {}
+  Result<> ask(const UniqueFd& socket,
+               std::uint16_t command,
+               bool dump,
+               const Values& values,
+               const std::function<void(Bytes)>& use);
+  Result<std::vector<Device>> devices();
+
+  UniqueFd socket_;
+  std::uint32_t sequence_ = 0;
+};
 
 }  // namespace ceems::exporter::rdma

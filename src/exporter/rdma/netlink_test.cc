@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 #include <rdma/rdma_netlink.h>
 
-#include "exporter/rdma/netlink_reader.h"
-
 namespace ceems::exporter::rdma {
 namespace {
 

@@ -1,6 +1,6 @@
-#include "exporter/rdma/text.h"
-
 #include <gtest/gtest.h>
+
+#include "exporter/rdma/command_reader.h"
 
 namespace ceems::exporter::rdma {
 namespace {

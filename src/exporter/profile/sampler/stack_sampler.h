@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "exporter/ebpf/bpf_object.h"
+#include "exporter/ebpf/bpf_library.h"
 #include "exporter/profile/sampler/describe_queue.h"
 #include "exporter/profile/sampler/sample.h"
 #include "exporter/profile/sampler/unwind_memory.h"

@@ -1,4 +1,4 @@
-#include "exporter/rdma/counting.h"
+#include "exporter/rdma/reader.h"
 
 #include "base/log.h"
 
