@@ -7,11 +7,10 @@
 
 #include "base/check.h"
 #include "exporter/gpu/inventory/amd_smi.h"
-#include "exporter/gpu/inventory/amd_sysfs.h"
+#include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/inventory/nvidia_smi.h"
-#include "exporter/gpu/inventory/pci_devices.h"
-#include "exporter/gpu/inventory/sm_table.h"
-#include "exporter/gpu/library/amd/amd_metrics.h"
+#include "exporter/gpu/inventory/sysfs.h"
+#include "exporter/gpu/library/amd/amd_driver.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

@@ -17,7 +17,7 @@
 #include "exporter/collectors/unit_flags.h"
 #include "exporter/energy/options.h"
 #include "exporter/gpu/device_energy.h"
-#include "exporter/gpu/inventory/pci_devices.h"
+#include "exporter/gpu/inventory/sysfs.h"
 #include "exporter/gpu/monitor.h"
 #include "host/read_file.h"
 #include "metrics/desc.h"

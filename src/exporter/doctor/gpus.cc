@@ -4,7 +4,7 @@
 
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
-#include "exporter/gpu/inventory/pci_devices.h"
+#include "exporter/gpu/inventory/sysfs.h"
 #include "os/command.h"
 
 namespace ceems::exporter {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/inventory/order_map.h"
-#include "exporter/gpu/inventory/pci_devices.h"
-#include "exporter/gpu/inventory/sm_table.h"
+#include "exporter/gpu/inventory/sysfs.h"
 
 namespace ceems::exporter::gpu {
 namespace {

@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/gpu/inventory/amd_smi.h"
-#include "exporter/gpu/inventory/amd_sysfs.h"
-#include "exporter/gpu/inventory/intel_sysfs.h"
+#include "exporter/gpu/inventory/sysfs.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::gpu {

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "exporter/gpu/device.h"
 #include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter::gpu {
+
+/// Number of streaming multiprocessors of an NVIDIA GPU by its product name ("NVIDIA
+/// A100-PCIE-40GB"), with the values of CEEMS 0.10.2. 0 for a model that is not in the table.
+std::uint64_t sm_count_of(std::string_view product_name);
 
 /// Sets `index`, `uuid` and `sm_count` of the GPUs and instances that a library lists to those in
 /// the map of units to GPUs, so that series can be joined. `known` are the devices of the

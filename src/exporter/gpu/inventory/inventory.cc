@@ -7,10 +7,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
-#include "exporter/gpu/inventory/amd_sysfs.h"
-#include "exporter/gpu/inventory/intel_sysfs.h"
-#include "exporter/gpu/inventory/layout.h"
-#include "exporter/gpu/inventory/pci_devices.h"
+#include "exporter/gpu/inventory/sysfs.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::gpu {

@@ -14,7 +14,6 @@
 #include "base/result.h"
 #include "exporter/gpu/claim/assignments.h"
 #include "exporter/gpu/device.h"
-#include "exporter/gpu/inventory/inventory_options.h"
 #include "exporter/gpu/inventory/lister.h"
 #include "os/command.h"
 

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "exporter/gpu/inventory/layout.h"
 #include "exporter/gpu/inventory/library_list.h"
+#include "exporter/gpu/inventory/sysfs.h"
 #include "testing/eventually.h"
 #include "testing/fake_runner.h"
 #include "testing/temp_dir.h"

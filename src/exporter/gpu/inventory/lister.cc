@@ -7,9 +7,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "exporter/gpu/inventory/amd_smi.h"
-#include "exporter/gpu/inventory/amd_sysfs.h"
-#include "exporter/gpu/inventory/intel_sysfs.h"
 #include "exporter/gpu/inventory/library_list.h"
+#include "exporter/gpu/inventory/sysfs.h"
 
 namespace ceems::exporter::gpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <pugixml.hpp>
 
 #include "base/strings.h"
-#include "exporter/gpu/inventory/sm_table.h"
+#include "exporter/gpu/inventory/device_names.h"
 
 namespace ceems::exporter::gpu {
 namespace {
