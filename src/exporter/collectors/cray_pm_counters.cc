@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "exporter/collector.h"
-#include "exporter/energy/meter/metered_counter.h"
+#include "exporter/energy/meter/counter_unwrap.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

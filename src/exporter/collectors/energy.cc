@@ -14,7 +14,7 @@
 #include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"
 #include "exporter/energy/sampler.h"
-#include "exporter/energy/state/machine.h"
+#include "exporter/energy/state/learned.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/source/privileged_open.h"
 #include "host/cgroup/mount.h"

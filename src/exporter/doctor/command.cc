@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "exporter/energy/state/machine.h"
+#include "exporter/energy/state/learned.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/libvirt/domains.h"

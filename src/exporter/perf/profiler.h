@@ -1,23 +1,113 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
 #include "exporter/perf/counter_pool.h"
-#include "exporter/perf/unit_counters.h"
 #include "exporter/unit/process_filter.h"
 #include "exporter/unit/unit.h"
 #include "host/cgroup/mount.h"
+#include "host/cgroup/process.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::perf {
+
+/// Shared by the units of one collector.
+struct UnitCountersOptions {
+  std::filesystem::path proc;
+  std::vector<int> cpus;  ///< online
+  /// The time now on the clock of process start times (ticks of 1/100 s since boot).
+  std::function<std::uint64_t()> boot_ticks;
+};
+
+/// Counts everything in the cgroup of one unit, with one counter per CPU and event. Follows the
+/// unit to another cgroup with the same path. Not thread-safe.
+class CgroupCounters {
+ public:
+  /// `directory` is the unit's directory in the hierarchy of perf events. Errors: kNotFound (no
+  /// such directory), and any of CounterPool::open().
+  static Result<CgroupCounters> open(CounterPool& pool,
+                                     const UnitCountersOptions& options,
+                                     const std::filesystem::path& directory);
+
+  /// Adds the events counted since the last call. False if the cgroup was replaced or is gone; this
+  /// object then counts nothing any more.
+  bool read(Totals& totals, const std::filesystem::path& directory);
+
+ private:
+  ino_t inode_ = 0;
+  std::vector<Counter> counters_;
+};
+
+/// Counts the processes of one unit. Each thread of a process has counters, which threads and
+/// processes created later inherit, so a child of a counted process is not counted separately. A
+/// process whose parent has left the unit is recognized by its session. Not thread-safe.
+class ProcessCounters {
+ public:
+  /// First pause before a process that could not be counted is tried again. It doubles each time up
+  /// to the maximum.
+  static constexpr auto kFirstRetryPause = std::chrono::minutes(1);
+  static constexpr auto kMaxRetryPause = std::chrono::hours(1);
+
+  /// Counts new processes in `pids` from now on, and adds the events counted since the last call,
+  /// including events of ended processes. Returns why a process is not counted, or nothing if all
+  /// are counted. The references must outlive it.
+  std::optional<Error> update(CounterPool& pool,
+                              const UnitCountersOptions& options,
+                              std::span<const int> pids,
+                              Clock::SteadyTime now,
+                              Totals& totals);
+
+ private:
+  /// Counters of one process, with everything that inherits from them.
+  struct Family {
+    std::vector<Counter> counters;
+    std::uint64_t since = 0;  ///< boot ticks at which counting began
+    std::size_t members = 0;
+  };
+  using FamilyRef = std::list<Family>::iterator;
+  struct Member {
+    FamilyRef family;
+    std::uint64_t seen = 0;  ///< number of the last update that listed it
+  };
+  struct Failure {
+    Clock::SteadyTime next{};
+    Clock::SteadyTime::duration wait{};
+    Error error{};
+    std::uint64_t seen = 0;
+  };
+
+  void join(int pid, int session, FamilyRef family);
+  bool waits(int pid, Clock::SteadyTime now);
+  void count_from_now(CounterPool& pool,
+                      const UnitCountersOptions& options,
+                      int pid,
+                      const host::ProcessOrigin& facts,
+                      Clock::SteadyTime now);
+
+  std::list<Family> families_;
+  std::unordered_map<int, Member> members_;
+  std::unordered_map<int, FamilyRef> sessions_;
+  std::unordered_map<int, Failure> failures_;
+  std::uint64_t updates_ = 0;
+};
 
 struct ProfilerOptions {
   host::Paths paths;

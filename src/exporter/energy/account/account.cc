@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "exporter/energy/account/account_interval.h"
 
 namespace ceems::exporter::energy {
 namespace {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +17,6 @@
 #include "exporter/energy/account/claims.h"
 #include "exporter/energy/account/idle_power.h"
 #include "exporter/energy/account/meter_lag.h"
-#include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/account/unit_watts.h"
 #include "exporter/energy/account/use_history.h"
@@ -235,6 +235,18 @@ class Account {
   std::vector<double> active_units_;
   double active_system_ = 0;
   double active_joules_ = 0;
+};
+
+/// Energy of one interval by domain.
+struct Account::Interval {
+  double seconds = 0;
+  std::array<double, kDomainCount> joules{};  // of sources that have a value; kNode: of `wall`
+  std::array<double, kDomainCount> device_joules{};  // of devices
+  double known_joules = 0;                           // package + dram + gpu, devices included
+  bool known_source = false;        // a source of these has a value and has delivered energy before
+  std::optional<std::size_t> wall;  // index of the source that determines the node's energy
+  double utilisation = std::numeric_limits<double>::quiet_NaN();
+  Timing timing;
 };
 
 }  // namespace ceems::exporter::energy

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "exporter/energy/account/account.h"
-#include "exporter/energy/account/account_interval.h"
 
 namespace ceems::exporter::energy {
 

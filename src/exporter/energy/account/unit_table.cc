@@ -1,8 +1,5 @@
 #include "exporter/energy/account/unit_table.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace ceems::exporter::energy {
 namespace {
 
@@ -27,6 +24,18 @@ void make_key(std::string& key,
 }
 
 }  // namespace
+
+void UnitUse::take(const UnitStats& stats) {
+  if (stats.memory_shmem_bytes) {
+    shmem_bytes_ = static_cast<double>(*stats.memory_shmem_bytes);
+  }
+  peak_bytes_ = std::max(peak_bytes_, stats.memory_held_bytes);
+}
+
+std::optional<double> UnitUse::memory_peak_bytes() const {
+  // Every process holds some memory, so 0 means that it is not counted.
+  return peak_bytes_ > 0 ? std::optional(static_cast<double>(peak_bytes_)) : std::nullopt;
+}
 
 double UnitEntry::joules(Domain domain) const {
   if (domain != Domain::kNode) {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "exporter/energy/meter/counter_unwrap.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/energy/meter/meter.h"
-#include "exporter/energy/meter/metered_counter.h"
 #include "host/hwmon.h"
 #include "host/paths.h"
 #include "host/powercap.h"

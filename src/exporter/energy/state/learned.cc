@@ -1,7 +1,10 @@
 #include "exporter/energy/state/learned.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,7 +12,10 @@
 #include "base/json.h"
 #include "base/json_reader.h"
 #include "base/strings.h"
+#include "crypto/digest.h"
 #include "exporter/energy/account/account.h"
+#include "host/proc.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -488,6 +494,28 @@ IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed)
     }
   }
   return estimates;
+}
+
+MachineIdentity this_machine(const host::Paths& paths, const std::string& machine_id_file) {
+  constexpr std::size_t kIdBytes = 16;
+  MachineIdentity machine;
+  const auto id = host::read_file(machine_id_file, 256);
+  utsname system{};
+  ::uname(&system);
+  const std::string hash =
+      crypto::sha256(fmt::format("ceems energy state\n{}\n{}", id ? trim(*id) : "",
+                                 static_cast<const char*>(system.nodename)));
+  for (const char byte : std::string_view(hash).substr(0, kIdBytes)) {
+    fmt::format_to(std::back_inserter(machine.id), "{:02x}", static_cast<unsigned char>(byte));
+  }
+  const auto text = host::read_file((paths.proc / "cpuinfo").string());
+  const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
+  if (cpus) {
+    machine.cpu = cpus->model_name;
+    machine.sockets = cpus->sockets;
+    machine.cpus = cpus->processors;
+  }
+  return machine;
 }
 
 }  // namespace ceems::exporter::energy

@@ -12,6 +12,7 @@
 #include "exporter/energy/account/idle_power.h"
 #include "exporter/energy/account/meter_lag.h"
 #include "exporter/energy/meter/meter.h"
+#include "host/paths.h"
 
 namespace ceems::exporter::energy {
 
@@ -87,5 +88,11 @@ std::string to_json(const Learned& learned, const MachineIdentity& machine);
 /// JSON or not of this form, of another version, of another machine, or holds a value that nothing
 /// can have measured; the message says which. Accepts any bytes.
 Result<Learned> from_json(std::string_view text, const MachineIdentity& machine);
+
+/// The machine whose /proc is below `paths`. Its id is a hash of machine-id(5), which must not
+/// leave the machine itself, and of the hostname, because diskless nodes may share the former. What
+/// cannot be read is empty or 0.
+MachineIdentity this_machine(const host::Paths& paths,
+                             const std::string& machine_id_file = "/etc/machine-id");
 
 }  // namespace ceems::exporter::energy

@@ -1,7 +1,6 @@
-#include "exporter/energy/state/machine.h"
-
 #include <gtest/gtest.h>
 
+#include "exporter/energy/state/learned.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::energy {
