@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/profile/symbol/kernel_symbols.h"
 #include "exporter/profile/symbol/perf_map.h"
 #include "exporter/profile/symbol/process_maps.h"
 

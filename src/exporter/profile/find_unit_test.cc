@@ -1,5 +1,3 @@
-#include "exporter/profile/find_unit.h"
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/profile/command.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::profile {

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "exporter/profile/symbol/debug_file_source.h"
+#include "exporter/profile/symbol/names/symbols.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::profile {

@@ -14,7 +14,6 @@
 #include "crypto/base64.h"
 #include "crypto/digest.h"
 #include "exporter/profile/format/call_tree.h"
-#include "exporter/profile/format/flame_graph_page.h"
 #include "exporter/profile/format/names.h"
 
 namespace ceems::exporter::profile {

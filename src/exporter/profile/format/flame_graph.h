@@ -7,6 +7,11 @@
 
 namespace ceems::exporter::profile {
 
+// web/pages/flame_graph.*
+extern const std::string_view kFlameGraphHtml;
+extern const std::string_view kFlameGraphCss;
+extern const std::string_view kFlameGraphJs;
+
 /// A page that draws the profile as a flame graph with the outermost frames at the top, and lists
 /// the functions with the most samples of their own. It is one file that loads nothing and runs no
 /// script other than its own (web/pages/flame_graph.js), so it can be mailed and opened offline.

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -14,10 +16,22 @@
 #include "base/result.h"
 #include "exporter/profile/format/profile.h"
 #include "exporter/profile/push/config.h"
-#include "exporter/profile/push/push_request.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::profile {
+
+/// Whose profile it is.
+struct PushTarget {
+  std::string service_name;  ///< the unit, by which the load balancer decides who may see it
+  std::string pid;
+};
+
+/// The message push.v1.PushRequest
+/// (https://github.com/grafana/pyroscope/blob/main/api/push/v1/push.proto) with one profile in one
+/// series. `raw_profile` is what pprof() returns. Values become valid UTF-8.
+std::string encode_push_request(const PushTarget& target,
+                                const std::map<std::string, std::string>& external_labels,
+                                std::string_view raw_profile);
 
 struct PusherOptions {
   std::chrono::milliseconds timeout{10'000};    ///< of one request

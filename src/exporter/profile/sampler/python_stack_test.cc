@@ -1,10 +1,10 @@
-#include "exporter/profile/sampler/python_stack.h"
-
 #include <array>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "exporter/profile/sampler/profile_builder.h"
 
 namespace ceems::exporter::profile {
 namespace {

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "exporter/ebpf/kernel_types.h"
-#include "exporter/profile/sampler/image.h"
 #include "host/cpu_topology.h"
 #include "host/read_file.h"
 #include "os/privileges.h"

@@ -2,23 +2,57 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
 #include "exporter/ebpf/bpf_library.h"
-#include "exporter/profile/sampler/describe_queue.h"
 #include "exporter/profile/sampler/sample.h"
 #include "exporter/profile/sampler/unwind_memory.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::profile {
+
+/// The compiled program bpf/stacks.bpf.c (ELF).
+extern const std::string_view kStacksBpfO;
+
+/// Processes whose code the sampling program does not (fully) know. Describing one takes longer the
+/// more mappings and binaries a job makes, and a job can change them all the time. Therefore
+/// describing takes a tenth of a CPU at most, those that were described the longest ago come first,
+/// and each has its turn once a second at most. Not thread-safe.
+class DescribeQueue {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  static constexpr std::chrono::milliseconds kTurn{50};     ///< begins no other one after it
+  static constexpr std::chrono::milliseconds kAgain{1000};  ///< between two turns of a process
+  static constexpr int kPauses = 9;                         ///< times as long as it took
+
+  explicit DescribeQueue(std::function<Time()> now = std::chrono::steady_clock::now);
+
+  /// The process runs `image` now.
+  void add(pid_t pid, const stack_image& image) { waiting_[pid] = image; }
+  /// Calls `describe` for those whose turn it is.
+  void run(const std::function<void(pid_t, const stack_image&)>& describe);
+
+  [[nodiscard]] std::size_t size() const { return waiting_.size(); }
+
+ private:
+  std::function<Time()> now_;
+  std::map<pid_t, stack_image> waiting_;
+  std::map<pid_t, Time> described_;  ///< less than kAgain ago, and others
+  Time resume_{};
+};
 
 struct SamplerOptions {
   unsigned rate = 97;   ///< samples per second of CPU time, 1 to 10000

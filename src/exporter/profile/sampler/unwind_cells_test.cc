@@ -1,8 +1,8 @@
-#include "exporter/profile/sampler/unwind_cells.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "exporter/profile/sampler/unwind_memory.h"
 
 namespace ceems::exporter::profile {
 namespace {

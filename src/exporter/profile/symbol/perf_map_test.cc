@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "exporter/profile/symbol/kernel_symbols.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::profile {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "exporter/profile/symbol/byte_reader.h"
-#include "exporter/profile/symbol/names/file_window.h"
+#include "exporter/profile/symbol/names/symbol_table.h"
 
 namespace ceems::exporter::profile {
 namespace {

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "exporter/profile/symbol/byte_reader.h"
+#include "exporter/profile/symbol/names/go_table.h"
 
 namespace ceems::exporter::profile {
 namespace {
@@ -194,6 +193,28 @@ SymbolTable read_symbols(const ElfFile& elf,
     }
   }
   return builder.finish();
+}
+
+void add_go_symbols(const ElfFile& elf, SymbolTableBuilder& builder) {
+  const std::uint64_t base = elf.base();
+  std::vector<SymbolTableBuilder::Function> functions;
+  each_go_function(elf, [&](const GoFunction& function) {
+    if (functions.size() == builder.room()) {
+      builder.drop(1);
+      return true;
+    }
+    if (function.address >= base &&
+        function.end - base <= std::numeric_limits<std::uint32_t>::max()) {
+      functions.push_back({.start = static_cast<std::uint32_t>(function.address - base),
+                           .size = static_cast<std::uint32_t>(function.end - function.address),
+                           .name = function.name});
+    }
+    return true;
+  });
+  if (const Section* section = go_line_table(elf)) {
+    FileWindow names(elf.file(), section->offset, section->size);
+    builder.add(std::move(functions), names);
+  }
 }
 
 }  // namespace ceems::exporter::profile
