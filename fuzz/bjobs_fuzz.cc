@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/lsf/bjobs.h"
+#include "exporter/lsf/allocations.h"
 #include "ingest/manager/json_cutter.h"
 #include "ingest/manager/lsf/job.h"
 

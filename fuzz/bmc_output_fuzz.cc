@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "exporter/ipmi/dcmi.h"
-#include "exporter/ipmi/dcmi_output.h"
+#include "exporter/ipmi/power_command.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/libvirt/domain_xml.h"
+#include "exporter/libvirt/domains.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "exporter/emissions/answers.h"
-#include "exporter/emissions/country_table.h"
+#include "exporter/emissions/provider.h"
+#include "exporter/emissions/service.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace emissions = ceems::exporter::emissions;

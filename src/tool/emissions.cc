@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/strings.h"
-#include "exporter/emissions/country_table.h"
+#include "exporter/emissions/provider.h"
 #include "tool/command.h"
 #include "tool/connection.h"
 #include "tool/rules/promql.h"

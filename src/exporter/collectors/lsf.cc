@@ -10,7 +10,7 @@
 #include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
 #include "exporter/gpu/claim/batch_claims.h"
-#include "exporter/lsf/allocated_units.h"
+#include "exporter/lsf/allocations.h"
 #include "exporter/options.h"
 #include "exporter/unit/cgroup_unit_source.h"
 #include "host/read_file.h"

@@ -11,7 +11,7 @@
 #include "config/environment.h"
 #include "exporter/collectors/power_series.h"
 #include "exporter/energy/meter/held_power.h"
-#include "exporter/ipmi/open_ipmi.h"
+#include "exporter/ipmi/conversation.h"
 #include "exporter/options.h"
 #include "exporter/redfish/reader.h"
 #include "exporter/source/privileged_open.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/redfish/bmc_address.h"
 #include "exporter/redfish/config.h"
+#include "exporter/redfish/reader.h"
 
 namespace ceems::exporter {
 

@@ -1,6 +1,6 @@
-#include "exporter/emissions/answers.h"
-
 #include <gtest/gtest.h>
+
+#include "exporter/emissions/service.h"
 
 namespace ceems::exporter::emissions {
 namespace {

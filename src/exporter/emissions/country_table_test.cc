@@ -1,11 +1,11 @@
-#include "exporter/emissions/country_table.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "exporter/emissions/provider.h"
 
 namespace ceems::exporter::emissions {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
-#include "exporter/emissions/answers.h"
 #include "exporter/emissions/service.h"
 
 namespace ceems::exporter::emissions {

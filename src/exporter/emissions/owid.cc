@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "exporter/emissions/country_table.h"
+#include "exporter/emissions/provider.h"
 
 namespace ceems::exporter::emissions {
 namespace {

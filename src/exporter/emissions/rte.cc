@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "exporter/emissions/answers.h"
 #include "exporter/emissions/service.h"
 
 namespace ceems::exporter::emissions {

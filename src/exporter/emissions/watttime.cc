@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "crypto/base64.h"
-#include "exporter/emissions/answers.h"
 #include "exporter/emissions/service.h"
 
 namespace ceems::exporter::emissions {

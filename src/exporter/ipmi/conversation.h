@@ -2,9 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace ceems::exporter::ipmi {
@@ -56,5 +61,38 @@ class Conversation {
   Port& port_;
   long last_id_ = 0;
 };
+
+/// An IPMI device that is opened again after it disappeared. Used by one thread at a time.
+class Device {
+ public:
+  using Open = std::function<Result<std::unique_ptr<Port>>()>;
+
+  /// `timeout` is that of one exchange.
+  Device(Open open, std::chrono::milliseconds timeout)
+      : open_(std::move(open)), timeout_(timeout) {}
+
+  /// Opens the device unless it is open.
+  Result<> open();
+  /// The data of the answer, with the completion code first. Opens the device if needed. kTimeout:
+  /// the BMC does not answer; other errors: the device is missing or gone.
+  Result<Bytes> ask(const Request& request, const std::stop_token& stop);
+
+ private:
+  Open open_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<Port> port_;
+  std::unique_ptr<Conversation> conversation_;  // with port_
+};
+
+/// Opens a device file; open_privileged() in the program.
+using OpenDevice = std::function<Result<UniqueFd>(const char* path)>;
+
+/// Opens the kernel's OpenIPMI device number `number` (Documentation/driver-api/ipmi.rst): the
+/// first of DEV/ipmiN, DEV/ipmi/N and DEV/ipmidev/N that exists. The descriptor stays open, so that
+/// privileges can be dropped afterwards. kNotFound if there is none; kPermissionDenied;
+/// kUnavailable if it is not an IPMI device.
+Result<std::unique_ptr<Port>> open_ipmi(const std::filesystem::path& dev,
+                                        long number,
+                                        const OpenDevice& open);
 
 }  // namespace ceems::exporter::ipmi

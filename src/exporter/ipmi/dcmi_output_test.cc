@@ -1,8 +1,8 @@
-#include "exporter/ipmi/dcmi_output.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "exporter/ipmi/power_command.h"
 
 namespace ceems::exporter::ipmi {
 namespace {

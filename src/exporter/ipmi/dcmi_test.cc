@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/ipmi/conversation.h"
 #include "exporter/ipmi/fake_port.h"
-#include "exporter/ipmi/open_ipmi.h"
 #include "host/read_file.h"
 #include "testing/temp_dir.h"
 

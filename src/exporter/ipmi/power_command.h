@@ -1,17 +1,32 @@
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "exporter/ipmi/conversation.h"
 #include "exporter/ipmi/dcmi.h"
-#include "exporter/ipmi/dcmi_output.h"
 #include "os/command.h"
 
 namespace ceems::exporter::ipmi {
+
+/// The program whose output is parsed.
+enum class Format {
+  kText,   ///< FreeIPMI's ipmi-dcmi, ipmitool, ipmiutil
+  kCapmc,  ///< Cray's capmc: power of the whole system, not of this node
+};
+
+/// Parses the standard output of a program. Each line is parsed on its own, and the first that
+/// matches counts. kUnavailable: the tool reports that power is not measured, or an error. kParse:
+/// not text, an unexpected form, or no line with the state. A quantity that is missing or not a
+/// number is 0.
+Result<Power> parse_power_output(Format format, std::string_view output);
 
 /// A command that prints the power of the node.
 struct PowerProgram {
@@ -68,6 +83,35 @@ class PowerCommand {
   PowerCommandOptions options_;
   os::CommandRunner& runner_;
   std::optional<RunAs> mode_;
+};
+
+/// Reads power through the device, which is opened again if it disappears. Used by one thread at a
+/// time.
+class NativePower {
+ public:
+  NativePower(Device::Open open, std::chrono::milliseconds timeout)
+      : device_(std::move(open), timeout) {}
+
+  /// Opens the device unless it is open.
+  Result<> open() { return device_.open(); }
+  Result<Power> read(const std::stop_token& stop);
+
+ private:
+  Device device_;
+};
+
+/// The sources of power readings on this node. Each read uses the first one that works.
+class PowerReader {
+ public:
+  /// If both are given, the device comes second, because it had no reading at the start.
+  PowerReader(std::unique_ptr<PowerCommand> command, std::unique_ptr<NativePower> native)
+      : command_(std::move(command)), native_(std::move(native)) {}
+
+  Result<Power> read(const std::stop_token& stop);
+
+ private:
+  std::unique_ptr<PowerCommand> command_;
+  std::unique_ptr<NativePower> native_;
 };
 
 }  // namespace ceems::exporter::ipmi

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "exporter/ipmi/device.h"
+#include "exporter/ipmi/conversation.h"
 #include "exporter/ipmi/sdr.h"
 
 namespace ceems::exporter::ipmi {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/k8s/api_client.h"
-#include "exporter/k8s/pod_resources.h"
+#include "exporter/k8s/kubelet_client.h"
 #include "exporter/source/on_change.h"
 
 namespace ceems::exporter::k8s {

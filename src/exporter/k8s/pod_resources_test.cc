@@ -1,9 +1,8 @@
-#include "exporter/k8s/pod_resources.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exporter/k8s/fake_kubelet.h"
+#include "exporter/k8s/kubelet_client.h"
 
 namespace ceems::exporter::k8s {
 namespace {

@@ -1,7 +1,6 @@
-#include "exporter/lsf/allocated_units.h"
-
 #include <gtest/gtest.h>
 
+#include "exporter/lsf/allocations.h"
 #include "testing/eventually.h"
 #include "testing/fake_clock.h"
 

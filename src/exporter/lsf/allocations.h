@@ -1,20 +1,45 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "exporter/lsf/bjobs.h"
 #include "exporter/source/on_change.h"
 #include "exporter/unit/unit.h"
+#include "exporter/unit/unit_source.h"
 #include "os/command.h"
 
 namespace ceems::exporter::lsf {
+
+/// What LSF allocated to one job on this host.
+struct Allocation {
+  std::size_t slots = 0;  ///< CPUs: how often the host's name is in ALLOC_SLOT
+  /// Device minors of whole GPUs (N of /dev/nvidia<N>), ascending and each once.
+  std::vector<unsigned> gpu_minors = {};
+  bool mig = false;  ///< the job has parts of GPUs, which LSF does not name
+
+  bool operator==(const Allocation&) const = default;
+};
+
+/// Allocations by the id of the job, "6" or "6[1]".
+using AllocationMap = std::map<std::string, Allocation, std::less<>>;
+
+/// The fields that parse_bjobs() needs: `bjobs -json -o FIELDS`.
+inline constexpr std::string_view kBjobsFields = "jobid jobindex alloc_slot nalloc_slot gpu_alloc";
+
+/// Reads the output of bjobs (IBM Spectrum LSF, bjobs -json): the jobs that have slots or GPUs on
+/// `host`. Names of hosts are equal if they are equal up to the first dot, in any case. Records
+/// without a job id, such as those with an ERROR, are left out. kParse: not such a document.
+Result<AllocationMap> parse_bjobs(std::string_view json_text, std::string_view host);
 
 struct AllocationOptions {
   /// Asks LSF. Called in a separate thread; must end soon after the token is stopped.
@@ -55,5 +80,34 @@ Result<AllocationMap> run_bjobs(os::CommandRunner& runner,
                                 const std::string& path,
                                 const std::string& host,
                                 const std::stop_token& stop);
+
+/// The units of another source with the CPUs that LSF allocated to them, because their cgroups do
+/// not show these. A job that LSF does not know yet keeps the CPUs of its cpuset.
+class AllocatedUnits final : public UnitSource {
+ public:
+  AllocatedUnits(std::shared_ptr<UnitSource> units, std::shared_ptr<Allocations> allocations);
+
+  [[nodiscard]] std::string_view manager() const override { return units_->manager(); }
+  [[nodiscard]] std::string_view controller() const override { return units_->controller(); }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds max_age) override;
+  Result<std::shared_ptr<const UnitSnapshot>> energy_snapshot(
+      std::chrono::milliseconds max_age) override;
+  void want_processes() override { units_->want_processes(); }
+  [[nodiscard]] bool has_young() const override { return units_->has_young(); }
+  void refresh_young() override { units_->refresh_young(); }
+  void mark_exported(const UnitSnapshot& snapshot) override { units_->mark_exported(snapshot); }
+
+ private:
+  std::shared_ptr<const UnitSnapshot> allocate(std::shared_ptr<const UnitSnapshot> plain);
+
+  const std::shared_ptr<UnitSource> units_;
+  const std::shared_ptr<Allocations> allocations_;
+
+  Mutex mutex_;
+  // The last result and what it was made of.
+  std::shared_ptr<const UnitSnapshot> plain_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<const AllocationMap> map_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<const UnitSnapshot> result_ CEEMS_GUARDED_BY(mutex_);
+};
 
 }  // namespace ceems::exporter::lsf

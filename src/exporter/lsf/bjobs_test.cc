@@ -1,7 +1,7 @@
-#include "exporter/lsf/bjobs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "exporter/lsf/allocations.h"
 
 namespace ceems::exporter::lsf {
 namespace {

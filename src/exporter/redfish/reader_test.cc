@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "exporter/ipmi/fake_port.h"
-#include "exporter/redfish/bmc_address.h"
 #include "exporter/redfish/mock_service.h"
 #include "testing/eventually.h"
 #include "testing/fake_clock.h"
