@@ -9,7 +9,6 @@
 #include "exporter/gpu/claim/gres_conf.h"
 #include "exporter/gpu/claim/shares.h"
 #include "exporter/gpu/claim/slurm_claims.h"
-#include "exporter/gpu/inventory/order_map.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

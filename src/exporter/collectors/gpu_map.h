@@ -8,8 +8,8 @@
 #include "exporter/collector.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/claim/gres_conf.h"
+#include "exporter/gpu/claim/slurm_claims.h"
 #include "exporter/gpu/inventory/inventory.h"
-#include "exporter/gpu/inventory/order_map.h"
 #include "exporter/sub_collector.h"
 
 namespace ceems::exporter::gpu {

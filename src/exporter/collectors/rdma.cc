@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "exporter/rdma/command_reader.h"
 #include "exporter/rdma/netlink.h"
-#include "exporter/rdma/ports.h"
 #include "exporter/rdma/reader.h"
 #include "exporter/source/slow_source.h"
 #include "host/read_file.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/gpu/claim/slurm_claims.h"
 #include "exporter/gpu/inventory/device_names.h"
-#include "exporter/gpu/inventory/order_map.h"
 #include "exporter/gpu/inventory/sysfs.h"
 
 namespace ceems::exporter::gpu {

@@ -22,7 +22,6 @@
 #include "base/strings.h"
 #include "config/flags.h"
 #include "exporter/profile/format/flame_graph.h"
-#include "exporter/profile/format/folded.h"
 #include "exporter/profile/format/names.h"
 #include "exporter/profile/format/pprof.h"
 #include "exporter/profile/sampler/profile_builder.h"

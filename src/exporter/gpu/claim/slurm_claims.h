@@ -11,11 +11,25 @@
 #include "exporter/gpu/claim/evidence.h"
 #include "exporter/gpu/claim/gres_conf.h"
 #include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/device.h"
 #include "exporter/gpu/inventory/inventory.h"
-#include "exporter/gpu/inventory/order_map.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::gpu {
+
+/// One entry of --collector.slurm.gpu-order-map: SLURM's index of a GPU or of an instance.
+struct OrderEntry {
+  std::string slurm_index;
+  std::uint64_t position = 0;                      ///< Device::position
+  std::optional<std::uint64_t> gpu_instance = {};  ///< Instance::gpu_instance
+};
+
+/// Parses "0:0,1:3.5": comma-separated entries of SLURM index, ":", position, and optionally "."
+/// with the id of an instance. Entries of any other form are skipped.
+std::vector<OrderEntry> parse_order_map(std::string_view text);
+
+/// Sets the SLURM index of the devices and instances in `order`. The others keep theirs.
+void apply_order_map(const std::vector<OrderEntry>& order, std::vector<Device>& devices);
 
 /// The GPUs that the environment of a job's process names.
 struct JobEnvironment {

@@ -19,4 +19,9 @@ extern const std::string_view kFlameGraphJs;
 /// be valid.
 std::string flame_graph(const Profile& profile, std::string_view subject);
 
+/// Folded stacks, which many tools read: one line for each stack, "outermost;...;leaf samples",
+/// sorted. A ';' in a name becomes ':'. The limit of depth is CallTree's. All indices of the
+/// profile's stacks must be valid.
+std::string folded(const Profile& profile);
+
 }  // namespace ceems::exporter::profile

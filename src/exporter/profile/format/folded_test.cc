@@ -1,11 +1,10 @@
-#include "exporter/profile/format/folded.h"
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "exporter/profile/format/call_tree.h"
+#include "exporter/profile/format/flame_graph.h"
 #include "exporter/profile/format/test_profile.h"
 
 namespace ceems::exporter::profile {

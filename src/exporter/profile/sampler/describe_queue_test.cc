@@ -1,4 +1,4 @@
-#include "exporter/profile/sampler/describe_queue.h"
+#include "exporter/profile/sampler/stack_sampler.h"
 
 #include <vector>
 

@@ -117,6 +117,39 @@ std::vector<PythonSample> python_frames(std::span<const std::uint64_t> numbers) 
 
 }  // namespace
 
+DescribeQueue::DescribeQueue(std::function<Time()> now) : now_(std::move(now)) {}
+
+void DescribeQueue::run(const std::function<void(pid_t, const stack_image&)>& describe) {
+  const Time begin = now_();
+  if (waiting_.empty() || begin < resume_) {
+    return;
+  }
+  std::vector<std::pair<Time, pid_t>> order;
+  for (const auto& [pid, image] : waiting_) {
+    const auto before = described_.find(pid);
+    if (before == described_.end()) {
+      order.emplace_back(Time{}, pid);
+    } else if (begin - before->second >= kAgain) {
+      order.emplace_back(before->second, pid);
+    }
+  }
+  std::ranges::sort(order);
+  Time end = begin;
+  for (const auto& [before, pid] : order) {
+    describe(pid, waiting_[pid]);
+    waiting_.erase(pid);
+    end = now_();
+    described_[pid] = end;
+    if (end - begin >= kTurn) {
+      break;
+    }
+  }
+  resume_ = end + kPauses * (end - begin);
+  std::erase_if(described_, [&](const auto& known) {
+    return end - known.second >= 2 * kAgain && !waiting_.contains(known.first);
+  });
+}
+
 StackSampler::StackSampler(ebpf::BpfObject object,
                            const SamplerOptions& options,
                            const host::Paths& paths)
