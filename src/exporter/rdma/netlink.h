@@ -15,7 +15,7 @@
 #include "exporter/rdma/resources.h"
 
 // Messages of the RDMA netlink family (<rdma/rdma_netlink.h>, drivers/infiniband/core/nldev.c in
-// Linux; attributes as in netlink(7)). These functions only work on bytes; netlink_reader.h
+// Linux; attributes as in netlink(7)). These functions only work on bytes; NetlinkReader
 // communicates with the kernel.
 namespace ceems::exporter::rdma {
 

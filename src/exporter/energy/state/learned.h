@@ -18,7 +18,7 @@ namespace ceems::exporter::energy {
 
 /// What distinguishes a machine from others, as far as its idle power is concerned.
 struct MachineIdentity {
-  std::string id;   ///< a hash (machine.h)
+  std::string id;   ///< a hash (this_machine())
   std::string cpu;  ///< model name of the CPUs
   std::size_t sockets = 0;
   std::size_t cpus = 0;  ///< online CPUs

@@ -7,7 +7,7 @@
 #include "exporter/gpu/device.h"
 
 // Parsers of the JSON output of AMD's tools. They take text and run nothing. CU counts and ids of
-// partitions are not in it; see amd_sysfs.h.
+// partitions are not in it; see sysfs.h.
 namespace ceems::exporter::gpu {
 
 /// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object with this

@@ -62,7 +62,7 @@ struct Listing {
 /// --query`), whose mdev ids are not read from the library. CU counts, render minors and ids of
 /// partitions of AMD GPUs always come from sysfs. If two AMD GPUs have the same serial number
 /// (boards with two GPUs), it is the uuid of both with the tool; with the library the second one
-/// has its PCI address as uuid. GPUs of Intel are listed from sysfs alone (intel_sysfs.h), which
+/// has its PCI address as uuid. GPUs of Intel are listed from sysfs alone (sysfs.h), which
 /// has their render nodes.
 ///
 /// `runner` must outlive the object. Safe for concurrent use.

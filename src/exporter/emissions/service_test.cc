@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "exporter/emissions/service.h"
+
+#include <gtest/gtest.h>
 
 namespace ceems::exporter::emissions {
 namespace {

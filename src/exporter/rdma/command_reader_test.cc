@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "exporter/rdma/command_reader.h"
+
+#include <gtest/gtest.h>
 
 namespace ceems::exporter::rdma {
 namespace {

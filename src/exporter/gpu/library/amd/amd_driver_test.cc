@@ -1,10 +1,10 @@
+#include "exporter/gpu/library/amd/amd_driver.h"
+
 #include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "exporter/gpu/library/amd/amd_driver.h"
 
 namespace ceems::exporter::gpu {
 namespace {

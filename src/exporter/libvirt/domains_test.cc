@@ -1,7 +1,7 @@
+#include "exporter/libvirt/domains.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "exporter/libvirt/domains.h"
 
 namespace ceems::exporter::libvirt {
 namespace {

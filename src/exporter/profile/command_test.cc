@@ -1,3 +1,5 @@
+#include "exporter/profile/command.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "exporter/profile/command.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::profile {

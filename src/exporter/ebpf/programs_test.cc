@@ -1,8 +1,8 @@
+#include "exporter/ebpf/programs.h"
+
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "exporter/ebpf/programs.h"
 
 // Only some of the counters are set.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
