@@ -10,7 +10,7 @@
 #include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/inventory/nvidia_smi.h"
 #include "exporter/gpu/inventory/sysfs.h"
-#include "exporter/gpu/library/amd/amd_driver.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

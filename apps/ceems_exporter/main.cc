@@ -24,7 +24,7 @@
 #include "exporter/alloy_targets.h"
 #include "exporter/collector_set.h"
 #include "exporter/collectors/all.h"
-#include "exporter/doctor/command.h"
+#include "exporter/doctor/doctor.h"
 #include "exporter/flag_names.h"
 #include "exporter/gpu/inventory/library_list.h"
 #include "exporter/options.h"

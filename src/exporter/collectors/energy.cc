@@ -9,7 +9,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/collectors/node_info.h"
-#include "exporter/collectors/unit_use_metrics.h"
+#include "exporter/collectors/unit_metrics.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"

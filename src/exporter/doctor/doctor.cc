@@ -1,17 +1,63 @@
 #include "exporter/doctor/doctor.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "exporter/doctor/report.h"
+#include "exporter/energy/state/state_file.h"
+#include "exporter/flag_names.h"
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/libvirt/domains.h"
 
 namespace ceems::exporter {
 namespace {
 
 std::ptrdiff_t count(const Findings& findings, Finding::State state) {
   return std::ranges::count(findings, state, &Finding::state);
+}
+
+/// Of the unit in packaging/systemd, which has StateDirectory=ceems_exporter.
+constexpr const char* kServiceStateFile = "/var/lib/ceems_exporter/energy.json";
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no threads yet
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+/// The first value that is not empty. Deprecated spellings come first and take precedence.
+std::string first_value(const config::FlagSet& flags, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const auto values = flags.values(name);
+    if (!values.empty() && !values.front().empty()) {
+      return values.front();
+    }
+  }
+  return {};
+}
+
+bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&flags](const char* name) {
+    return flags.values(name) == std::vector<std::string>{"true"};
+  });
+}
+
+/// What the exporter that runs as a service has learned, or one with the same flags.
+energy::Learned learned(const config::FlagSet& flags, const host::Paths& paths) {
+  std::string file = first_value(flags, {"collector.energy.state-file"});
+  if (file.empty()) {
+    file = kServiceStateFile;
+  }
+  return energy::StateFile(std::move(file), energy::this_machine(paths), real_clock()).load();
 }
 
 }  // namespace
@@ -69,6 +115,67 @@ std::string as_json(const Findings& findings) {
 
 int exit_status(const Findings& findings) {
   return count(findings, Finding::State::kCannot) > 0 ? 1 : 0;
+}
+
+/// Which releases of CEEMS would start with the same flags. For sites that come from another
+/// release or want to go back to it. Never a fault, because this program accepts the flags.
+void examine_release(const DoctorContext& context, Findings& findings) {
+  const ReleaseFit fit = fitting_releases(context.flags);
+  Report(context, findings, "release")
+      .works(fit.summary, fmt::format("{}", fmt::join(fit.notes, "; ")));
+}
+
+DoctorContext doctor_context(const config::FlagSet& flags,
+                             const Options& options,
+                             const CollectorSet& known) {
+  DoctorContext context;
+  context.paths = paths(options);
+  context.search_path = environment("PATH");
+  context.cgroup_version = first_value(flags, {"collector.cgroups.force-version"});
+  context.active_subsystem = first_value(flags, {"collector.cgroups.active-subsystem"});
+  context.xml_directories =
+      libvirt::definition_directories(first_value(flags, {"collector.libvirt.xml-dir"}));
+  context.kubelet_socket = first_value(flags, {"collector.k8s.kubelet-podresources-socket.file"});
+  context.redfish_config = first_value(flags, {"collector.redfish.config.file"});
+  context.flags = flags.given_names();
+  std::erase(context.flags, "json");  // of doctor itself
+  context.gres_config = first_value(flags, {"collector.slurm.gres-config-file"});
+  context.gpu_map_directory = first_value(flags, {"collector.slurm.gpu-map-dir"});
+  context.gpu_hints_count = first_value(flags, {"collector.slurm.gpu-evidence"}) != "trusted";
+  context.has_library = [](gpu::Vendor vendor) {
+    return gpu::load_library(vendor, {}).has_value();
+  };
+  context.web_config = options.web_config_file;
+  context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});
+  context.learned = learned(flags, context.paths);
+  context.model_watts = first_value(flags, {"collector.energy.model-watts"});
+  context.energy_refused = flags.given("collector.energy") && !any_on(flags, {"collector.energy"});
+  for (const CollectorSpec& spec : known.specs()) {
+    if (flags.given("collector." + spec.name) &&
+        any_on(flags, {("collector." + spec.name).c_str()})) {
+      context.wanted.insert(spec.name);
+    }
+  }
+  context.perf_wanted =
+      any_on(flags, {"collector.perf.hardware-events", "collector.perf.software-events",
+                     "collector.perf.hardware-cache-events"});
+  context.ebpf_wanted =
+      any_on(flags, {"collector.ebpf.io-metrics", "collector.ebpf.network-metrics"});
+  context.profiling_wanted = any_on(flags, {"profiling.ebpf"});
+  context.rdma_wanted = any_on(flags, {"collector.rdma.stats"});
+  for (const std::string& provider : flags.values("collector.emissions.provider")) {
+    context.emission_providers.insert(provider);
+  }
+  context.environment = environment;
+  context.may_raise = [](os::Capability capability) { return os::may_raise(capability); };
+  struct rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    context.file_limit = files.rlim_max;
+  }
+  if (::geteuid() == 0 && options.drop_privileges) {
+    context.run_as_user = options.run_as_user;
+  }
+  return context;
 }
 
 }  // namespace ceems::exporter

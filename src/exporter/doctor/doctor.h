@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "config/flags.h"
+#include "exporter/collector_set.h"
 #include "exporter/energy/state/learned.h"
 #include "exporter/gpu/device.h"
+#include "exporter/options.h"
 #include "host/paths.h"
 #include "os/privileges.h"
 
@@ -90,5 +93,12 @@ void examine_ebpf(const DoctorContext& context, Findings& findings);
 void examine_gpus(const DoctorContext& context, Findings& findings);
 // Meters, model, idle power and expected error of the energy. Looks at the findings of the others.
 void examine_energy(const DoctorContext& context, Findings& findings);
+
+/// The doctor's input, from the parsed flags of the exporter and from this process: its
+/// environment, limits, and the capabilities that it would keep. These are the process's, or for
+/// root all in the bounding set.
+DoctorContext doctor_context(const config::FlagSet& flags,
+                             const Options& options,
+                             const CollectorSet& known);
 
 }  // namespace ceems::exporter

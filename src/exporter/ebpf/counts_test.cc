@@ -14,6 +14,7 @@
 
 // Only some of the many counters are set.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 namespace ceems::exporter::ebpf {
 namespace {
 

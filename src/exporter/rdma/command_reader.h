@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "exporter/rdma/reader.h"
-#include "exporter/rdma/resources.h"
 #include "os/command.h"
+
+namespace ceems::exporter::rdma {
 
 // Parsers of the text output of rdma(8) of iproute2. Lines without a required item are left out,
 // and so are objects of the kernel, which have no pid. The process name after the word "comm" is
 // chosen by the user and may contain anything.
-namespace ceems::exporter::rdma {
 
 /// `rdma resource show mr`: "dev mlx5_0 mrn 4 mrlen 2097152 pdn 9 pid 46231 comm app".
 std::vector<Objects> parse_regions(std::string_view text);

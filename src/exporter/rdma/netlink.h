@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "exporter/rdma/reader.h"
-#include "exporter/rdma/resources.h"
 
 // Messages of the RDMA netlink family (<rdma/rdma_netlink.h>, drivers/infiniband/core/nldev.c in
 // Linux; attributes as in netlink(7)). These functions only work on bytes; NetlinkReader

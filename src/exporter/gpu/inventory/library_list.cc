@@ -9,7 +9,6 @@
 #include "base/strings.h"
 #include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/library/plausible.h"
 
 namespace ceems::exporter::gpu {
 namespace {

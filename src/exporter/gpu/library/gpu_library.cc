@@ -1,12 +1,36 @@
 #include "exporter/gpu/library/gpu_library.h"
 
+#include <dlfcn.h>
+
+#include "base/strings.h"
 #include "exporter/gpu/library/amd/amd_smi_library.h"
 #include "exporter/gpu/library/amd/rocm_smi.h"
 #include "exporter/gpu/library/intel/level_zero.h"
 #include "exporter/gpu/library/nvidia/nvml.h"
-#include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu {
+
+void SharedLibrary::Close::operator()(void* handle) const {
+  static_cast<void>(dlclose(handle));
+}
+
+Result<SharedLibrary> SharedLibrary::open(std::span<const std::string> names) {
+  std::string errors;
+  for (const std::string& name : names) {
+    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); handle != nullptr) {
+      return SharedLibrary(handle, name);
+    }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text by thread
+    const char* error = dlerror();
+    errors += errors.empty() ? "" : "; ";
+    errors += printable(error == nullptr ? "unknown error" : error, 256);
+  }
+  return fail(ErrorCode::kNotFound, "{}", errors.empty() ? "no library was given" : errors);
+}
+
+void* SharedLibrary::address(const char* name) const {
+  return dlsym(handle_.get(), name);
+}
 
 std::vector<std::string> library_names(Vendor vendor) {
   switch (vendor) {

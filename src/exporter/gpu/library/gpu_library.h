@@ -1,22 +1,86 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/strings.h"
 #include "exporter/gpu/device.h"
 
 // What the libraries of GPU vendors report, independent of the vendor. Values that a library or a
 // device does not have are absent. The adapters drop impossible values (negative, not finite,
 // absurdly large), and texts are printable UTF-8.
 namespace ceems::exporter::gpu {
+
+inline constexpr std::size_t kMaxDevices = 256;
+inline constexpr std::size_t kMaxInstances = 64;  ///< of one GPU
+inline constexpr std::size_t kMaxProcesses = 16384;
+inline constexpr double kMaxWatts = 100'000;
+inline constexpr double kMaxCelsius = 500;
+inline constexpr double kMaxBytes = 1e15;
+inline constexpr double kMaxHertz = 1e12;
+
+// Libraries may return anything. These functions drop what cannot be true.
+
+/// The value if it is within 0...max.
+inline std::optional<double> within(double value, double max) {
+  return value >= 0 && value <= max ? std::optional(value) : std::nullopt;
+}
+
+/// Converts percent to a fraction. Values slightly above 100 are rounding errors.
+inline std::optional<double> from_percent(double percent) {
+  return percent >= 0 && percent <= 110 ? std::optional(std::min(percent / 100, 1.0))
+                                        : std::nullopt;
+}
+
+/// Text in a buffer of a library, which need not end with NUL.
+inline std::string text_of(const char* buffer, std::size_t size) {
+  const std::string_view text(buffer, strnlen(buffer, size));
+  return printable(trim(text), 256);
+}
+
+/// A library that is loaded at run time, so that it is required only where it is used. Closed by
+/// the destructor; pointers from symbol() are valid until then.
+class SharedLibrary {
+ public:
+  /// Loads the first of `names` that can be loaded. Names are absolute paths, or names for the
+  /// dynamic linker to look up. Symbols are bound at once and stay private. kNotFound has the
+  /// linker's message for each name.
+  static Result<SharedLibrary> open(std::span<const std::string> names);
+
+  /// The name under which it was loaded.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  /// The function of that name; null if the library does not have it. The type `Function` cannot be
+  /// checked.
+  template <class Function>
+  [[nodiscard]] Function* symbol(const char* name) const {
+    // POSIX: the result of dlsym may be used as a pointer to a function.
+    return reinterpret_cast<Function*>(address(name));
+  }
+
+ private:
+  struct Close {
+    void operator()(void* handle) const;
+  };
+
+  SharedLibrary(void* handle, std::string name) : handle_(handle), name_(std::move(name)) {}
+  [[nodiscard]] void* address(const char* name) const;
+
+  std::unique_ptr<void, Close> handle_;
+  std::string name_;
+};
 
 /// Transferred bytes, as counters or, if the hardware does not count them, as rates.
 struct Traffic {

@@ -8,7 +8,6 @@
 #include "exporter/gpu/library/amd/amd_boards.h"
 #include "exporter/gpu/library/amd/amd_smi_api.h"
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::amdsmi {
 
@@ -32,7 +31,7 @@ struct Api {
 
 /// GPUs of AMD through libamd_smi, for machines that no longer have librocm_smi64. Power, clocks,
 /// xGMI and the use of partitions come from the driver's table and serial numbers from sysfs
-/// (amd_driver.h). Processes are not read, because their structure differs between releases of the
+/// (amd_boards.h). Processes are not read, because their structure differs between releases of the
 /// library.
 class AmdSmi final : public GpuLibrary {
  public:

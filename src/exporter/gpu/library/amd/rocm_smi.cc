@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "exporter/gpu/library/amd/amd_driver.h"
-#include "exporter/gpu/library/plausible.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
+#include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter::gpu::rocm {
 namespace {

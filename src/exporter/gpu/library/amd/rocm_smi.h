@@ -9,7 +9,6 @@
 #include "exporter/gpu/library/amd/amd_boards.h"
 #include "exporter/gpu/library/amd/rocm_smi_api.h"
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::rocm {
 
@@ -39,7 +38,7 @@ struct Api {
 };
 
 /// GPUs of AMD through librocm_smi64. The library's structures for clocks and xGMI differ between
-/// releases, so these, and the use of each partition, come from the driver's table (amd_driver.h).
+/// releases, so these, and the use of each partition, come from the driver's table (amd_boards.h).
 /// PCIe traffic is not read, because that takes a second.
 class RocmSmi final : public GpuLibrary {
  public:

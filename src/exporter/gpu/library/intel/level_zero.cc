@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "exporter/gpu/library/plausible.h"
+#include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter::gpu::level_zero {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/intel/level_zero_api.h"
-#include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::level_zero {
 

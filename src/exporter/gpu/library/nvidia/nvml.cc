@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "exporter/gpu/library/plausible.h"
+#include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter::gpu::nvml {
 namespace {

@@ -10,7 +10,6 @@
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/nvidia/nvml_api.h"
 #include "exporter/gpu/library/nvidia/nvml_samples.h"
-#include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::nvml {
 

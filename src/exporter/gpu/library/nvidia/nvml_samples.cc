@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "exporter/gpu/library/plausible.h"
+#include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter::gpu::nvml {
 namespace {

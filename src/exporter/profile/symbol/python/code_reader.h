@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "exporter/profile/symbol/python/layout.h"
+#include "exporter/profile/symbol/python/interpreter.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::profile {

@@ -1,4 +1,4 @@
-#include "exporter/collectors/unit_use_metrics.h"
+#include "exporter/collectors/unit_metrics.h"
 
 #include <memory>
 #include <string>

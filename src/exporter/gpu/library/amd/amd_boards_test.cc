@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/amd/amd_driver.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
 
 #include <cstring>
 #include <string>

@@ -9,6 +9,50 @@ namespace {
 
 using Kind = DirectoryMatch::Kind;
 
+constexpr std::string_view kPod = "pod";
+constexpr std::string_view kSlice = ".slice";
+
+// A UID, or the hash that static pods have instead, either with '_' or '-' as separator.
+bool is_uid(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+  });
+}
+
+// The UID in the name of a pod's directory, as it is written there. Empty for other directories.
+std::string_view pod_uid(std::string_view name) {
+  if (name.ends_with(kSlice)) {
+    name.remove_suffix(kSlice.size());
+    const auto at = name.rfind("-pod");
+    name = at == std::string_view::npos ? std::string_view() : name.substr(at + 1);
+  }
+  if (!name.starts_with(kPod) || !is_uid(name.substr(kPod.size()))) {
+    return {};
+  }
+  return name.substr(kPod.size());
+}
+
+class K8sMatcher final : public UnitMatcher {
+ public:
+  [[nodiscard]] std::string start() const override { return ""; }
+
+  [[nodiscard]] DirectoryMatch match(const std::string& path,
+                                     std::string_view name,
+                                     const DirectoryMatch& parent) const override {
+    if (!parent.inside) {
+      const bool root = is_k8s_root(path);
+      return {.kind = root ? Kind::kDescend : Kind::kSkip, .inside = root};
+    }
+    const auto plain = host::unescape_path(name);
+    std::string id(plain ? pod_uid(*plain) : std::string_view());
+    if (id.empty()) {
+      return {.kind = Kind::kDescend, .inside = true};
+    }
+    std::replace(id.begin(), id.end(), '_', '-');
+    return {.kind = Kind::kUnit, .inside = true, .id = std::move(id)};
+  }
+};
+
 constexpr std::string_view kEmulator = "qemu-";
 constexpr std::string_view kInstance = "instance-";
 
@@ -32,6 +76,14 @@ class LibvirtMatcher final : public UnitMatcher {
 };
 
 }  // namespace
+
+bool is_k8s_root(std::string_view path) {
+  return path == "/kubepods" || path == "/kubepods.slice";
+}
+
+std::unique_ptr<UnitMatcher> k8s_matcher() {
+  return std::make_unique<K8sMatcher>();
+}
 
 bool is_libvirt_root(std::string_view path) {
   return path == "/machine" || path == "/machine.slice";
