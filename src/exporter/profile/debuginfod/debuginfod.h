@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "exporter/profile/symbol/names/symbols.h"
+#include "exporter/profile/symbol/binary_file.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::profile {

@@ -13,7 +13,6 @@
 #include "base/result.h"
 #include "exporter/profile/symbol/elf_file.h"
 #include "exporter/profile/symbol/names/symbol_table.h"
-#include "exporter/profile/symbol/names/symbols.h"
 #include "exporter/profile/symbol/process_maps.h"
 #include "host/paths.h"
 

@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -61,6 +63,17 @@ class BinaryFile {
   std::string bytes_;  ///< without a descriptor
   FileIdentity identity_;
   std::uint64_t owner_ = 0;
+};
+
+/// Debug files from elsewhere than the process's own file system, by build id.
+class DebugFileSource {
+ public:
+  virtual ~DebugFileSource() = default;
+  /// The debug file of this build id, unchecked. Nothing if there is none, or not yet: it may be
+  /// fetched, which this does not wait for.
+  virtual std::optional<BinaryFile> find(const std::string& build_id) = 0;
+  /// The build ids of files that have arrived since the last call.
+  virtual std::vector<std::string> arrived() = 0;
 };
 
 }  // namespace ceems::exporter::profile

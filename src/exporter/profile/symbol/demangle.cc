@@ -363,7 +363,7 @@ class Demangler {
 };
 
 /// Characters that symbols may not have are written $NAME$, and "::" as "..".
-std::string unescaped(std::string_view component) {
+std::string rust_unescaped(std::string_view component) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kEscapes = {
       {{"$SP$", "@"},
        {"$BP$", "*"},
@@ -442,7 +442,7 @@ std::optional<std::string> rust_legacy_demangled(std::string_view name) {
   std::string out;
   for (const std::string_view component : components) {
     out += out.empty() ? "" : "::";
-    out += unescaped(component);
+    out += rust_unescaped(component);
   }
   return out;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = DirectoryMatch::Kind;
 
-constexpr std::string_view kJob = "job_";
+constexpr std::string_view kSlurmJob = "job_";
 
 class SlurmMatcher final : public UnitMatcher {
  public:
@@ -24,10 +24,10 @@ class SlurmMatcher final : public UnitMatcher {
                                      std::string_view name,
                                      const DirectoryMatch& parent) const override {
     if (parent.inside) {
-      if (name.starts_with(kJob) && is_number(name.substr(kJob.size()))) {
+      if (name.starts_with(kSlurmJob) && is_number(name.substr(kSlurmJob.size()))) {
         return {.kind = Kind::kUnit,
                 .inside = true,
-                .id = std::string(name.substr(kJob.size())),
+                .id = std::string(name.substr(kSlurmJob.size())),
                 .host = parent.host};
       }
       if (is_sluid(name)) {
