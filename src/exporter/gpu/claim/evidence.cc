@@ -12,7 +12,7 @@ namespace ceems::exporter::gpu {
 namespace {
 
 constexpr std::size_t kMaxFile = 65536;
-constexpr std::size_t kMaxProcesses = 1024;  // of a job, per scrape
+constexpr std::size_t kMaxJobProcesses = 1024;  // of a job, per scrape
 constexpr unsigned kLooks = 2;
 
 constexpr std::uint64_t kNvidiaMajor = 195;  // Documentation/admin-guide/devices.txt
@@ -199,7 +199,7 @@ std::vector<int> ProcessLooks::next(const std::filesystem::path& proc, const Uni
     if (looked != looks_.end() && looked->second >= kLooks) {
       continue;
     }
-    if (by_start.size() == kMaxProcesses) {
+    if (by_start.size() == kMaxJobProcesses) {
       break;
     }
     const auto path = (proc / std::to_string(pid) / "stat").string();

@@ -17,7 +17,7 @@ namespace json = boost::json;
 constexpr std::size_t kMaxEntries = 4096;
 constexpr std::ptrdiff_t kMaxValues = 500'000;
 constexpr std::size_t kMaxAmdText = 256;
-constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxJsonDepth = 16;
 
 /// A GPU or a partition, as either tool lists it.
 struct Entry {
@@ -73,7 +73,7 @@ Result<json::value> parse(std::string_view text) {
     return fail(ErrorCode::kParse, "JSON with more than {} values", kMaxValues);
   }
   json::parse_options options;
-  options.max_depth = kMaxDepth;
+  options.max_depth = kMaxJsonDepth;
   json::error_code error;
   auto value = json::parse(text.substr(begin, end - begin + 1), error, {}, options);
   if (error) {

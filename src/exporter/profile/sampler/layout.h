@@ -72,14 +72,15 @@ struct stack_image {
 };
 
 /// How a frame of Python's interpreter shows that the C function of the interpreter that runs it
-/// was called for it, not for its caller: enum PythonEntry (python/layout.h).
+/// was called for it, not for its caller: enum PythonEntry (python/interpreter.h).
 enum stack_python_entry {
   STACK_PYTHON_EVERY,  // always
   STACK_PYTHON_FLAG,   // by a flag
   STACK_PYTHON_OWNER,  // by the frame below, which is of the interpreter
 };
 
-/// Where the threads and frames of a Python program are: struct PythonLayout (python/layout.h).
+/// Where the threads and frames of a Python program are: struct PythonLayout
+/// (python/interpreter.h).
 /// Offsets in bytes.
 struct stack_python {
   stack_u64 interpreters;  // address of the pointer to the first one; 0: not a Python program
