@@ -108,10 +108,13 @@ struct FactFilter {
   bool state_running = false;            ///< as one more state: started, and not ended
   std::int64_t advice = 0;               ///< units with one of these bits
   std::vector<FactRange> ranges = {};    ///< all must hold
-  /// In lower case; each begins the id, or is in the name, user or project.
+  /// In lower case; each begins the id or the array's, or is in the name, user or project.
   std::vector<std::string> words = {};
   /// The ids begin with this text, which an index finds. Empty: any.
   std::string id_prefix = {};
+  /// The ids that SLURM shows of tasks of arrays and of parts of heterogeneous jobs (`7100_4`,
+  /// `8200+1`) begin with this text, which an index finds. Empty: any unit.
+  std::string array_prefix = {};
   std::optional<TimeRange> ended = {};  ///< nothing: whenever they ended, if ever
   bool running = false;                 ///< with `ended`: also those that have not ended
 };

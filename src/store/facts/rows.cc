@@ -128,9 +128,15 @@ std::optional<double> by_time(const model::MetricMap& times, std::string_view na
   return wall > 0 && time ? std::optional(*time / wall * unit) : std::nullopt;
 }
 
+/// The id that SLURM shows of a task of an array, or of a part of a heterogeneous job.
 std::string array_of(const Members& allocation) {
   const auto job = allocation.number("array_job");
   const auto task = allocation.number("array_task");
+  const auto het = allocation.number("het_job");
+  const auto offset = allocation.number("het_offset");
+  if (het && offset && *het > 0) {
+    return fmt::format("{:.0f}+{:.0f}", *het, *offset);
+  }
   if (!job || *job <= 0) {
     return {};
   }

@@ -113,6 +113,8 @@ TEST_F(Facts, TakeTheAllocationInTheTermsOfEachManager) {
   EXPECT_EQ(number(kNodes), 2);
   EXPECT_EQ(number(kLimit), 86400);
   EXPECT_EQ(text(kArray), "4711_5");
+  unit_.allocation = R"({"het_job":8200,"het_offset":1})";
+  EXPECT_EQ(text(kArray), "8200+1");
   EXPECT_EQ(text(kQueue), "gpu");
 
   unit_.resource_manager = "openstack";

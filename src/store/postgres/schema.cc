@@ -169,10 +169,16 @@ std::string flavor_table() {
   return create_flavor_table(Dialect::kPostgres);
 }
 
+/// Version 14: the ids of arrays.
+std::string arrays_index() {
+  return std::string(kArraysIndex);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 13> kSteps{
-    first_tables,      sums_tables, gap_tables,    leads_table, names_table, counts_index, nothing,
-    reference_version, facts_table, report_tables, mail_tables, node_tables, flavor_table};
+constexpr std::array<std::string (*)(), 14> kSteps{
+    first_tables, sums_tables, gap_tables,        leads_table, names_table,
+    counts_index, nothing,     reference_version, facts_table, report_tables,
+    mail_tables,  node_tables, flavor_table,      arrays_index};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -39,7 +39,7 @@ UnitQuery owners_of(const FactFilter& filter) {
 /// The conditions of the owners, each for a part of the statement.
 std::vector<Sql> owner_parts(Dialect dialect, const FactFilter& filter) {
   std::vector<Sql> owners;
-  if (filter.uuids.empty() && filter.id_prefix.empty()) {
+  if (filter.uuids.empty() && filter.id_prefix.empty() && filter.array_prefix.empty()) {
     owners = single_owners(dialect, owners_of(filter));
   }
   if (owners.empty() || owners.size() > kMaxOwners) {
@@ -67,11 +67,12 @@ void add_time(Sql& sql, const FactFilter& filter, Part part) {
   }
 }
 
-/// A word begins the id, or is in one of the texts.
+/// A word begins one of the ids, or is in one of the texts.
 void add_word(Sql& sql, const FactFilter& filter, const std::string& word) {
   const std::string_view position = sql.dialect() == Dialect::kSqlite ? "instr" : "strpos";
   sql.add(" AND (substr(lower(uuid), 1, ").add(std::to_string(word.size())).add(") = ");
   sql.value(word);
+  sql.add(" OR substr(array_id, 1, ").add(std::to_string(word.size())).add(") = ").value(word);
   for (const Fact fact : {Fact::kName, Fact::kUser, Fact::kProject}) {
     sql.add(" OR ").add(position).add("(lower(");
     append_fact(sql, fact, filter.names);
@@ -111,6 +112,11 @@ void add_conditions(Sql& sql, const FactFilter& filter) {
     sql.add(" AND cluster_id IN (SELECT cluster_id FROM ceems_watermarks) AND uuid >= ");
     sql.value(filter.id_prefix).add(" AND uuid < ");
     sql.value(filter.id_prefix + std::string(kLastText));
+  }
+  if (!filter.array_prefix.empty()) {
+    // The first condition is that of the index.
+    sql.add(" AND array_id <> '' AND array_id >= ").value(filter.array_prefix);
+    sql.add(" AND array_id < ").value(filter.array_prefix + std::string(kLastText));
   }
   for (const std::string& word : filter.words) {
     add_word(sql, filter, word);

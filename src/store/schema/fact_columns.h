@@ -80,6 +80,9 @@ inline constexpr std::size_t kFactMetrics =
 
 /// The table with its indexes, and the ranges of units whose facts are still to be written: all.
 std::string create_facts(Dialect dialect);
+/// Version 14: finds tasks of arrays and parts of heterogeneous jobs by the ids that SLURM shows.
+inline constexpr std::string_view kArraysIndex =
+    "CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';";
 
 // Statements of the writer, with a ? for each value.
 

@@ -121,6 +121,8 @@ std::string own_tables(int version) {
       return create_node_tables(Dialect::kSqlite);
     case 13:
       return create_flavor_table(Dialect::kSqlite);
+    case 14:
+      return std::string(kArraysIndex);
     default:
       return {};
   }

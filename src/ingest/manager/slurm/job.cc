@@ -120,7 +120,10 @@ std::string allocation_text(const Allocation& allocation, const SlurmDetails& de
   add("consumed_energy", details.consumed_joules);
   json.member("cpus", allocation.cpus);
   add("eligible", details.eligible_ms);
-  json.member("gpus", allocation.gpus).member("mem", allocation.memory_bytes);
+  json.member("gpus", allocation.gpus);
+  add("het_job", details.het_job);
+  add("het_offset", details.het_offset);
+  json.member("mem", allocation.memory_bytes);
   json.member("nodes", allocation.nodes);
   add("req_cpus", details.requested_cpus);
   add("req_mem", details.requested_memory_bytes);

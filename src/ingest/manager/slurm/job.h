@@ -56,6 +56,8 @@ Result<std::vector<std::string>> expand_node_list(std::string_view text);
 struct SlurmDetails {
   std::optional<std::int64_t> array_job = {};
   std::optional<std::int64_t> array_task = {};
+  std::optional<std::int64_t> het_job = {};  ///< of a part of a heterogeneous job
+  std::optional<std::int64_t> het_offset = {};
   std::optional<std::int64_t> time_limit_seconds = {};
   std::optional<std::int64_t> requested_memory_bytes = {};  ///< on all nodes together
   std::optional<std::int64_t> requested_cpus = {};

@@ -99,14 +99,14 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   return parse_localz(full);
 }
 
-/// "12_3" is task 3 of the array 12.
-void read_array(std::string_view id, SlurmDetails& details) {
-  const std::string_view job = take_until(id, '_');
-  const auto task = parse_int<std::int64_t>(id);
-  const auto array = parse_int<std::int64_t>(job);
-  if (array && task && *array > 0 && *task >= 0) {
-    details.array_job = array;
-    details.array_task = task;
+/// "12_3" is task 3 of the array 12, "12+1" part 1 of the heterogeneous job 12.
+void read_group(std::string_view id, SlurmDetails& details) {
+  const bool het = id.find('+') != std::string_view::npos;
+  const auto job = parse_int<std::int64_t>(take_until(id, het ? '+' : '_'));
+  const auto place = parse_int<std::int64_t>(id);
+  if (job && place && *job > 0 && *place >= 0) {
+    (het ? details.het_job : details.array_job) = job;
+    (het ? details.het_offset : details.array_task) = place;
   }
 }
 
@@ -121,7 +121,7 @@ void read_details(const Details& texts, SlurmJob& job) {
     return found == texts.end() ? std::string_view() : trim(found->second);
   };
   SlurmDetails& details = job.details;
-  read_array(text("jobid"), details);
+  read_group(text("jobid"), details);
   details.time_limit_seconds = limit_seconds(parse_int<std::int64_t>(text("timelimitraw")));
   if (const auto cpus = count_of_text(text("reqcpus")); cpus && *cpus > 0) {
     details.requested_cpus = cpus;

@@ -289,6 +289,11 @@ TEST(Sacct, ReadsWhatWasAskedFor) {
                           .sluid = "s0123456789ABC"}));
 }
 
+TEST(Sacct, ReadsThePartsOfHeterogeneousJobs) {
+  EXPECT_EQ(details_of({{"jobid", "8200+0"}}), (SlurmDetails{.het_job = 8200, .het_offset = 0}));
+  EXPECT_EQ(details_of({{"jobid", "8200+1"}}), (SlurmDetails{.het_job = 8200, .het_offset = 1}));
+}
+
 TEST(Sacct, LeavesOutWhatIsNotLimitedOrNotKnown) {
   for (const char* limit : {"UNLIMITED", "Partition_Limit", "", "0", "-5", "99999999999999"}) {
     EXPECT_EQ(details_of({{"timelimitraw", limit}}), SlurmDetails{}) << limit;
@@ -297,7 +302,7 @@ TEST(Sacct, LeavesOutWhatIsNotLimitedOrNotKnown) {
                              "9223372036854775808", "1.5", "-1"}) {
     EXPECT_EQ(details_of({{"consumedenergyraw", joules}}), SlurmDetails{}) << joules;
   }
-  for (const char* id : {"12", "12_[1-5%2]", "12+1", "_3", "", "0_1"}) {
+  for (const char* id : {"12", "12_[1-5%2]", "_3", "", "0_1", "12+", "+1", "0+1"}) {
     EXPECT_EQ(details_of({{"jobid", id}}), SlurmDetails{}) << id;
   }
   EXPECT_EQ(details_of({{"eligible", "Unknown"}, {"reqmem", "0"}, {"reqcpus", "0"}}),

@@ -194,6 +194,12 @@ SlurmDetails details_of(const json::object& job, std::int64_t nodes) {
     details.array_job = array;
     details.array_task = task;
   }
+  const auto het = number_at(job, {"het", "job_id"});
+  const auto offset = number_at(job, {"het", "job_offset"});
+  if (het && offset && *het > 0 && *offset >= 0) {
+    details.het_job = het;
+    details.het_offset = offset;
+  }
   details.time_limit_seconds = limit_seconds(number_at(job, {"time", "limit"}));
   const auto cpus = number_at(job, {"required", "CPUs"});
   if (cpus && *cpus > 0) {

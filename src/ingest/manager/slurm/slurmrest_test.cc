@@ -249,7 +249,13 @@ TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
                                             .sluid = "s0123",
                                             .js1 = "JS1:H4sIAA=="}));
 
+  const auto part = parse_rest_job(R"({"job_id":8201,"nodes":"n1",
+    "het":{"job_id":8200,"job_offset":{"set":true,"infinite":false,"number":1}}})");
+  ASSERT_TRUE(part) << part.error().message;
+  EXPECT_EQ(part->job.details, (SlurmDetails{.het_job = 8200, .het_offset = 1}));
+
   const auto none = parse_rest_job(R"({"job_id":77,"nodes":"n1",
+    "het":{"job_id":0,"job_offset":{"set":false,"infinite":false,"number":0}},
     "array":{"job_id":0,"task_id":{"set":false,"infinite":false,"number":0}},
     "time":{"limit":{"set":false,"infinite":true,"number":0},"eligible":0},
     "tres":{"requested":[{"type":"mem","name":"","id":2,"count":4000}]},
