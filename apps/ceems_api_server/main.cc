@@ -131,7 +131,7 @@ Result<std::unique_ptr<api::MailService>> make_mails(const api::Config& config,
   std::set<std::string> measured;
   for (const api::SiteCluster& cluster : clusters) {
     if (cluster.manager == "slurm") {
-      setup.clusters.push_back(cluster.id);
+      setup.clusters.push_back({.id = cluster.id, .slurm_name = cluster.slurm_name});
     }
     if (cluster.series) {
       measured.insert(cluster.id);
@@ -198,6 +198,7 @@ int serve_database(api::Config config,
   for (const auto& cluster : config.clusters) {
     site_clusters.push_back({.id = cluster.cluster.id,
                              .manager = cluster.cluster.manager,
+                             .slurm_name = cluster.extra["slurm_cluster"].as_string().value_or(""),
                              .series = tsdbs->contains(cluster.cluster.id)});
   }
   api::TsdbSeriesSource series(std::move(*tsdbs));

@@ -35,9 +35,10 @@ constexpr int kBodyWaitMs = 50;
 
 /// The variables that slurmctld sets (MailProg in slurm.conf(5)) and that a mail needs.
 constexpr std::array kVariables{
-    "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_CLUSTER_NAME", "SLURM_JOB_EXIT_CODE_MAX",
-    "SLURM_JOB_ID",       "SLURM_JOB_MAIL_TYPE", "SLURM_JOB_NAME",     "SLURM_JOB_PARTITION",
-    "SLURM_JOB_RUN_TIME", "SLURM_JOB_STATE",     "SLURM_JOB_USER"};
+    "SLURM_ARRAY_JOB_ID",  "SLURM_ARRAY_TASK_COUNT",  "SLURM_ARRAY_TASK_ID",
+    "SLURM_CLUSTER_NAME",  "SLURM_JOB_EXIT_CODE_MAX", "SLURM_JOB_ID",
+    "SLURM_JOB_MAIL_TYPE", "SLURM_JOB_NAME",          "SLURM_JOB_PARTITION",
+    "SLURM_JOB_RUN_TIME",  "SLURM_JOB_STATE",         "SLURM_JOB_USER"};
 
 /// What comes on standard input at once; slurmctld sends nothing.
 std::string read_body() {

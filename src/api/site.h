@@ -37,7 +37,8 @@ struct Budget {
 /// A configured cluster.
 struct SiteCluster {
   std::string id = {}, manager = {};
-  bool series = false;  ///< it has a TSDB
+  std::string slurm_name = {};  ///< that SLURM gives it; empty: the id, or not SLURM
+  bool series = false;          ///< it has a TSDB
 };
 
 /// What the web page shows of this site: the block `ui` of the configuration file.

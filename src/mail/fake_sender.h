@@ -2,6 +2,7 @@
 
 // The fixture of the tests of Sender, in both kinds of databases.
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -38,6 +39,17 @@ class FakeReports final : public ReportSource {
     sums.kwh = static_cast<double>(jobs.size()) / 100;
     return {};
   }
+  Result<std::vector<ArrayTask>> tasks_of(const std::string& /*cluster_id*/,
+                                          const std::string& /*user*/,
+                                          const std::string& array) override {
+    return array == "9999" ? tasks : std::vector<ArrayTask>();
+  }
+  Result<std::string> worst_of(const std::string& /*cluster_id*/,
+                               const std::string& /*user*/,
+                               const std::vector<std::string>& jobs) override {
+    const bool there = std::ranges::find(jobs, worst) != jobs.end();
+    return there ? worst : std::string();
+  }
   [[nodiscard]] EndedMonth last_month() const override { return month; }
   Result<std::vector<std::string>> users_of(const std::string& /*month*/) override {
     ++listed;
@@ -55,6 +67,8 @@ class FakeReports final : public ReportSource {
     ++looked_at;
     return passed;
   }
+  std::vector<ArrayTask> tasks;
+  std::string worst;
   std::vector<PassedBudget> passed;
   int looked_at = 0;
   std::optional<KnownReport> known;
@@ -123,7 +137,7 @@ class SenderTest : public store::AnyDatabase {
     registry_ = std::make_unique<metrics::Registry>("test", "the test");
     sender_ = std::make_unique<Sender>(
         SenderSetup{.options = options_,
-                    .clusters = {"hpc-a"},
+                    .clusters = {{.id = "hpc-a"}},
                     .mute_url =
                         [](const std::string& user, const std::string& rule) {
                           return "https://x.org/" + user + "/" + rule;
@@ -138,6 +152,7 @@ class SenderTest : public store::AnyDatabase {
                            {"SLURM_JOB_NAME", "relax"},
                            {"SLURM_JOB_USER", "ada"},
                            {"SLURM_JOB_STATE", "COMPLETED"},
+                           {"SLURM_JOB_MAIL_TYPE", "Ended"},
                            {"SLURM_JOB_RUN_TIME", "00:10:00"},
                            {"SLURM_CLUSTER_NAME", "hpc-a"}},
                    .at_ms = kNow};

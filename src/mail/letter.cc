@@ -199,9 +199,9 @@ Letter job_letter(const JobNames& job,
 
 Letter array_letter(const JobNames& job,
                     const ArraySums& sums,
-                    const report::Report* last,
+                    const report::Report* example,
                     const LetterOptions& options) {
-  return Writer(job, last, options).about_array(sums);
+  return Writer(job, example, options).about_array(sums);
 }
 
 Letter month_letter(const std::string& user,

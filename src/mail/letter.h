@@ -46,10 +46,10 @@ struct ArraySums {
   std::size_t known = 0;                           ///< tasks whose energy is known
   report::Number kwh = {};                         ///< of these
 };
-/// About tasks of an array. `last` is the report of one of them, which stands for all.
+/// About tasks of an array. `example` is the report of one of them, which stands for all.
 Letter array_letter(const JobNames& job,
                     const ArraySums& sums,
-                    const report::Report* last,
+                    const report::Report* example,
                     const LetterOptions& options);
 
 /// What the user mutes who does not want any mails with reports.

@@ -91,7 +91,7 @@ TEST(Letter, SumsUpAnArray) {
             "hpc-a array 4700 cp2k-water: 5000 tasks (4990 COMPLETED, 10 FAILED), 41.3 kWh, "
             "2 suggestions");
   EXPECT_THAT(letter.text, HasSubstr("Energy: 41.3 kWh (4998 / 5000 tasks)\n"));
-  EXPECT_THAT(letter.text, HasSubstr("The report of the last task that ended:"));
+  EXPECT_THAT(letter.text, HasSubstr("The report of the task that most needs a look:"));
   EXPECT_THAT(array_letter(job, {.states = {{"FAILED", 1}}}, nullptr, {}).subject,
               HasSubstr("1 tasks (1 FAILED)"));
 }

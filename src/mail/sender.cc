@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/strings.h"
 #include "crypto/digest.h"
 #include "mail/address.h"
 #include "mail/message.h"
@@ -47,15 +48,8 @@ JobNames names_of(const SpoolMail& mail, std::string cluster) {
 }
 
 /// Null if nothing is known.
-const KnownReport* known_in(const Result<std::optional<KnownReport>>& report) {
-  if (!report) {
-    return nullptr;
-  }
-  const std::optional<KnownReport>& known = *report;
-  return known ? &*known : nullptr;
-}
-const report::Report* report_in(const KnownReport* known) {
-  return known != nullptr ? &known->report : nullptr;
+const report::Report* report_in(const std::optional<KnownReport>& known) {
+  return known ? &known->report : nullptr;
 }
 
 std::vector<std::string> ids_of_mails(const std::vector<store::OutgoingMail>& mails) {
@@ -233,17 +227,92 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (!original) {
     return outbox_->finish({mail.id}, store::MailState::kRefused, clock_.now_ms());
   }
+  if (is_array_summary(*original)) {
+    return send_summary(mail, *original, stop);
+  }
   const JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
-  const auto report =
-      reports_.report(job.cluster, job.user, job.id, original->at_ms - kEndToMailMs);
-  const std::int64_t last_ms = mail.received_ms + setup_.options.max_wait.count();
-  const KnownReport* const known = known_in(report);
-  const bool final = known != nullptr && known->final;
+  const auto known = report_for(job, {}, job.id, original->at_ms - kEndToMailMs);
+  const std::int64_t last_ms = last_wait_ms(mail);
+  const bool final = known && known->final;
   if (!final && clock_.now_ms() < last_ms) {
     return outbox_->postpone({mail.id}, std::min(clock_.now_ms() + kAskAgainMs, last_ms), false);
   }
   CEEMS_TRY(options, letter_options(job.user));
   return deliver({mail}, job_letter(job, report_in(known), final, options), kAllMails, stop);
+}
+
+std::int64_t Sender::last_wait_ms(const Mail& mail) const {
+  return mail.received_ms + setup_.options.max_wait.count();
+}
+
+Result<> Sender::send_original(const Mail& mail,
+                               const SpoolMail& original,
+                               std::string_view why,
+                               const std::stop_token& stop) {
+  if (!is_dry(mail.kind)) {
+    log_passed_on(original, why);
+  }
+  return deliver({mail}, {.subject = original.subject, .text = original.body}, "", stop);
+}
+
+Result<> Sender::send_summary(const Mail& mail,
+                              const SpoolMail& original,
+                              const std::stop_token& stop) {
+  const JobNames job = names_of(original, cluster_of(original, setup_.clusters));
+  const auto tasks = reports_.tasks_of(job.cluster, job.user, job.array);
+  ArraySums sums;
+  std::vector<std::string> jobs;
+  std::string other = job.id;  // one that did not end well, or the last
+  bool ran = false;
+  bool complete = tasks.has_value();
+  for (const ArrayTask& task : tasks ? *tasks : std::vector<ArrayTask>()) {
+    jobs.push_back(task.job);
+    sums.states[task.state] += 1;
+    ran = ran || task.ran;
+    complete = complete && task.ended;
+    if (task.ran && task.ended && task.state != "COMPLETED") {
+      other = task.job;
+    }
+  }
+  const auto count = parse_int<std::size_t>(original.variable("SLURM_ARRAY_TASK_COUNT"));
+  complete = complete && jobs.size() >= std::max<std::size_t>(count.value_or(1), 1);
+  // SLURM knows how many there are, also of those that are not in the database.
+  const std::size_t unknown = count && *count > jobs.size() ? *count - jobs.size() : 0;
+  const auto known = ran ? report_for(job, jobs, other, 0) : std::optional<KnownReport>();
+  const std::int64_t last_ms = last_wait_ms(mail);
+  if ((!complete || (ran && (!known || !known->final))) && clock_.now_ms() < last_ms) {
+    return outbox_->postpone({mail.id}, std::min(clock_.now_ms() + kAskAgainMs, last_ms), false);
+  }
+  if (!ran) {
+    return send_original(mail, original,
+                         jobs.empty() ? "no task of the array is known" : "the array never ran",
+                         stop);
+  }
+  add_energy(job, jobs, sums);
+  if (unknown > 0) {
+    sums.states["UNKNOWN"] += unknown;
+  }
+  CEEMS_TRY(options, letter_options(job.user));
+  return deliver({mail}, array_letter(job, sums, report_in(known), options), kAllMails, stop);
+}
+
+std::optional<KnownReport> Sender::report_for(const JobNames& job,
+                                              const std::vector<std::string>& jobs,
+                                              const std::string& otherwise,
+                                              std::int64_t ended_after_ms) {
+  const auto worst =
+      jobs.empty() ? Result<std::string>() : reports_.worst_of(job.cluster, job.user, jobs);
+  const std::string& chosen = worst && !worst->empty() ? *worst : otherwise;
+  auto report = reports_.report(job.cluster, job.user, chosen, ended_after_ms);
+  return report ? std::move(*report) : std::nullopt;
+}
+
+void Sender::add_energy(const JobNames& job,
+                        const std::vector<std::string>& jobs,
+                        ArraySums& sums) {
+  if (auto added = reports_.add_energy(job.cluster, job.user, jobs, sums); !added) {
+    log::debug("the energy of an array is not known", {{"err", added.error().message}});
+  }
 }
 
 Result<> Sender::send_digest(const std::string& digest, const std::stop_token& stop) {
@@ -282,13 +351,10 @@ Result<> Sender::send_digest(const std::string& digest, const std::stop_token& s
   const JobNames job = names_of(*newest, cluster_of(*newest, setup_.clusters));
   std::ranges::sort(jobs);
   jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
-  if (auto added = reports_.add_energy(job.cluster, job.user, jobs, sums); !added) {
-    log::debug("the energy of an array is not known", {{"err", added.error().message}});
-  }
-  const auto report = reports_.report(job.cluster, job.user, job.id, newest->at_ms - kEndToMailMs);
+  add_energy(job, jobs, sums);
+  const auto known = report_for(job, jobs, job.id, 0);
   CEEMS_TRY(options, letter_options(job.user));
-  return deliver(mails, array_letter(job, sums, report_in(known_in(report)), options), kAllMails,
-                 stop);
+  return deliver(mails, array_letter(job, sums, report_in(known), options), kAllMails, stop);
 }
 
 Result<> Sender::drop(const Mail& mail, bool muted) {

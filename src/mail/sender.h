@@ -28,6 +28,13 @@ struct KnownReport {
   bool final = false;  ///< false: more may become known
 };
 
+/// A task of an array.
+struct ArrayTask {
+  std::string job = {};  ///< its id
+  std::string state = {};
+  bool ran = false, ended = false;
+};
+
 /// A month that has ended.
 struct EndedMonth {
   std::string name = {};  ///< "2026-11"
@@ -49,6 +56,14 @@ class ReportSource {
                               const std::string& user,
                               const std::vector<std::string>& jobs,
                               ArraySums& sums) = 0;
+  /// The tasks of an array of this user, each with its last run.
+  virtual Result<std::vector<ArrayTask>> tasks_of(const std::string& cluster_id,
+                                                  const std::string& user,
+                                                  const std::string& array) = 0;
+  /// Which of these jobs of the user most needs a look: by its advice. "" if none has any.
+  virtual Result<std::string> worst_of(const std::string& cluster_id,
+                                       const std::string& user,
+                                       const std::vector<std::string>& jobs) = 0;
   /// The last month that has ended.
   [[nodiscard]] virtual EndedMonth last_month() const = 0;
   /// Who used something in a month, each once.
@@ -63,7 +78,7 @@ class ReportSource {
 
 struct SenderSetup {
   Options options = {};
-  std::vector<std::string> clusters = {};  ///< IDs of those that SLURM manages
+  std::vector<MailCluster> clusters = {};  ///< those that SLURM manages
   std::string help_url = {};
   std::function<std::string(const std::string& user, const std::string& rule)> mute_url = {};
   /// Opens the outbox; called until it succeeds.
@@ -98,6 +113,20 @@ class Sender {
   Result<> send_due(const std::stop_token& stop);
   Result<> send_plain(const Mail& mail, const std::stop_token& stop);
   Result<> send_job(const Mail& mail, const std::stop_token& stop);
+  /// The one mail about all tasks of an array.
+  Result<> send_summary(const Mail& mail, const SpoolMail& original, const std::stop_token& stop);
+  /// Until when a mail waits for what is not known yet.
+  [[nodiscard]] std::int64_t last_wait_ms(const Mail& mail) const;
+  void add_energy(const JobNames& job, const std::vector<std::string>& jobs, ArraySums& sums);
+  Result<> send_original(const Mail& mail,
+                         const SpoolMail& original,
+                         std::string_view why,
+                         const std::stop_token& stop);
+  /// The report that stands for these jobs: that with the worst advice, else that of `otherwise`.
+  std::optional<KnownReport> report_for(const JobNames& job,
+                                        const std::vector<std::string>& jobs,
+                                        const std::string& otherwise,
+                                        std::int64_t ended_after_ms);
   Result<> send_digest(const std::string& digest, const std::stop_token& stop);
   Result<> queue_months();
   Result<> send_month(const Mail& mail, const std::stop_token& stop);

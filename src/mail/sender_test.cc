@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "crypto/base64.h"
 #include "mail/fake_sender.h"
 
 namespace ceems::mail {
@@ -37,7 +38,7 @@ TEST_F(SenderTest, PassesOtherMailsOnUnchanged) {
   SpoolMail begun = ended("7");
   begun.subject = "Slurm Job_id=7 Name=a\r\nBcc: eve Began";
   begun.body = "the body";
-  begun.job.erase("SLURM_JOB_RUN_TIME");
+  begun.job["SLURM_JOB_MAIL_TYPE"] = "Began";
   put(begun);
   SpoolMail elsewhere = ended("8");
   elsewhere.recipient = "x@y.org";
@@ -51,6 +52,32 @@ TEST_F(SenderTest, PassesOtherMailsOnUnchanged) {
   EXPECT_THAT(transport_.sent[0].message, Not(HasSubstr("List-Unsubscribe")));
   EXPECT_THAT(transport_.sent[1].to, ElementsAre("x@y.org"));
   EXPECT_THAT(reports_.asked, IsEmpty());
+}
+
+TEST_F(SenderTest, LogsWhyAMailIsPassedOn) {
+  const auto logged = [this](const SpoolMail& mail) {
+    put(mail);
+    ::testing::internal::CaptureStderr();
+    work();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  SpoolMail requeued = ended("7");
+  requeued.job["SLURM_JOB_MAIL_TYPE"] = "Requeued";
+  EXPECT_THAT(logged(requeued), HasSubstr("a mail of SLURM is passed on unchanged"));
+  EXPECT_THAT(logged(requeued), HasSubstr("job=7 user=ada why=\"it tells of 'Requeued'\""));
+  SpoolMail cancelled = ended("8");
+  cancelled.job["SLURM_JOB_STATE"] = "CANCELLED";
+  cancelled.job["SLURM_JOB_RUN_TIME"] = "00:00:00";
+  EXPECT_THAT(logged(cancelled), HasSubstr("why=\"the job never ran\""));
+  EXPECT_THAT(logged(ended("9")), Not(HasSubstr("passed on"))) << "a report is sent";
+  EXPECT_EQ(transport_.sent.size(), 4U);
+  options_.dry_run_days = 30;
+  restart();
+  EXPECT_THAT(logged(ended("10")), HasSubstr("why=\"dry run\""));
+  options_.dry_run_days = 0;
+  restart();
+  ASSERT_TRUE(db_->open_outbox().value()->mute("ada", "*", kNow + kHour));
+  EXPECT_THAT(logged(ended("11")), HasSubstr("why=\"the user wants no reports\""));
 }
 
 TEST_F(SenderTest, WaitsForTheReportButNotForEver) {
@@ -96,6 +123,61 @@ TEST_F(SenderTest, MakesOneMailOfAnArray) {
   EXPECT_EQ(transport_.tries, 1);
   EXPECT_EQ(reports_.asked.size(), 1U) << "the report of one task";
   EXPECT_THAT(metrics(), HasSubstr("ceems_mail_queued 0\n"));
+}
+
+/// The first encoded word of the subject.
+std::string subject_of(const std::string& message) {
+  const std::string word = field(message, "Subject");
+  const std::size_t begin = std::string_view("=?UTF-8?B?").size();
+  return word.size() < begin
+             ? word
+             : crypto::base64_decode(word.substr(begin, word.rfind("?=") - begin)).value_or("");
+}
+
+/// The one mail about an array, with the state of its last task.
+SpoolMail summary(SpoolMail mail, const std::string& tasks) {
+  mail.subject = "Slurm Array Summary Job_id=9999_* (9999) Name=relax Ended, Mixed, ExitCode [0-1]";
+  mail.job["SLURM_ARRAY_TASK_COUNT"] = tasks;
+  return mail;
+}
+
+TEST_F(SenderTest, SumsAnArrayInItsSummary) {
+  for (int i = 0; i < 20; ++i) {
+    reports_.tasks.push_back({.job = std::to_string(1000 + i),
+                              .state = i == 5 ? "FAILED" : "COMPLETED",
+                              .ran = true,
+                              .ended = i < 19});
+  }
+  put(summary(ended("1019", "9999"), "20"));
+  work();
+  EXPECT_EQ(transport_.tries, 0) << "one is not in the database yet";
+  reports_.tasks.back().ended = true;
+  clock_.advance(std::chrono::seconds(15));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 1U);
+  EXPECT_THAT(reports_.asked.back(), "hpc-a ada 1005") << "the one that failed";
+  reports_.worst = "1003";
+  put(summary(ended("1018", "9999"), "20"));
+  work();
+  EXPECT_THAT(reports_.asked.back(), "hpc-a ada 1003") << "the worst advice";
+  ASSERT_EQ(transport_.sent.size(), 2U);
+  EXPECT_THAT(subject_of(transport_.sent[1].message),
+              HasSubstr("hpc-a array 9999 relax: 20 tasks (19 COMP"));
+}
+
+TEST_F(SenderTest, KeepsTheSummaryOfAnArrayThatNeverRan) {
+  const SpoolMail mail = summary(ended("9999", "9999"), "20");
+  for (const bool known : {false, true}) {
+    reports_.tasks.assign(known ? 1 : 0, {.job = "9999", .state = "CANCELLED", .ended = true});
+    put(mail);
+    work();
+    clock_.advance(std::chrono::minutes(5));
+    work();
+    ASSERT_EQ(transport_.sent.size(), known ? 2U : 1U);
+    EXPECT_THAT(subject_of(transport_.sent.back().message),
+                HasSubstr("Slurm Array Summary Job_id=9999_*"));
+    EXPECT_THAT(transport_.sent.back().message, Not(HasSubstr("List-Unsubscribe")));
+  }
 }
 
 TEST_F(SenderTest, SendsADigestAfterAnHourAtTheLatest) {

@@ -66,25 +66,14 @@ Result<std::vector<std::string>> names_in(const std::string& directory) {
 
 }  // namespace
 
-std::string state_of(const SpoolMail& mail) {
-  std::string state = mail.variable("SLURM_JOB_STATE");
-  if (state.empty()) {
-    state = mail.variable("SLURM_JOB_MAIL_TYPE");
-  }
-  constexpr std::size_t kMaxState = 40;
-  return state.empty() ? "ended" : state.substr(0, kMaxState);
-}
-
-std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters) {
-  std::string name = mail.variable("SLURM_CLUSTER_NAME");
-  if (std::ranges::find(clusters, name) != clusters.end()) {
-    return name;
-  }
-  return clusters.size() == 1 ? clusters.front() : std::string();
+void log_passed_on(const SpoolMail& mail, std::string_view why) {
+  log::info("a mail of SLURM is passed on unchanged", {{"job", mail.variable("SLURM_JOB_ID")},
+                                                       {"user", mail.variable("SLURM_JOB_USER")},
+                                                       {"why", why}});
 }
 
 SpoolIntake::SpoolIntake(const Options& options,
-                         const std::vector<std::string>& clusters,
+                         const std::vector<MailCluster>& clusters,
                          metrics::Registry& registry,
                          metrics::Gauge& queued,
                          const Clock& clock)
@@ -95,6 +84,23 @@ SpoolIntake::SpoolIntake(const Options& options,
       queued_(queued),
       clock_(clock),
       trusted_(ids_of(options.spool_users)) {}
+
+Result<std::string> SpoolIntake::why_unchanged(store::Outbox& outbox, const SpoolMail& mail) {
+  const std::string user = mail.variable("SLURM_JOB_USER");
+  if (auto reason = not_an_end(mail)) {
+    return std::move(*reason);
+  }
+  if (cluster_of(mail, clusters_).empty()) {
+    return fmt::format(
+        "cluster '{}' is neither the id of a cluster nor its extra_config.slurm_cluster",
+        printable(mail.variable("SLURM_CLUSTER_NAME"), 64));
+  }
+  if (user.empty() || !is_number(mail.variable("SLURM_JOB_ID"), kMaxIdDigits)) {
+    return "SLURM_JOB_USER or SLURM_JOB_ID is missing";
+  }
+  CEEMS_TRY(muted, outbox.muted(user, clock_.now_ms()));
+  return std::ranges::find(muted, kAllMails) == muted.end() ? "" : "the user wants no reports";
+}
 
 Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& outbox,
                                                                bool dry,
@@ -108,27 +114,24 @@ Result<std::vector<store::OutgoingMail>> SpoolIntake::mails_of(store::Outbox& ou
              .body = to_text(mail),
              .received_ms = clock_.now_ms(),
              .due_ms = clock_.now_ms()};
-  const std::string cluster = cluster_of(mail, clusters_);
-  bool reports = mail.job_ended() && !cluster.empty() && !user.empty() &&
-                 is_number(mail.variable("SLURM_JOB_ID"), kMaxIdDigits);
-  if (reports) {
-    CEEMS_TRY(muted, outbox.muted(user, clock_.now_ms()));
-    reports = std::ranges::find(muted, kAllMails) == muted.end();
-  }
-  if (!reports) {
+  CEEMS_TRY(why, why_unchanged(outbox, mail));
+  if (!why.empty()) {
+    log_passed_on(mail, why);
     return std::vector<Mail>{std::move(plain)};
   }
   Mail report = plain;
   report.kind = kJobMail;
   if (const std::string array = mail.variable("SLURM_ARRAY_JOB_ID");
-      is_number(array, kMaxIdDigits)) {
-    report.digest = fmt::format("{}\n{}\n{}\n{}", cluster, array, user, mail.recipient);
+      is_number(array, kMaxIdDigits) && !is_array_summary(mail)) {
+    report.digest =
+        fmt::format("{}\n{}\n{}\n{}", cluster_of(mail, clusters_), array, user, mail.recipient);
     report.due_ms += options_.digest_quiet.count();
   }
   if (!dry) {
     return std::vector<Mail>{std::move(report)};
   }
   // People get what they got before.
+  log_passed_on(mail, "dry run");
   plain.id += ".plain";
   return std::vector<Mail>{std::move(report), std::move(plain)};
 }

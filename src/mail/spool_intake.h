@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "mail/config.h"
+#include "mail/scheduler_mail.h"
 #include "mail/spool/spool.h"
 #include "metrics/registry.h"
 #include "store/outbox.h"
@@ -22,10 +23,8 @@ inline constexpr std::string_view kPlainMail = "plain";    ///< as slurmctld wro
 inline constexpr std::string_view kMonthMail = "month";    ///< with the digest of a month
 inline constexpr std::string_view kBudgetMail = "budget";  ///< of a budget that is running out
 
-/// The cluster of a mail among those that SLURM manages; "" if it is not known.
-std::string cluster_of(const SpoolMail& mail, const std::vector<std::string>& clusters);
-/// In what state the job ended: a word in upper case, as states of jobs are.
-std::string state_of(const SpoolMail& mail);
+/// Logs why a mail of slurmctld is sent as it is.
+void log_passed_on(const SpoolMail& mail, std::string_view why);
 
 /// Moves mails from the spool into the outbox. A file is removed when its mails are there, so
 /// nothing is lost or taken twice when the program is killed. Used by one thread.
@@ -33,7 +32,7 @@ class SpoolIntake {
  public:
   /// All outlive the object. `queued` is raised by what is taken.
   SpoolIntake(const Options& options,
-              const std::vector<std::string>& clusters,
+              const std::vector<MailCluster>& clusters,
               metrics::Registry& registry,
               metrics::Gauge& queued,
               const Clock& clock);
@@ -50,13 +49,15 @@ class SpoolIntake {
                          bool dry,
                          const std::string& name,
                          std::vector<Mail>& taken);
+  /// Why no report is sent in place of the mail; "" if one is.
+  Result<std::string> why_unchanged(store::Outbox& outbox, const SpoolMail& mail);
   Result<std::vector<Mail>> mails_of(store::Outbox& outbox,
                                      bool dry,
                                      const SpoolMail& mail,
                                      const std::string& id);
 
   const Options& options_;
-  const std::vector<std::string>& clusters_;
+  const std::vector<MailCluster>& clusters_;
   metrics::Family<metrics::Counter>& files_;
   metrics::Gauge& queued_;
   const Clock& clock_;

@@ -13,12 +13,18 @@
 #include "access/policy.h"
 #include "api/report/final_report.h"
 #include "api/request/months.h"
+#include "store/advice_rules.h"
 #include "store/facts.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
 
+using store::Fact;
+
 constexpr std::size_t kIdsAtOnce = 200;
+constexpr std::size_t kMaxTasks = 100'000;  // of an array, with their runs
+constexpr std::size_t kMaxFindings = 10'000;
 
 store::UnitQuery query_for(const std::string& cluster_id,
                            const std::string& user,
@@ -28,6 +34,13 @@ store::UnitQuery query_for(const std::string& cluster_id,
   query.clusters = {cluster_id};
   query.uuids = std::move(jobs);
   return query;
+}
+
+store::FactFilter filter_for(const std::string& cluster_id, const std::string& user) {
+  store::FactFilter filter;
+  filter.owners = access::rows_of_owner(user);
+  filter.clusters = {cluster_id};
+  return filter;
 }
 
 /// Energy in kWh; nothing if it is not known.
@@ -102,6 +115,66 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
     }
   }
   return {};
+}
+
+Result<std::vector<mail::ArrayTask>> MailReports::tasks_of(const std::string& cluster_id,
+                                                           const std::string& user,
+                                                           const std::string& array) {
+  store::FactListQuery query{
+      .filter = filter_for(cluster_id, user),
+      .columns = {Fact::kUuid, Fact::kState, Fact::kStarted, Fact::kEnded, Fact::kWall},
+      .limit = kMaxTasks};
+  query.filter.array_prefix = array + "_";
+  CEEMS_TRY(rows, reader_.unit_facts(query));
+  struct Run {
+    std::int64_t started_ms = 0;
+    mail::ArrayTask task = {};
+  };
+  std::map<std::string, Run> last;
+  while (true) {
+    CEEMS_TRY(row, rows->next());
+    if (!row) {
+      break;
+    }
+    const std::string job(rows->text(0));
+    const std::int64_t started = rows->integer(2);
+    const auto [run, added] = last.try_emplace(job);
+    if (added || run->second.started_ms < started) {
+      run->second = {.started_ms = started,
+                     .task = {.job = job,
+                              .state = std::string(rows->text(1)),
+                              .ran = started > 0 && rows->integer(4) > 0,
+                              .ended = rows->integer(3) > 0}};
+    }
+  }
+  std::vector<mail::ArrayTask> tasks;
+  tasks.reserve(last.size());
+  for (auto& [job, run] : last) {
+    tasks.push_back(std::move(run.task));
+  }
+  return tasks;
+}
+
+Result<std::string> MailReports::worst_of(const std::string& cluster_id,
+                                          const std::string& user,
+                                          const std::vector<std::string>& jobs) {
+  std::string worst;
+  std::pair<int, double> most{static_cast<int>(advice::Severity::kGood), 0};
+  for (std::size_t begin = 0; begin < jobs.size(); begin += kIdsAtOnce) {
+    const auto part = std::span(jobs).subspan(begin, std::min(kIdsAtOnce, jobs.size() - begin));
+    store::FindingQuery query{.filter = filter_for(cluster_id, user), .limit = kMaxFindings};
+    query.filter.uuids = {part.begin(), part.end()};
+    query.filter.advice = store::any_advice();
+    CEEMS_TRY(findings, reader_.findings(query));
+    for (const store::UnitFinding& one : findings) {
+      const std::pair value{one.finding.severity, one.finding.saves_kwh.value_or(0)};
+      if (value > most) {
+        most = value;
+        worst = one.key.uuid;
+      }
+    }
+  }
+  return worst;
 }
 
 mail::EndedMonth MailReports::last_month() const {

@@ -49,6 +49,12 @@ class MailReports final : public mail::ReportSource {
                       const std::string& user,
                       const std::vector<std::string>& jobs,
                       mail::ArraySums& sums) override;
+  Result<std::vector<mail::ArrayTask>> tasks_of(const std::string& cluster_id,
+                                                const std::string& user,
+                                                const std::string& array) override;
+  Result<std::string> worst_of(const std::string& cluster_id,
+                               const std::string& user,
+                               const std::vector<std::string>& jobs) override;
   [[nodiscard]] mail::EndedMonth last_month() const override;
   Result<std::vector<std::string>> users_of(const std::string& month) override;
   Result<std::optional<report::Digest>> digest(const std::string& user,

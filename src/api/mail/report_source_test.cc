@@ -166,6 +166,43 @@ TEST_F(MailSource, AddsUpTheEnergyOfTasks) {
   EXPECT_EQ(sums.kwh, 224.5);
 }
 
+TEST_F(MailSource, KnowsTheTasksOfAnArrayAndTheWorstOfThem) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  const auto task = [&](const std::string& id, std::int64_t start, const std::string& state) {
+    model::Unit unit = job(id, id == "1009" ? "eve" : "ada", "fluids");
+    unit.started_at_ts = start;
+    unit.ended_at_ts = state == "RUNNING" ? 0 : kNow + 1000;
+    unit.state = state;
+    unit.allocation = fmt::format(R"({{"array_job":{},"array_task":{}}})",
+                                  id == "10001" ? 9990 : 999, id.back() - '0');
+    unit.total_time_seconds = {{"walltime", start > 0 ? 1 : 0}};
+    update.units.push_back(unit);
+  };
+  task("1001", kNow - 5000, "PREEMPTED");  // ran twice
+  task("1001", kNow, "COMPLETED");
+  task("1002", kNow, "RUNNING");
+  task("1003", 0, "CANCELLED by 1000");
+  task("1009", kNow, "FAILED");   // somebody else's
+  task("10001", kNow, "FAILED");  // of another array
+  write(update);
+  auto reports = source(false);
+  const auto tasks = reports.tasks_of("hpc-a", "ada", "999");
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  std::vector<std::string> texts;
+  for (const mail::ArrayTask& one : *tasks) {
+    texts.push_back(fmt::format("{} {}{}{}", one.job, one.state, one.ran ? " ran" : "",
+                                one.ended ? " ended" : ""));
+  }
+  EXPECT_THAT(texts,
+              ElementsAre("1001 COMPLETED ran ended", "1002 RUNNING ran", "1003 CANCELLED ended"));
+  EXPECT_EQ(*reports.worst_of("hpc-a", "ada", {"1", "1001"}), "");
+  store_report(true, advice::Confidence::kSure);
+  EXPECT_EQ(*reports.worst_of("hpc-a", "ada", {"1001", "1"}), "1");
+  EXPECT_EQ(*reports.worst_of("hpc-a", "bob", {"1001", "1"}), "");
+}
+
 TEST_F(MailSource, KnowsWhichBudgetsHavePassedAShare) {
   EXPECT_TRUE(source(false).passed_budgets()->empty()) << "without budgets";
   store::ClusterUpdate update;

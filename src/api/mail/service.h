@@ -22,7 +22,7 @@ namespace ceems::api {
 
 struct MailSetup {
   mail::Options options = {};
-  std::vector<std::string> clusters = {};  ///< IDs of those that SLURM manages
+  std::vector<mail::MailCluster> clusters = {};  ///< those that SLURM manages
   std::string help_url = {}, external_url = {};
   std::string data_directory = {};  ///< holds ceems-mail.key, which signs links
   bool reports_stored = true;       ///< by a finisher

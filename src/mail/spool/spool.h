@@ -21,8 +21,6 @@ struct SpoolMail {
   std::int64_t at_ms = 0;                                    ///< when it was asked for
 
   [[nodiscard]] std::string variable(std::string_view name) const;  ///< "" if it is not there
-  /// Whether it tells that a job has ended.
-  [[nodiscard]] bool job_ended() const { return !variable("SLURM_JOB_RUN_TIME").empty(); }
 };
 
 /// The content of a file in the spool.
