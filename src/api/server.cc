@@ -11,6 +11,7 @@
 #include "api/answer/envelope.h"
 #include "api/answer/pages.h"
 #include "api/auditing.h"
+#include "api/endpoints/unit_filter.h"
 #include "api/mail/mute_page.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
@@ -304,6 +305,12 @@ void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
   if (auto done = read_params(endpoint, call); !done) {
     answer_bad_request(call, done.error());
     return;
+  }
+  if (endpoint.params.contains(Param::kUuid) && !endpoint.raw_ids) {
+    if (auto done = find_shown_ids(services_, call); !done) {
+      answer_failure(response, done.error());
+      return;
+    }
   }
   // The tag is computed before the query. If a commit comes in between, an old tag is sent with a
   // new answer, which is harmless; the reverse would hide the commit from the client.

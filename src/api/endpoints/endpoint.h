@@ -113,6 +113,7 @@ struct Endpoint {
   bool tagged = true;
   /// What admins and support read there is data of other people, which the audit records.
   bool audited = true;
+  bool raw_ids = false;                     ///< `uuid` names units only as they are stored
   bool login = false;                       ///< callers without identity get the ways to log in
   std::string_view header = {};             ///< that its answers have, and no others
   std::vector<ApiErrorType> refusals = {};  ///< that do not follow from caller and parameters

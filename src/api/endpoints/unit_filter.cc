@@ -1,12 +1,17 @@
 #include "api/endpoints/unit_filter.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "access/lists.h"
 #include "api/request/list_params.h"
+#include "api/request/shown_ids.h"
+#include "base/strings.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -18,6 +23,83 @@ void set_owners(const Call& call, store::FactFilter& filter) {
   } else {
     access::list_own(call.identity, access::parse_part(call.params.scope), filter);
   }
+}
+
+namespace {
+
+constexpr std::size_t kMaxFoundIds = 10'000;
+
+/// Adds the ids of the units that `shown` names; false if there are none.
+Result<bool> add_found(const Services& services,
+                       const store::FactFilter& rows,
+                       const ShownIds& shown,
+                       std::vector<std::string>& found) {
+  store::FactListQuery query{
+      .filter = rows, .columns = {store::Fact::kArray, store::Fact::kUuid}, .limit = kMaxFoundIds};
+  query.filter.array_prefix = shown.prefix;
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  CEEMS_TRY(cursor, timer.run([&] { return services.reader->unit_facts(query); }));
+  std::map<std::uint64_t, std::string> by_place;  // those that ran again once
+  while (true) {
+    CEEMS_TRY(row, timer.run([&] { return cursor->next(); }));
+    if (!row) {
+      break;
+    }
+    if (const auto place = shown.place_of(cursor->text(0))) {
+      by_place.try_emplace(*place, cursor->text(1));
+    }
+  }
+  for (auto& [place, id] : by_place) {
+    if (std::ranges::find(found, id) == found.end()) {
+      found.push_back(std::move(id));
+    }
+  }
+  return !by_place.empty();
+}
+
+}  // namespace
+
+Result<> find_shown_ids(const Services& services, Call& call) {
+  Params& params = call.params;
+  store::FactFilter rows;
+  rows.clusters = split_lists(params.clusters);
+  rows.projects = split_lists(params.projects);
+  rows.users = split_lists(params.users);
+  set_owners(call, rows);
+  std::vector<std::string> ids;
+  for (const std::string& value : params.uuids) {
+    const auto parts = split_ids(value);
+    if (std::ranges::none_of(
+            parts, [](std::string_view part) { return parse_shown_ids(part).has_value(); })) {
+      ids.push_back(value);
+      continue;
+    }
+    for (const std::string_view part : parts) {
+      const auto shown = parse_shown_ids(part);
+      CEEMS_TRY(found, shown ? add_found(services, rows, *shown, ids) : Result<bool>(false));
+      if (!found) {
+        ids.emplace_back(part);
+      }
+      params.found_ids = params.found_ids || found;
+    }
+  }
+  for (auto& [param, text] : params.others) {
+    std::string words;
+    std::string_view rest = param == Param::kWords ? std::string_view(text) : std::string_view();
+    for (auto word = take_word(rest); !word.empty(); word = take_word(rest)) {
+      const auto shown = parse_shown_ids(word);
+      CEEMS_TRY(found, shown ? add_found(services, rows, *shown, ids) : Result<bool>(false));
+      if (!found) {
+        words.append(words.empty() ? "" : " ").append(word);
+      }
+      params.found_ids = params.found_ids || found;
+    }
+    if (param == Param::kWords) {
+      text = std::move(words);
+    }
+  }
+  params.uuids = std::move(ids);
+  return {};
 }
 
 Result<Searched> check_amount(const Services& services,

@@ -21,6 +21,10 @@ inline constexpr ParamSet kUnitFilterParams{
     Param::kAdvice,    Param::kCpu,     Param::kMem,   Param::kGpu,   Param::kGpuMem,
     Param::kKwh,       Param::kUnused,  Param::kGrams, Param::kWall};
 
+/// Replaces ids as SLURM shows them (request/shown_ids.h) by the ids of the caller's units, in the
+/// parameters `uuid` and `q`. What is none, or finds none, stays. Passes on errors of the reader.
+Result<> find_shown_ids(const Services& services, Call& call);
+
 /// Sets whose units the filter may select and whose names it may see.
 void set_owners(const Call& call, store::FactFilter& filter);
 

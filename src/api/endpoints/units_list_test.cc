@@ -69,6 +69,76 @@ TEST_F(Lists, HaveColumnsAndRows) {
                 R"(0.25,[]]])"));
 }
 
+/// Ids as squeue, sacct and mails of SLURM show them.
+class ShownIdsOfUnits : public Lists {
+ protected:
+  void SetUp() override {
+    Lists::SetUp();
+    store::ClusterUpdate update;
+    update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+    update.window = {kNow - kHour, kNow};
+    const auto add = [&](const std::string& id, const std::string& user, const std::string& group) {
+      model::Unit unit = job(id, user, "fluids");
+      unit.name = "sweep";
+      unit.allocation = group;
+      update.units.push_back(unit);
+    };
+    add("7101", "ada", R"({"array_job":7100,"array_task":4})");
+    add("7102", "ada", R"({"array_job":7100,"array_task":5})");
+    add("7103", "ada", R"({"array_job":7100,"array_task":40})");
+    add("7100", "ada", R"({"array_job":7100,"array_task":9})");
+    add("8200", "ada", R"({"het_job":8200,"het_offset":0})");
+    add("8201", "ada", R"({"het_job":8200,"het_offset":1})");
+    add("9000", "ada", "{}");
+    add("7201", "eve", R"({"array_job":7200,"array_task":1})");
+    write(update);
+  }
+  Texts units(const std::string& query, const std::string& user = "ada") {
+    Texts ids;
+    const json::value rows = data("units?cluster_id=c&field=uuid&" + query, user);
+    for (const json::value& row : rows.as_array()) {
+      ids.emplace_back(row.at("uuid").as_string());
+    }
+    return ids;
+  }
+};
+
+TEST_F(ShownIdsOfUnits, FindUnits) {
+  EXPECT_THAT(units("uuid=7100_4"), ElementsAre("7101"));
+  EXPECT_THAT(units("uuid=7100_[4-5]"), ElementsAre("7101", "7102"));
+  EXPECT_THAT(units("uuid=7100_[1,5,9%252]"), ElementsAre("7100", "7102"));
+  EXPECT_THAT(units("uuid=7100_*"), ElementsAre("7100", "7101", "7102", "7103"));
+  EXPECT_THAT(units("uuid=8200%2B1"), ElementsAre("8201"));
+  EXPECT_THAT(units("uuid=8200%2B*&uuid=9000"), ElementsAre("8200", "8201", "9000"));
+  EXPECT_THAT(units("uuid=7100_7"), ElementsAre());
+  // Ids of units keep their meaning.
+  EXPECT_THAT(units("uuid=7100"), ElementsAre("7100"));
+  EXPECT_THAT(units("uuid=7101,7102"), ElementsAre());
+}
+
+TEST_F(ShownIdsOfUnits, FindNoUnitsOfOthers) {
+  EXPECT_THAT(units("uuid=7200_1"), ElementsAre());
+  EXPECT_THAT(units("uuid=7200_1", "eve"), ElementsAre("7201"));
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7200_1", "ada").status, 404);
+  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=c&uuid=7101", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=c&uuid=7100_4", "ada").status, 403)
+      << "the gate asks about labels of series";
+}
+
+TEST_F(ShownIdsOfUnits, FindReportsListsAndSums) {
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7100_4", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=8200%2B1", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7100_[4-5]", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/units/compare?cluster_id=c&uuid=7100_4&uuid=7100_5", "ada").status, 200);
+  const std::string list = "units/list?cluster_id=c&columns=uuid&sort=uuid&order=asc&";
+  EXPECT_THAT(first(list + "uuid=7100_[4,5],9000", "ada"), ElementsAre("7101", "7102", "9000"));
+  EXPECT_THAT(first(list + "q=7100_4", "ada"), ElementsAre("7101"));
+  EXPECT_THAT(first(list + "q=7100_[4-5]%20sweep", "ada"), ElementsAre("7101", "7102"));
+  EXPECT_THAT(first(list + "q=7100", "ada"), ElementsAre("7100", "7101", "7102", "7103"));
+  EXPECT_THAT(first(list + "q=8200", "ada"), ElementsAre("8200", "8201"));
+  EXPECT_EQ(data("units/summary?cluster_id=c&q=7100_*", "ada").at("count"), 4);
+}
+
 TEST_F(Lists, ComeInPagesInBothDirections) {
   write_units(10);
   const std::string base = "units/list/admin?cluster_id=c&columns=uuid&sort=kwh&limit=4";

@@ -34,6 +34,7 @@ Endpoints units_verify_endpoints() {
            .handler = verify_units,
            .params = {Param::kClusterId, Param::kUuid},
            .required = {Param::kUuid},
+           .raw_ids = true,
            .header = model::kVerifiedHeader,
            .refusals = {ApiErrorType::kForbidden}}};
 }

@@ -161,7 +161,9 @@ Result<store::FactFilter> parse_fact_filter(const Params& params,
        {Param::kUuid, split_lists(params.uuids)},
        {Param::kPartitionName, params.list(Param::kPartitionName)}}};
   for (const auto& [param, values] : lists) {
-    CEEMS_TRY(limited(param, values));
+    if (param != Param::kUuid || !params.found_ids) {
+      CEEMS_TRY(limited(param, values));
+    }
   }
   filter.clusters = lists[0].second;
   filter.projects = lists[1].second;

@@ -144,6 +144,7 @@ struct Params {
   bool anonymous = false;
   bool so_far = false;
   bool all_findings = false;
+  bool found_ids = false;  ///< `uuids` holds what find_shown_ids() found
   std::vector<std::pair<Param, std::string>> others = {};  ///< of lists and sums over units
 
   /// The first of them that is not empty; empty if there is none.

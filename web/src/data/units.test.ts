@@ -2,13 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Unit } from "./api";
-import { elapsedSeconds, matches, sorted, stateKind, stateText, toRow, totals } from "./units";
+import { elapsedSeconds, matches, shownId, sorted, stateKind, stateText, toRow, totals } from "./units";
 
 const kNow = 2_000_000_000_000;
 
 function unit(values: Partial<Unit>): Unit {
   return { uuid: "1", cluster_id: "c", started_at_ts: kNow - 100_000, state: "RUNNING", ...values };
 }
+
+test("ids of tasks and of parts of heterogeneous jobs are those of squeue", () => {
+  assert.equal(shownId(unit({ uuid: "7101", allocation: { array_job: 7100, array_task: 4 } })), "7100_4");
+  assert.equal(shownId(unit({ uuid: "8201", allocation: { het_job: 8200, het_offset: 1 } })), "8200+1");
+  assert.equal(shownId(unit({ uuid: "9000", allocation: { cpus: 4 } })), "9000");
+  assert.equal(shownId(unit({ uuid: "9000" })), "9000");
+});
 
 test("states of all managers get a shape and keep their words", () => {
   const ended = kNow - 1000;

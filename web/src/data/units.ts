@@ -35,6 +35,15 @@ export function unitKey(unit: Unit): string {
   return `${unit.cluster_id ?? ""}/${unit.uuid}/${unit.started_at_ts ?? 0}`;
 }
 
+/** The id that squeue and sacct show of a task of an array or a part of a heterogeneous job; of others, their own. */
+export function shownId(unit: Unit): string {
+  for (const [job, place, mark] of [["array_job", "array_task", "_"], ["het_job", "het_offset", "+"]] as const) {
+    const [first, second] = [unit.allocation?.[job], unit.allocation?.[place]];
+    if (typeof first === "number" && typeof second === "number") return `${first}${mark}${second}`;
+  }
+  return unit.uuid;
+}
+
 export interface Row {
   key: string;
   cluster: string;
