@@ -13,6 +13,7 @@
 
 #include "base/json_reader.h"
 #include "base/strings.h"
+#include "base/text/cells.h"
 #include "base/time/time_zone.h"
 #include "cacct/api.h"
 #include "cacct/options.h"
@@ -261,25 +262,13 @@ std::string bill_text(const sj::array& rows) {
                      hints.empty() ? "" : "What may explain the rest:\n", hints);
 }
 
-/// A cell that no spreadsheet takes for a formula (RFC 4180).
-std::string csv_cell(const sj::element& value) {
+std::string cell_of(const sj::element& value) {
   std::string_view text;
   double number = 0;
-  if (value.get(text) != simdjson::SUCCESS) {
-    return value.get(number) == simdjson::SUCCESS ? fmt::to_string(number) : std::string();
+  if (value.get(text) == simdjson::SUCCESS) {
+    return csv_cell(terminal_safe(text));
   }
-  std::string cell = terminal_safe(text);
-  if (!cell.empty() && std::string_view("=+-@").contains(cell.front())) {
-    cell.insert(0, 1, '\'');
-  }
-  if (cell.find_first_of(",\"") == std::string::npos) {
-    return cell;
-  }
-  std::string quoted = "\"";
-  for (const char byte : cell) {
-    quoted += byte == '"' ? "\"\"" : std::string(1, byte);
-  }
-  return quoted + "\"";
+  return value.get(number) == simdjson::SUCCESS ? fmt::to_string(number) : std::string();
 }
 
 constexpr std::array<const char*, 13> kIdleColumns{
@@ -353,7 +342,7 @@ Result<std::string> insight_csv(std::string_view topic, bool by, const std::stri
     for (std::size_t i = 0; i < columns.size(); ++i) {
       sj::element value;
       out += i == 0 ? "" : ",";
-      out += row[columns[i]].get(value) == simdjson::SUCCESS ? csv_cell(value) : std::string();
+      out += row[columns[i]].get(value) == simdjson::SUCCESS ? cell_of(value) : std::string();
     }
     out += "\r\n";
   }

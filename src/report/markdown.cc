@@ -1,6 +1,7 @@
 // The report as Markdown, for tickets and wikis.
 #include <algorithm>
 
+#include "base/text/cells.h"
 #include "report/plain_text.h"
 #include "report/report.h"
 #include "report/sheet.h"

@@ -92,23 +92,4 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
-std::string escape_markdown(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      if (std::string_view("\\`*_[]()#|!~").find(c) != std::string_view::npos) {
-        out += '\\';
-      }
-      out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace ceems::report

@@ -21,7 +21,4 @@ std::string to_ascii(std::string_view text);
 /// Breaks a text at blanks into lines of at most `width` columns; a longer word is cut.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-/// Escapes what Markdown and the HTML in it treat as markup, for a cell of a table as well.
-std::string escape_markdown(std::string_view text);
-
 }  // namespace ceems::report

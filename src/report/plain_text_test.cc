@@ -30,10 +30,5 @@ TEST(PlainText, IsBrokenAtBlanks) {
   }
 }
 
-TEST(PlainText, IsEscapedForMarkdown) {
-  EXPECT_EQ(escape_markdown("a|b <i> [x](y) *z* `c`"),
-            "a\\|b &lt;i&gt; \\[x\\]\\(y\\) \\*z\\* \\`c\\`");
-}
-
 }  // namespace
 }  // namespace ceems::report

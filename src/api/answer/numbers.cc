@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text/cells.h"
 #include "base/utf8.h"
 #include "store/advice_rules.h"
 
@@ -92,29 +93,13 @@ void append_json_cell(JsonWriter& json, FactKind kind, std::string_view text, st
   }
 }
 
-void append_csv_text(std::string& out, std::string_view text) {
-  const std::string clean = clean_text(text);
-  const bool formula = !clean.empty() && std::string_view("=+-@\t\r").contains(clean.front());
-  const bool quoted = clean.find_first_of("\",\r\n;") != std::string::npos ||
-                      clean.starts_with(' ') || clean.ends_with(' ');
-  out += quoted ? "\"" : "";
-  out += formula ? "'" : "";
-  for (const char c : clean) {
-    out += c;
-    if (c == '"') {
-      out += c;
-    }
-  }
-  out += quoted ? "\"" : "";
-}
-
 void append_csv_cell(std::string& out,
                      FactKind kind,
                      std::string_view text,
                      std::int64_t number,
                      const TimeZone& zone) {
   if (kind == FactKind::kText) {
-    append_csv_text(out, text);
+    out += csv_cell(text);
   } else if (kind == FactKind::kAdvice) {
     bool first = true;
     each_rule(number, [&](std::string_view rule) {

@@ -32,10 +32,6 @@ void append_csv_cell(std::string& out,
                      std::int64_t number,
                      const TimeZone& zone);
 
-/// A text as a cell of CSV (RFC 4180). One that a spreadsheet would take for a formula gets a '
-/// before it.
-void append_csv_text(std::string& out, std::string_view text);
-
 /// A number that may be unknown: null.
 void append_number(JsonWriter& json, std::optional<double> value);
 

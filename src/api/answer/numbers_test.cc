@@ -13,11 +13,6 @@ std::string json_of(FactKind kind, std::int64_t number, std::string_view text = 
   append_json_cell(json, kind, text, number);
   return out;
 }
-std::string csv_of(std::string_view text) {
-  std::string out;
-  append_csv_text(out, text);
-  return out;
-}
 
 TEST(Numbers, HaveFourDigitsWhereTheyWereMeasured) {
   EXPECT_EQ(json_of(FactKind::kEnergy, 41'234'567'890), "41.23");
@@ -42,31 +37,6 @@ TEST(Numbers, AreNullWhereTheyAreNotKnown) {
   EXPECT_EQ(json_of(FactKind::kText, 0), "null");
   EXPECT_EQ(json_of(FactKind::kAdvice, 0), "[]");
   EXPECT_EQ(json_of(FactKind::kAdvice, 0b101), R"(["gpu-unused","gpu-low"])");
-}
-
-TEST(Csv, DefusesFormulas) {
-  EXPECT_EQ(csv_of("=1+2"), "'=1+2");
-  EXPECT_EQ(csv_of("+1"), "'+1");
-  EXPECT_EQ(csv_of("-1"), "'-1");
-  EXPECT_EQ(csv_of("@SUM(A1)"), "'@SUM(A1)");
-  EXPECT_EQ(csv_of("\t=1"), "'\t=1");
-  EXPECT_EQ(csv_of("\r=1"), "\"'\r=1\"");
-  EXPECT_EQ(csv_of("=HYPERLINK(\"http://x\",\"y\")"),
-            "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
-  EXPECT_EQ(csv_of("a=1"), "a=1");
-}
-
-TEST(Csv, QuotesWhatWouldEndACell) {
-  EXPECT_EQ(csv_of("a,b"), "\"a,b\"");
-  EXPECT_EQ(csv_of("a\"b"), "\"a\"\"b\"");
-  EXPECT_EQ(csv_of("a\nb"), "\"a\nb\"");
-  EXPECT_EQ(csv_of("a;b"), "\"a;b\"");
-  EXPECT_EQ(csv_of(" a"), "\" a\"");
-  EXPECT_EQ(csv_of(""), "");
-  EXPECT_EQ(csv_of(std::string("a\0b", 3)),
-            "a\xEF\xBF\xBD"
-            "b");
-  EXPECT_EQ(csv_of("\xFF"), "\xEF\xBF\xBD");
 }
 
 TEST(Rounded, KeepsSignificantDigits) {

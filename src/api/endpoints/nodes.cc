@@ -16,6 +16,7 @@
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/strings.h"
+#include "base/text/cells.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -191,7 +192,7 @@ std::string csv_of(const std::vector<Row>& rows,
     for (const NodeColumn* column : question.columns) {
       out += std::exchange(first, false) ? "" : ",";
       if (column->text != nullptr) {
-        append_csv_text(out, column->text(row));
+        out += csv_cell(column->text(row));
       } else if (const auto value = shown(*column, row)) {
         const bool time = column->name == "idle_since" || column->name == "seen";
         out += time ? zone.local_with_offset(static_cast<std::int64_t>(*value))

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "base/text/cells.h"
 #include "base/text/html.h"
 
 namespace ceems::cacct {
@@ -19,6 +20,7 @@ struct Rows {
   std::array<Table::Row, 2> header;
   std::vector<Table::Row> units;
   std::vector<Table::Row> footers;  ///< "Summary" first
+  std::vector<bool> numbers;        ///< which columns hold numbers below their titles
 };
 
 Rows rows_of(const Table& full) {
@@ -27,6 +29,7 @@ Rows rows_of(const Table& full) {
   for (const Column& column : table.columns) {
     rows.header[0].push_back(column.title);
     rows.header[1].push_back(column.sub);
+    rows.numbers.push_back(column.field.kind != FieldKind::kText);
   }
   rows.units = std::move(table.units);
   rows.footers.emplace_back(table.columns.size());
@@ -42,17 +45,6 @@ void each_row(const Rows& rows, const Visit& visit) {
   std::ranges::for_each(rows.header, visit);
   std::ranges::for_each(rows.units, visit);
   std::ranges::for_each(rows.footers, visit);
-}
-
-std::string csv_text(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted.append(c == '"' ? 2 : 1, c);
-  }
-  return quoted + '"';
 }
 
 /// `text` with a backslash before each of `special`.
@@ -82,7 +74,7 @@ void append_html_part(std::string& out,
 std::string markdown_row(const Table::Row& row) {
   std::string line = "|";
   for (const std::string& text : row) {
-    line += fmt::format(" {} |", escaped(text, "|"));
+    line += fmt::format(" {} |", escape_markdown(text));
   }
   return line + '\n';
 }
@@ -112,10 +104,12 @@ void write_record(JsonWriter& json, const Record& record, const std::vector<std:
 }  // namespace
 
 std::string to_csv(const Table& table) {
+  const Rows rows = rows_of(table);
   std::string out;
-  each_row(rows_of(table), [&out](const Table::Row& row) {
+  each_row(rows, [&](const Table::Row& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out.append(i == 0 ? "" : ",").append(csv_text(row[i]));
+      const bool number = rows.numbers[i] && &row != &rows.header[0] && &row != &rows.header[1];
+      out.append(i == 0 ? "" : ",").append(number ? row[i] : csv_cell(row[i]));
     }
     out += '\n';
   });

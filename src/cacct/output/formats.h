@@ -12,11 +12,11 @@ namespace ceems::cacct {
 // Output formats other than the box. The first three have the rows of the box: two lines of titles,
 // the units, a line "Summary", and the footers; columns that are empty in all units are left out.
 
-/// RFC 4180 with LF line ends.
+/// RFC 4180 with LF line ends. No text is a formula for a spreadsheet.
 std::string to_csv(const Table& table);
 /// A `table` element of class go-pretty-table, as in the reference.
 std::string to_html(const Table& table);
-/// A table of GitHub Flavored Markdown.
+/// A table of GitHub Flavored Markdown. Markup in texts is escaped.
 std::string to_markdown(const Table& table);
 
 /// One line for each unit, with '|' between fields and, if `header`, a line of names before. All

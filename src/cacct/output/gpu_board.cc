@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "base/text/cells.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/box.h"
 
@@ -137,15 +138,6 @@ void append_padded(std::string& out, const Drawn& drawn, std::size_t width, bool
   out += drawn.text;
   out += coloured ? kPlain : "";
   out.append(width - std::min(width, display_width(drawn.text)), ' ');
-}
-
-std::string csv_field(std::string_view text) {
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r").contains(text.front());
-  std::string quoted = formula ? "\"'" : "\"";
-  for (const char c : text) {
-    quoted.append(c == '"' ? 2 : 1, c);
-  }
-  return quoted + '"';
 }
 
 std::string number(std::optional<double> share) {
@@ -274,11 +266,11 @@ std::string gpu_board_csv(const GpuBoard& board) {
     for (std::size_t i = 0; i < line.cells.size(); ++i) {
       const GpuCell& cell = line.cells[i];
       const std::string start = fmt::format(
-          "{},{},{},{},{}", csv_field(line.cluster), csv_field(line.host), csv_field(line.gpu),
-          csv_field(line.instance), local_time(board.ends_ms[i], "%Y-%m-%dT%H:%M:%S%z"));
+          "{},{},{},{},{}", csv_cell(line.cluster), csv_cell(line.host), csv_cell(line.gpu),
+          csv_cell(line.instance), local_time(board.ends_ms[i], "%Y-%m-%dT%H:%M:%S%z"));
       for (const GpuUnit& unit : cell.units) {
-        out += fmt::format("{},shown,{},{},{},{}\n", start, csv_field(unit.user),
-                           csv_field(unit.uuid), number(unit.busy), number(unit.sm));
+        out += fmt::format("{},shown,{},{},{},{}\n", start, csv_cell(unit.user),
+                           csv_cell(unit.uuid), number(unit.busy), number(unit.sm));
       }
       if (cell.others || cell.units.empty()) {
         out += fmt::format("{},{},,,,\n", start,

@@ -68,12 +68,12 @@ TEST_F(Board, IsCsvWithoutFormulas) {
   board_.lines[0].cells[0].units[0].user = "=cmd|'x'!A0\"";
   EXPECT_EQ(gpu_board_csv(board_),
             "cluster,node,gpu,instance,end,state,user,unit,busy,sm\n"
-            "\"hpc-a\",\"g1\",\"0\",\"\",2025-12-31T23:10:00+0000,shown,\"'=cmd|'x'!A0\"\"\","
-            "\"7\",0.66,0.33\n"
-            "\"hpc-a\",\"g1\",\"0\",\"\",2025-12-31T23:10:00+0000,used,,,,\n"
-            "\"hpc-a\",\"g1\",\"0\",\"\",2025-12-31T23:20:00+0000,shown,\"ada\",\"7\",0,0\n"
-            "\"hpc-a\",\"g1\",\"1\",\"3\",2025-12-31T23:10:00+0000,unknown,,,,\n"
-            "\"hpc-a\",\"g1\",\"1\",\"3\",2025-12-31T23:20:00+0000,idle,,,,\n");
+            "hpc-a,g1,0,,2025-12-31T23:10:00+0000,shown,\"'=cmd|'x'!A0\"\"\","
+            "7,0.66,0.33\n"
+            "hpc-a,g1,0,,2025-12-31T23:10:00+0000,used,,,,\n"
+            "hpc-a,g1,0,,2025-12-31T23:20:00+0000,shown,ada,7,0,0\n"
+            "hpc-a,g1,1,3,2025-12-31T23:10:00+0000,unknown,,,,\n"
+            "hpc-a,g1,1,3,2025-12-31T23:20:00+0000,idle,,,,\n");
 }
 
 TEST_F(Board, IsTheJsonOfTheServer) {
