@@ -206,16 +206,17 @@ Result<std::vector<Record>> Api::ask(std::string_view path,
 }
 
 Result<std::vector<Record>> Api::units(const Question& question) {
-  return ask("/api/v1/units", question, {"started_at_ts", "ended_at_ts"});
+  Question all = question;
+  for (const std::string& id : question.uuids) {
+    if (is_number(id)) {
+      all.uuids.insert(all.uuids.end(), {id + "_*", id + "+*"});
+    }
+  }
+  return ask("/api/v1/units", all, {"started_at_ts", "ended_at_ts"});
 }
 
 Result<std::vector<Record>> Api::usage(const Question& question) {
-  const bool elapsed = std::ranges::find(question.tags, "elapsed") != question.tags.end();
-  std::vector<std::string> more{"username", "num_units"};
-  if (elapsed) {
-    more.emplace_back("total_time_seconds");
-  }
-  return ask("/api/v1/usage/current", question, more);
+  return ask("/api/v1/usage/current", question, {"username", "num_units", "total_time_seconds"});
 }
 
 }  // namespace ceems::cacct

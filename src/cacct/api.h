@@ -67,6 +67,7 @@ class Api {
 
   /// kPermissionDenied, with the wording of the reference, if the server refuses the caller
   /// (401, 403). Other errors name the URL without user information.
+  /// The ID of an array or of a heterogeneous job means all of it.
   Result<std::vector<Record>> units(const Question& question);
   /// The sums by user and project.
   Result<std::vector<Record>> usage(const Question& question);

@@ -70,7 +70,7 @@ class Run {
   /// What can be said without the configuration.
   Result<> check_options() {
     question_.projects = comma_parts(options_.accounts);
-    question_.uuids = comma_parts(options_.jobs);
+    question_.uuids = id_parts(options_.jobs);
     question_.users = comma_parts(options_.users);
     question_.all_users =
         options_.all_users || std::ranges::find(question_.users, "all") != question_.users.end();
@@ -154,11 +154,10 @@ class Run {
     if (needs_ids) {
       question_.tags.emplace_back("uuid");
     }
-    if (by_default()) {
-      question_.tags.emplace_back("username");  // shown if there are several
-    }
-    if (filter_) {
-      question_.tags.emplace_back("project");
+    // For the sums and for the ids that SLURM shows.
+    for (const char* tag :
+         {"project", "username", "groupname", "total_time_seconds", "allocation"}) {
+      question_.tags.emplace_back(tag);
     }
     return {};
   }
@@ -180,38 +179,37 @@ class Run {
     CEEMS_TRY(api,
               Api::create(config_.api_url, config_.api_client, config_.user_header, caller_.login));
     CEEMS_TRY(units, api.units(question_));
-    Question sums = question_;
-    if (options_.totals) {
-      sums.tags.emplace_back("total_time_seconds");
-    }
-    for (const char* tag : {"project", "groupname"}) {
-      if (options_.json) {
-        sums.tags.emplace_back(tag);
-      }
-    }
-    CEEMS_TRY(usage, api.usage(sums));
     units_ = std::move(units);
-    usage_ = std::move(usage);
-    filter_answers();
+    filter(units_);
+    add_slurm_ids(units_);
+    if (auto sums = sums_of(units_)) {
+      usage_ = std::move(*sums);
+    } else {
+      CEEMS_TRY(usage, api.usage(question_));
+      usage_ = std::move(usage);
+      keep_asked_users();
+      filter(usage_);
+    }
     return add_instant_values();
   }
 
+  void filter(std::vector<Record>& records) const {
+    if (filter_) {
+      std::erase_if(records, [this](const Record& record) {
+        const std::string_view project = record.text("project");
+        return !RE2::PartialMatch(re2::StringPiece(project.data(), project.size()), *filter_);
+      });
+    }
+  }
+
   /// Usage lists all members of the caller's projects; only the users asked for are shown.
-  void filter_answers() {
+  void keep_asked_users() {
     std::erase_if(usage_, [this](const Record& record) {
       const std::string_view user = record.text("username");
       const auto& users = question_.users;
       return !question_.all_users && user != caller_.login &&
              std::ranges::find(users, user) == users.end();
     });
-    if (filter_) {
-      for (auto* records : {&units_, &usage_}) {
-        std::erase_if(*records, [this](const Record& record) {
-          const std::string_view project = record.text("project");
-          return !RE2::PartialMatch(re2::StringPiece(project.data(), project.size()), *filter_);
-        });
-      }
-    }
   }
 
   Result<> add_instant_values() {
@@ -247,9 +245,14 @@ class Run {
     for (const Record& unit : units_) {
       users.insert(unit.text("username"));
     }
-    const auto user = std::ranges::find(known_, "user", &Field::name);
-    if (by_default() && users.size() > 1 && user != known_.end()) {
-      fields.push_back(*user);
+    const bool shown = std::ranges::any_of(
+        units_, [](const Record& unit) { return !unit.text("slurm_id").empty(); });
+    for (const auto& [name, wanted] :
+         {std::pair("user", users.size() > 1), std::pair("slurmid", shown)}) {
+      const auto field = std::ranges::find(known_, name, &Field::name);
+      if (by_default() && wanted && field != known_.end()) {
+        fields.push_back(*field);
+      }
     }
     const TableOptions look{.fitting_units = options_.human, .totals = options_.totals};
     if (options_.json) {

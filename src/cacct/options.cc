@@ -1,5 +1,7 @@
 #include "cacct/options.h"
 
+#include <utility>
+
 #include "base/strings.h"
 
 namespace ceems::cacct {
@@ -23,7 +25,9 @@ void add_flags(config::FlagSet& flags, Options& options) {
              .letter = 'E'});
   flags.alias("until", "endtime");
   flags.add("job", options.jobs,
-            {.help = "Show only these jobs, whenever they ran; IDs are separated by commas.",
+            {.help = "Show only these jobs, whenever they ran; IDs are separated by commas. IDs as "
+                     "SLURM shows them are known, too: 7100_4, 7100_[1,3-5], 8200+1; the ID of an "
+                     "array means its tasks.",
              .placeholder = "ID,...",
              .letter = 'j'});
   flags.alias("jobs", "job");
@@ -76,6 +80,26 @@ void add_flags(config::FlagSet& flags, Options& options) {
             {.help = "Show only jobs of accounts that match this regular expression.",
              .placeholder = "REGEX",
              .hidden = true});
+}
+
+std::vector<std::string> id_parts(const std::vector<std::string>& values) {
+  std::vector<std::string> parts;
+  for (const std::string& value : values) {
+    bool inside = false;
+    std::string part;
+    for (const char c : value) {
+      inside = c == '[' || (inside && c != ']');
+      if (c != ',' || inside) {
+        part += c;
+      } else if (!part.empty()) {
+        parts.push_back(std::exchange(part, {}));
+      }
+    }
+    if (!part.empty()) {
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
 }
 
 std::vector<std::string> comma_parts(const std::vector<std::string>& values) {

@@ -37,6 +37,8 @@ struct Options {
 
 void add_flags(config::FlagSet& flags, Options& options);
 
+/// Splits the values of a flag that takes IDs of jobs, in whose brackets commas do not separate.
+std::vector<std::string> id_parts(const std::vector<std::string>& values);
 /// Splits the values of a flag that takes comma lists. Empty parts are dropped.
 std::vector<std::string> comma_parts(const std::vector<std::string>& values);
 

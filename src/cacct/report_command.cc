@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +14,9 @@
 #include "cacct/api.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
+#include "cacct/output/fields.h"
 #include "cacct/output/pager.h"
+#include "cacct/output/table.h"
 #include "cacct/output/terminal.h"
 #include "cacct/session.h"
 
@@ -48,10 +52,11 @@ class Run {
 
   /// The error of the whole run. Errors of single reports are printed at once.
   Result<int> run() {
-    const std::vector<std::string> ids = comma_parts(options_.ids);
+    std::vector<std::string> ids = id_parts(options_.ids);
     CEEMS_TRY(check(ids));
     CEEMS_TRY(session, open_session(caller_));
     const Config& config = session.config;
+    cluster_id_ = config.cluster_id;
     if (!options_.cluster.empty() && options_.cluster != config.cluster_id) {
       return fail(ErrorCode::kInvalidArgument, "unknown cluster '{}': this is {}",
                   printable(options_.cluster, 80), config.cluster_id);
@@ -78,8 +83,12 @@ class Run {
       add(api.report(question), fmt::format("{} and {}", ids[0], ids[1]));
     } else {
       for (const std::string& id : ids) {
-        question.uuids = {id};
-        add(api.report(question), id);
+        CEEMS_TRY(jobs, jobs_of(api, id));
+        for (const Record& job : jobs) {
+          question.uuids = {jobs.size() == 1 ? id : std::string(job.text("uuid"))};
+          add(api.report(question), question.uuids.front());
+        }
+        add_sum(jobs, id);
       }
     }
     if (as_list()) {
@@ -92,6 +101,64 @@ class Run {
   }
 
  private:
+  /// The jobs that an ID means: the tasks of an array, the parts of a heterogeneous job, or one.
+  /// One without members if the server need not be asked, or knows none.
+  Result<std::vector<Record>> jobs_of(Api& api, const std::string& id) const {
+    if (options_.jobstats || (!is_number(id) && !id.ends_with(']') && !id.ends_with('*'))) {
+      return std::vector{Record()};
+    }
+    Question question;
+    question.cluster_id = cluster_id_;
+    question.uuids = {id};
+    question.all_users = options_.all_users;
+    question.tags = {"uuid",
+                     "allocation",
+                     "total_time_seconds",
+                     "state",
+                     "total_cpu_energy_usage_kwh",
+                     "total_gpu_energy_usage_kwh"};
+    const auto asked = api.units(question);
+    std::vector<Record> jobs = asked ? *asked : std::vector<Record>();
+    std::ranges::sort(jobs, {}, [](const Record& job) { return job.whole("uuid"); });
+    const auto again =
+        std::ranges::unique(jobs, {}, [](const Record& job) { return job.text("uuid"); });
+    jobs.erase(again.begin(), again.end());
+    if (jobs.size() > kMaxIds) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "{} is {} jobs, of which at most {} can be reported at a time; cacct -j {} sums "
+                  "them",
+                  id, jobs.size(), kMaxIds, id);
+    }
+    return jobs.empty() ? std::vector{Record()} : jobs;
+  }
+
+  /// Adds what several jobs that one ID means used together.
+  void add_sum(const std::vector<Record>& jobs, const std::string& id) {
+    if (jobs.size() < 2 || as_list() || options_.html) {
+      return;
+    }
+    std::map<std::string, std::size_t, std::less<>> states;
+    std::optional<double> kwh;
+    for (const Record& job : jobs) {
+      const std::string_view state = job.text("state");
+      states[std::string(state.substr(0, state.find(' ')))] += 1;
+      for (const char* tag : {"total_cpu_energy_usage_kwh", "total_gpu_energy_usage_kwh"}) {
+        if (const auto* numbers = job.numbers(tag)) {
+          for (const auto& [name, value] : *numbers) {
+            kwh = name == "total" ? kwh.value_or(0) + value : kwh;
+          }
+        }
+      }
+    }
+    std::string text;
+    for (const auto& [state, count] : states) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, state);
+    }
+    const auto energy = std::ranges::find(server_fields(), "hostenergy", &Field::name);
+    output_ += fmt::format("\n{}: {} jobs ({}){}\n", id, jobs.size(), text,
+                           kwh ? ", " + fitting_text(*energy, "total", *kwh) : "");
+  }
+
   Result<> check(const std::vector<std::string>& ids) const {
     if (options_.compare ? ids.size() != 2 : ids.empty()) {
       return fail(ErrorCode::kInvalidArgument, "{}",
@@ -155,6 +222,7 @@ class Run {
 
   const ReportOptions& options_;
   const Caller& caller_;
+  std::string cluster_id_ = {};
   std::string output_;
   bool failed_ = false;
 };

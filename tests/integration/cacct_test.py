@@ -26,10 +26,10 @@ HOSTILE = "\x1b]0;owned\x07\x1b[31mjob\u202e\n"
 UNITS = [
     {"uuid": "7", "name": HOSTILE, "project": "physics", "username": "ada", "elapsed": "00:10:00", "state": "COMPLETED",
      "started_at_ts": 1700000000000, "ended_at_ts": 1700000600000, "avg_cpu_usage": {"global": 50.0},
-     "total_cpu_energy_usage_kwh": {"total": 1.25}},
+     "total_cpu_energy_usage_kwh": {"total": 1.25}, "total_time_seconds": {"walltime": 600, "alloc_cputime": 600}},
     {"uuid": "8", "name": "b", "project": "biology", "username": "ada", "elapsed": "00:00:10", "state": "FAILED",
      "started_at_ts": 1700000000000, "ended_at_ts": 0, "avg_cpu_usage": {"global": 25.0},
-     "total_cpu_energy_usage_kwh": {"total": 0.0005}},
+     "total_cpu_energy_usage_kwh": {"total": 0.0005}, "total_time_seconds": {"walltime": 10, "alloc_cputime": 10}},
 ]
 USAGE = [{"username": user, "project": "physics", "num_units": 2, "avg_cpu_usage": {"global": 50.0},
           "total_cpu_energy_usage_kwh": {"total": 2.0}, "total_time_seconds": {"walltime": 600, "alloc_cputime": 600}}
@@ -65,13 +65,28 @@ def formats(directory):
             assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae", done.stdout), (arguments, done.stdout)
         rows = list(csv.reader(io.StringIO(run(directory, "--csv", "-o", "jobid,cpuusage,hostenergy").stdout.decode())))
         assert rows == [["Job ID", "CPU Usage(%)", "Host Energy(kWh)"], ["", "", ""], ["7", "50.00", "1.250000"],
-                        ["8", "25.00", "0.000500"], ["Summary", "", ""], ["2", "50.00", "2.000000"]], rows
+                        ["8", "25.00", "0.000500"], ["Summary", "", ""], ["1", "25.00", "0.000500"], ["1", "50.00", "1.250000"]], rows
         lines = run(directory, "-nP", "-o", "hostenergy,jobid,state").stdout.decode().splitlines()
         assert lines == ["1.250000|7|COMPLETED", "0.000500|8|FAILED"], lines
         document = json.loads(run(directory, "--json").stdout)
         assert [unit["uuid"] for unit in document["units"]] == ["7", "8"]
         assert document["units"][1]["total_cpu_energy_usage_kwh"] == {"total": 0.0005}
+        assert [(usage["project"], usage["num_units"]) for usage in document["usage"]] == [("biology", 1), ("physics", 1)], document["usage"]
+        # Answers that do not say what averages are weighted with have the sums of the server.
+        old = [{key: value for key, value in unit.items() if key != "total_time_seconds"} for unit in UNITS]
+        api.handler = lambda *request: api_answer(*request, units=old)
+        document = json.loads(run(directory, "--json").stdout)
         assert [usage["num_units"] for usage in document["usage"]] == [2], document["usage"]
+        run(directory, "--user", OWN)
+        assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
+        run(directory, "-aX")
+        assert api.seen[-1][1] == "/api/v1/usage/current/admin" and "user" not in api.seen[-1][2], api.seen[-1]
+        # IDs as SLURM shows them: of what was found, and in what is asked for.
+        api.handler = lambda *request: api_answer(*request, units=[dict(UNITS[0], allocation={"array_job": 7100, "array_task": 4})])
+        assert "7100_4" in run(directory).stdout.decode() and "7100_4" in run(directory, "-P", "-o", "slurmid").stdout.decode()
+        run(directory, "-j", "7100_[1,3-5],8200+1,9000")
+        assert api.seen[-1][2]["uuid"] == ["7100_[1,3-5]", "8200+1", "9000", "9000_*", "9000+*"], api.seen[-1]
+        api.handler = api_answer
         human = run(directory, "--human", "-o", "jobid,hostenergy%12").stdout.decode()
         assert "1.25 kWh" in human and "500 mWh" in human, human
         # The users have a column where there are several.
@@ -89,9 +104,9 @@ def formats(directory):
         assert query["from"] == ["1704153600"] and query["to"] == ["1704254700"] and query["project"] == ["a", "b"], query
         assert headers["X-Grafana-User"] == OWN and headers["Authorization"].startswith("Basic "), headers
         run(directory, "--user", OWN)
-        assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
+        assert api.seen[-1][1] == "/api/v1/units", api.seen[-1]
         run(directory, "-aX")
-        assert api.seen[-1][1] == "/api/v1/usage/current/admin" and "user" not in api.seen[-1][2], api.seen[-1]
+        assert api.seen[-1][1] == "/api/v1/units/admin" and "user" not in api.seen[-1][2], api.seen[-1]
 
 
 def errors(directory):
@@ -209,7 +224,7 @@ def later(directory):
             for _, path, query in api.seen[-2:] if pattern else ():
                 assert "project" in query["field"], (path, query)  # it decides, although it is not shown
         sums = json.loads(run(directory, "--json", "--account-filter", "^bio").stdout)
-        assert [unit["uuid"] for unit in sums["units"]] == ["8"] and sums["usage"] == [], sums
+        assert [unit["uuid"] for unit in sums["units"]] == ["8"] and [usage["project"] for usage in sums["usage"]] == ["biology"], sums
 
         text = config(api) + LISTED % (server.url, "", log)
         for limit, count, fits in (("", 10, True), ("", 11, False), ("  max_units: 3\n", 3, True), ("  max_units: 3\n", 4, False),

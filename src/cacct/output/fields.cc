@@ -21,6 +21,8 @@ std::vector<Field> make_fields() {
   using enum FieldKind;
   return {
       {"jobid", "jobID", "uuid", "Job ID", 3, 7, kText, true, true, "Job ID"},
+      {"slurmid", "slurmID", "slurm_id", "SLURM ID", 5, 12, kText, false, true,
+       "ID of a task of an array or a part of a heterogeneous job as squeue and sacct show it"},
       {"name", "Name", "name", "Name", 5, 8, kText, false, true, "Name of the job"},
       {"account", "Account", "project", "Account", 5, 8, kText, true, true, "Account (project)"},
       {"group", "group", "groupname", "Group", 5, 5, kText, false, true, "Group of the user"},

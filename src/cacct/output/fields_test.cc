@@ -24,7 +24,7 @@ std::string format_refusal(std::string_view text) {
 
 /// Later ones are shown on request; tests/integration/programs.md lists all.
 TEST(Fields, AreThoseOfTheReferenceLaterOnesAndCustomMetrics) {
-  EXPECT_TRUE(parse_format("allocation,totaltime,customtotal,customavg,custommin,custommax",
+  EXPECT_TRUE(parse_format("allocation,slurmid,totaltime,customtotal,customavg,custommin,custommax",
                            server_fields()));
   std::vector<std::string> shown;
   std::vector<std::string> in_long;
@@ -39,10 +39,10 @@ TEST(Fields, AreThoseOfTheReferenceLaterOnesAndCustomMetrics) {
   EXPECT_THAT(shown, ElementsAre("jobID", "Account", "elapsed", "cpuUsage", "cpuMemoryUsage",
                                  "hostEnergy", "hostEmissions", "gpuUsage", "gpuMemoryUsage",
                                  "gpuEnergy", "gpuEmissions"));
-  EXPECT_THAT(in_long, ElementsAre("jobID", "Name", "Account", "group", "user", "createdAt",
-                                   "startedAt", "endedAt", "elapsed", "state", "cpuUsage",
-                                   "cpuMemoryUsage", "hostEnergy", "hostEmissions", "gpuUsage",
-                                   "gpuMemoryUsage", "gpuEnergy", "gpuEmissions"));
+  EXPECT_THAT(in_long, ElementsAre("jobID", "slurmID", "Name", "Account", "group", "user",
+                                   "createdAt", "startedAt", "endedAt", "elapsed", "state",
+                                   "cpuUsage", "cpuMemoryUsage", "hostEnergy", "hostEmissions",
+                                   "gpuUsage", "gpuMemoryUsage", "gpuEnergy", "gpuEmissions"));
 }
 
 TEST(Fields, AreChosenInAnyCaseOnceAndInTheOrderGiven) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@ namespace ceems::cacct {
 namespace {
 
 constexpr std::string_view kTimes = "total_time_seconds";
+constexpr std::string_view kAllocation = "allocation";
 /// Whatever a server claims, more seconds or jobs than this are not shown.
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;
 
@@ -144,15 +146,21 @@ std::string_view weight_of(std::string_view tag) {
   return found == kWeights.end() ? std::string_view("walltime") : found->second;
 }
 
-/// The sum of usages. Averages are weighed as the server does it; of least and greatest values the
-/// least and the greatest is taken.
-Record total_of(const std::vector<Record>& usage) {
+/// The sum of units or of usages. Averages are weighed as the server does it; of least and greatest
+/// values the least and the greatest is taken.
+Record total_of(const std::vector<const Record*>& records) {
   std::map<std::string, std::map<std::string, double>> sums;
   std::map<std::string, std::map<std::string, double>> weights;
   std::int64_t units = 0;
-  for (const Record& record : usage) {
-    units += std::clamp<std::int64_t>(record.whole("num_units"), 0, kMaxCount);
+  for (const Record* one : records) {
+    const Record& record = *one;
+    units += record.text("num_units").empty()
+                 ? 1
+                 : std::clamp<std::int64_t>(record.whole("num_units"), 0, kMaxCount);
     for (const auto& [tag, numbers] : record.metrics) {
+      if (tag == kAllocation) {
+        continue;
+      }
       const bool average = tag.starts_with("avg_");
       const double weight = average ? number_of(record, kTimes, weight_of(tag)).value_or(0) : 1;
       for (const auto& [key, value] : numbers) {
@@ -168,7 +176,7 @@ Record total_of(const std::vector<Record>& usage) {
     }
   }
   Record total;
-  total.texts["num_units"] = fmt::format("{} total", units);
+  total.texts["num_units"] = fmt::to_string(units);
   for (const auto& [tag, numbers] : sums) {
     for (const auto& [key, sum] : numbers) {
       const double weight = tag.starts_with("avg_") ? weights[tag][key] : 1;
@@ -181,6 +189,39 @@ Record total_of(const std::vector<Record>& usage) {
 }
 
 }  // namespace
+
+std::optional<std::vector<Record>> sums_of(const std::vector<Record>& units) {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Record*>> groups;
+  for (const Record& unit : units) {
+    if (!number_of(unit, kTimes, "alloc_cputime")) {
+      return std::nullopt;
+    }
+    groups[{unit.text("username"), unit.text("project")}].push_back(&unit);
+  }
+  std::vector<Record> sums;
+  for (const auto& [key, members] : groups) {
+    Record& sum = sums.emplace_back(total_of(members));
+    for (const char* tag : {"username", "project", "groupname"}) {
+      if (const auto text = members.front()->text(tag); !text.empty()) {
+        sum.texts[tag] = text;
+      }
+    }
+  }
+  return sums;
+}
+
+void add_slurm_ids(std::vector<Record>& units) {
+  for (Record& unit : units) {
+    for (const auto& [job, place, mark] :
+         {std::tuple("array_job", "array_task", '_'), std::tuple("het_job", "het_offset", '+')}) {
+      const auto first = number_of(unit, kAllocation, job);
+      const auto second = number_of(unit, kAllocation, place);
+      if (first && second) {
+        unit.texts["slurm_id"] = fmt::format("{:.0f}{}{:.0f}", *first, mark, *second);
+      }
+    }
+  }
+}
 
 std::string fitting_text(const Field& field, std::string_view key, double value) {
   if (is_energy(field)) {
@@ -216,7 +257,13 @@ Table make_table(const std::vector<Field>& fields,
   };
   std::ranges::for_each(usage, add_footer);
   if (options.totals && !usage.empty()) {
-    add_footer(total_of(usage));
+    std::vector<const Record*> all;
+    for (const Record& record : usage) {
+      all.push_back(&record);
+    }
+    Record total = total_of(all);
+    total.texts["num_units"] += " total";
+    add_footer(total);
   }
   return table;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,14 @@ Table make_table(const std::vector<Field>& fields,
                  const std::vector<Record>& units,
                  const std::vector<Record>& usage,
                  const TableOptions& options = {});
+
+/// The sums of the units of each user and project, in this order; nothing if the server does not
+/// say what averages are weighed with.
+std::optional<std::vector<Record>> sums_of(const std::vector<Record>& units);
+
+/// Sets the member `slurm_id` of tasks of arrays and of parts of heterogeneous jobs, from their
+/// allocation: 7100_4, 8200+1.
+void add_slurm_ids(std::vector<Record>& units);
 
 /// A number with the unit that fits: watt hours, grams, bytes or seconds by the field.
 std::string fitting_text(const Field& field, std::string_view key, double value);

@@ -182,6 +182,52 @@ TEST(Formats, WriteCsv) {
             "Job ID,Name,CPU Usage(%)\n,,\n1,\"x,\"\"y\"\"\",1.50\nSummary,,\n2,,50.00\n");
 }
 
+TEST(Formats, LetNoNameBeMarkupOrAFormula) {
+  Record job = unit("1", "a", -1.5, {}, "=HYPERLINK(\"x\")");
+  Table table = make_table(fields("jobid,name,cpuusage"), {job}, {});
+  EXPECT_THAT(to_csv(table), HasSubstr("\n1,\"'=HYPERLINK(\"\"x\"\")\",-1.50\n"))
+      << "numbers stay numbers";
+  job.texts["name"] = "[a](b)<i>|c";
+  table = make_table(fields("jobid,name"), {job}, {});
+  EXPECT_THAT(to_markdown(table), HasSubstr("| 1 | \\[a\\]\\(b\\)&lt;i&gt;\\|c |\n"));
+}
+
+TEST(Table, SumsWhatIsListed) {
+  const auto job = [](std::string uuid, std::string user, double use, double cpus, double grams) {
+    Record record = unit(std::move(uuid), "a", use, {{"owid_total", grams}});
+    record.texts["username"] = std::move(user);
+    record.metrics["total_time_seconds"] = {{"alloc_cputime", 100 * cpus}, {"walltime", 100}};
+    record.metrics["allocation"] = {{"cpus", cpus}};
+    return record;
+  };
+  std::vector<Record> jobs{job("1", "bob", 10, 1, 1), job("2", "ada", 10, 3, 2),
+                           job("3", "ada", 50, 1, 3)};
+  const auto sums = sums_of(jobs);
+  ASSERT_TRUE(sums);
+  const Table table =
+      make_table(fields("jobid,user,account,elapsed,cpuusage,hostemissions,allocation"), jobs,
+                 *sums, {.totals = true});
+  ASSERT_EQ(table.footers.size(), 3U);
+  EXPECT_THAT(table.footers[0], ElementsAre("2", "ada", "a", "00:03:20", "20.00", "5.000000", ""));
+  EXPECT_THAT(table.footers[1], ElementsAre("1", "bob", "a", "00:01:40", "10.00", "1.000000", ""));
+  EXPECT_THAT(table.footers[2][0], "3 total");
+  EXPECT_TRUE(sums_of({})->empty());
+  jobs[1].metrics.erase("total_time_seconds");
+  EXPECT_FALSE(sums_of(jobs)) << "averages cannot be weighed";
+}
+
+TEST(Table, ShowsIdsAsSlurmDoes) {
+  std::vector<Record> jobs{unit("7101", "a", 1, {}), unit("8201", "a", 1, {}),
+                           unit("9000", "a", 1, {})};
+  jobs[0].metrics["allocation"] = {{"array_job", 7100}, {"array_task", 4}};
+  jobs[1].metrics["allocation"] = {{"het_job", 8200}, {"het_offset", 1}};
+  jobs[2].metrics["allocation"] = {{"cpus", 4}};
+  add_slurm_ids(jobs);
+  const Table table = make_table(fields("jobid,slurmid"), jobs, {});
+  EXPECT_THAT(table.units, ElementsAre(ElementsAre("7101", "7100_4"), ElementsAre("8201", "8200+1"),
+                                       ElementsAre("9000", "")));
+}
+
 TEST(Formats, WriteMarkdown) {
   const Table table = make_table(fields("jobid,name"), {unit("1", "a", 1, {}, "x|y")}, {});
   EXPECT_EQ(to_markdown(table),
