@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -51,14 +52,20 @@ struct TextFile {
   std::string error;  ///< empty if the samples are from the file
 };
 
-/// Samples in the name of CEEMS would falsify what the exporter itself measures.
-Result<> refuse_own_names(const std::vector<metrics::TextSample>& samples) {
+/// Whether the name is one of the exporter's, of its process, or of the recording rules of CEEMS
+/// (`uuid:ceems_cpu_usage:ratio_irate`, `ceems:country`), which its queries read.
+bool is_reserved(std::string_view name) {
+  return name.starts_with("ceems_") || name.starts_with("ceems:") || name.contains(":ceems") ||
+         name.starts_with("process_") || name.starts_with("promhttp_");
+}
+
+/// Samples in the name of CEEMS would falsify what it measures.
+Result<> refuse_reserved_names(const std::vector<metrics::TextSample>& samples) {
   const auto own = std::ranges::find_if(
-      samples, [](const metrics::TextSample& s) { return s.desc.name.starts_with("ceems_"); });
+      samples, [](const metrics::TextSample& sample) { return is_reserved(sample.desc.name); });
   return own == samples.end()
              ? Result<>()
-             : fail(ErrorCode::kParse, "{}: names with ceems_ are the exporter's own",
-                    own->desc.name);
+             : fail(ErrorCode::kParse, "{}: the name is reserved for CEEMS", own->desc.name);
 }
 
 class TextfileCollector final : public Collector {
@@ -134,7 +141,7 @@ class TextfileCollector final : public Collector {
     auto samples = text ? metrics::parse_text_format(*text, {.max_samples = kMaxSamples})
                         : Result<std::vector<metrics::TextSample>>(fail(text.error()));
     if (samples) {
-      if (auto allowed = refuse_own_names(*samples); !allowed) {
+      if (auto allowed = refuse_reserved_names(*samples); !allowed) {
         samples = fail(std::move(allowed).error());
       }
     }
@@ -157,9 +164,15 @@ class TextfileCollector final : public Collector {
       errors_.push_back(fmt::format("{}: more than {} samples in all files", path, kMaxSamples));
       return;
     }
+    const std::uint64_t dropped = sink.dropped();
     for (const metrics::TextSample& sample : file.samples) {
       labels_.assign(sample.labels.begin(), sample.labels.end());
       sink.add(sample.desc, sample.value, labels_);
+    }
+    if (sink.dropped() > dropped) {
+      errors_.push_back(
+          fmt::format("{}: left out {} samples whose series, type or help is another one elsewhere",
+                      path, sink.dropped() - dropped));
     }
     const auto& changed = file.version.changed;
     sink.add(kMtime,

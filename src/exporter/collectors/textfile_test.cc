@@ -95,12 +95,39 @@ TEST_F(Textfile, LosesOnlyTheFileThatIsBroken) {
   make();
   EXPECT_EQ(page(), "c 3\nceems_textfile_scrape_error{hostname=\"n1\"} 1\n");
   EXPECT_THAT(error(), HasSubstr("bad.prom: line 2: b: expected a number, got 'one'"));
-  EXPECT_THAT(error(), HasSubstr("own.prom: ceems_compute_unit_energy_joules_total: names with "
-                                 "ceems_ are the exporter's own"));
+  EXPECT_THAT(error(), HasSubstr("own.prom: ceems_compute_unit_energy_joules_total: the name is "
+                                 "reserved for CEEMS"));
   for (const char* name : {"link.prom", "pipe.prom", "folder.prom"}) {
     EXPECT_THAT(error(), HasSubstr(name));
   }
   EXPECT_THAT(error(), Not(HasSubstr("root")));
+}
+
+TEST_F(Textfile, LetsNoFileWriteWhatOurQueriesRead) {
+  for (const std::string name :
+       {"uuid:ceems_cpu_usage:ratio_irate", "ceems:country",
+        "provider:ceems_site_emission_factor:max", "process_start_time_seconds",
+        "promhttp_metric_handler_requests_total"}) {
+    write("a.prom", "b 2\n" + name + "{uuid=\"1\"} 0\n");
+    make();
+    EXPECT_EQ(page(), "ceems_textfile_scrape_error{hostname=\"n1\"} 1\n") << name;
+    EXPECT_THAT(error(), HasSubstr(name + ": the name is reserved for CEEMS"));
+  }
+  write("a.prom", "pdu:watts:mean 3\nprocesses 4\n");
+  make();
+  EXPECT_EQ(error(), "none");
+}
+
+TEST_F(Textfile, ReportsFilesThatContradictEachOther) {
+  write("a.prom", "# TYPE x gauge\nx{i=\"1\"} 1\n");
+  for (const char* text : {"# TYPE x counter\nx{i=\"2\"} 2\n", "x{i=\"1\"} 2\n",
+                           "# HELP x Other.\n# TYPE x gauge\nx{i=\"2\"} 2\n"}) {
+    write("b.prom", std::string(text) + "y 3\n");
+    make();
+    EXPECT_EQ(page(), "ceems_textfile_scrape_error{hostname=\"n1\"} 1\nx{i=\"1\"} 1\ny 3\n")
+        << text;
+    EXPECT_THAT(error(), HasSubstr("b.prom: left out 1 samples"));
+  }
 }
 
 TEST_F(Textfile, RefusesDirectoriesThatJobsCanWriteTo) {
