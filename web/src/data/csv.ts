@@ -1,11 +1,11 @@
 // Tables as text for spreadsheets (RFC 4180).
 
-/** Cells that a spreadsheet would run as a formula get an apostrophe: names of jobs are anybody's text. */
+/** As csv_cell() in src/base/text/cells.h. Cells that a spreadsheet would run as a formula get an apostrophe: names of jobs are anybody's text. */
 export function csvCell(value: string | number | null): string {
   if (value === null) return "";
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",;\r\n]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 export function csv(columns: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {

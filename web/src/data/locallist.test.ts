@@ -71,6 +71,8 @@ test("no cell of a file is a formula or breaks its line", async () => {
   for (const text of ["+1", "-1", "@x", "\tx", "\rx"]) assert.ok(csvCell(text).replace(/^"/, "").startsWith("'"), JSON.stringify(text));
   assert.equal(csvCell('a"b'), '"a""b"');
   assert.equal(csvCell("a,b\nc"), '"a,b\nc"');
+  assert.equal(csvCell("a;b"), '"a;b"');
+  assert.equal(csvCell(" a"), '" a"');
   assert.equal(csvCell(-1.5), "-1.5");
   assert.equal(csvCell(null), "");
   assert.equal(csv(["a", "b"], [["x", 1], [null, "y,"]]), 'a,b\r\nx,1\r\n,"y,"\r\n');

@@ -8,7 +8,7 @@ import type { Facet, Heat, ListSource, Page, Summary } from "./list";
 import { stateKind, stateText, type Row } from "./units";
 
 const kColumns = [
-  "cluster_id", "uuid", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused",
+  "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused",
 ] as const;
 
 const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition", advice: "advice" };
@@ -65,6 +65,7 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
     key: `${text("cluster_id")}/${unit.uuid}/${started ?? 0}`,
     cluster: text("cluster_id"),
     uuid: unit.uuid,
+    shown: text("array") || unit.uuid,
     kind: stateKind(unit),
     state: stateText(unit),
     rawState: unit.state,

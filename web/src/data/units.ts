@@ -48,6 +48,7 @@ export interface Row {
   key: string;
   cluster: string;
   uuid: string;
+  shown: string; // shownId()
   kind: StateKind;
   state: string;
   rawState: string; // as the resource manager writes it
@@ -109,6 +110,7 @@ export function toRow(unit: Unit, now: number): Row {
     key: unitKey(unit),
     cluster: unit.cluster_id ?? "",
     uuid: unit.uuid,
+    shown: shownId(unit),
     kind,
     state: stateText(unit),
     rawState: unit.state ?? "",
@@ -145,7 +147,7 @@ export function isRunning(row: Row): boolean {
 export function matches(row: Row, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return true;
-  const hay = [row.name, row.uuid, row.owner, row.project, row.cluster, row.state].join("\n").toLowerCase();
+  const hay = [row.name, row.uuid, row.shown, row.owner, row.project, row.cluster, row.state].join("\n").toLowerCase();
   return words.every((word) => hay.includes(word));
 }
 
