@@ -104,7 +104,7 @@ class Site:
             os.chmod(path, 0o755)
         database = api_database.create(os.path.join(directory, "ceems.db"))
         with database:
-            api_database.insert(database, "units", [unit(job) for job in jobs])
+            api_database.insert(database, "units", [job if isinstance(job, dict) else unit(job) for job in jobs])
             api_database.insert(database, "daily_usage", list(usage))
         database.close()
         self.config = """
@@ -130,13 +130,13 @@ clusters:
         self.server.close()
         self.api.stop()
 
-    def mail(self, job, ended=True, **more):
+    def mail(self, job, ended=True, subject=None, **more):
         environment = {"PATH": "/usr/bin:/bin", "CEEMS_MAIL_SPOOL": self.spool, "SLURM_JOB_ID": job, "SLURM_JOB_USER": "ada",
                        "SLURM_JOB_NAME": NAME, "SLURM_JOB_STATE": "OUT_OF_MEMORY", "SLURM_CLUSTER_NAME": "hpc-a"}
         if ended:
             environment["SLURM_JOB_RUN_TIME"] = "00:59:55"
         environment.update(more)
-        done = subprocess.run([os.path.join(BIN, "ceems_mail"), "-s", "Slurm Job_id=%s Name=%s Ended" % (job, NAME), "ada"], env=environment,
+        done = subprocess.run([os.path.join(BIN, "ceems_mail"), "-s", subject or "Slurm Job_id=%s Name=%s Ended" % (job, NAME), "ada"], env=environment,
                               capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
         assert done.returncode == 0 and not done.stdout and not done.stderr, done
 
@@ -185,6 +185,32 @@ def arrays(directory):
         tasks_of = [re.search(r": (\d+) tasks \(", subject).group(1) for subject in site.server.subjects()]
         # On a busy machine the tasks may take longer than the quiet time; none is counted twice.
         assert sum(map(int, tasks_of)) == tasks and len(tasks_of) < tasks / 10, site.server.subjects()
+
+
+def summaries(directory):
+    """The one mail about an array sums its tasks, and what does not tell of an end is as SLURM wrote it."""
+    count = 20
+    tasks = [unit(str(1000 + i)) for i in range(count)]
+    for i, task in enumerate(tasks):
+        task.update(state="FAILED" if i == 5 else "COMPLETED", allocation=dict(task["allocation"], array_job=999, array_task=i))
+
+    def of_array(array, job, state, run_time):
+        site.mail(job, subject="Slurm Array Summary Job_id=%s_* (%s) Name=%s Ended, Mixed" % (array, array, NAME), SLURM_JOB_MAIL_TYPE="Ended",
+                  SLURM_ARRAY_JOB_ID=array, SLURM_ARRAY_TASK_COUNT=str(count), SLURM_JOB_STATE=state, SLURM_JOB_RUN_TIME=run_time)
+
+    with Site(directory, jobs=tasks) as site:
+        of_array("999", "1019", "COMPLETED", "00:00:01")
+        wait_until("the sums come", lambda: site.server.mails)
+        message = site.server.mails[0][1]
+        assert "20 tasks (19 COMPLETED, 1 FAILED), 10 kWh" in message["Subject"], message["Subject"]
+        assert "(20 / 20 tasks)" in message.get_body(("plain",)).get_content()
+        of_array("888", "888", "CANCELLED", "00:00:00")
+        wait_until("an array that never ran keeps SLURM's summary", lambda: len(site.server.mails) == 2)
+        assert site.server.subjects()[1].startswith("Slurm Array Summary Job_id=888_*"), site.server.subjects()
+        site.mail("1000", SLURM_JOB_MAIL_TYPE="Requeued", SLURM_JOB_STATE="PENDING")
+        wait_until("a job that is queued anew has not ended", lambda: len(site.server.mails) == 3)
+        assert site.server.subjects()[2].startswith("Slurm Job_id=1000"), site.server.subjects()
+        wait_until("nothing is left", site.settled)
 
 
 def dry_runs(directory):
@@ -247,4 +273,4 @@ def kills(directory):
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([kills, arrays, budgets, reports, dry_runs], "ceems-mail-", together=2))
+    sys.exit(run_tests([kills, arrays, summaries, budgets, reports, dry_runs], "ceems-mail-", together=2))
