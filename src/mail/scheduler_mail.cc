@@ -11,7 +11,7 @@
 namespace ceems::mail {
 namespace {
 
-/// The types of mails that tell of an end. Others are Began, Requeued, Invalid dependency,
+/// The types of mails about an end. Others are Began, Requeued, Invalid dependency,
 /// StageOut/Teardown, Reached time limit and Reached 80% of time limit.
 constexpr std::array<std::string_view, 2> kEnds{"Ended", "Failed"};
 
@@ -80,7 +80,7 @@ std::optional<std::string> not_an_end(const SpoolMail& mail) {
   const std::string type = type_of(mail);
   if (std::ranges::find(kEnds, type) == kEnds.end()) {
     return type.empty() ? "it does not say what happened"
-                        : fmt::format("it tells of '{}'", printable(type, 40));
+                        : fmt::format("its type is '{}'", printable(type, 40));
   }
   const std::string state = mail.variable("SLURM_JOB_STATE");
   if (std::ranges::find(kNotEnded, state) != kNotEnded.end()) {

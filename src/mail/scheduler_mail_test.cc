@@ -31,7 +31,7 @@ TEST(SchedulerMail, OnlyTheEndOfAJobIsOne) {
                            "Reached time limit", "Reached 90% of time limit",
                            "Reached 80% of time limit", "Reached 50% of time limit", "unknown"}) {
     EXPECT_THAT(not_an_end(mail_of(type, "RUNNING")),
-                Optional("it tells of '" + std::string(type) + "'"));
+                Optional("its type is '" + std::string(type) + "'"));
   }
   for (const char* state : {"PENDING", "REQUEUED", "REQUEUE_HOLD", "RUNNING", "SUSPENDED"}) {
     EXPECT_THAT(not_an_end(mail_of("Ended", state)), Optional("the job is " + std::string(state)))
@@ -69,10 +69,10 @@ TEST(SchedulerMail, ReadsTheSubjectWhereTheTypeIsMissing) {
   EXPECT_EQ(why("Slurm Array Task Job_id=9_1 (7) Name=a b Failed, Run time 00:10:00", "a b"), "");
   EXPECT_EQ(why("Slurm Array Summary Job_id=9_* (9) Name=x Ended, Mixed, ExitCode [0-1]", "x"), "");
   EXPECT_EQ(why("Slurm Job_id=7 Name=x Ended, Began, Queued time 00:00:01", "x Ended,"),
-            "it tells of 'Began'")
+            "its type is 'Began'")
       << "the user chooses the name";
   EXPECT_EQ(why("Slurm Job_id=7 Name=x Requeued, Run time 00:00:05", "x"),
-            "it tells of 'Requeued'");
+            "its type is 'Requeued'");
   EXPECT_EQ(why("Job 7 Ended", "x"), "it does not say what happened");
 }
 

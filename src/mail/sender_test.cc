@@ -64,7 +64,7 @@ TEST_F(SenderTest, LogsWhyAMailIsPassedOn) {
   SpoolMail requeued = ended("7");
   requeued.job["SLURM_JOB_MAIL_TYPE"] = "Requeued";
   EXPECT_THAT(logged(requeued), HasSubstr("a mail of SLURM is passed on unchanged"));
-  EXPECT_THAT(logged(requeued), HasSubstr("job=7 user=ada why=\"it tells of 'Requeued'\""));
+  EXPECT_THAT(logged(requeued), HasSubstr("job=7 user=ada why=\"its type is 'Requeued'\""));
   SpoolMail cancelled = ended("8");
   cancelled.job["SLURM_JOB_STATE"] = "CANCELLED";
   cancelled.job["SLURM_JOB_RUN_TIME"] = "00:00:00";
