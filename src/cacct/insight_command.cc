@@ -135,11 +135,12 @@ std::string idle_text(const sj::array& rows) {
                    {"EXEMPT", false}});
   for (const sj::element row : rows) {
     watts += number_of(row, "watts").value_or(0);
-    columns.add({text_of(row, "uuid"), text_of(row, "user"), text_of(row, "project"),
-                 text_of(row, "partition"), moment(number_of(row, "since_ts")),
-                 duration(number_of(row, "idle_s")), shown(number_of(row, "watts"), 0),
-                 shown(number_of(row, "kwh"), 2), shown(number_of(row, "cost"), 2),
-                 text_of(row, "exempt")});
+    const auto array = text_of(row, "array");
+    columns.add({array.empty() ? text_of(row, "uuid") : array, text_of(row, "user"),
+                 text_of(row, "project"), text_of(row, "partition"),
+                 moment(number_of(row, "since_ts")), duration(number_of(row, "idle_s")),
+                 shown(number_of(row, "watts"), 0), shown(number_of(row, "kwh"), 2),
+                 shown(number_of(row, "cost"), 2), text_of(row, "exempt")});
   }
   return fmt::format("{} idle job{}, {} W\n{}", rows.size(), rows.size() == 1 ? "" : "s",
                      grouped(watts), columns.text());
@@ -271,9 +272,9 @@ std::string cell_of(const sj::element& value) {
   return value.get(number) == simdjson::SUCCESS ? fmt::to_string(number) : std::string();
 }
 
-constexpr std::array<const char*, 13> kIdleColumns{
+constexpr std::array<const char*, 14> kIdleColumns{
     "cluster_id", "uuid", "user",  "project", "partition", "since_ts", "idle_s",
-    "cpus",       "gpus", "watts", "kwh",     "cost",      "exempt"};
+    "cpus",       "gpus", "watts", "kwh",     "cost",      "exempt",   "array"};
 constexpr std::array<const char*, 6> kShareColumns{"value",        "units",    "kwh",
                                                    "measured_kwh", "idle_kwh", "share"};
 constexpr std::array<const char*, 10> kBudgetColumns{"project", "cluster_id", "unit", "amount",

@@ -22,10 +22,11 @@ TEST(InsightText, ListsIdleJobs) {
       "idle",
       R"({"cluster_id":"hpc-a","uuid":"5120","user":"ada","project":"fluids","partition":"gpu",)"
       R"("since_ts":1794900000000,"idle_s":7800,"watts":612,"kwh":1.326,"cost":0.31,)"
-      R"("exempt":null},{"uuid":"7","user":"e\u001b[31mve","idle_s":200000,"watts":null})");
+      R"("exempt":null},{"uuid":"7101","array":"7100_4","user":"e\u001b[31mve","idle_s":200000,"watts":null})");
   EXPECT_THAT(shown, HasSubstr("2 idle jobs, 612 W\n"));
   EXPECT_THAT(shown, HasSubstr("2 h 10 min  612  1.33  0.31\n"));
   EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -     -\n"));
+  EXPECT_THAT(shown, HasSubstr("\n7100_4 "));
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
   EXPECT_EQ(text("idle", ""), "No idle jobs right now.\n");
 }

@@ -40,7 +40,7 @@ void set_owners(Call& call, store::FactFilter& filter) {
 
 /// A unit that is idle now.
 struct IdleRow {
-  std::string cluster, uuid, user, project, partition;
+  std::string cluster, uuid, array, user, project, partition;
   std::int64_t since_ms = 0;
   std::optional<double> watts, cost, gpus, cpus;
 };
@@ -95,7 +95,7 @@ class IdleNow {
     }
     set_owners(call_, query.filter);
     query.columns = {Fact::kUuid,      Fact::kStarted, Fact::kUser, Fact::kProject,
-                     Fact::kPartition, Fact::kCpus,    Fact::kGpus};
+                     Fact::kPartition, Fact::kCpus,    Fact::kGpus, Fact::kArray};
     query.sort = Fact::kUuid;
     query.limit = idle.size() * 2;
     QueryTimer timer(*services_.metrics, Query::kUnits);
@@ -121,6 +121,7 @@ class IdleNow {
     }
     rows_.push_back({.cluster = cluster,
                      .uuid = found->first,
+                     .array = std::string(row.text(7)),
                      .user = std::string(row.text(2)),
                      .project = std::string(row.text(3)),
                      .partition = std::string(row.text(4)),
@@ -146,6 +147,9 @@ class IdleNow {
     };
     const auto& exempt = services_.accounting->options().idle_exempt_partitions;
     json.begin_object().member("cluster_id", row.cluster).member("uuid", row.uuid);
+    if (!row.array.empty()) {
+      json.member("array", row.array);
+    }
     json.member("user", row.user).member("project", row.project);
     json.member("partition", row.partition).member("since_ts", row.since_ms);
     json.member("idle_s", idle_ms / kSecondMs);
@@ -271,6 +275,7 @@ Endpoints insight_idle_endpoints() {
         "properties": {
           "cluster_id": {"type": "string", "description": "ID of the cluster."},
           "uuid": {"type": "string", "description": "ID of the unit."},
+          "array": {"type": "string", "description": "The ID that SLURM shows of a task of an array or a part of a heterogeneous job. Absent of others."},
           "user": {"type": "string", "description": "Owner."},
           "project": {"type": "string", "description": "Project."},
           "partition": {"type": "string", "description": "Partition or queue."},

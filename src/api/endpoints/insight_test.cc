@@ -116,7 +116,9 @@ class Insight : public ServerTest {
       unit.ended_at_ts = 0;
       unit.ended_at = "Unknown";
       unit.state = "RUNNING";
-      unit.allocation = R"({"cpus":8,"gpus":2,"mem":1,"nodes":1})";
+      unit.allocation =
+          uuid == "11" ? R"({"cpus":8,"gpus":2,"mem":1,"nodes":1,"array_job":7,"array_task":4})"
+                       : R"({"cpus":8,"gpus":2,"mem":1,"nodes":1})";
       unit.tags = uuid == "11" ? R"({"partition":"gpu"})" : R"({"partition":"service"})";
       update.units.push_back(unit);
     }
@@ -160,7 +162,8 @@ TEST_F(Insight, ListsUnitsThatDoNothing) {
   // Unit 1 has ended; an unknown one has no owner.
   ASSERT_EQ(rows.as_array().size(), 2U);
   EXPECT_EQ(text_of(rows.at(0)),
-            fmt::format(R"({{"cluster_id":"hpc-a","uuid":"11","user":"bob","project":"fluids",)"
+            fmt::format(R"({{"cluster_id":"hpc-a","uuid":"11","array":"7_4","user":"bob",)"
+                        R"("project":"fluids",)"
                         R"("partition":"gpu","since_ts":{},"idle_s":3600,"cpus":8,"gpus":2,)"
                         R"("watts":600,"kwh":0.6,"exempt":"partition"}})",
                         kNow + kHour));
@@ -168,6 +171,7 @@ TEST_F(Insight, ListsUnitsThatDoNothing) {
   EXPECT_TRUE(rows.at(1).at("watts").is_null());
   EXPECT_TRUE(rows.at(1).at("kwh").is_null());
   EXPECT_TRUE(rows.at(1).at("exempt").is_null());
+  EXPECT_FALSE(rows.at(1).as_object().contains("array"));
   EXPECT_FALSE(rows.at(1).as_object().contains("cost"));  // there is no price
   EXPECT_EQ(data("insight/idle", "ada").as_array().size(), 1U);
   EXPECT_EQ(data("insight/idle", "sue").as_array().size(), 0U);
