@@ -236,7 +236,10 @@ Result<Object> read_object(const json::object* request, const std::vector<Worklo
   object.top = std::move(top);
   const json::value* const before = old == nullptr ? nullptr : request->if_contains("oldObject");
   for (const Workload& workload : workloads) {
-    if (!is_this(workload)) {
+    const bool again = std::ranges::any_of(workloads.data(), &workload, [&](const Workload& other) {
+      return is_this(other) && other.path == workload.path;
+    });
+    if (!is_this(workload) || again) {
       continue;
     }
     object.builtin = object.builtin && workload.builtin;

@@ -36,7 +36,9 @@ struct Object {
   Place top;                          ///< of the object itself
   std::vector<Place> templates = {};  ///< of a workload
   bool has_old = false;               ///< an UPDATE that came with the object before it
-  bool controlled = false;            ///< another object controls this one and writes its template
+  /// It says that another object controls it and writes its template. The user who sends an object
+  /// can write that, so it counts for trusted callers only.
+  bool controlled = false;
   bool builtin = true;
 };
 

@@ -82,7 +82,7 @@ TEST(Review, FindsTheTemplatesOfKubernetesKinds) {
            : object->templates.size() != 1 ? "wrong number"
                                            : object->templates[0].path;
   };
-  for (const char* const kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+  for (const char* const kind : {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}) {
     EXPECT_EQ(path("apps/v1", kind), "/spec/template/metadata/annotations") << kind;
   }
   EXPECT_EQ(path("batch/v1", "Job"), "/spec/template/metadata/annotations");
@@ -90,7 +90,7 @@ TEST(Review, FindsTheTemplatesOfKubernetesKinds) {
   // The same names in other groups are other kinds.
   for (const auto& [version, kind] :
        {std::pair("example.org/v1", "Job"), std::pair("example.org/v1", "Deployment"),
-        std::pair("example.org/v1", "Pod"), std::pair("apps/v1", "ReplicaSet"),
+        std::pair("example.org/v1", "Pod"), std::pair("apps/v1", "ReplicationController"),
         std::pair("v1", "Deployment"), std::pair("apps/v1", "Pod")}) {
     EXPECT_EQ(path(version, kind), "not a workload") << version << ' ' << kind;
   }

@@ -99,7 +99,8 @@ class Marking {
   Marking(const Rules& rules, const Review& review, const Object& object)
       : review_(review),
         object_(object),
-        distrusted_((rules.distrust || rules.enforce) && !is_trusted(rules, review.caller)) {}
+        trusted_(is_trusted(rules, review.caller)),
+        distrusted_((rules.distrust || rules.enforce) && !trusted_) {}
 
   std::vector<PatchOperation> operations() {
     if (object_.kind == Kind::kPod) {
@@ -107,7 +108,7 @@ class Marking {
                                     : pod_mark(review_, object_));
       return std::move(operations_);
     }
-    if (object_.kind != Kind::kWorkload || (!object_.builtin && object_.controlled)) {
+    if (object_.kind != Kind::kWorkload || (!object_.builtin && object_.controlled && trusted_)) {
       return {};  // the controlling object has the template of this one, with its mark
     }
     if (distrusted_) {
@@ -161,6 +162,7 @@ class Marking {
 
   const Review& review_;
   const Object& object_;
+  const bool trusted_;
   const bool distrusted_;
   std::vector<PatchOperation> operations_;
 };
@@ -212,8 +214,7 @@ Verdict mutate(const Rules& rules, const Review& review, const Object& object) {
 Validation validate(const Rules& rules, const Review& review, const Object& object) {
   Validation validation;
   validation.would_patch = !Marking(rules, review, object).operations().empty();
-  if (!rules.enforce || is_trusted(rules, review.caller) || object.kind == Kind::kOther ||
-      (!object.builtin && object.controlled)) {
+  if (!rules.enforce || is_trusted(rules, review.caller) || object.kind == Kind::kOther) {
     return validation;
   }
   std::string fault = fault_of(review, object, object.top);

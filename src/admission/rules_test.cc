@@ -123,7 +123,13 @@ TEST(CustomWorkloads, LeaveWhatAnotherObjectControlsAlone) {
   EXPECT_EQ(verdict.patch[0].path, "/spec/template/metadata");
   EXPECT_TRUE(verdict.patch[0].wrapped);
   set.controlled = true;
-  EXPECT_EQ(patch(set, review_by("ann")), "");
+  EXPECT_EQ(patch(set, review_by(kReplicaSets)), "");
+  EXPECT_EQ(mutate({}, review_by("ann"), set).patch.size(), 1U);  // she may have written that
+  set.templates[0].annotations = mark("bob", "2");
+  const Rules rules{.trusted = {"system:serviceaccount:kubeflow:*"}, .enforce = true};
+  EXPECT_EQ(mutate(rules, review_by("ann"), set).patch.size(), 1U);
+  EXPECT_FALSE(validate(rules, review_by("ann"), set).verdict.allowed);
+  EXPECT_EQ(patch(set, review_by("system:serviceaccount:kubeflow:controller"), rules), "");
 }
 
 TEST(Trust, IsOfControllersAndOfThoseInTheList) {

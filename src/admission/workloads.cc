@@ -26,6 +26,8 @@ std::vector<Workload> builtin_workloads() {
                  .kind = "CronJob",
                  .path = {"spec", "jobTemplate", "spec", "template"},
                  .builtin = true});
+  all.push_back({.group = "apps", .kind = "ReplicaSet", .path = {"spec", "template"}});
+  all.push_back({.group = "", .kind = "ReplicationController", .path = {"spec", "template"}});
   return all;
 }
 

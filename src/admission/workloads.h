@@ -15,11 +15,12 @@ struct Workload {
   /// The members that lead to the template, e.g. {"spec", "template"}. "*" stands for every member
   /// of an object or every element of a list.
   std::vector<std::string> path;
-  /// One of the kinds of Kubernetes itself, whose templates always have metadata.
+  /// One of the kinds of the reference, whose templates always have metadata.
   bool builtin = false;
 };
 
-/// Deployment, StatefulSet, DaemonSet, Job and CronJob.
+/// Deployment, StatefulSet, DaemonSet, Job and CronJob, which follow the rules of the reference;
+/// ReplicaSet and ReplicationController, which a user can make without a Deployment.
 std::vector<Workload> builtin_workloads();
 
 /// Parses a value of --workload: "kubeflow.org/Notebook:/spec/template",

@@ -21,6 +21,16 @@ TEST(Workloads, AreNamedByGroupKindAndPath) {
   EXPECT_EQ(parse_workload("ray.io/RayCluster:/spec/workerGroupSpecs/*/template")->path[2], "*");
 }
 
+TEST(Workloads, AreReviewedWithoutAFlagWhereKubernetesMakesPodsOfThem) {
+  std::string kinds;
+  for (const Workload& workload : builtin_workloads()) {
+    kinds += workload.group + "/" + workload.kind + " ";
+  }
+  EXPECT_EQ(kinds,
+            "apps/Deployment apps/StatefulSet apps/DaemonSet batch/Job batch/CronJob "
+            "apps/ReplicaSet /ReplicationController ");
+}
+
 TEST(Workloads, RefuseOtherTexts) {
   for (const std::string_view text :
        {"", "Notebook", "kubeflow.org/Notebook", "kubeflow.org/Notebook:", "a/B:spec/template",
