@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/json_cutter.h"
 #include "exporter/lsf/allocations.h"
-#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/lsf/job.h"
 
 namespace {
@@ -15,18 +15,17 @@ using ceems::Result;
 std::size_t read_all(std::string_view text, std::size_t part_size) {
   const ceems::ingest::lsf::Times times{.zone = {}, .now_ms = 1'767'229'200'000};
   std::size_t sum = 0;
-  ceems::ingest::JsonCutter cutter(
-      {"RECORDS"}, [&](const ceems::ingest::JsonCutter::Element& element) -> Result<> {
-        const auto& [member, key, json] = element;
-        sum = sum * 31 + key.size() + json.size() + 1;
-        const auto record = ceems::ingest::lsf::parse_running(json, times);
-        if (record && record->has_value()) {
-          const auto& job = (*record)->job;
-          CEEMS_CHECK(!job.id.empty() && job.cpus >= 0 && job.gpus >= 0 && job.memory_bytes >= 0);
-          CEEMS_CHECK(!(*record)->holds || job.start_ms != 0);
-        }
-        return {};
-      });
+  ceems::JsonCutter cutter({"RECORDS"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
+    const auto& [member, key, json] = element;
+    sum = sum * 31 + key.size() + json.size() + 1;
+    const auto record = ceems::ingest::lsf::parse_running(json, times);
+    if (record && record->has_value()) {
+      const auto& job = (*record)->job;
+      CEEMS_CHECK(!job.id.empty() && job.cpus >= 0 && job.gpus >= 0 && job.memory_bytes >= 0);
+      CEEMS_CHECK(!(*record)->holds || job.start_ms != 0);
+    }
+    return {};
+  });
   bool good = true;
   while (good && !text.empty()) {
     const std::string_view part = text.substr(0, part_size);

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/json_cutter.h"
 #include "base/utf8.h"
-#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/openpbs/job.h"
 
 namespace {
@@ -18,27 +18,26 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
   ceems::ingest::openpbs::JobRules rules;
   rules.now_ms = kWindow.end_ms;
   std::size_t sum = 0;
-  ceems::ingest::JsonCutter cutter(
-      {"Jobs"}, [&](const ceems::ingest::JsonCutter::Element& element) -> Result<> {
-        const auto& [member, id, json] = element;
-        sum = sum * 31 + id.size() + json.size() + 1;
-        for (const std::string_view name : {id, std::string_view("12[3].srv")}) {
-          const auto job = ceems::ingest::openpbs::parse_job(name, json, rules);
-          if (!job || !job->has_value()) {
-            continue;
-          }
-          CEEMS_CHECK((*job)->cpus >= 0 && (*job)->gpus >= 0 && (*job)->memory_bytes >= 0);
-          const auto unit = ceems::ingest::to_unit(**job, kWindow, kWindow.start_ms, rules.zone);
-          if (unit) {
-            CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
-            CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
-            for (const auto& [key, seconds] : unit->total_time_seconds) {
-              CEEMS_CHECK(seconds >= 0);
-            }
-          }
+  ceems::JsonCutter cutter({"Jobs"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
+    const auto& [member, id, json] = element;
+    sum = sum * 31 + id.size() + json.size() + 1;
+    for (const std::string_view name : {id, std::string_view("12[3].srv")}) {
+      const auto job = ceems::ingest::openpbs::parse_job(name, json, rules);
+      if (!job || !job->has_value()) {
+        continue;
+      }
+      CEEMS_CHECK((*job)->cpus >= 0 && (*job)->gpus >= 0 && (*job)->memory_bytes >= 0);
+      const auto unit = ceems::ingest::to_unit(**job, kWindow, kWindow.start_ms, rules.zone);
+      if (unit) {
+        CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
+        CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
+        for (const auto& [key, seconds] : unit->total_time_seconds) {
+          CEEMS_CHECK(seconds >= 0);
         }
-        return {};
-      });
+      }
+    }
+    return {};
+  });
   bool good = true;
   while (good && !text.empty()) {
     const std::string_view part = text.substr(0, part_size);

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/json_cutter.h"
 #include "base/utf8.h"
-#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/slurm/slurmrest_answer.h"
 
 namespace {
@@ -17,9 +17,9 @@ constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'
 /// Runs every reader on every element. The result depends on everything that was cut out.
 std::size_t read_all(std::string_view text, std::size_t part_size) {
   std::size_t sum = 0;
-  ceems::ingest::JsonCutter cutter(
+  ceems::JsonCutter cutter(
       {"jobs", "associations", "accounts", "errors"},
-      [&sum](const ceems::ingest::JsonCutter::Element& element) -> Result<> {
+      [&sum](const ceems::JsonCutter::Element& element) -> Result<> {
         const std::string_view json = element.json;
         sum = sum * 31 + element.member.size() + json.size() + 1;
         if (const auto found = ceems::ingest::parse_rest_job(json)) {

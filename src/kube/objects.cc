@@ -7,6 +7,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/json_cutter.h"
+#include "base/json_reader.h"
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "kube/quantity.h"
@@ -245,10 +247,7 @@ Result<Part> part_of(const Document& document) {
   return Part{.items = items, .next = std::string(next)};
 }
 
-}  // namespace
-
-Result<PodList> parse_pod_list(std::string_view text) {
-  const Document document(text);
+Result<PodList> read_pods(const Document& document) {
   CEEMS_TRY(part, part_of(document));
   PodList list;
   list.next = std::move(part.next);
@@ -264,9 +263,33 @@ Result<PodList> parse_pod_list(std::string_view text) {
   return list;
 }
 
+}  // namespace
+
+Result<PodList> parse_pod_list(std::string_view text) {
+  const Document document(text);
+  if (document.error().empty()) {
+    return read_pods(document);
+  }
+  // A pod that is not valid JSON costs that pod only.
+  const auto mended = mend_json(text, {"metadata", "items"});
+  if (!mended) {
+    return fail(ErrorCode::kParse, "invalid JSON: {}", document.error());
+  }
+  CEEMS_TRY(list, read_pods(Document(mended->text)));
+  if (list.resource_version.empty()) {
+    return fail(ErrorCode::kParse, "invalid JSON: {}", document.error());
+  }
+  list.malformed += mended->left_out;
+  return list;
+}
+
 Result<WatchEvent> parse_watch_line(std::string_view text) {
   const Document document(text);
   if (!document.error().empty()) {
+    std::string clean;  // a lone surrogate becomes U+FFFD
+    if (append_json_object(clean, text) && clean != text) {
+      return parse_watch_line(clean);
+    }
     return fail(ErrorCode::kParse, "invalid JSON: {}", document.error());
   }
   const std::string_view type = view_of(document.object(), "type");

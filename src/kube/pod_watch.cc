@@ -120,7 +120,7 @@ Result<> PodWatch::list(const std::stop_token& stop) {
     next = std::move(page.next);
   } while (!next.empty());
   if (malformed > 0) {
-    log::warn("skipped pods without UID",
+    log::warn("skipped pods without UID or that are not valid JSON",
               {{"cluster_id", options_.cluster_id}, {"pods", malformed}});
   }
   const std::int64_t now = clock_.now_ms();

@@ -105,6 +105,14 @@ void BatchCommands::note_left_out(const std::string& program,
   }
 }
 
+Result<> BatchCommands::note_left_out(const std::string& program, const JsonCutter& cutter) {
+  if (cutter.taken() == 0 && cutter.malformed() > 0) {
+    return fail(ErrorCode::kParse, "output of {}: {}", program, cutter.first_problem());
+  }
+  note_left_out(program, cutter.malformed(), cutter.first_problem());
+  return {};
+}
+
 /// Returns whether the trouble began or ended with this call.
 bool BatchCommands::changed(const std::string& trouble, bool there) {
   return there ? troubles_.insert(trouble).second : troubles_.erase(trouble) > 0;

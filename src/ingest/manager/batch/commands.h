@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_cutter.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/config.h"
@@ -55,6 +56,8 @@ class BatchCommands {
   /// Logs when records of a command's output begin to be unreadable, with the first of them, and
   /// when all are readable again.
   void note_left_out(const std::string& program, std::size_t records, const std::string& first);
+  /// The same for the elements of a JSON document. kParse if none was readable.
+  Result<> note_left_out(const std::string& program, const JsonCutter& cutter);
 
   [[nodiscard]] const TimeZone& zone() const { return zone_; }
   [[nodiscard]] const std::string& cluster_id() const { return cluster_id_; }

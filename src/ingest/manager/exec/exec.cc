@@ -15,6 +15,7 @@ namespace ceems::ingest {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 1U << 20U;
+constexpr std::size_t kMaxReadBytes = std::size_t{64} << 20U;
 
 struct ExecOptions {
   std::vector<std::string> command;  ///< the program and its arguments
@@ -67,19 +68,40 @@ class ExecManager final : public ResourceManager {
   }
 
  private:
-  /// One bad line is an error, so that the window is tried again and no unit is missing from it.
+  /// A bad line is left out. If there is no good one, it is an error.
   Result<ExecLines> read(model::Window window, const std::stop_token& stop) {
     ExecLines lines;
     int number = 0;
+    int good = 0;
+    std::size_t bad = 0;
+    std::string first;
     const auto take = [&](std::string_view line) -> Result<> {
       ++number;
-      auto read = read_line(line, lines);
-      return read ? Result<>()
-                  : fail(std::move(read).error().with_context(
-                        fmt::format("{}: line {}", source(), number)));
+      auto read = line.size() > kMaxLineBytes
+                      ? fail(ErrorCode::kParse, "more than {} bytes", kMaxLineBytes)
+                      : read_line(line, lines);
+      if (read) {
+        good += trim(line).empty() || trim(line).starts_with('#') ? 0 : 1;
+      } else if (bad++ == 0) {
+        first = fmt::format("{}: line {}: {}", source(), number, read.error().message);
+      }
+      return {};
     };
     CEEMS_TRY(options_.file.empty() ? run(window, take, stop) : read_file(take, stop));
+    if (bad > 0 && good == 0) {
+      return fail(ErrorCode::kParse, "{}", first);
+    }
+    note_left_out(bad, first);
     return lines;
+  }
+
+  /// Logs when lines begin to be left out, and when all are readable again.
+  void note_left_out(std::size_t lines, const std::string& first) {
+    if (lines > 0 && !std::exchange(left_out_, true)) {
+      log::warn("lines left out", {{"cluster_id", cluster_}, {"lines", lines}, {"first", first}});
+    } else if (lines == 0 && std::exchange(left_out_, false)) {
+      log::info("lines are all readable again", {{"cluster_id", cluster_}});
+    }
   }
 
   [[nodiscard]] const std::string& source() const {
@@ -92,7 +114,7 @@ class ExecManager final : public ResourceManager {
                         .arguments = {options_.command.begin() + 1, options_.command.end()},
                         .environment = environment_,
                         .timeout = options_.timeout,
-                        .max_output_bytes = kMaxLineBytes};
+                        .max_output_bytes = kMaxReadBytes};
     command.environment.try_emplace("PATH", "/usr/bin:/bin");
     command.environment["CEEMS_CLUSTER"] = cluster_;
     command.environment["CEEMS_START"] = std::to_string(window.start_ms / 1000);
@@ -121,10 +143,6 @@ class ExecManager final : public ResourceManager {
       if (stop.stop_requested()) {
         return fail(ErrorCode::kUnavailable, "stopped");
       }
-      if (line.size() > kMaxLineBytes) {
-        return fail(ErrorCode::kParse, "{}: a line of more than {} bytes", options_.file,
-                    kMaxLineBytes);
-      }
       CEEMS_TRY(take(line));
     }
     return file.bad() ? fail(errno_error(EIO, options_.file)) : Result<>();
@@ -137,6 +155,7 @@ class ExecManager final : public ResourceManager {
   const TimeZone zone_;
   std::optional<ExecLines> lines_;  // of the last run, without its units
   std::int64_t window_end_ms_ = 0;
+  bool left_out_ = false;
 };
 
 Result<std::unique_ptr<ResourceManager>> create_exec(const ClusterConfig& config,

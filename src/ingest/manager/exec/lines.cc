@@ -240,8 +240,12 @@ Result<> read_line(std::string_view line, ExecLines& lines) {
   options.max_depth = kMaxDepth;
   options.allow_invalid_utf8 = true;  // cleaned before it is stored
   boost::system::error_code error;
-  const json::value document =
+  json::value document =
       json::parse(json::string_view(line.data(), line.size()), error, {}, options);
+  // Python writes bytes that are not UTF-8 as lone surrogates.
+  if (std::string clean; error && append_json_object(clean, line)) {
+    document = json::parse(clean, error, {}, options);
+  }
   if (error || !document.is_object()) {
     return fail(ErrorCode::kParse, "expected a JSON object, got '{}'", printable(line, 60));
   }

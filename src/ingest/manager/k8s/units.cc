@@ -13,7 +13,7 @@
 namespace ceems::ingest {
 namespace {
 
-constexpr double kMebi = 1 << 20;
+constexpr double kPodMebi = 1 << 20;
 constexpr double kMinCpus = 0.001;
 constexpr double kMinMemoryBytes = 1;
 constexpr const char* kUnknown = "N/A";
@@ -145,7 +145,7 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
   const std::int64_t from = std::max(pod.start_ms, counted_ms);
   const double seconds =
       runs ? static_cast<double>(std::max<std::int64_t>(until - from, 0)) / 1000 : 0;
-  const double memory_unit = options.memory_time_in_mib ? kMebi : 1;
+  const double memory_unit = options.memory_time_in_mib ? kPodMebi : 1;
   unit.total_time_seconds = allocation_times(seconds, cpus, memory / memory_unit, gpus);
   return unit;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "base/json_text.h"
 #include "base/strings.h"
@@ -364,6 +365,10 @@ Result<std::optional<RunningJob>> parse_running(std::string_view json_text, cons
     return fail(ErrorCode::kParse, "job {}: invalid START_TIME '{}'", job.id, printable(start, 40));
   }
   job.start_ms = start_ms.value_or(0);
+  if (job.state == "DONE" || job.state == "EXIT") {
+    const std::string end = text_of(*record, "FINISH_TIME");
+    job.end_ms = parse_ctime(end, times.zone, times.now_ms).value_or(0);
+  }
   const std::string slots = text_of(*record, "ALLOC_SLOT");
   std::int64_t counted = 0;
   for (std::string_view rest = slots; !rest.empty();) {
@@ -452,15 +457,34 @@ Result<std::optional<FinishedJob>> parse_finished(const std::vector<std::string>
   return finished;
 }
 
+namespace {
+
+/// The number behind "Total number of KIND jobs:".
+std::optional<std::size_t> total_of(std::string_view line, std::string_view kind) {
+  const std::string text = fmt::format("Total number of {} jobs:", kind);
+  const std::size_t at = line.find(text);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(at + text.size());
+  return parse_int<std::size_t>(take_word(rest));
+}
+
+}  // namespace
+
 void BacctReader::add_line(std::string_view line) {
   constexpr std::size_t kMaxLines = 20'000;
   constexpr std::size_t kMaxBytes = std::size_t{32} << 20U;
   constexpr std::size_t kLeastDashes = 20;
   if (line.starts_with("Job <")) {
     end_record();
+    ++records_;
     record_.emplace_back(line);
     bytes_ = line.size();
     return;
+  }
+  if (const auto done = total_of(line, "done"), exited = total_of(line, "exited"); done && exited) {
+    listed_ = *done + *exited;
   }
   const bool separator =
       line.size() >= kLeastDashes && line.find_first_not_of('-') == std::string_view::npos;

@@ -52,7 +52,8 @@ Result<std::optional<FinishedJob>> parse_finished(const std::vector<std::string>
                                                   const Times& times);
 
 /// Reads the output of `bacct -l -UF` and passes each job on at once. A record begins with a line
-/// "Job <...", and ends with a line of dashes or the next record.
+/// "Job <...", and ends with a line of dashes or the next record. Names and commands of jobs are
+/// printed as they are and may hold such lines, see has_too_many().
 class BacctReader {
  public:
   BacctReader(Times times, std::function<void(FinishedJob)> job)
@@ -61,6 +62,9 @@ class BacctReader {
   void add_line(std::string_view line);
   /// Must be called after the last line.
   void finish();
+  /// Whether there are more records than the summary at the end counts jobs. Then the text of a
+  /// job looks like records, and none of them can be believed.
+  [[nodiscard]] bool has_too_many() const { return listed_ && records_ > *listed_; }
   [[nodiscard]] std::size_t malformed() const { return malformed_; }
   [[nodiscard]] const std::string& first_problem() const { return first_problem_; }
 
@@ -71,6 +75,8 @@ class BacctReader {
   const std::function<void(FinishedJob)> job_;
   std::vector<std::string> record_;
   std::size_t bytes_ = 0;
+  std::size_t records_ = 0;
+  std::optional<std::size_t> listed_;  // by the last summary
   std::size_t malformed_ = 0;
   std::string first_problem_;
 };

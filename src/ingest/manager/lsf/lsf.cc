@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "base/json_cutter.h"
 #include "base/log.h"
 #include "config/section.h"
-#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/lsf/job.h"
 
 namespace ceems::ingest::lsf {
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kNoJob = "job found";  // "No unfinished job found", "No job found"
 constexpr std::string_view kNoMatch = "No matching job found";
-constexpr std::size_t kMaxUnclear = 500;
+constexpr std::size_t kMaxUnclear = 10'000;
+constexpr std::size_t kUnclearAtOnce = 500;
 constexpr std::int64_t kMinuteMs = 60'000;
 /// How long the description of a job that is no longer listed is kept.
 constexpr std::int64_t kKeepMs = 24LL * 3600 * 1000;
@@ -73,15 +74,12 @@ class LsfSource final : public BatchSource {
                    const JobSink* job,
                    const std::stop_token& stop) {
     const Times now = times();
-    std::size_t malformed = 0;
-    std::string first;
     JsonCutter cutter({"RECORDS"}, [&](const JsonCutter::Element& element) -> Result<> {
       auto record = parse_running(element.json, now);
       if (!record) {
-        if (malformed++ == 0) {
-          first = record.error().message;
-        }
-      } else if (record->has_value()) {
+        return fail(std::move(record).error());
+      }
+      if (record->has_value()) {
         take_running(std::move(**record), job, now.now_ms);
       }
       return {};
@@ -97,8 +95,7 @@ class LsfSource final : public BatchSource {
     if (!done) {
       return fail(std::move(done).error().with_context("output of bjobs"));
     }
-    commands_.note_left_out("bjobs", malformed, first);
-    return {};
+    return commands_.note_left_out("bjobs", cutter);
   }
 
   void take_running(RunningJob running, const JobSink* job, std::int64_t now) {
@@ -114,14 +111,8 @@ class LsfSource final : public BatchSource {
   Result<> finished(const std::vector<std::string>& which,
                     const JobSink& job,
                     const std::stop_token& stop) {
-    std::vector<FinishedJob> unclear;
-    BacctReader reader(times(), [&](FinishedJob found) {
-      if (complete(found)) {
-        job(std::move(found.job));
-      } else {
-        unclear.push_back(std::move(found));
-      }
-    });
+    std::vector<FinishedJob> all;
+    BacctReader reader(times(), [&](FinishedJob found) { all.push_back(std::move(found)); });
     std::vector<std::string> arguments = {"-u", "all", "-l", "-gpu", "-UF"};
     arguments.insert(arguments.end(), which.begin(), which.end());
     CEEMS_TRY(commands_.run(
@@ -132,12 +123,58 @@ class LsfSource final : public BatchSource {
         },
         stop, kNoMatch));
     reader.finish();
+    if (reader.has_too_many()) {
+      confirm(all, job, stop);
+      return {};
+    }
     commands_.note_left_out("bacct", reader.malformed(), reader.first_problem());
+    std::vector<FinishedJob> unclear;
+    for (FinishedJob& found : all) {
+      if (complete(found)) {
+        job(std::move(found.job));
+      } else {
+        unclear.push_back(std::move(found));
+      }
+    }
     clear_up(unclear, stop);
     for (FinishedJob& found : unclear) {
       job(std::move(found.job));
     }
     return {};
+  }
+
+  /// Passes on what bjobs says of these jobs. A job that it does not know counts only if it was
+  /// seen while it ran.
+  void confirm(const std::vector<FinishedJob>& all,
+               const JobSink& job,
+               const std::stop_token& stop) {
+    const std::int64_t asked_ms = clock_.now_ms();
+    ask_about(all, stop);
+    std::size_t refused = 0;
+    std::string first;
+    for (const FinishedJob& found : all) {
+      const auto known = known_.find(found.job.id);
+      const bool same = known != known_.end() && known->second.job.start_ms == found.job.start_ms;
+      const bool over =
+          same && (known->second.job.state == "DONE" || known->second.job.state == "EXIT");
+      if (!same || (!over && known->second.seen_ms >= asked_ms)) {
+        first = refused++ == 0 ? found.job.id : first;
+        continue;
+      }
+      BatchJob confirmed = known->second.job;
+      if (!over) {
+        confirmed.state = found.job.state;
+      }
+      if (confirmed.end_ms == 0) {
+        confirmed.end_ms = found.job.end_ms;
+      }
+      job(std::move(confirmed));
+    }
+    commands_.note_left_out(
+        "bacct", refused,
+        "job " + first +
+            ": bacct prints more records than it counts jobs, because the text "
+            "of a job looks like a record, and bjobs does not confirm this one");
   }
 
   /// Adds what bjobs said of the job. False if its user and project are not known.
@@ -166,22 +203,28 @@ class LsfSource final : public BatchSource {
     return true;
   }
 
+  /// Asks bjobs about some of these jobs.
+  void ask_about(const std::vector<FinishedJob>& jobs, const std::stop_token& stop) {
+    for (std::size_t at = 0; at < std::min(jobs.size(), kMaxUnclear); at += kUnclearAtOnce) {
+      std::vector<std::string> which = {"-u", "all", "-a"};
+      for (std::size_t i = at; i < std::min(jobs.size(), at + kUnclearAtOnce); ++i) {
+        which.push_back(jobs[i].job.id);
+      }
+      if (const auto done = running(std::move(which), nullptr, stop); !done) {
+        log::warn("cannot ask bjobs about jobs with ambiguous names",
+                  {{"cluster_id", commands_.cluster_id()}, {"error", done.error().message}});
+        return;
+      }
+    }
+  }
+
   /// Asks bjobs about jobs whose record in bacct is ambiguous; mbatchd remembers them for
   /// CLEAN_PERIOD. Jobs that remain unclear have no owner.
   void clear_up(std::vector<FinishedJob>& unclear, const std::stop_token& stop) {
     if (unclear.empty()) {
       return;
     }
-    std::vector<std::string> which = {"-u", "all", "-a"};
-    for (const FinishedJob& found : unclear) {
-      if (which.size() < kMaxUnclear) {
-        which.push_back(found.job.id);
-      }
-    }
-    if (const auto done = running(std::move(which), nullptr, stop); !done) {
-      log::warn("cannot ask bjobs about jobs with ambiguous names",
-                {{"cluster_id", commands_.cluster_id()}, {"error", done.error().message}});
-    }
+    ask_about(unclear, stop);
     std::size_t left = 0;
     for (FinishedJob& found : unclear) {
       if (!complete(found)) {

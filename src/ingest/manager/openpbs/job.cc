@@ -1,10 +1,13 @@
 #include "ingest/manager/openpbs/job.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
+#include "base/json_reader.h"
 #include "base/json_text.h"
 #include "base/strings.h"
 #include "ingest/manager/batch/text.h"
@@ -17,6 +20,7 @@ namespace json = boost::json;
 constexpr std::size_t kMaxDepth = 16;
 constexpr std::size_t kMaxId = 256;
 constexpr std::size_t kMaxHosts = 65536;
+constexpr std::size_t kMaxTail = std::size_t{16} << 10U;
 constexpr double kKibi = 1024;
 constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
 
@@ -32,10 +36,6 @@ std::string text_within(const json::object& job, std::string_view key, std::stri
 
 std::int64_t count_of(std::string_view text) {
   return std::clamp<std::int64_t>(parse_int<std::int64_t>(text).value_or(0), 0, kMaxBatchCount);
-}
-
-bool is_id(std::string_view id) {
-  return !id.empty() && id.size() <= kMaxId && is_digit(id.front()) && has_only_words(id, "[].-_");
 }
 
 /// A time as text, or as seconds since the epoch.
@@ -175,12 +175,66 @@ std::string directory_of(const json::object& job) {
   return directory.empty() ? text_of(job, "jobdir") : directory;
 }
 
+/// The members of a JSON object, each behind a comma, and their names. Nothing if the text is not
+/// such an object, or has a member that is not named as the attributes of PBS are, or one that is
+/// in `names` already.
+std::optional<std::string> attributes_of(std::string_view text, std::set<std::string>& names) {
+  std::string found;
+  JsonScanner scanner(text);
+  const bool read = each_member(scanner, [&](const std::string& name) {
+    std::string value;
+    if (!has_only_words(name, "_") || !names.insert(name).second || !scanner.value(value, 1)) {
+      return false;
+    }
+    if (name != "euser" && name != "egroup") {  // Job_Owner, in front of the environment, is true
+      found += fmt::format(R"(,"{}":{})", name, value);
+    }
+    return true;
+  });
+  return read && scanner.at_end() ? std::optional(found) : std::nullopt;
+}
+
 }  // namespace
+
+bool is_job_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxId && is_digit(id.front()) && has_only_words(id, "[].-_");
+}
+
+std::string without_environment(std::string_view json_text) {
+  constexpr std::string_view kEnvironment = R"("Variable_List")";
+  const std::size_t begin = json_text.find(kEnvironment);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  std::string_view head = trim(json_text.substr(0, begin));
+  head = head.ends_with(',') ? head.substr(0, head.size() - 1) : head;
+  std::set<std::string> before;
+  if (!attributes_of(std::string(head) + "}", before)) {
+    return {};
+  }
+  // The end of the environment is not known. It is as far back as what follows can be attributes.
+  std::string best;
+  for (std::size_t at = json_text.rfind('}'); at != std::string_view::npos && at > begin;
+       at = json_text.rfind('}', at - 1)) {
+    std::string_view tail = trim(json_text.substr(at + 1));
+    if (!tail.starts_with(',') && !tail.starts_with('}')) {
+      continue;
+    }
+    tail = trim(tail.starts_with(',') ? tail.substr(1) : tail);
+    std::set<std::string> names = before;
+    if (auto members = attributes_of("{" + std::string(tail), names)) {
+      best = *std::move(members);
+    } else if (tail.size() > kMaxTail) {
+      break;
+    }
+  }
+  return std::string(head) + best + "}";
+}
 
 Result<std::optional<BatchJob>> parse_job(std::string_view id,
                                           std::string_view json_text,
                                           const JobRules& rules) {
-  if (!is_id(id)) {
+  if (!is_job_id(id)) {
     return fail(ErrorCode::kParse, "invalid job id '{}'", printable(id, 60));
   }
   if (id.find("[]") != std::string_view::npos) {

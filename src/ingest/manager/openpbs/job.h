@@ -26,6 +26,15 @@ struct JobRules {
   std::vector<ProjectSource> projects = {ProjectSource::kProject, ProjectSource::kAccount};
 };
 
+/// Whether a text can be the id of a job, which no attribute of a job can be.
+bool is_job_id(std::string_view id);
+
+/// The attributes of a job without `Variable_List`, for a job whose environment makes them invalid
+/// JSON; some versions of PBS write it without escapes. Jobs control their environment, so of what
+/// follows it only attributes are kept that are valid JSON and come once. Empty if there is
+/// no environment.
+std::string without_environment(std::string_view json);
+
 /// Parses one element of `Jobs` of `qstat -f -F json`. Nothing for a job that has not started and
 /// for the whole of a job array, which holds nothing itself; kParse for anything else that is not a
 /// job.

@@ -157,5 +157,28 @@ TEST(OpenpbsJob, IsRefusedWithOneClearLine) {
             "job 1.srv: it is finished, but has no time of its end");
 }
 
+TEST(PbsEnvironment, IsLeftOutOfAJobThatItMakesInvalid) {
+  const std::string head = R"({"Job_Owner":"ada@l","job_state":"F")";
+  const std::string tail = R"("Resource_List":{"ncpus":4},"Exit_status":0})";
+  for (const std::string env :
+       {R"("foo":005)", R"("A":"x\,y")", R"("A":"\[\e[0m\]")", R"("V":1.2.3)", R"("A":-)",
+        R"("F":"() { echo "hi" }")", R"("A":"}","B":"{")", R"("A":"C:\")",
+        R"("A":"x"},"B":{"C":"y"z")"}) {
+    EXPECT_EQ(without_environment(head + R"(,"Variable_List":{)" + env + "}," + tail),
+              head + "," + tail)
+        << env;
+  }
+  // A job cannot write attributes for itself.
+  for (const std::string forged :
+       {R"("job_state":"Q")", R"("euser":"eve")", R"("Exit_status":1)", R"("Job_Owner":"eve")"}) {
+    const std::string text = without_environment(head + R"(,"Variable_List":{"D":005,"A":"x"},)" +
+                                                 forged + R"(,"B":{"C":"y"},)" + tail);
+    EXPECT_EQ(text.find(forged), std::string::npos) << forged;
+    EXPECT_TRUE(text.ends_with("," + tail)) << text;
+  }
+  EXPECT_EQ(without_environment(R"({"job_state":"R"})"), "");
+  EXPECT_EQ(without_environment(R"({"a":01,"Variable_List":{}})"), "");
+}
+
 }  // namespace
 }  // namespace ceems::ingest::openpbs

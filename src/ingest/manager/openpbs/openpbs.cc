@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_cutter.h"
 #include "config/section.h"
-#include "ingest/manager/json_cutter.h"
 
 namespace ceems::ingest::openpbs {
 namespace {
@@ -64,19 +64,22 @@ class OpenpbsSource final : public BatchSource {
   Result<> qstat(const JobSink& job, const std::stop_token& stop) {
     rules_.zone = commands_.zone();
     rules_.now_ms = clock_.now_ms();
-    std::size_t malformed = 0;
-    std::string first;
-    JsonCutter cutter({"Jobs"}, [&](const JsonCutter::Element& element) -> Result<> {
-      auto found = parse_job(element.key, element.json, rules_);
-      if (!found) {
-        if (malformed++ == 0) {
-          first = found.error().message;
-        }
-      } else if (found->has_value()) {
-        job(std::move(**found));
-      }
-      return {};
-    });
+    JsonCutter cutter(
+        {"Jobs"},
+        [&](const JsonCutter::Element& element) -> Result<> {
+          auto found = parse_job(element.key, element.json, rules_);
+          if (!found && element.damaged) {
+            found = parse_job(element.key, without_environment(element.json), rules_);
+          }
+          if (!found) {
+            return fail(std::move(found).error());
+          }
+          if (found->has_value()) {
+            job(std::move(**found));
+          }
+          return {};
+        },
+        is_job_id);
     // -t lists the elements of job arrays, which are the units; without it only the arrays.
     auto done = commands_.run(
         "qstat", {"-f", "-F", "json", "-x", "-t"},
@@ -87,8 +90,7 @@ class OpenpbsSource final : public BatchSource {
     if (!done) {
       return fail(std::move(done).error().with_context("output of qstat"));
     }
-    commands_.note_left_out("qstat", malformed, first);
-    return {};
+    return commands_.note_left_out("qstat", cutter);
   }
 
   BatchCommands commands_;

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/json_cutter.h"
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
@@ -38,6 +39,27 @@ Result<json::object> parse_object(std::string_view text) {
     return fail(ErrorCode::kParse, "expected a JSON object");
   }
   return std::move(document.get_object());
+}
+
+/// The same for an answer with a list. If it is not valid JSON, the elements of `list` that are
+/// count. `links` names the list of links to the next page; without them the answer is incomplete.
+Result<json::object> parse_list(std::string_view text,
+                                std::string_view list,
+                                std::string_view links,
+                                MendedJson& mended) {
+  auto document = parse_object(text);
+  if (document || std::ranges::count(text, ',') > kMaxValues) {
+    return document;
+  }
+  auto mending = mend_json(text, {std::string(list), std::string(links)});
+  if (!mending) {
+    return document;
+  }
+  mended = std::move(*mending);
+  const std::string name = fmt::format(R"("{}")", links);
+  const bool lost_links =
+      text.find(name) != std::string_view::npos && mended.text.find(name) == std::string::npos;
+  return lost_links ? document : parse_object(mended.text);
 }
 
 std::string_view view(const json::string& text) {
@@ -294,12 +316,15 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
 }
 
 Result<ServerPage> parse_servers(std::string_view text) {
-  CEEMS_TRY(document, parse_object(text));
+  MendedJson mended;
+  CEEMS_TRY(document, parse_list(text, "servers", "servers_links", mended));
   const json::array* servers = array_at(document, "servers");
   if (servers == nullptr) {
     return fail(ErrorCode::kParse, "expected a list 'servers'");
   }
   ServerPage page;
+  page.malformed = mended.left_out;
+  page.first_problem = mended.first_problem;
   page.servers.reserve(servers->size());
   for (const json::value& value : *servers) {
     auto server = server_of(value);
@@ -332,7 +357,8 @@ Result<FlavorPage> parse_flavors(std::string_view text) {
 }
 
 Result<NamedPage> parse_named(std::string_view text, std::string_view key) {
-  CEEMS_TRY(document, parse_object(text));
+  MendedJson mended;
+  CEEMS_TRY(document, parse_list(text, key, "links", mended));
   const json::array* items = array_at(document, key);
   if (items == nullptr) {
     return fail(ErrorCode::kParse, "expected a list '{}'", key);

@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "base/json_cutter.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "ingest/manager/json_cutter.h"
 #include "ingest/manager/slurm/slurmrest_answer.h"
 #include "net/http.h"
 
@@ -180,34 +180,14 @@ class SlurmRest final : public SlurmSource {
   }
 
   Result<> read_jobs(const Which& which, const JobSink& job, const std::stop_token& stop) {
-    std::size_t found = 0;
-    std::size_t malformed = 0;
-    std::string first;
-    auto done = read(
+    return read(
         "jobs", "jobs",
         [this, &which](std::string_view version) { return job_parameters(which, version); },
         [&](std::string_view json) -> Result<> {
-          auto parsed = parse_rest_job(json);
-          if (!parsed) {
-            first = malformed++ == 0 ? parsed.error().message : first;
-            return {};
-          }
-          ++found;
-          return take_job(std::move(*parsed), job);
+          CEEMS_TRY(parsed, parse_rest_job(json));
+          return take_job(std::move(parsed), job);
         },
         stop);
-    if (done && found == 0 && malformed > 0) {
-      return fail(ErrorCode::kParse, "{}", first);
-    }
-    if (done && (malformed > 0) != left_out_) {
-      left_out_ = malformed > 0;
-      if (left_out_) {
-        log::warn("jobs of slurmrestd left out", {{"jobs", malformed}, {"first", first}});
-      } else {
-        log::info("jobs of slurmrestd are all readable again");
-      }
-    }
-    return done;
   }
 
   Result<> take_job(RestJob found, const JobSink& job) {
@@ -317,7 +297,20 @@ class SlurmRest final : public SlurmSource {
     if (problems.empty() && !cutter.has_list(list)) {
       return fail(ErrorCode::kParse, "answer of slurmrestd: no list {}", list);
     }
+    if (cutter.malformed() > 0 && cutter.taken() == 0) {
+      return fail(ErrorCode::kParse, "{}", cutter.first_problem());
+    }
+    note_left_out(std::string(list), cutter);
     return true;
+  }
+
+  void note_left_out(const std::string& list, const JsonCutter& cutter) {
+    if (cutter.malformed() > 0 && left_out_.insert(list).second) {
+      log::warn(list + " of slurmrestd left out",
+                {{list, cutter.malformed()}, {"first", cutter.first_problem()}});
+    } else if (cutter.malformed() == 0 && left_out_.erase(list) > 0) {
+      log::info(list + " of slurmrestd are all readable again");
+    }
   }
 
   SlurmRestOptions options_;
@@ -326,7 +319,7 @@ class SlurmRest final : public SlurmSource {
   NumberCache uids_;
   NumberCache gids_;
   std::string only_cluster_;
-  bool left_out_ = false;
+  std::set<std::string> left_out_;  ///< lists of which records were unreadable
 };
 
 }  // namespace

@@ -295,7 +295,7 @@ TEST(SlurmRest, LeavesOutWhatWaitsAndWhatDoesNotParse) {
                           {"job_id":2,"nodes":"None assigned"},{"no":"id"},5)")};
   EXPECT_EQ(rest.jobs()->size(), 1U);
   rest.answers[kJobs43] = {200, answer("jobs", "{},{}")};
-  EXPECT_EQ(rest.jobs().error().message, "a job of slurmrestd: no job_id");
+  EXPECT_EQ(rest.jobs().error().message, "slurmrestd jobs: a job of slurmrestd: no job_id");
   rest.answers[kJobs43] = {200, answer("jobs", "")};
   EXPECT_TRUE(rest.jobs()->empty());
 }

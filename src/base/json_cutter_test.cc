@@ -1,10 +1,10 @@
-#include "ingest/manager/json_cutter.h"
+#include "base/json_cutter.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ceems::ingest {
+namespace ceems {
 namespace {
 
 using ::testing::ElementsAre;
@@ -41,7 +41,7 @@ TEST(JsonCutter, PassesOnTheElementsOfOneMember) {
     EXPECT_THAT(cut("RECORDS",
                     R"({"COMMAND":"x","RECORDS":[ {"a": "}]\"" }, 5 ,[1,2] ],"N":{"RECORDS":[7]}})",
                     size, error),
-                ElementsAre(R"(:{"a":"}]\""})", ":5", ":[1,2]"));
+                ElementsAre(R"(:{"a": "}]\"" })", ":5", ":[1,2]"));
     EXPECT_EQ(error, "");
     EXPECT_THAT(
         cut("Jobs", R"({"t":1,"Jobs":{"1.s":{"x":{"Jobs":1}},"2[3].s":{}},"u":[{}]})", size, error),
@@ -82,7 +82,7 @@ TEST(JsonCutter, SplitsSeveralMembersHoweverTheDocumentIsCutUp) {
       ASSERT_TRUE(cutter.add(std::string_view(text).substr(at, size))) << size;
     }
     EXPECT_TRUE(cutter.finish()) << size;
-    EXPECT_THAT(found, ElementsAre(R"(jobs  {"n":"]},{\"[\\"})", "jobs  7", R"(jobs  "x,y")",
+    EXPECT_THAT(found, ElementsAre(R"(jobs  {"n": "]},{\"[\\"})", "jobs  7", R"(jobs  "x,y")",
                                    "errors e {}"))
         << size;
     EXPECT_TRUE(cutter.has_list("jobs") && cutter.has_list("none"));
@@ -93,7 +93,7 @@ TEST(JsonCutter, SplitsSeveralMembersHoweverTheDocumentIsCutUp) {
 TEST(JsonCutter, StopsWhereAnElementIsNotTaken) {
   int taken = 0;
   JsonCutter cutter({"a"}, [&](const JsonCutter::Element& /*element*/) -> Result<> {
-    return ++taken == 2 ? Result<>(fail(ErrorCode::kParse, "enough")) : Result<>();
+    return ++taken == 2 ? Result<>(fail(ErrorCode::kUnavailable, "enough")) : Result<>();
   });
   const auto done = cutter.add(R"({"a":[1,2,3]})");
   ASSERT_FALSE(done);
@@ -101,5 +101,65 @@ TEST(JsonCutter, StopsWhereAnElementIsNotTaken) {
   EXPECT_EQ(taken, 2);
 }
 
+std::vector<std::string> cut_jobs(const std::string& text, std::string& problem) {
+  std::vector<std::string> found;
+  JsonCutter cutter(
+      {"Jobs"},
+      [&](const JsonCutter::Element& element) -> Result<> {
+        if (element.json.find("bad") != std::string_view::npos) {
+          return fail(ErrorCode::kParse, "bad {}", element.key);
+        }
+        found.emplace_back(element.key);
+        return {};
+      },
+      [](std::string_view key) { return key.ends_with(".s"); });
+  auto done = cutter.add(text);
+  if (done) {
+    done = cutter.finish();
+  }
+  EXPECT_EQ(cutter.taken(), found.size());
+  problem = done ? cutter.first_problem() : "error: " + done.error().message;
+  return found;
+}
+
+TEST(JsonCutter, ResumesBehindADamagedElement) {
+  std::string problem;
+  for (const std::string bad :
+       {R"({"e":"bad\"})", R"({"e":"bad""})", R"({"e":"bad{})", R"({"e":[bad})", R"({bad})",
+        R"({"e":"bad }, \"x\": {" })", R"({"bad":1}})", R"({"bad":{"a":1})", R"({bad]}{{})"}) {
+    const auto found = cut_jobs(
+        R"({"Jobs":{"1.s":{"a":{"b":1}},"2.s":)" + bad + R"(, "3.s" : {"a":"\"}},\"4.s\":{"}}})",
+        problem);
+    EXPECT_THAT(found, ElementsAre("1.s", "3.s")) << bad;
+    EXPECT_EQ(problem, "bad 2.s") << bad;
+  }
+  // As the last and as the first element.
+  EXPECT_THAT(cut_jobs(R"({"Jobs":{"1.s":{},"2.s":{"e":"bad\"}}})", problem), ElementsAre("1.s"));
+  EXPECT_EQ(problem, "bad 2.s");
+  EXPECT_THAT(cut_jobs(R"({"Jobs":{"2.s":{"e":"bad\"},"3.s":{}}})", problem), ElementsAre("3.s"));
+}
+
+TEST(JsonCutter, TakesADamagedDocumentThatEndsEarlyForIncomplete) {
+  std::string problem;
+  cut_jobs(R"({"Jobs":{"1.s":{"e":"bad\"},"2.s":{"e":)", problem);
+  EXPECT_THAT(problem, HasSubstr("error: the JSON document is incomplete"));
+  cut_jobs(R"({"Jobs":{"1.s":{"e":"bad\"}, "2.s":{"e":"bad\"})", problem);
+  EXPECT_THAT(problem, HasSubstr("error: the JSON document is incomplete"));
+}
+
+TEST(MendJson, KeepsTheElementsThatAreValid) {
+  const auto mended = mend_json(
+      R"({"kind":"x","metadata":{"v":"7","n":null},"items":[{"a":1},{"a":"b"c"},{"a":"\ud800"}],)"
+      R"("links":[]})",
+      {"metadata", "items", "links"});
+  ASSERT_TRUE(mended) << mended.error().message;
+  EXPECT_EQ(mended->text,
+            "{\"metadata\":{\"v\":\"7\",\"n\":null},\"items\":[{\"a\":1},"
+            "{\"a\":\"\uFFFD\"}],\"links\":[]}");
+  EXPECT_EQ(mended->left_out, 1U);
+  EXPECT_THAT(mended->first_problem, HasSubstr("not valid JSON"));
+  EXPECT_FALSE(mend_json(R"({"items":[{"a":1},)", {"items"}));
+}
+
 }  // namespace
-}  // namespace ceems::ingest
+}  // namespace ceems
