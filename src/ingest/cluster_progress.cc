@@ -196,6 +196,10 @@ void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteRe
   }
   last_error_.clear();
   note_missing(fetched);
+  if (update.units.empty() && unit_count_ > 0) {
+    log::warn("the resource manager lists no unit any more",
+              {{"cluster_id", cluster_.id}, {"units_in_last_window", unit_count_}});
+  }
   unit_count_ = update.units.size();
   metrics_.windows.add();
   set_watermark_metric(update.window.end_ms);

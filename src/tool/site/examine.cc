@@ -250,6 +250,21 @@ void Examination::examine_servers_metrics() {
         fmt::format("the database is more than an hour behind for cluster {}", some_of(late)),
         "look for errors in the log of ceems_api_server; docs/api/metrics.md lists the causes");
   }
+  const auto failing = names("ceems_api_server_update_failing == 1", "cluster_id");
+  if (!failing.empty()) {
+    add(State::kWarning, "api server",
+        fmt::format("the last update failed or left something out for cluster {}",
+                    some_of(failing)),
+        "look for warnings with this cluster_id in the log of ceems_api_server");
+  }
+  const auto empty = names("max_over_time(ceems_api_server_update_units[1d]) == 0", "cluster_id");
+  if (!empty.empty() && !names("sum(ceems_compute_units) > 0", "").empty()) {
+    add(State::kWarning, "api server",
+        fmt::format("no unit for a day of cluster {}, while exporters report running ones",
+                    some_of(empty)),
+        "check how its resource manager is reached: extra_config (slurm_cluster), the user who "
+        "runs its commands, their output by hand");
+  }
   if (!context_.api_url.empty() && names("ceems_api_server_build_info", "instance").empty()) {
     add(State::kWarning, "api server", "Prometheus does not scrape its /metrics",
         "add a job for port 9020 to scrape_configs");

@@ -31,6 +31,8 @@ constexpr std::chrono::seconds kSudoProbeTimeout{5};
 constexpr std::size_t kIdsAtOnce = 500;
 constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
 constexpr int kMaxAsks = 3;
+/// How long the name of an owner is asked for after the end of a job.
+constexpr std::int64_t kAskForNameMs = std::int64_t{24} * 3'600'000;
 
 class SlurmManager final : public ResourceManager {
  public:
@@ -60,14 +62,26 @@ class SlurmManager final : public ResourceManager {
           if (auto unit = unit_of(job, counted(job, window))) {
             const Start start{unit->uuid, unit->started_at_ts};
             missing.erase(start);
-            if (unit->ended_at_ts == 0 && unit->started_at_ts != 0) {
+            if (is_open(*unit, window) && unit->started_at_ts != 0) {
               running.emplace(start, Open{});
             }
             units.push_back(std::move(*unit));
           }
         },
         stop));
+    associations_.reset();
+    if (units.empty()) {
+      // No job at all may be the truth, or an answer about a cluster that SLURM does not know.
+      auto associations = source_->associations(stop);
+      if (!associations && associations.error().code == ErrorCode::kNoData) {
+        return fail(std::move(associations).error());
+      }
+      if (associations) {
+        associations_ = std::move(*associations);
+      }
+    }
     ask_for(missing, window, units, stop);
+    note_stand_ins(units);
     open_ = std::move(running);
     open_.merge(missing);
     last_ = window;
@@ -76,6 +90,9 @@ class SlurmManager final : public ResourceManager {
 
   Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
                                                 std::stop_token stop) override {
+    if (auto known = std::exchange(associations_, std::nullopt)) {
+      return users_and_projects(*known);
+    }
     CEEMS_TRY(associations, source_->associations(std::move(stop)));
     return users_and_projects(associations);
   }
@@ -91,6 +108,22 @@ class SlurmManager final : public ResourceManager {
     int asks = 0;
   };
   using OpenJobs = std::map<Start, Open>;
+
+  /// SLURM gives the number of a user where a name cannot be looked up.
+  static bool is_stand_in(const model::Unit& unit) { return is_number(unit.username); }
+  /// Whether the job is to be asked for again: it runs, or its owner has no name yet.
+  static bool is_open(const model::Unit& unit, model::Window window) {
+    return unit.ended_at_ts == 0 ||
+           (is_stand_in(unit) && unit.ended_at_ts + kAskForNameMs > window.end_ms);
+  }
+  void note_stand_ins(const std::vector<model::Unit>& units) {
+    const auto count = std::ranges::count_if(units, is_stand_in);
+    if (count > 0 && !std::exchange(stand_ins_, true)) {
+      log::warn("owners of jobs have no names but numbers; they are asked for again for a day",
+                {{"cluster_id", cluster_id_}, {"jobs", count}});
+    }
+    stand_ins_ = count > 0;
+  }
 
   [[nodiscard]] std::optional<model::Unit> unit_of(const SlurmJob& job,
                                                    model::Window window) const {
@@ -153,7 +186,7 @@ class SlurmManager final : public ResourceManager {
       count_asks(some, missing);
       for (auto& unit : *found) {
         missing[{unit.uuid, unit.started_at_ts}] = {
-            .reported_ms = unit.ended_at_ts == 0 ? 0 : window.end_ms, .asks = 0};
+            .reported_ms = is_open(unit, window) ? 0 : window.end_ms, .asks = 0};
         units.push_back(std::move(unit));
       }
     }
@@ -212,9 +245,11 @@ class SlurmManager final : public ResourceManager {
   /// Running when last seen, or reported as ended in a window that may not be stored.
   OpenJobs open_;
   bool asking_fails_ = false;
-  std::optional<model::Window> last_;  ///< the last one fetched, stored or not
-  bool follows_ = false;               ///< the current window begins where the last one ended
-  std::set<Start> ran_before_;         ///< what ran when the current window began
+  bool stand_ins_ = false;                            ///< some owners are numbers; logged once
+  std::optional<std::set<Membership>> associations_;  ///< read for the units of this window
+  std::optional<model::Window> last_;                 ///< the last one fetched, stored or not
+  bool follows_ = false;        ///< the current window begins where the last one ended
+  std::set<Start> ran_before_;  ///< what ran when the current window began
 };
 
 /// extra_config of the cluster.
@@ -333,6 +368,17 @@ void add_association(std::string_view account,
   if (!account.empty() && !user.empty() && account != "root" && user != "root") {
     members.insert({.project = clean_text(account), .user = clean_text(user)});
   }
+}
+
+std::unexpected<Error> no_associations(std::string_view source, std::string_view cluster) {
+  return cluster.empty()
+             ? fail(ErrorCode::kNoData, "{} lists no association at all, not even that of root",
+                    source)
+             : fail(
+                   ErrorCode::kNoData,
+                   "{} lists no association of the cluster '{}'; is extra_config.slurm_cluster the "
+                   "name that 'sacctmgr list cluster' shows?",
+                   source, cluster);
 }
 
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,

@@ -30,7 +30,8 @@ class SlurmSource {
   virtual Result<> jobs_by_id(const std::vector<std::string>& ids,
                               const JobSink& job,
                               std::stop_token stop) = 0;
-  /// Returns which users belong to which accounts, see add_association().
+  /// Returns which users belong to which accounts, see add_association(). kNoData if there are none
+  /// at all, see no_associations().
   virtual Result<std::set<Membership>> associations(std::stop_token stop) = 0;
   /// Returns the coordinators by account. An empty list of accounts is an error, because SLURM
   /// always has at least one.
@@ -42,6 +43,10 @@ class SlurmSource {
 void add_association(std::string_view account,
                      std::string_view user,
                      std::set<Membership>& members);
+
+/// The error for a list without any association. A cluster that SLURM knows has at least that of
+/// root, but the commands end with success for a cluster that it does not know.
+std::unexpected<Error> no_associations(std::string_view source, std::string_view cluster);
 
 /// Creates the manager "slurm" of one cluster. It uses sacct and sacctmgr from `cli.path` (or
 /// PATH), or with `extra_config.api: rest` slurmrestd at `web.url`. The other keys of extra_config

@@ -148,6 +148,7 @@ TEST(Slurm, UsesAnotherDelimiterEachTime) {
   Fixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
+  f.runner.lines = {kJob};
   ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
   ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
   EXPECT_NE(f.runner.commands[0].arguments.back(), f.runner.commands[1].arguments.back());
@@ -165,7 +166,21 @@ TEST(Slurm, TakesOutputOfACommandThatFailedForIncomplete) {
   EXPECT_EQ(units.error().message,
             "sacct: exit status 1: sacct: error: Problem talking to the database\\x0amore");
   f.runner.exit_status = 0;
+  EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message, HasSubstr("talking to"));
+  f.runner.error_text = "sacct: error: _parse_next_key: unrecognized key: X\nsacct: hello\n";
   EXPECT_EQ((*manager)->fetch_units(kWindow, {})->size(), 1U);
+}
+
+TEST(Slurm, TakesNoJobsOfAClusterThatSlurmDoesNotKnowForNoAnswer) {
+  Fixture f;
+  f.config.extra = config::parse_yaml("slurm_cluster: alpah", "c.yml").value();
+  auto manager = f.create();
+  ASSERT_TRUE(manager);
+  const auto units = (*manager)->fetch_units(kWindow, {});
+  ASSERT_FALSE(units);
+  EXPECT_THAT(units.error().message,
+              HasSubstr("sacctmgr lists no association of the cluster 'alpah'"));
+  EXPECT_EQ((*manager)->fetch_users_projects(kWindow, {}).error().code, ErrorCode::kNoData);
 }
 
 TEST(Slurm, PassesOnThatTheCommandHangsOrIsMissingOrStopped) {
@@ -232,6 +247,7 @@ TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
   Fixture f;
   f.config.extra = config::parse_yaml("slurm_cluster: alpha", "c.yml").value();
   auto manager = f.create().value();
+  f.runner.lines = {kJob};
   ASSERT_TRUE(manager->fetch_units(kWindow, {}));
   ASSERT_TRUE(manager->fetch_users_projects(kWindow, {}));
   EXPECT_THAT(f.runner.commands[0].arguments, ::testing::Contains("--clusters=alpha"));
@@ -385,6 +401,28 @@ TEST(SlurmLate, AFailedWindowForgetsNothing) {
   EXPECT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
 }
 
+TEST(SlurmLate, AnOwnerWithoutANameIsAskedForUntilThereIsOne) {
+  LateFixture f;
+  SlurmJob ended = job_from("3", kHour + 5, kHour + 10);
+  ended.user = "1001";
+  f.source->in_window = {ended};
+  f.source->by_id = {};
+  ASSERT_TRUE(f.manager->fetch_units(hours(1, 2), {}));
+  f.source->in_window = {};
+  ended.user = "ada";
+  f.source->by_id = {ended};
+  const auto units = f.manager->fetch_units(hours(2, 3), {});
+  ASSERT_TRUE(units);
+  ASSERT_EQ(units->size(), 1U);
+  EXPECT_EQ(units->at(0).username, "ada");
+  EXPECT_EQ(units->at(0).ended_at_ts, *ended.end_ms);
+  f.source->asked.clear();
+  ASSERT_TRUE(f.manager->fetch_units(hours(3, 4), {}));
+  for (const auto& ids : f.source->asked) {
+    EXPECT_EQ(std::ranges::find(ids, "3"), ids.end());
+  }
+}
+
 TEST(SlurmLate, AJobThatSlurmForgotIsNotEndedByGuess) {
   LateFixture f;
   f.source->in_window = {};
@@ -463,7 +501,7 @@ TEST(Slurm, AsksForJobsByIdWithoutATime) {
   auto manager = f.create().value();
   f.runner.lines = {kJob};
   ASSERT_TRUE(manager->fetch_units(kWindow, {}));
-  f.runner.lines = {};
+  f.runner.lines = {"5002" + std::string(kJob).substr(4)};
   ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
   ASSERT_EQ(f.runner.commands.size(), 3U);
   const auto& arguments = f.runner.commands[2].arguments;
@@ -476,6 +514,7 @@ TEST(Slurm, AsksForJobsByIdWithoutATime) {
 TEST(Slurm, AsksSlurmrestdOnlyWhereConfigured) {
   Fixture f;
   f.config.web_url = "http://127.0.0.1:1";
+  f.runner.lines = {kJob};
   auto manager = f.create();
   ASSERT_TRUE(manager);
   ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
@@ -500,6 +539,7 @@ TEST(Slurm, AsksSlurmrestdOnlyWhereConfigured) {
 TEST(Slurm, RunsAsTheCurrentUserWhereItMayNotBecomeRoot) {
   Fixture f;
   f.config.cli_path = "/";
+  f.runner.lines = {kJob};
   auto manager = f.create(false);
   ASSERT_TRUE(manager) << manager.error().message;
   ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
@@ -510,6 +550,7 @@ TEST(Slurm, RunsAsTheCurrentUserWhereItMayNotBecomeRoot) {
 
 TEST(Slurm, RefusesAConfigurationThatCannotWork) {
   Fixture f;
+  f.runner.lines = {kJob};
   f.config.cli_path = "/no/such/directory";
   EXPECT_EQ(f.create().error().message,
             "cluster c1: stat /no/such/directory: No such file or directory");

@@ -112,17 +112,22 @@ class SlurmRest final : public SlurmSource {
 
   Result<std::set<Membership>> associations(std::stop_token stop) override {
     std::set<Membership> found;
+    bool any = false;
     CEEMS_TRY(read(
         "associations", "associations", {},
-        [this, &found](std::string_view json) -> Result<> {
+        [this, &found, &any](std::string_view json) -> Result<> {
           CEEMS_TRY(association, parse_rest_association(json));
           auto ours = is_ours(association.cluster);
           if (ours && *ours) {
+            any = true;
             add_association(association.account, association.user, found);
           }
           return ours ? Result<>() : fail(std::move(ours).error());
         },
         stop));
+    if (!any) {
+      return no_associations("slurmrestd", options_.slurm_cluster);
+    }
     return found;
   }
 
