@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 using openstack::Client;
 using openstack::People;
 
+constexpr std::size_t kMaxSeenFlavors = 20'000;
 // The search for deleted servers starts this long before the window. Otherwise a server whose
 // deletion Nova recorded late, or with a clock that is behind, would seem to run forever. The store
 // counts a deletion that is reported twice only once.
@@ -51,6 +53,8 @@ class OpenstackManager final : public ResourceManager {
                                      {"first", found.first_problem}});
     }
     malformed_ = found.malformed > 0;
+
+    complete_flavors(found.servers);
 
     People::Ids ids;
     for (const auto& server : found.servers) {
@@ -92,6 +96,31 @@ class OpenstackManager final : public ResourceManager {
   }
 
  private:
+  /// A server whose flavor was deleted has only its id in old versions of Nova. It then gets the
+  /// flavor as it was; if that was never seen, it counts with 0 CPUs until Nova knows more.
+  void complete_flavors(std::vector<openstack::Server>& servers) {
+    std::size_t missing = 0;
+    std::string first;
+    for (openstack::Server& server : servers) {
+      if (server.flavor.id.empty() || seen_flavors_.size() >= kMaxSeenFlavors) {
+        continue;
+      }
+      const auto key = std::pair(server.region, server.flavor.id);
+      if (server.flavor.detailed) {
+        seen_flavors_.insert_or_assign(key, server.flavor);
+      } else if (const auto seen = seen_flavors_.find(key); seen != seen_flavors_.end()) {
+        server.flavor = seen->second;
+      } else if (missing++ == 0) {
+        first = server.id;
+      }
+    }
+    if (missing > 0 && !std::exchange(flavorless_, true)) {
+      log::warn("the flavors of servers are not known; they count with 0 CPUs",
+                {{"cluster_id", cluster_id_}, {"servers", missing}, {"first", printable(first)}});
+    }
+    flavorless_ = missing > 0;
+  }
+
   std::string cluster_id_;
   TimeZone zone_;
   Client client_;
@@ -100,6 +129,8 @@ class OpenstackManager final : public ResourceManager {
   openstack::ServerHistory history_;
   std::optional<Result<>> people_result_;  // of the last refresh
   bool malformed_ = false;                 // some servers were left out; logged once
+  bool flavorless_ = false;                // the same for unknown flavors
+  std::map<std::pair<std::string, std::string>, openstack::Flavor> seen_flavors_;
 };
 
 /// Reads an http or https URL and removes trailing slashes.

@@ -18,6 +18,7 @@ constexpr std::size_t kThreads = 8;
 // If Keystone fails this many requests in a row, the remaining ones would fail as well.
 constexpr int kMaxFailures = 10;
 constexpr std::size_t kMaxLookups = 100;
+constexpr std::size_t kMaxLookupsWithoutList = 5000;
 
 /// Fetches the projects of each user in several threads.
 class ProjectLookup {
@@ -115,28 +116,57 @@ Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
   if (read_at_ && now - *read_at_ < refresh_after_ && knows(ids)) {
     return {};
   }
-  CEEMS_TRY_IN("users and projects", entries, fetch(stop));
-  entries_ = std::move(entries);
-  name_everybody();
+  auto entries = fetch(stop);
+  if (stop.stop_requested()) {
+    return fail(ErrorCode::kUnavailable, "stopped");
+  }
+  if (entries) {
+    entries_ = std::move(*entries);
+    name_everybody();
+  }
+  // Units need the names of their owners only, so the lists never hold them up.
   unknown_.clear();
-  auto done = look_up(ids.users, "user", users_);
+  const std::size_t limit = entries ? kMaxLookups : kMaxLookupsWithoutList;
+  auto done = look_up(ids.users, "user", users_, limit, entries.has_value());
   if (done) {
-    done = look_up(ids.projects, "project", projects_);
+    done = look_up(ids.projects, "project", projects_, limit, entries.has_value());
+  }
+  // An id that is not found may be that of a deleted user, if Keystone finds any at all.
+  if (!entries && !unknown_.empty() && !found_one_) {
+    unknown_.clear();
+    return fail(std::move(entries).error().with_context("users and projects"));
   }
   if (!done) {
-    return fail(std::move(done).error().with_context("users and projects"));
+    return fail(
+        std::move(entries ? done.error() : entries.error()).with_context("users and projects"));
   }
+  if (!entries) {
+    if (!std::exchange(without_list_, true)) {
+      log::warn("the list of users cannot be read; owners are looked up one by one",
+                {{"err", entries.error().message}});
+    }
+    return fail(std::move(entries).error().with_context("users and projects"));
+  }
+  without_list_ = false;
   read_at_ = now;
   return {};
 }
 
-Result<> People::look_up(const std::set<std::string>& ids, std::string_view kind, NameBook& names) {
+Result<> People::look_up(const std::set<std::string>& ids,
+                         std::string_view kind,
+                         NameBook& names,
+                         std::size_t limit,
+                         bool give_up) {
   std::size_t asked = 0;
   for (const auto& id : ids) {
     if (id.empty() || names.contains(id)) {
       continue;
     }
-    if (asked++ == kMaxLookups) {
+    if (asked++ >= limit) {
+      if (!give_up) {
+        return fail(ErrorCode::kUnavailable, "more than {} owners to look up; others follow",
+                    limit);
+      }
       unknown_.insert(id);
       continue;
     }
@@ -144,6 +174,7 @@ Result<> People::look_up(const std::set<std::string>& ids, std::string_view kind
     if (found) {
       found->id = id;
       names.give(*found);
+      found_one_ = true;
     } else if (found.error().code == ErrorCode::kNotFound ||
                found.error().code == ErrorCode::kPermissionDenied) {
       unknown_.insert(id);

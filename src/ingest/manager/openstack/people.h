@@ -43,8 +43,8 @@ class People {
   };
   /// Reads everything again if the last success is at least `refresh_after` ago, or if `ids`
   /// contains an id that is neither known nor was already looked up in vain. Ids that are in no
-  /// list are looked up one by one. Passes on errors of Client, and kUnavailable as described
-  /// above; what was known before is kept.
+  /// list are looked up one by one, all of them if the list cannot be read. Passes on errors of
+  /// Client, and kUnavailable as described above; what was known before is kept.
   Result<> refresh(const Ids& ids, const std::stop_token& stop);
 
   /// Whether every id has a name or was looked up in vain in the last refresh.
@@ -65,7 +65,12 @@ class People {
     std::vector<Named> projects;
   };
   Result<std::vector<Entry>> fetch(const std::stop_token& stop);
-  Result<> look_up(const std::set<std::string>& ids, std::string_view kind, NameBook& names);
+  /// Beyond the limit, `give_up` takes ids for unknown; otherwise it is an error.
+  Result<> look_up(const std::set<std::string>& ids,
+                   std::string_view kind,
+                   NameBook& names,
+                   std::size_t limit,
+                   bool give_up);
   void name_everybody();
 
   Client& client_;
@@ -75,7 +80,9 @@ class People {
   NameBook users_, projects_;
   std::set<std::string> unknown_;  // ids that Keystone did not know at the last refresh
   std::optional<Clock::SteadyTime> read_at_;
-  bool partial_ = false;  // some users kept their old projects; logged once
+  bool found_one_ = false;     // Keystone has found an id that was looked up
+  bool without_list_ = false;  // the list cannot be read; logged once
+  bool partial_ = false;       // some users kept their old projects; logged once
 };
 
 }  // namespace ceems::ingest::openstack

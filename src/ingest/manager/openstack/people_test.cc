@@ -71,6 +71,25 @@ TEST(OpenstackPeople, AreAnErrorWhileSomebodysProjectsWereNeverRead) {
   EXPECT_FALSE(f.manager().fetch_users_projects(kWindow, {}));
 }
 
+TEST(OpenstackPeople, AreLookedUpOneByOneWhileTheirListGoesRoundInACircle) {
+  // Keystone over LDAP with list_limit ignores the marker.
+  Fixture f;
+  f.cloud.set(kUsers, R"({"users":[{"id":"u1","name":"ann"}],
+                          "links":{"next":"http://keystone/v3/users?marker=u1"}})");
+  f.live = {server_json("s1", "ACTIVE", "u7", "p7")};
+  f.cloud.set(std::string(kUsers) + "/u7", R"({"user":{"id":"u7","name":"eve"}})");
+  f.cloud.set("http://key/v3/projects/p7", R"({"project":{"id":"p7","name":"gamma"}})");
+  const auto units = f.manager().fetch_units(kWindow, {});
+  ASSERT_TRUE(units) << units.error().message;
+  ASSERT_EQ(units->size(), 1U);
+  EXPECT_EQ(units->at(0).username, "eve");
+  EXPECT_EQ(units->at(0).project, "gamma");
+  // No user loses a project.
+  const auto people = f.manager().fetch_users_projects(kWindow, {});
+  ASSERT_FALSE(people);
+  EXPECT_THAT(people.error().message, HasSubstr("pages go round in a circle"));
+}
+
 TEST(OpenstackPeople, AreAnErrorWhereAnAnswerIsEmpty) {
   for (const std::string key : {"users", "projects"}) {
     Fixture f;
