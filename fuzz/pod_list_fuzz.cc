@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/k8s/pod_devices.h"
+#include "exporter/k8s/api_client.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text

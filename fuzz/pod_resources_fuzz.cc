@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "exporter/k8s/kubelet_client.h"
 #include "exporter/k8s/pod_devices.h"
+#include "exporter/k8s/pod_resources.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::exporter::k8s;  // NOLINT(google-build-using-namespace): one short function

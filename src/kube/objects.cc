@@ -116,16 +116,23 @@ bool is_extended(std::string_view resource) {
   return resource.find('/') != std::string_view::npos;
 }
 
-/// `kind`: "limits" or "requests".
-void add_limits(const json::object* container,
-                std::string_view kind,
-                std::map<std::string, double, std::less<>>& limits) {
+/// What of the resources of a container counts.
+enum class Resources { kLimits, kRequests, kReserved };
+
+/// Adds the members of `kind`, which is "limits" or "requests", but not the members of `except`.
+void add_members(const json::object* container,
+                 std::string_view kind,
+                 const json::object* except,
+                 std::map<std::string, double, std::less<>>& limits) {
   const json::object* members = object_of(object_of(container, "resources"), kind);
   if (members == nullptr) {
     return;
   }
   for (const auto& member : *members) {
     const std::string_view name(member.key().data(), member.key().size());
+    if (except != nullptr && except->contains(member.key())) {
+      continue;
+    }
     const auto quantity = quantity_of(member.value());
     const auto known = limits.find(name);
     if (!quantity || name.size() > kMaxTextBytes) {
@@ -139,12 +146,31 @@ void add_limits(const json::object* container,
   }
 }
 
-std::map<std::string, double, std::less<>> limits_of(const json::object* spec,
-                                                     std::string_view kind) {
+void add_limits(const json::object* container,
+                Resources kind,
+                std::map<std::string, double, std::less<>>& limits) {
+  if (kind != Resources::kRequests) {
+    add_members(container, "limits", nullptr, limits);
+  }
+  if (kind != Resources::kLimits) {
+    const json::object* const resources = object_of(container, "resources");
+    add_members(container, "requests",
+                kind == Resources::kReserved ? object_of(resources, "limits") : nullptr, limits);
+  }
+}
+
+std::map<std::string, double, std::less<>> limits_of(const json::object* spec, Resources kind) {
   std::map<std::string, double, std::less<>> limits;
-  if (const json::array* containers = array_of(spec, "containers"); containers != nullptr) {
-    for (const json::value& container : *containers) {
-      add_limits(container.if_object(), kind, limits);
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const json::array* const containers = array_of(spec, list);
+    if (containers == nullptr) {
+      continue;
+    }
+    for (const json::value& item : *containers) {
+      const json::object* const container = item.if_object();
+      if (list == "containers" || view_of(container, "restartPolicy") == "Always") {
+        add_limits(container, kind, limits);
+      }
     }
   }
   std::map<std::string, double, std::less<>> of_pod;
@@ -200,8 +226,11 @@ std::optional<Pod> read_pod(const json::object* object) {
   if (pod.uid.empty()) {
     return std::nullopt;
   }
+  const json::object* const annotations = object_of(metadata, "annotations");
+  pod.uid =
+      uid_on_node(pod.uid, view_of(annotations, kConfigHash), view_of(annotations, kConfigMirror));
   std::size_t left = kMaxMapBytes;
-  pod.annotations = text_map(object_of(metadata, "annotations"), left);
+  pod.annotations = text_map(annotations, left);
   pod.labels = text_map(object_of(metadata, "labels"), left);
   pod.created_ms = time_of(metadata, "creationTimestamp");
   pod.deletion_ms = time_of(metadata, "deletionTimestamp");
@@ -210,8 +239,11 @@ std::optional<Pod> read_pod(const json::object* object) {
   pod.phase = text_of(status, "phase");
   pod.qos = text_of(status, "qosClass");
   read_ready(status, pod);
-  pod.limits = limits_of(object_of(object, "spec"), "limits");
-  pod.requests = limits_of(object_of(object, "spec"), "requests");
+  const json::array* const claims = array_of(object_of(object, "spec"), "resourceClaims");
+  pod.has_claims = claims != nullptr && !claims->empty();
+  pod.limits = limits_of(object_of(object, "spec"), Resources::kLimits);
+  pod.requests = limits_of(object_of(object, "spec"), Resources::kRequests);
+  pod.reserved = limits_of(object_of(object, "spec"), Resources::kReserved);
   return pod;
 }
 
@@ -264,6 +296,13 @@ Result<PodList> read_pods(const Document& document) {
 }
 
 }  // namespace
+
+std::string uid_on_node(std::string_view uid, std::string_view hash, std::string_view mirror) {
+  constexpr std::size_t kLength = 32;
+  const bool is_static = hash == mirror && hash.size() == kLength &&
+                         hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return std::string(is_static ? hash : uid);
+}
 
 Result<PodList> parse_pod_list(std::string_view text) {
   const Document document(text);
@@ -345,6 +384,37 @@ Result<RoleBindingList> parse_role_bindings(std::string_view text) {
       std::string name = text_of(subject, "name");
       if (view_of(subject, "kind") == "User" && !name.empty()) {
         list.users.push_back({.name_space = name_space, .user = std::move(name)});
+      }
+    }
+  }
+  return list;
+}
+
+Result<ResourceClaimList> parse_resource_claims(std::string_view text) {
+  constexpr std::size_t kMaxDevices = 4096;  // of one claim; Kubernetes allows 32
+  const Document document(text);
+  CEEMS_TRY(part, part_of(document));
+  ResourceClaimList list;
+  list.next = std::move(part.next);
+  for (const json::value& item : *part.items) {
+    const json::object* status = object_of(item.if_object(), "status");
+    const json::array* results =
+        array_of(object_of(object_of(status, "allocation"), "devices"), "results");
+    const json::array* users = array_of(status, "reservedFor");
+    if (results == nullptr || users == nullptr || results->size() > kMaxDevices) {
+      continue;
+    }
+    std::map<std::string, double> counts;  // by driver
+    for (const json::value& result : *results) {
+      counts[text_of(result.if_object(), "driver")] += 1;
+    }
+    for (const json::value& user : *users) {
+      if (view_of(user.if_object(), "resource") != "pods") {
+        continue;
+      }
+      for (const auto& [driver, count] : counts) {
+        list.devices.push_back(
+            {.pod_uid = text_of(user.if_object(), "uid"), .driver = driver, .count = count});
       }
     }
   }

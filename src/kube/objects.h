@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxMapValueBytes = 1024;
 inline constexpr std::size_t kMaxMapBytes = 8192;
 
 struct Pod {
-  std::string uid;
+  std::string uid;  ///< see uid_on_node()
   std::string name;
   std::string name_space;
   TextMap annotations = {};  ///< without kubectl.kubernetes.io/last-applied-configuration
@@ -41,12 +41,24 @@ struct Pod {
   bool out_of_memory = false;
   /// Limits by resource: of the pod (spec.resources) if it has any, otherwise the sums over its
   /// containers. Extended resources (GPUs) are the sums over the containers wherever one has a
-  /// limit. Init containers do not count.
+  /// limit. Native sidecars count as containers, because they run as long as the pod: init
+  /// containers with `restartPolicy: Always`. Other init containers do not count.
   std::map<std::string, double, std::less<>> limits = {};
   std::map<std::string, double, std::less<>> requests = {};  ///< in the same way
+  bool has_claims = false;  ///< spec.resourceClaims: it has devices that no limit tells
+  /// The limits, with the request of each container that has no limit instead of it.
+  std::map<std::string, double, std::less<>> reserved = {};
 
   [[nodiscard]] bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
 };
+
+/// The UID by which the kubelet of its node knows a pod, in cgroups for example. A static pod has
+/// another one in the API server, which has only its mirror; both have the kubelet's in the
+/// annotation kubernetes.io/config.hash. Users can write annotations, so only a hash counts that
+/// cannot be the UID of a pod of theirs.
+std::string uid_on_node(std::string_view uid, std::string_view hash, std::string_view mirror);
+inline constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";
+inline constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
 
 struct PodList {
   std::vector<Pod> pods;
@@ -81,6 +93,19 @@ struct RoleBindingList {
 };
 /// Parses a RoleBindingList. Errors: kParse.
 Result<RoleBindingList> parse_role_bindings(std::string_view text);
+
+/// Devices that a resource claim (Dynamic Resource Allocation) holds for a pod.
+struct ClaimedDevices {
+  std::string pod_uid;
+  std::string driver;  ///< such as "gpu.nvidia.com"
+  double count = 0;
+};
+struct ResourceClaimList {
+  std::vector<ClaimedDevices> devices;  ///< a claim that several pods share counts for each
+  std::string next;
+};
+/// Parses a ResourceClaimList of resource.k8s.io. Errors: kParse.
+Result<ResourceClaimList> parse_resource_claims(std::string_view text);
 
 /// The message of a Status object, which the API server sends with an error; empty for any other
 /// text.

@@ -40,6 +40,57 @@ std::string list(const std::string& items, const std::string& metadata = "{}") {
   return R"({"kind": "PodList", "metadata": )" + metadata + R"(, "items": [)" + items + "]}";
 }
 
+TEST(KubePod, CountsNativeSidecarsAndTheRequestsOfContainersWithoutALimit) {
+  const auto page = parse_pod_list(list(R"({"metadata": {"uid": "u"}, "spec": {
+    "initContainers": [
+      {"restartPolicy": "Always", "resources": {"limits": {"cpu": "3", "nvidia.com/gpu": "2"}}},
+      {"resources": {"limits": {"cpu": "9"}, "requests": {"cpu": "9"}}}],
+    "containers": [
+      {"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "500m", "memory": "1Gi"}}},
+      {"resources": {"requests": {"cpu": "250m"}}}, {}]}})"));
+  ASSERT_TRUE(page) << page.error().message;
+  const Pod& pod = page->pods.at(0);
+  EXPECT_THAT(pod.limits, ElementsAre(Pair("cpu", 4), Pair("nvidia.com/gpu", 2)));
+  EXPECT_THAT(pod.requests, ElementsAre(Pair("cpu", 0.75), Pair("memory", 1 << 30)));
+  EXPECT_THAT(pod.reserved,
+              ElementsAre(Pair("cpu", 4.25), Pair("memory", 1 << 30), Pair("nvidia.com/gpu", 2)));
+}
+
+TEST(ResourceClaims, TellTheDevicesOfEachPod) {
+  const auto claims = parse_resource_claims(R"({"metadata": {"continue": "t"}, "items": [
+    {"status": {"allocation": {"devices": {"results": [
+        {"driver": "gpu.nvidia.com", "pool": "n", "device": "gpu-0"},
+        {"driver": "gpu.nvidia.com", "pool": "n", "device": "gpu-1"}]}},
+      "reservedFor": [{"resource": "pods", "name": "a", "uid": "u1"},
+                      {"resource": "other", "uid": "u3"},
+                      {"resource": "pods", "name": "b", "uid": "u2"}]}},
+    {"status": {}}, 5]})");
+  ASSERT_TRUE(claims) << claims.error().message;
+  EXPECT_EQ(claims->next, "t");
+  ASSERT_EQ(claims->devices.size(), 2U);
+  EXPECT_EQ(claims->devices[0].pod_uid, "u1");
+  EXPECT_EQ(claims->devices[1].pod_uid, "u2");
+  EXPECT_EQ(claims->devices[1].driver, "gpu.nvidia.com");
+  EXPECT_EQ(claims->devices[1].count, 2);
+  EXPECT_FALSE(parse_resource_claims("{}"));
+}
+
+TEST(KubePod, OfAStaticPodHasTheUidOfItsCgroup) {
+  const std::string hash = "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a";
+  const auto uid = [](const std::string& of_hash, const std::string& of_mirror) {
+    return parse_pod_list(
+               list(R"({"metadata": {"uid": "u", "annotations": {"kubernetes.io/config.hash": ")" +
+                    of_hash + R"(", "kubernetes.io/config.mirror": ")" + of_mirror + R"("}}})"))
+        ->pods.at(0)
+        .uid;
+  };
+  EXPECT_EQ(uid(hash, hash), hash);
+  EXPECT_EQ(uid(hash, ""), "u");
+  // A user cannot take the place of another pod.
+  const std::string other = "6d06282c-0377-4527-9a0f-9968bc9c4102";
+  EXPECT_EQ(uid(other, other), "u");
+}
+
 TEST(KubePod, IsReadFromItsObject) {
   const auto page = parse_pod_list(list(kPod, R"({"resourceVersion": "77", "continue": "t"})"));
   ASSERT_TRUE(page) << page.error().message;

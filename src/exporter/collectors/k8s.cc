@@ -2,8 +2,10 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -45,7 +47,8 @@ std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
                                               const kube::ApiAccess& access,
                                               const Clock& clock) {
   k8s::PodClaimOptions claims;
-  claims.fetch = [access, socket = options.socket, node = options.node_name](
+  claims.fetch = [access, socket = options.socket, node = options.node_name,
+                  warned = std::make_shared<bool>(false)](
                      const std::stop_token& stop) -> Result<std::vector<gpu::Claim>> {
     const auto begin = std::chrono::steady_clock::now();
     const auto left = [begin] {
@@ -54,7 +57,17 @@ std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
     };
     CEEMS_TRY(pods, k8s::list_pods(access, node, left(), stop));
     CEEMS_TRY(devices, k8s::list_pod_devices(socket, left(), stop));
-    return k8s::join_pods(devices, pods);
+    if (std::ranges::all_of(devices, [](const auto& pod) { return pod.claimed.empty(); })) {
+      return k8s::join_pods(devices, pods);
+    }
+    const auto slices = k8s::list_slice_devices(access, node, left(), stop);
+    if (!slices && !std::exchange(*warned, true)) {
+      log::warn(
+          "cannot read resource slices; GPUs of resource claims are not shown (the account needs "
+          "list on resourceslices.resource.k8s.io)",
+          {{"collector", "k8s"}, {"err", slices.error().message}});
+    }
+    return k8s::join_pods(devices, pods, slices.value_or(k8s::SliceDevices{}));
   };
   if (access.has_files()) {
     claims.capabilities.push_back(CAP_DAC_READ_SEARCH);

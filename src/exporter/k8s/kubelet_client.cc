@@ -4,110 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "base/strings.h"
-#include "base/wire_format.h"
 #include "net/client/client.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter::k8s {
 namespace {
-
-constexpr std::size_t kMaxLocalPods = 100'000;
-constexpr std::size_t kMaxDevices = 200'000;
-constexpr std::size_t kMaxFieldBytes = 1024;
-
-// Field numbers of the messages.
-constexpr std::uint32_t kResponsePods = 1;
-constexpr std::uint32_t kPodName = 1;
-constexpr std::uint32_t kPodNamespace = 2;
-constexpr std::uint32_t kPodContainers = 3;
-constexpr std::uint32_t kContainerDevices = 2;
-constexpr std::uint32_t kDeviceIds = 2;
-
-/// The next length-delimited field. Fields of other types are not used.
-std::optional<WireField> next_text(WireReader& reader) {
-  auto field = reader.next();
-  while (field && !field->has_length) {
-    field = reader.next();
-  }
-  return field;
-}
-
-class Decoder {
- public:
-  Result<std::vector<PodDevices>> decode(std::string_view message) {
-    WireReader reader(message);
-    while (const auto field = next_text(reader)) {
-      if (field->number != kResponsePods) {
-        continue;
-      }
-      if (pods_.size() >= kMaxLocalPods) {
-        return fail(ErrorCode::kParse, "more than {} pods", kMaxLocalPods);
-      }
-      PodDevices pod;
-      read_pod(field->bytes, pod);
-      if (devices_ > kMaxDevices) {
-        return fail(ErrorCode::kParse, "more than {} devices", kMaxDevices);
-      }
-      if (!pod.device_ids.empty()) {
-        pods_.push_back(std::move(pod));
-      }
-    }
-    if (!reader.good() || !good_) {
-      return fail(ErrorCode::kParse,
-                  "expected a ListPodResourcesResponse, got a malformed message");
-    }
-    return std::move(pods_);
-  }
-
- private:
-  void read_pod(std::string_view message, PodDevices& pod) {
-    WireReader reader(message);
-    while (const auto field = next_text(reader)) {
-      if (field->number == kPodName) {
-        pod.name = field->bytes.substr(0, kMaxFieldBytes);
-      } else if (field->number == kPodNamespace) {
-        pod.name_space = field->bytes.substr(0, kMaxFieldBytes);
-      } else if (field->number == kPodContainers) {
-        read_container(field->bytes, pod);
-      }
-    }
-    good_ = good_ && reader.good();
-  }
-
-  void read_container(std::string_view message, PodDevices& pod) {
-    WireReader reader(message);
-    while (const auto field = next_text(reader)) {
-      if (field->number == kContainerDevices) {
-        read_device(field->bytes, pod);
-      }
-    }
-    good_ = good_ && reader.good();
-  }
-
-  void read_device(std::string_view message, PodDevices& pod) {
-    WireReader reader(message);
-    while (const auto field = next_text(reader)) {
-      if (devices_ > kMaxDevices) {
-        return;
-      }
-      if (field->number == kDeviceIds && field->bytes.size() <= kMaxFieldBytes) {
-        ++devices_;
-        pod.device_ids.emplace_back(field->bytes);
-      }
-    }
-    good_ = good_ && reader.good();
-  }
-
-  std::vector<PodDevices> pods_;
-  std::size_t devices_ = 0;
-  bool good_ = true;
-};
 
 constexpr std::size_t kPrefix = 5;
 // An empty request: not compressed, length 0.
@@ -129,10 +34,6 @@ Result<std::vector<PodDevices>> read_answer(const net::ClientResponse& answer) {
 }
 
 }  // namespace
-
-Result<std::vector<PodDevices>> parse_pod_resources(std::string_view message) {
-  return Decoder().decode(message);
-}
 
 Result<std::string_view> grpc_message(std::string_view body) {
   if (body.size() < kPrefix) {

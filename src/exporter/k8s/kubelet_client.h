@@ -4,25 +4,12 @@
 #include <cstddef>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "exporter/k8s/pod_resources.h"
 
 namespace ceems::exporter::k8s {
-
-/// Devices that the kubelet assigned to the containers of one pod.
-struct PodDevices {
-  std::string name;
-  std::string name_space;
-  std::vector<std::string> device_ids =
-      {};  ///< of all resources, in order, including repeated ones
-};
-
-/// Decodes a v1.ListPodResourcesResponse (protocol buffers; k8s.io/kubelet
-/// pkg/apis/podresources/v1/api.proto). Leaves out pods without devices and skips unused fields.
-/// kParse: not such a message, or one with more pods or devices than any node has.
-Result<std::vector<PodDevices>> parse_pod_resources(std::string_view message);
 
 /// Maximum size of the kubelet's answer. That of a node with 500 pods of 64 devices each has 2 MiB.
 inline constexpr std::size_t kMaxKubeletAnswer = std::size_t{32} << 20U;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 #include <optional>
 
 #include "base/strings.h"
@@ -16,9 +17,7 @@ class SlurmMatcher final : public UnitMatcher {
  public:
   explicit SlurmMatcher(host::CgroupMode mode) : mode_(mode) {}
 
-  [[nodiscard]] std::string start() const override {
-    return mode_ == host::CgroupMode::kUnified ? "/system.slice" : "";
-  }
+  [[nodiscard]] std::string start() const override { return ""; }
 
   [[nodiscard]] DirectoryMatch match(const std::string& path,
                                      std::string_view name,
@@ -40,16 +39,27 @@ class SlurmMatcher final : public UnitMatcher {
       return {.kind = Kind::kDescend, .inside = true, .id = {}, .host = parent.host};
     }
     const bool unified = mode_ == host::CgroupMode::kUnified;
+    const bool top = path.find('/', 1) == std::string::npos;
+    if (unified && top) {
+      return {.kind = path == "/system.slice" || is_k8s_root(path) ? Kind::kSearch : Kind::kSkip};
+    }
     if (const auto node = unified ? host::slurm_scope_node(name) : host::slurm_v1_node(name)) {
+      std::string host = host::unescape_path(*node).value_or(std::string(*node));
       return {.kind = Kind::kDescend,
               .inside = true,
               .id = {},
-              .host = host::unescape_path(*node).value_or(std::string(*node))};
+              .host = host.empty() ? parent.host : std::move(host)};
     }
-    // In v2 a slurmd in a container has its scope deep below system.slice. Roots of v1 are at the
-    // top.
-    static_cast<void>(path);
-    return {.kind = unified ? Kind::kSearch : Kind::kSkip};
+    // In v2 a slurmd in a container has its scope deep below system.slice, or below its pod. Roots
+    // of v1 are at the top.
+    if (!unified) {
+      return {.kind = Kind::kSkip};
+    }
+    std::string pod = path.starts_with("/kubepods") ? k8s_pod_uid(name) : std::string();
+    return {.kind = Kind::kSearch,
+            .inside = false,
+            .id = {},
+            .host = pod.empty() ? parent.host : std::move(pod)};
   }
 
  private:

@@ -43,12 +43,10 @@ class K8sMatcher final : public UnitMatcher {
       const bool root = is_k8s_root(path);
       return {.kind = root ? Kind::kDescend : Kind::kSkip, .inside = root};
     }
-    const auto plain = host::unescape_path(name);
-    std::string id(plain ? pod_uid(*plain) : std::string_view());
+    std::string id = k8s_pod_uid(name);
     if (id.empty()) {
       return {.kind = Kind::kDescend, .inside = true};
     }
-    std::replace(id.begin(), id.end(), '_', '-');
     return {.kind = Kind::kUnit, .inside = true, .id = std::move(id)};
   }
 };
@@ -79,6 +77,13 @@ class LibvirtMatcher final : public UnitMatcher {
 
 bool is_k8s_root(std::string_view path) {
   return path == "/kubepods" || path == "/kubepods.slice";
+}
+
+std::string k8s_pod_uid(std::string_view name) {
+  const auto plain = host::unescape_path(name);
+  std::string id(plain ? pod_uid(*plain) : std::string_view());
+  std::replace(id.begin(), id.end(), '_', '-');
+  return id;
 }
 
 std::unique_ptr<UnitMatcher> k8s_matcher() {

@@ -31,7 +31,7 @@ struct DirectoryMatch {
 class UnitMatcher {
  public:
   virtual ~UnitMatcher() = default;
-  /// Directory below the hierarchy's root where the search starts: "" or "/system.slice".
+  /// Directory below the hierarchy's root where the search starts, such as "" for its root.
   [[nodiscard]] virtual std::string start() const = 0;
   /// `path` is the path on disk relative to the hierarchy's root, `name` its last component, and
   /// `parent` the match of the directory above.
@@ -48,7 +48,9 @@ class UnitMatcher {
 };
 
 /// SLURM jobs: directories named job_N, or with Slurm 26.05 and later by SLUID, below
-/// */[NODE_]slurmstepd.scope (v2) or /slurm[_NODE] (v1).
+/// [NODE_]slurmstepd.scope at any depth below /system.slice or the pods of Kubernetes (v2), or
+/// /slurm[_NODE] (v1). The virtual node of a slurmd in a pod is the pod's UID, unless it has a
+/// name.
 std::unique_ptr<UnitMatcher> slurm_matcher(host::CgroupMode mode);
 
 /// VMs of libvirt that OpenStack named: directories with "qemu-N-instance-HEX" in their names, at
@@ -63,6 +65,9 @@ std::optional<std::string> libvirt_instance(std::string_view name);
 /// driver), at any depth below /kubepods or /kubepods.slice. '_' in the UID becomes '-'. Containers
 /// and everything else below a pod belong to it.
 std::unique_ptr<UnitMatcher> k8s_matcher();
+
+/// The UID in the name of a pod's directory; empty for other directories.
+std::string k8s_pod_uid(std::string_view name);
 
 /// Jobs of LSF: directories "job.ID.PID.EPOCH", or "job.ID[INDEX].PID.EPOCH" for an element of an
 /// array, at any depth below a directory "lsf" (or "lsf.slice", "lsf.service") in the first or

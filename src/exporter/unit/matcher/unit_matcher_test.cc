@@ -48,6 +48,24 @@ TEST(SlurmMatcher, FindsJobsInV2) {
   EXPECT_EQ(find(*matcher, "/system.slice/docker-1.scope/system.slice/slurmstepd.scope/job_9").id,
             "9");
   EXPECT_NE(find(*matcher, "/system.slice/slurmd.service/job_1").kind, Kind::kUnit);
+  EXPECT_EQ(find(*matcher, "/user.slice/slurmstepd.scope/job_1").kind, Kind::kSkip);
+  EXPECT_EQ(find(*matcher, "/slurmstepd.scope/job_1").kind, Kind::kSkip);
+}
+
+TEST(SlurmMatcher, FindsJobsInPodsOfKubernetes) {
+  const auto matcher = slurm_matcher(CgroupMode::kUnified);
+  const std::string pod =
+      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
+      "pod2fc932ce_fdcc_454b_97bd_aadfdeb4c340.slice/cri-containerd-0123456789abcdef.scope";
+  for (const std::string scope : {"/system.slice/slurmstepd.scope", "/slurmstepd.scope"}) {
+    const auto job = find(*matcher, pod + scope + "/job_12/step_0");
+    EXPECT_EQ(job.id, "12");
+    EXPECT_EQ(job.host, "2fc932ce-fdcc-454b-97bd-aadfdeb4c340");
+  }
+  EXPECT_EQ(find(*matcher, pod + "/system.slice/c1_slurmstepd.scope/job_12").host, "c1");
+  EXPECT_EQ(find(*matcher, "/kubepods/besteffort/podab-12/0123/slurmstepd.scope/job_3").host,
+            "ab-12");
+  EXPECT_NE(find(*matcher, pod + "/job_12").kind, Kind::kUnit);
 }
 
 TEST(SlurmMatcher, MatchesWholeNamesOnly) {

@@ -83,6 +83,7 @@ class K8sManager final : public ResourceManager {
     CEEMS_TRY(pods, sources_.pods->pods(patience_, stop));
     std::ranges::sort(pods, {},
                       [](const auto& stored) -> const std::string& { return stored->pod.uid; });
+    read_claims(pods, stop);
     std::vector<model::Unit> units;
     std::vector<std::string> done;
     for (const auto& stored : pods) {
@@ -96,7 +97,7 @@ class K8sManager final : public ResourceManager {
       const std::int64_t counted_ms = reported != reported_.end() && reported->second.until_ms > 0
                                           ? reported->second.until_ms
                                           : first_ms_;
-      auto unit = k8s_unit(*stored, options_, window, counted_ms, zone_);
+      auto unit = k8s_unit(with_claims(*stored), options_, window, counted_ms, zone_);
       if (!unit) {
         continue;
       }
@@ -153,8 +154,52 @@ class K8sManager final : public ResourceManager {
   void forget(const std::vector<std::string>& uids) {
     for (const auto& uid : uids) {
       reported_.erase(uid);
+      claimed_.erase(uid);
     }
     sources_.pods->forget(uids);
+  }
+
+  /// Notes the devices of resource claims. They do not change while a pod runs, and a claim may be
+  /// gone before its pod is counted, so what was read stays.
+  void read_claims(const std::vector<std::shared_ptr<const kube::StoredPod>>& pods,
+                   const std::stop_token& stop) {
+    const bool wanted = std::ranges::any_of(pods, [this](const auto& stored) {
+      return stored->pod.has_claims && !claimed_.contains(stored->pod.uid);
+    });
+    if (!wanted || !sources_.resource_claims) {
+      return;
+    }
+    const auto claims = sources_.resource_claims(stop);
+    if (!claims) {
+      if (!std::exchange(claims_fail_, true)) {
+        log::warn(
+            "cannot read resource claims, so their GPUs do not count (the service account needs "
+            "list on resourceclaims.resource.k8s.io)",
+            {{"cluster_id", cluster_id_}, {"err", claims.error().message}});
+      }
+      return;
+    }
+    claims_fail_ = false;
+    std::unordered_map<std::string, std::map<std::string, double>> found;
+    for (const auto& [uid, driver, count] : *claims) {
+      found[uid][driver] += count;
+    }
+    for (auto& stored : pods) {
+      if (const auto devices = found.find(stored->pod.uid); devices != found.end()) {
+        claimed_[stored->pod.uid] = devices->second;
+      }
+    }
+  }
+
+  [[nodiscard]] kube::StoredPod with_claims(const kube::StoredPod& stored) const {
+    kube::StoredPod whole = stored;
+    if (const auto claimed = claimed_.find(stored.pod.uid); claimed != claimed_.end()) {
+      for (const auto& [driver, count] : claimed->second) {
+        whole.pod.limits[driver] += count;
+        whole.pod.reserved[driver] += count;
+      }
+    }
+    return whole;
   }
 
   Result<std::set<Membership>> read_users_file() {
@@ -191,6 +236,8 @@ class K8sManager final : public ResourceManager {
 
   std::unordered_map<std::string, Reported> reported_;   ///< in windows that were written
   std::unordered_map<std::string, Reported> reporting_;  ///< in the last window, written or not
+  std::unordered_map<std::string, std::map<std::string, double>> claimed_;  ///< by UID and driver
+  bool claims_fail_ = false;
   std::int64_t last_end_ms_ = 0;
   std::int64_t first_ms_ = 0;  ///< start of the first window of this process
   PodMembers members_;
@@ -200,31 +247,65 @@ class K8sManager final : public ResourceManager {
       "extra_config.role_bindings: false does without)"};
 };
 
-Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
-                                                 const std::stop_token& stop) {
+/// Gets all pages of a list. `read` takes the body of one and returns the token of the next.
+Result<> get_pages(const kube::Connect& connect,
+                   std::string_view path,
+                   const std::stop_token& stop,
+                   const std::function<Result<std::string>(std::string_view)>& read) {
   CEEMS_TRY(connection, connect(stop));
   connection.options.user_agent = "ceems_api_server";
   connection.options.timeout = kListTimeout;
   connection.options.max_response_bytes = kMaxAnswerBytes;
-  const std::string url =
-      connection.server + "/apis/rbac.authorization.k8s.io/v1/rolebindings?limit=500";
+  const std::string url = connection.server + std::string(path) + "?limit=500";
   CEEMS_TRY(client, net::Client::create(std::move(connection.options)));
   const std::stop_callback on_stop(stop, [&client] { client->cancel(); });
-  kube::RoleBindingList all;
+  std::string next;
   do {
-    CEEMS_TRY(
-        body,
-        kube::get_json(
-            *client, all.next.empty() ? url : url + "&continue=" + kube::percent_encode(all.next)));
-    CEEMS_TRY(page, kube::parse_role_bindings(body));
-    all.next = std::move(page.next);
-    all.bindings += page.bindings;
-    std::ranges::move(page.users, std::back_inserter(all.users));
-    if (all.bindings > kMaxBindings || all.users.size() > kMaxBindings) {
-      return fail(ErrorCode::kUnavailable, "more than {} bindings", kMaxBindings);
-    }
-  } while (!all.next.empty());
+    CEEMS_TRY(body,
+              kube::get_json(*client,
+                             next.empty() ? url : url + "&continue=" + kube::percent_encode(next)));
+    CEEMS_TRY(following, read(body));
+    next = std::move(following);
+  } while (!next.empty());
+  return {};
+}
+
+Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
+                                                 const std::stop_token& stop) {
+  kube::RoleBindingList all;
+  CEEMS_TRY(get_pages(connect, "/apis/rbac.authorization.k8s.io/v1/rolebindings", stop,
+                      [&all](std::string_view body) -> Result<std::string> {
+                        CEEMS_TRY(page, kube::parse_role_bindings(body));
+                        all.bindings += page.bindings;
+                        std::ranges::move(page.users, std::back_inserter(all.users));
+                        if (all.bindings > kMaxBindings || all.users.size() > kMaxBindings) {
+                          return fail(ErrorCode::kUnavailable, "more than {} bindings",
+                                      kMaxBindings);
+                        }
+                        return std::move(page.next);
+                      }));
   return all;
+}
+
+Result<std::vector<kube::ClaimedDevices>> list_resource_claims(const kube::Connect& connect,
+                                                               const std::stop_token& stop) {
+  Result<> done;
+  for (const char* const version : {"v1", "v1beta1"}) {
+    std::vector<kube::ClaimedDevices> all;
+    done = get_pages(connect, fmt::format("/apis/resource.k8s.io/{}/resourceclaims", version), stop,
+                     [&all](std::string_view body) -> Result<std::string> {
+                       CEEMS_TRY(page, kube::parse_resource_claims(body));
+                       std::ranges::move(page.devices, std::back_inserter(all));
+                       if (all.size() > kMaxBindings) {
+                         return fail(ErrorCode::kUnavailable, "more than {} devices", kMaxBindings);
+                       }
+                       return std::move(page.next);
+                     });
+    if (done) {
+      return all;
+    }
+  }
+  return fail(std::move(done).error());
 }
 
 struct ExtraConfig {
@@ -249,7 +330,8 @@ Result<ExtraConfig> read_extra(const config::Node& node) {
       .list("username_annotations", extra.units.username_annotations)
       .list("project_annotations", extra.units.project_annotations)
       .boolean("role_bindings", extra.role_bindings)
-      .boolean("memory_time_in_mib", extra.units.memory_time_in_mib);
+      .boolean("memory_time_in_mib", extra.units.memory_time_in_mib)
+      .boolean("requests_without_limits", extra.units.requests_without_limits);
   CEEMS_TRY(section.done());
   if (extra.users_file.empty()) {
     extra.users_file = std::move(users_db_file);
@@ -271,6 +353,9 @@ Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
   K8sSources sources;
   sources.pods = std::make_unique<kube::PodWatch>(
       kube::PodWatchOptions{.cluster_id = config.cluster.id, .connect = *connect}, *context.clock);
+  sources.resource_claims = [connect = *connect](const std::stop_token& stop) {
+    return list_resource_claims(connect, stop);
+  };
   if (extra.role_bindings) {
     sources.role_bindings = [connect = *std::move(connect)](const std::stop_token& stop) {
       return list_role_bindings(connect, stop);
@@ -302,7 +387,7 @@ ManagerSpec k8s_manager() {
           .source = "the API server of a Kubernetes cluster",
           .extra_keys = {"kubeconfig_file", "ns_users_list_file", "users_db_file",
                          "gpu_resource_names", "username_annotations", "project_annotations",
-                         "role_bindings", "memory_time_in_mib"},
+                         "role_bindings", "memory_time_in_mib", "requests_without_limits"},
           .create = create_k8s};
 }
 

@@ -23,6 +23,9 @@ struct K8sSources {
   std::unique_ptr<kube::PodSource> pods;
   /// Reads all role bindings of the cluster. If empty, they are not requested.
   std::function<Result<kube::RoleBindingList>(const std::stop_token&)> role_bindings = {};
+  /// Reads the devices of all resource claims. If empty, they are not requested.
+  std::function<Result<std::vector<kube::ClaimedDevices>>(const std::stop_token&)> resource_claims =
+      {};
   /// Reads the users file; kNotFound if an optional file does not exist. Empty: none is
   /// configured.
   std::function<Result<config::Node>()> users_file = {};

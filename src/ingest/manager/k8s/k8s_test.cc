@@ -85,6 +85,16 @@ TEST(K8sUnit, CountsTheWholeWindowOfALongRun) {
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
 }
 
+TEST(K8sUnit, CanCountTheRequestsOfContainersWithoutALimit) {
+  kube::Pod made = pod("u", kNoon);
+  made.limits = {};
+  made.reserved = {{"cpu", 2}, {"memory", 1024}};
+  EXPECT_EQ(unit_of(stored(made)).allocation, R"({"vcpus":0.001,"mem":1})");
+  K8sUnitOptions options;
+  options.requests_without_limits = true;
+  EXPECT_EQ(unit_of(stored(made), options).allocation, R"({"vcpus":2,"mem":1024})");
+}
+
 TEST(K8sUnit, CanCountMemoryAsOtherManagersDo) {
   K8sUnitOptions options;
   options.memory_time_in_mib = true;
@@ -262,6 +272,7 @@ class K8sManagerTest : public ::testing::Test {
     K8sSources sources;
     sources.pods = std::move(pods);
     sources.role_bindings = [this](const std::stop_token&) { return bindings_; };
+    sources.resource_claims = [this](const std::stop_token&) { return claims_; };
     sources.users_file = [this] { return users_file_; };
     sources.users_file_optional = optional_;
     manager_ = make_k8s("c", {}, std::move(sources), {}, clock_, milliseconds(10));
@@ -305,6 +316,7 @@ class K8sManagerTest : public ::testing::Test {
   bool optional_ = false;
   Result<kube::RoleBindingList> bindings_ = kube::RoleBindingList{
       .users = {{.name_space = "lab", .user = "eve"}}, .bindings = 2, .next = {}};
+  Result<std::vector<kube::ClaimedDevices>> claims_ = std::vector<kube::ClaimedDevices>{};
   Result<config::Node> users_file_ = config::parse_yaml("users: {lab: [bob]}", "f");
   std::unique_ptr<ResourceManager> manager_;
 };
@@ -385,6 +397,24 @@ TEST_F(K8sManagerTest, GivesTheSameSumWhateverTheWindows) {
       from = end;
     }
     EXPECT_EQ(sum, (Seconds{{"old", 3600}, {"new", 2400}, {"ended", 2160}}));
+  }
+}
+
+TEST_F(K8sManagerTest, CountsTheGpusOfResourceClaimsAlsoWhenTheyAreGone) {
+  kube::Pod made = pod("u", kNoon);
+  made.limits = {};
+  made.has_claims = true;
+  put(made);
+  claims_ =
+      std::vector<kube::ClaimedDevices>{{.pod_uid = "u", .driver = "gpu.nvidia.com", .count = 2},
+                                        {.pod_uid = "u", .driver = "nics.example.org", .count = 4},
+                                        {.pod_uid = "v", .driver = "gpu.nvidia.com", .count = 1}};
+  for (int window = 0; window < 2; ++window) {
+    const auto units = fetch(15 * window, 15 * window + 15).value();
+    ASSERT_EQ(units.size(), 1U);
+    EXPECT_EQ(units[0].allocation, R"({"vcpus":0.001,"mem":1,"gpu.nvidia.com":2})");
+    EXPECT_EQ(units[0].total_time_seconds.at("alloc_gputime"), 1800);
+    claims_ = fail(ErrorCode::kUnavailable, "down");
   }
 }
 

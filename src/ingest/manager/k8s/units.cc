@@ -35,9 +35,6 @@ double quantity_of(const Quantities& quantities, std::string_view resource) {
   const auto found = quantities.find(resource);
   return found == quantities.end() ? 0 : found->second;
 }
-double limit_of(const kube::Pod& pod, std::string_view resource) {
-  return quantity_of(pod.limits, resource);
-}
 
 void add_map(JsonWriter& json, std::string_view key, const kube::TextMap& map) {
   if (map.empty()) {
@@ -121,14 +118,15 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
       runs && pod.created_ms > 0 ? elapsed_text((until - pod.created_ms) / 1000) : kUnknown;
   unit.state = clean_text(state_of(stored, over));
 
-  const double cpus = std::max(limit_of(pod, "cpu"), kMinCpus);
-  const double memory = std::max(limit_of(pod, "memory"), kMinMemoryBytes);
+  const Quantities& held = options.requests_without_limits ? pod.reserved : pod.limits;
+  const double cpus = std::max(quantity_of(held, "cpu"), kMinCpus);
+  const double memory = std::max(quantity_of(held, "memory"), kMinMemoryBytes);
   double gpus = 0;
   std::string allocation_text;
   JsonWriter allocation(allocation_text, JsonEscape::kPlain);
   allocation.begin_object().member("vcpus", cpus).member("mem", memory);
   for (const auto& resource : options.gpu_resources) {
-    if (const double count = limit_of(pod, resource); count > 0) {
+    if (const double count = quantity_of(held, resource); count > 0) {
       allocation.member(clean_text(resource), count);
       gpus += count;
     }

@@ -12,13 +12,18 @@
 namespace ceems::ingest {
 
 struct K8sUnitOptions {
-  std::vector<std::string> gpu_resources = {"nvidia.com/gpu", "amd.com/gpu"};
+  /// Resources of containers, and drivers of resource claims.
+  std::vector<std::string> gpu_resources = {"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com",
+                                            "gpu.amd.com"};
   /// In order of preference.
   std::vector<std::string> username_annotations = {"ceems.io/created-by"};
   std::vector<std::string> project_annotations = {};
   /// alloc_cpumemtime in MiB·s, as for the other managers; otherwise in bytes·s, as in CEEMS
   /// 0.10.2.
   bool memory_time_in_mib = false;
+  /// The request of a container counts where it has no limit. Otherwise it counts as nothing, as in
+  /// CEEMS 0.10.2.
+  bool requests_without_limits = false;
 };
 
 struct PodOwner {
