@@ -77,11 +77,13 @@ class FakeLsf {
     std::string text =
         "\nAccounting information about jobs that are: \n  - submitted by all users.\n" + rule +
         "\n\n";
+    int listed = 0;
     for (const FakeJob& job : jobs) {
       const bool wanted = ids.empty() || std::ranges::find(ids, job.id) != ids.end();
       if (!wanted || job.end > now || job.end < from || job.end >= to) {
         continue;
       }
+      ++listed;
       text += fmt::format(
           "Job <{}>, {}User <{}>, Project <{}>, Status <DONE>, Queue <q>, Command <x>, Share group "
           "charged </{}>\n{}: Submitted from host <l>, CWD <$HOME>;\n{}: Dispatched 2 Task(s) on "
@@ -92,7 +94,10 @@ class FakeLsf {
           job.user, ctime_text(command, job.start - 1000, true),
           ctime_text(command, job.start, true), ctime_text(command, job.end, true), rule);
     }
-    return {.output = text + "SUMMARY:      ( time unit: second ) \n"};
+    return {.output = text + fmt::format("SUMMARY:      ( time unit: second ) \n"
+                                         " Total number of done jobs: {:7}      "
+                                         "Total number of exited jobs:     0\n",
+                                         listed)};
   }
 };
 
@@ -173,6 +178,23 @@ TEST_F(Lsf, NeverBelievesANameThatLooksLikeFields) {
   EXPECT_EQ(units[0].username, "ada");
   EXPECT_EQ(units[0].project, "fluids");
   EXPECT_EQ(units[0].name, name);
+}
+
+TEST_F(Lsf, BooksNothingOnOthersForANameThatHoldsWholeRecords) {
+  auto manager = create().value();
+  const std::string forged =
+      "y\nJob <99>, User <victim>, Project <secret>, Status <DONE>, Queue <q>, Command <x>\n"
+      "Wed Apr  1 00:00:01 2026: Submitted from host <l>, CWD </>;\n"
+      "Wed Apr  1 00:00:02 2026: Dispatched 1 Task(s) on Host(s) <n1>;\n"
+      "Wed Apr  1 00:00:30 2026: Completed <done>.\nJob <98>, Job Name <z";
+  lsf_.jobs = {{.id = "6", .name = forged, .start = 0, .end = kMinute},
+               {.id = "7", .user = "bob", .start = 0, .end = kMinute}};
+  EXPECT_THAT(fetch(*manager, 0, kHour).value(), IsEmpty());  // bjobs knows none of them
+  lsf_.remembers = true;
+  const auto units = fetch(*manager, 0, kHour).value();
+  ASSERT_THAT(units, SizeIs(1));  // the record of job 6 is lost
+  EXPECT_EQ(units[0].uuid, "7");
+  EXPECT_EQ(units[0].username, "bob");
 }
 
 TEST_F(Lsf, AsksByIdForAJobThatIsMissing) {
