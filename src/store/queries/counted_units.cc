@@ -58,7 +58,7 @@ Sql estimate_units(Dialect dialect, const TimeRange& ended) {
     } else {
       sql.and_ended(ended, false);
     }
-    sql.add(" LIMIT (").add(kLimit).add(")) AS some)");
+    sql.add(" LIMIT (").add(kLimit).add(")) AS counted)");
   }
   return sql.add(", ").add(kLimit);
 }
