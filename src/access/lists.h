@@ -20,8 +20,8 @@ void list_everybodys(const Identity& identity,
 /// leads, or a part of them. Sets `owners` and `names` of the filter.
 void list_own(const Identity& identity, Part part, store::FactFilter& filter);
 
-/// All rows in the projects that the caller is a member of or leads, or in a part of them: for
-/// sums, like own_projects(). Shows no names.
+/// The caller's own rows and all rows in the projects that the caller is a member of or leads, or a
+/// part of them: for sums, like own_projects(). Shows no names.
 void list_projects(const Identity& identity, Part part, store::FactFilter& filter);
 
 }  // namespace ceems::access

@@ -83,7 +83,8 @@ store::Scope own_accounts(const Identity& identity, const std::vector<std::strin
 store::Scope chosen_rows(const Identity& identity,
                          const std::vector<std::string>& users,
                          const std::vector<std::string>& projects);
-/// Rows of the projects that the caller is a member of or leads, for store::UsageQuery.
+/// Own rows, and rows of the projects that the caller is a member of or leads, for
+/// store::UsageQuery.
 store::Scope own_projects(const Identity& identity, Part part = Part::kAll);
 /// Units whose time series the caller may read: all for admins, own_rows() for others.
 store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects);
@@ -103,7 +104,8 @@ bool sees_written(const Identity& identity,
                   std::string_view project);
 
 /// Whether the caller may see the metrics of all these units. Admins may. Others need, for every
-/// id, a unit in one of the clusters whose project there has them as a member or is led by them.
+/// id, a unit in one of the clusters that is theirs, or whose project there has them as a member or
+/// is led by them.
 /// Errors of the database deny access and are logged.
 Decision see_metrics(store::Reader& reader,
                      const Identity& identity,

@@ -83,20 +83,25 @@ Result<std::int64_t> time_of(const json::object& row, std::string_view key) {
   return value == nullptr ? 0 : value->get_int64();
 }
 
-Result<store::UnitLife> life_of(const json::object& row, const std::vector<std::string>& projects) {
+/// A unit is in scope if it is the user's own or of one of the projects.
+Result<store::UnitLife> life_of(const json::object& row,
+                                const std::string& user,
+                                const std::vector<std::string>& projects) {
   auto uuid = text_of(row, "uuid");
+  const auto owner = text_of(row, "username");
   const auto project = text_of(row, "project");
   const auto created = time_of(row, "created_at_ts");
   const auto started = time_of(row, "started_at_ts");
   const auto ended = time_of(row, "ended_at_ts");
-  if (!uuid || !project || !created || !started || !ended) {
-    return missing_key("uuid, project and times of units");
+  if (!uuid || !owner || !project || !created || !started || !ended) {
+    return missing_key("uuid, username, project and times of units");
   }
-  return store::UnitLife{.uuid = std::move(*uuid),
-                         .in_scope = std::ranges::find(projects, *project) != projects.end(),
-                         .created_ms = *created,
-                         .started_ms = *started,
-                         .ended_ms = *ended};
+  return store::UnitLife{
+      .uuid = std::move(*uuid),
+      .in_scope = *owner == user || std::ranges::find(projects, *project) != projects.end(),
+      .created_ms = *created,
+      .started_ms = *started,
+      .ended_ms = *ended};
 }
 
 net::Headers as_user(std::string_view user) {
@@ -166,12 +171,13 @@ class ApiOwners final : public Owners {
     CEEMS_TRY(projects, parse_names(answer, "name"));
     std::vector<store::UnitLife> lives;
     const auto take = [&](const json::object& row) -> Result<bool> {
-      CEEMS_TRY(life, life_of(row, projects));
+      CEEMS_TRY(life, life_of(row, user, projects));
       lives.push_back(std::move(life));
       return true;
     };
     const std::string begin =
-        "units/admin?field=uuid&field=project&field=created_at_ts&field=started_at_ts"
+        "units/"
+        "admin?field=uuid&field=username&field=project&field=created_at_ts&field=started_at_ts"
         "&field=ended_at_ts&" +
         all_times(cluster) + fmt::format("&limit={}", kMaxPageRows);
     std::string path = begin;

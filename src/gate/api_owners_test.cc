@@ -262,9 +262,9 @@ TEST_F(ApiOwnersTest, HalfOfTheUnitsIsAsGoodAsNone) {
 TEST_F(ApiOwnersTest, UnitsOfOthersWithTheSameIdAreAskedForAsAnAdmin) {
   pages = {R"({"status":"success","data":[{"name":"fluids"},{"name":"optics"}]})",
            R"({"status":"success","next":"n","data":[
-               {"uuid":"1","project":"fluids","created_at_ts":4999,"started_at_ts":5000},
-               {"uuid":"2","project":"optics","started_at_ts":7000,"ended_at_ts":8000}]})",
-           R"({"status":"success","data":[{"uuid":"1","project":"secret",
+               {"uuid":"1","username":"bob","project":"fluids","created_at_ts":4999,"started_at_ts":5000},
+               {"uuid":"2","username":"bob","project":"optics","started_at_ts":7000,"ended_at_ts":8000}]})",
+           R"({"status":"success","data":[{"uuid":"1","username":"eve","project":"secret",
                "created_at_ts":900,"started_at_ts":1000,"ended_at_ts":2000}]})"};
   const auto ids = owners->shared_ids("alice", "c 1", {"1", "2"});
   ASSERT_TRUE(ids);
@@ -272,7 +272,7 @@ TEST_F(ApiOwnersTest, UnitsOfOthersWithTheSameIdAreAskedForAsAnAdmin) {
   EXPECT_EQ(ids->at("1").own, (std::vector<promql::TimeSpan>{{5000, kFarTime}}));
   EXPECT_EQ(ids->at("1").others, (std::vector<promql::TimeSpan>{{1000, 2000}}));
   const std::string second =
-      "/prefix/api/v1/units/admin?field=uuid&field=project&field=created_at_ts"
+      "/prefix/api/v1/units/admin?field=uuid&field=username&field=project&field=created_at_ts"
       "&field=started_at_ts&field=ended_at_ts&running&from=0&to=9999999999&cluster_id=c%201"
       "&limit=5000&uuid=1&uuid=2";
   EXPECT_EQ(targets, (std::vector<std::string>{"/prefix/api/v1/projects?cluster_id=c%201", second,
@@ -280,11 +280,24 @@ TEST_F(ApiOwnersTest, UnitsOfOthersWithTheSameIdAreAskedForAsAnAdmin) {
   EXPECT_EQ(users, (std::vector<std::string>{"alice", "ceems-int-svc", "ceems-int-svc"}));
 }
 
+TEST_F(ApiOwnersTest, UnitsOfAProjectThatTheUserLeftStayOwn) {
+  pages = {R"({"status":"success","data":[]})", R"({"status":"success","data":[
+               {"uuid":"1","username":"alice","project":"fluids","started_at_ts":5000},
+               {"uuid":"1","username":"bob","project":"fluids","started_at_ts":1000,
+                "ended_at_ts":2000}]})"};
+  const auto ids = owners->shared_ids("alice", "c", {"1"});
+  ASSERT_TRUE(ids);
+  ASSERT_EQ(ids->count("1"), 1U);
+  EXPECT_EQ(ids->at("1").own, (std::vector<promql::TimeSpan>{{5000, kFarTime}}));
+  EXPECT_EQ(ids->at("1").others, (std::vector<promql::TimeSpan>{{1000, 2000}}));
+}
+
 TEST_F(ApiOwnersTest, UnitsThatCannotBeReadTellNothing) {
   const std::string projects = R"({"status":"success","data":[{"name":"fluids"}]})";
   for (const char* rows :
-       {R"([{"uuid":"1"}])", R"([{"project":"p"}])", R"([{"uuid":1,"project":"p"}])",
-        R"([{"uuid":"1","project":"p","ended_at_ts":"x"}])", "[1]", "{}"}) {
+       {R"([{"uuid":"1"}])", R"([{"project":"p"}])", R"([{"uuid":1,"username":"u","project":"p"}])",
+        R"([{"uuid":"1","project":"p"}])",
+        R"([{"uuid":"1","username":"u","project":"p","ended_at_ts":"x"}])", "[1]", "{}"}) {
     targets.clear();
     pages = {projects, R"({"status":"success","data":)" + std::string(rows) + "}"};
     EXPECT_FALSE(owners->shared_ids("alice", "c", {"1"})) << rows;

@@ -65,7 +65,7 @@ class DatabaseOwners final : public Owners {
   }
 
  private:
-  /// The projects that the user is a member of or leads, as in the API server
+  /// The user, and the projects that the user leads, as in the API server
   /// (access::own_projects). A database of CEEMS 0.10.2 has no table of leads; then there are none.
   store::Scope scope_of(const std::string& user) {
     store::Scope scope{.names = {user}};

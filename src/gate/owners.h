@@ -44,10 +44,10 @@ class Owners {
 };
 
 /// Owners that read the database of the API server. Admins are the users on the list of admins. A
-/// unit may be seen by the members of its project in its cluster and by the leads that the resource
-/// manager reports for the project. units_of() returns the user's units and the units of projects
-/// that the user leads. Leads from the API server's configuration are not in the database. `reader`
-/// must outlive the owners.
+/// unit may be seen by its owner, by the members of its project in its cluster and by the leads
+/// that the resource manager reports for the project. units_of() returns the user's units and the
+/// units of projects that the user leads. Leads from the API server's configuration are not in the
+/// database. `reader` must outlive the owners.
 std::unique_ptr<Owners> database_owners(store::Reader& reader);
 
 struct OwnerCacheOptions {

@@ -73,6 +73,19 @@ TEST_F(DatabaseOwnersTest, MembersSeeTheirProjects) {
   EXPECT_EQ(owners->units_of("ada", "a", 10).value(), (UnitSet{"1"}));
 }
 
+TEST_F(DatabaseOwnersTest, OwnersSeeTheirUnitsAfterTheyLeftTheProject) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  update.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}},
+                                                {.name = "optics", .users = {"bob"}}};
+  ASSERT_TRUE(database->writer().write(update));
+  EXPECT_TRUE(sees("ada", "a", {"1"}));
+  EXPECT_FALSE(sees("ada", "a", {"2"}));
+  EXPECT_TRUE(sees("ada", "b", {"1", "2"}));  // where ada still is a member
+  EXPECT_TRUE(owners->shared_ids("ada", "a", {"1"})->empty());
+}
+
 TEST_F(DatabaseOwnersTest, LeadsSeeTheProjectsTheyLeadOnThatCluster) {
   EXPECT_TRUE(sees("lea", "a", {"1", "2"}));
   EXPECT_FALSE(sees("lea", "a", {"1", "3"}));

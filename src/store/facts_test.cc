@@ -486,7 +486,7 @@ TEST_P(UnitFacts, CanBeThoseOfTheProjectsOfAMember) {
     query.filter.members = std::move(members);
     return column(db_->reader().unit_facts(query), 0);
   };
-  EXPECT_EQ(seen({.names = {"ada"}}), (Texts{"1", "2"}));
+  EXPECT_EQ(seen({.names = {"ada"}}), (Texts{"1", "2", "4"}));  // "4" is her own
   EXPECT_EQ(seen({.names = {"eve"}}), (Texts{"3", "4"}));
   EXPECT_EQ(seen({.led_projects = {{"hpc", "optics"}}}), (Texts{"3", "4"}));
   EXPECT_EQ(seen({}), Texts{});

@@ -50,7 +50,7 @@ struct TimeRange {
 /// When a unit lived, in epoch milliseconds. 0 means not known, or not yet.
 struct UnitLife {
   std::string uuid = {};
-  bool in_scope = false;  ///< the scope has a member of its project, or leads the project
+  bool in_scope = false;  ///< the scope has its owner or a member of its project, or leads that
   std::int64_t created_ms = 0;
   std::int64_t started_ms = 0;
   std::int64_t ended_ms = 0;
@@ -81,7 +81,9 @@ struct UnitQuery {
 
 /// Which rows of usage to read. Empty lists do not restrict.
 struct UsageQuery {
-  Scope members = {};  ///< must have a member of the row's project in the row's cluster, or lead it
+  /// Must have the row's user or a member of the row's project in the row's cluster, or lead it. Of
+  /// projects(): the latter two.
+  Scope members = {};
   std::vector<std::string> projects = {}, clusters = {};
 };
 
@@ -164,8 +166,8 @@ class Reader {
 
   /// Units without the flag `ignore`, in the order of the query.
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;
-  /// How many distinct `uuids` have a unit in one of the clusters whose project has a member in the
-  /// scope, or is led by it. Includes units with the flag `ignore`.
+  /// How many distinct `uuids` have a unit in one of the clusters whose owner or a member of whose
+  /// project is in the scope, or whose project is led by it. Includes units with the flag `ignore`.
   virtual Result<std::size_t> count_member_units(const Scope& members,
                                                  const std::vector<std::string>& clusters,
                                                  const std::vector<std::string>& uuids) = 0;

@@ -1,10 +1,13 @@
 #include "store/reader.h"
 
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <thread>
 #include <utility>
 
+#include "store/facts.h"
+#include "store/reports.h"
 #include "store/test_database.h"
 
 namespace ceems::store {
@@ -147,12 +150,13 @@ TEST_P(ReaderTest, MembershipIsPerCluster) {
   write(b);
   Reader& reader = db_->reader();
   EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a"}, {"1", "2"}).value(), 2U);
-  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a", "b"}, {"1", "3"}).value(), 1U);
-  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"b"}, {"1"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units({.names = {"bob"}}, {"a", "b"}, {"1", "2"}).value(), 1U);
+  EXPECT_EQ(reader.count_member_units({.names = {"bob"}}, {"a"}, {"1"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units({.names = {"bob"}}, {"b"}, {"1", "3"}).value(), 2U);
   EXPECT_EQ(reader.count_member_units({.names = {"eve"}}, {"a", "b"}, {"1"}).value(), 0U);
-  UsageQuery usage{.members = {.names = {"ada"}}};
-  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a"}));
-  EXPECT_EQ(column(reader.projects(usage), 1), (Texts{"a"}));
+  UsageQuery usage{.members = {.names = {"bob"}}};
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"b"}));
+  EXPECT_EQ(column(reader.projects(usage), 1), (Texts{"b"}));
   EXPECT_EQ(column(reader.usage({}, kAllUsage), 0), Texts{});
   EXPECT_EQ(column(reader.clusters(), 0), (Texts{"a", "b"}));
   EXPECT_EQ(column(reader.stats({}, std::nullopt), 2), (Texts{"2", "2"}));
@@ -164,6 +168,7 @@ TEST_P(ReaderTest, LivesOfAnIdAreThoseOfAllItsUnits) {
   old.username = "bob";
   auto hidden = job("1", kNow + 2 * kMinute, kNow + 3 * kMinute);
   hidden.project = "secret";
+  hidden.username = "bob";
   hidden.ignore = true;
   auto mine = job("1", kNow + 4 * kMinute);
   auto other = job("2", kNow, kNow + kMinute);

@@ -79,7 +79,9 @@ Result<std::optional<Answer>> stored_report(const Services& services,
                              .uuid = unit.unit.uuid,
                              .started_at_ts = unit.unit.started_at_ts};
   QueryTimer timer(*services.metrics, Query::kUnits);
-  CEEMS_TRY(stored, timer.run([&] { return read_final_report(*services.reader, key, members); }));
+  CEEMS_TRY(stored, timer.run([&] {
+    return read_final_report(*services.reader, key, unit.unit.project, members);
+  }));
   auto& known = stored;
   if (!known) {
     return std::nullopt;
@@ -271,7 +273,8 @@ Endpoints units_report_endpoints() {
       .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kStart, Param::kSoFar,
                  Param::kLanguage, Param::kFormat, Param::kWidth, Param::kAllFindings},
       .required = {Param::kClusterId, Param::kUuid},
-      .tagged = false};
+      .tagged = false,
+      .waits = true};
   Endpoint compared = report;
   compared.handler = compare_units;
   return {

@@ -1,5 +1,6 @@
 // Usage over hours: energy from the TSDB, reservations from the database.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <set>
@@ -62,6 +63,30 @@ Plan plan_of(const Services& services, const Call& call, const UsageRequest& req
   return plan;
 }
 
+/// Where the caller may see usage: also own usage in projects that have no members, or others.
+std::set<std::string> projects_with_usage(const Services& services, const Call& call) {
+  std::set<std::string> projects;
+  const auto project = store::find_field(store::usage_fields(), "project");
+  if (!project) {
+    return projects;
+  }
+  QueryTimer timer(*services.metrics, Query::kUsage);
+  const std::array fields{*project};
+  const auto rows = timer.run([&] {
+    return services.reader->usage(
+        {.members = access::own_projects(call.identity, access::parse_part(call.params.scope))},
+        fields);
+  });
+  while (rows) {
+    const auto row = timer.run([&] { return (*rows)->next(); });
+    if (!row || !*row) {
+      break;
+    }
+    projects.emplace((*rows)->text(0));
+  }
+  return projects;
+}
+
 /// Which units the caller may have in their sums. Nothing if there can be none.
 std::optional<store::FactFilter> filter_of(const Services& services, const Call& call) {
   store::FactFilter filter;
@@ -78,6 +103,7 @@ std::optional<store::FactFilter> filter_of(const Services& services, const Call&
   for (const auto& [cluster, project] : own_projects(services, call)) {
     own.insert(project);
   }
+  own.merge(projects_with_usage(services, call));
   if (filter.projects.empty()) {
     filter.projects.assign(own.begin(), own.end());
   } else {

@@ -242,7 +242,8 @@ void DigestMaker::add_suggestions(const DigestQuestion& question, Digest& digest
     }
   }
   for (const auto& [name, rule] : rules) {
-    auto stored = read_final_report(reader_, rule.newest.key, question.rows.members);
+    auto stored =
+        read_final_report(reader_, rule.newest.key, rule.newest.project, question.rows.members);
     const FinalReport known = stored ? std::move(*stored).value_or(FinalReport{}) : FinalReport{};
     for (advice::Finding finding : known.report.findings) {
       if (finding.rule != name) {

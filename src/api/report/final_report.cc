@@ -1,8 +1,8 @@
 #include "api/report/final_report.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "api/report/month.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "report/stored.h"
@@ -11,6 +11,7 @@ namespace ceems::api {
 
 Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
                                                      const store::ReportKey& key,
+                                                     const std::string& project,
                                                      const store::Scope& members) {
   CEEMS_TRY(stored, reader.stored_report(key));
   const store::StoredReport known = stored.value_or(store::StoredReport{});
@@ -24,10 +25,7 @@ Result<std::optional<FinalReport>> read_final_report(store::Reader& reader,
     return std::nullopt;
   }
   // It was made for everybody: the caller need not be one of those who see the project's usage.
-  CEEMS_TRY(lives, reader.unit_lives(members, key.cluster_id, {key.uuid}));
-  const bool member = std::ranges::any_of(lives, [&key](const store::UnitLife& life) {
-    return life.in_scope && life.started_ms == key.started_at_ts;
-  });
+  CEEMS_TRY(member, sees_project(reader, members, key.cluster_id, project));
   if (!member) {
     report->compared.project_month_share.reset();
   }

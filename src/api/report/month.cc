@@ -1,5 +1,6 @@
 #include "api/report/month.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/time/time_text.h"
@@ -43,11 +44,30 @@ std::optional<store::TimeRange> month_days(std::string_view local, std::int64_t 
   return store::TimeRange{.from_ms = ms_of(first) - kSlackMs, .to_ms = ms_of(last) + kSlackMs};
 }
 
+Result<bool> sees_project(store::Reader& reader,
+                          const store::Scope& members,
+                          const std::string& cluster_id,
+                          const std::string& project) {
+  const bool led = std::ranges::any_of(members.led_projects, [&](const auto& one) {
+    return one.cluster_id == cluster_id && one.project == project;
+  });
+  if (members.everybody || led) {
+    return true;
+  }
+  CEEMS_TRY(rows,
+            reader.projects({.members = members, .projects = {project}, .clusters = {cluster_id}}));
+  return rows->next();
+}
+
 Result<report::Number> project_month_kwh(store::Reader& reader,
                                          const model::Unit& unit,
                                          const store::Scope& members) {
   const auto month = month_days(unit.started_at, unit.ended_at_ts);
   if (!month || unit.ended_at_ts <= 0 || unit.project.empty()) {
+    return std::nullopt;
+  }
+  CEEMS_TRY(sees, sees_project(reader, members, unit.cluster_id, unit.project));
+  if (!sees) {
     return std::nullopt;
   }
   store::CurrentUsageQuery query;

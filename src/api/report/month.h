@@ -20,8 +20,15 @@ namespace ceems::api {
 /// Nothing for another text.
 std::optional<store::TimeRange> month_days(std::string_view local, std::int64_t at_ms);
 
-/// The energy of the unit's project in the month in which the unit ended, of the members that
-/// `members` shows. Nothing if it is unknown. Passes on errors of the reader.
+/// Whether `members` has a member or a lead of the project. Owners of units need not be. Passes on
+/// errors of the reader.
+Result<bool> sees_project(store::Reader& reader,
+                          const store::Scope& members,
+                          const std::string& cluster_id,
+                          const std::string& project);
+
+/// The energy of the unit's project in the month in which the unit ended. Nothing if it is unknown,
+/// or if `members` does not see the project. Passes on errors of the reader.
 Result<report::Number> project_month_kwh(store::Reader& reader,
                                          const model::Unit& unit,
                                          const store::Scope& members);

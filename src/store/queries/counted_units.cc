@@ -70,7 +70,7 @@ Sql count_members_of(Dialect dialect,
   Sql units(dialect, " FROM units WHERE cluster_id IN ");
   units.list(clusters).add(" AND uuid IN ").list(uuids);
   Sql count(dialect, "SELECT count(DISTINCT uuid)");
-  return count.append(units).and_project_among(members, units);
+  return count.append(units).and_seen_among(members, units);
 }
 
 }  // namespace ceems::store

@@ -83,7 +83,7 @@ void add_word(Sql& sql, const FactFilter& filter, const std::string& word) {
 
 void add_conditions(Sql& sql, const FactFilter& filter) {
   if (filter.members) {
-    sql.and_project_of("project", *filter.members);
+    sql.and_usage_of(*filter.members);
   }
   sql.and_filter_in("username", filter.users).and_in("queue", filter.partitions);
   if (!filter.uuids.empty() && filter.clusters.empty()) {

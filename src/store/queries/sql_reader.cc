@@ -142,7 +142,7 @@ Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
   Sql units = query_of(" FROM units WHERE cluster_id = ");
   units.value(cluster).add(" AND uuid IN ").list(uuids);
   Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
-  query.and_project_among(members, units);
+  query.and_seen_among(members, units);
   query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
   query.add(" ORDER BY uuid, started_at");
   CEEMS_TRY(rows, open_early(query, kShortLimit));
@@ -199,7 +199,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
 
 Result<std::unique_ptr<Cursor>> SqlReader::usage(const UsageQuery& query, FieldList fields) {
   Sql sql = query_of(column_list(usage_fields(), fields, reference()));
-  sql.add(" FROM usage WHERE 1=1").and_project_of("project", query.members);
+  sql.add(" FROM usage WHERE 1=1").and_usage_of(query.members);
   sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
   sql.add(" ORDER BY cluster_id, username, project");
   return open(sql, kListLimit);

@@ -35,7 +35,7 @@ std::string_view group_column(UsageBy by) {
 
 void add_filters(Sql& sql, const UsageSeriesQuery& query) {
   sql.and_filter_in("project", query.projects).and_filter_in("cluster_id", query.clusters);
-  sql.and_filter_in("username", query.users).and_project_of("project", query.members);
+  sql.and_filter_in("username", query.users).and_usage_of(query.members);
 }
 
 double total_of(std::string_view text) {

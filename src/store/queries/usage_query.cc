@@ -73,7 +73,7 @@ void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
     sql.and_filter_in("project", rows.projects).and_filter_in("cluster_id", rows.clusters);
     return;
   }
-  sql.and_project_of("project", rows.members);
+  sql.and_usage_of(rows.members);
   sql.and_in("project", rows.projects).and_in("cluster_id", rows.clusters);
 }
 

@@ -126,6 +126,23 @@ Sql& Sql::and_project_of(std::string_view project_column, const Scope& scope) {
   return add(")");
 }
 
+Sql& Sql::and_usage_of(const Scope& scope) {
+  if (scope.everybody) {
+    return *this;
+  }
+  // The first condition is for the index: all projects with rows that the second one allows.
+  add(" AND ((cluster_id,project) IN (SELECT p.cluster_id, p.name FROM ").add(members());
+  add(" WHERE m.value IN ").list(scope.names);
+  add(" UNION SELECT cluster_id, project FROM usage WHERE username IN ").list(scope.names);
+  add(")");
+  or_led("project", scope);
+  add(") AND (username IN ").list(scope.names);
+  add(" OR (cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
+  add(members()).add(" WHERE m.value IN ").list(scope.names).add(")");
+  or_led("project", scope);
+  return add(")");
+}
+
 Sql& Sql::and_service_of(std::string_view project, const Scope& scope) {
   // Within coalesce() no index is chosen, and a row without a cluster or project has a value.
   add(" AND coalesce(cluster_id IN (SELECT p.cluster_id FROM ").add(members());
@@ -139,11 +156,12 @@ Sql& Sql::and_service_of(std::string_view project, const Scope& scope) {
   return *this;
 }
 
-Sql& Sql::and_project_among(const Scope& scope, const Sql& units) {
+Sql& Sql::and_seen_among(const Scope& scope, const Sql& units) {
   if (scope.everybody) {
     return *this;
   }
-  add(" AND ((cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
+  add(" AND (username IN ").list(scope.names);
+  add(" OR (cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
   add(members()).add(" WHERE m.value IN ").list(scope.names);
   add(" AND (p.cluster_id, p.name) IN (SELECT cluster_id, project").append(units).add("))");
   or_led("project", scope);

@@ -43,16 +43,20 @@ class Sql {
   /// Appends a condition: the scope has a member of the row's project (cluster_id, project column),
   /// or leads it.
   Sql& and_project_of(std::string_view project_column, const Scope& scope);
+  /// Appends a condition on rows of units, their facts and usage: the scope has their user, or
+  /// and_project_of() their project. Membership widens rights; it never takes away what is one's
+  /// own.
+  Sql& and_usage_of(const Scope& scope);
 
   /// Appends a condition on rows of `units` of a service account of `project`: they are in a
   /// cluster where the scope has a member of the project, and the scope does not lead their
   /// project.
   Sql& and_service_of(std::string_view project, const Scope& scope);
 
-  /// and_project_of() for a few units, which `units` selects (" FROM units WHERE ..."): reads only
+  /// and_usage_of() for a few units, which `units` selects (" FROM units WHERE ..."): reads only
   /// the projects of these units, and keeps the condition from choosing the index by which the
   /// units are found.
-  Sql& and_project_among(const Scope& scope, const Sql& units);
+  Sql& and_seen_among(const Scope& scope, const Sql& units);
 
   [[nodiscard]] Dialect dialect() const { return dialect_; }
   /// The text, with a ? for each value; see numbered().
