@@ -124,6 +124,7 @@ ApiServer::ApiServer(ApiOptions options,
     : options_(std::move(options)),
       cors_(std::move(cors)),
       limiter_(options_.max_requests, std::move(peers)),
+      unknown_users_(reader),
       registry_(registry),
       metrics_(registry, labels(), clock),
       document_({.route_prefix = options_.route_prefix,
@@ -321,6 +322,9 @@ void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
     response.status = 304;
   } else {
     endpoint.handler(services_, call);
+    if (!call.admin_route) {
+      unknown_users_.warn(call.identity, response);
+    }
   }
   if (!tag.empty() && (response.status == 200 || response.status == 304)) {
     response.set_header("ETag", tag);

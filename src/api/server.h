@@ -11,6 +11,7 @@
 #include "api/answer/entity_tag.h"
 #include "api/answer/request_metrics.h"
 #include "api/answer/stream_slots.h"
+#include "api/answer/unknown_users.h"
 #include "api/answer/usage_cache.h"
 #include "api/documentation/openapi.h"
 #include "api/endpoints/endpoint.h"
@@ -106,6 +107,7 @@ class ApiServer {
   UsageCache usage_cache_;
   StreamSlots streams_;
   EntityTags tags_;
+  UnknownUsers unknown_users_;
   metrics::Registry& registry_;
   RequestMetrics metrics_;
   Document document_;

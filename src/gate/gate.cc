@@ -96,6 +96,9 @@ Checked<Decision> Gate::identify(const net::Headers& headers, Owners* owners, Bu
   if (decision.user.empty()) {
     return std::unexpected(unauthorized());
   }
+  if (rules_.user_of) {
+    decision.user = rules_.user_of(decision.user);
+  }
   if (decision.user == model::kServiceAccount) {
     return std::unexpected(forbidden_resource("user"));
   }

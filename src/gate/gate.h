@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,8 @@ enum class BackendType : std::uint8_t { kTsdb, kProfiles };
 std::string_view type_name(BackendType type);
 
 struct GateRules {
+  /// The name that clusters know for the value of the header; null: the same.
+  std::function<std::string(std::string_view login)> user_of = {};
   std::vector<std::string> clusters = {};  ///< whose backends this listener has, by ID
   /// The kinds of servers, by cluster; Prometheus if the cluster is not named.
   std::map<std::string, TsdbServer, std::less<>> servers = {};

@@ -115,6 +115,19 @@ class GateTest : public ::testing::Test {
   std::string content_encoding;
 };
 
+TEST_F(GateTest, LoginsAreMappedToTheNamesOfTheCluster) {
+  headers[0].second = "ALICE";
+  EXPECT_EQ(outcome(R"(a{uuid="own"})").substr(0, 3), "403");
+  rules.user_of = [](std::string_view login) {
+    return std::string(login == "ALICE" ? "alice" : "ceems-int-svc");
+  };
+  const auto decision = ask(R"(a{uuid="own"})");
+  ASSERT_TRUE(decision);
+  EXPECT_EQ(decision->user, "alice");
+  headers[0].second = "root";
+  EXPECT_EQ(outcome(R"(a{uuid="own"})").substr(0, 3), "403");
+}
+
 TEST_F(GateTest, OwnUnitsPassInEverySpelling) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"(a{uuid="own"})", R"(a{uuid="own"})"},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "config/section.h"
+#include "model/protocol.h"
 #include "net/client/client_config.h"
 
 namespace ceems::lb {
@@ -197,6 +198,9 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
       .refuse(configured && config.api_url.empty(), "web",
               "expected url, the URL of the API server");
   section.also(read_service_account(node["identity"]["service_account"], directory, config));
+  CEEMS_TRY(names, config::NameMap::read(node["identity"]["header"]["map"], directory,
+                                         model::kServiceAccount));
+  config.names = std::move(names);
   const Node data = node["data"];
   std::string path = "data";
   section.also(Section(data)

@@ -9,6 +9,7 @@
 
 #include "audit/config.h"
 #include "base/result.h"
+#include "config/name_map.h"
 #include "config/yaml.h"
 #include "gate/tsdb_request.h"
 #include "net/client/client.h"
@@ -64,6 +65,7 @@ struct Config {
   std::string api_url = {};  ///< of the API server; empty: none
   net::ClientOptions api_client = {};
   ServiceAccount service_account = {};
+  config::NameMap names = {};                 ///< of the header that names the user
   std::optional<std::string> data_path = {};  ///< directory of ceems.db
   std::string database_url = {};              ///< of PostgreSQL; empty: none
   std::string database_password_file = {};

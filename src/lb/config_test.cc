@@ -223,12 +223,13 @@ ceems_api_server:
   series: {pin_cluster: true}
   web: {url: http://api, basic_auth: {username: lb, password: x}}
   identity:
-    header: {trusted_proxies: [10.0.0.1]}
+    header: {trusted_proxies: [10.0.0.1], map: {lower_case: true}}
     service_account: {token_file: token, web_user: lb}
 )");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->audit.file, "/var/log/ceems/lb.log");
   EXPECT_FALSE(config->audit.journal);
+  EXPECT_EQ(config->names.apply("Ada"), "ada");
   EXPECT_TRUE(config->service_account.configured());
   EXPECT_EQ(config->service_account.token_file, "/etc/ceems/token");
   EXPECT_THAT(refusal("ceems_lb: {audit: {fil: x}}"), HasSubstr("lb.yml:1"));

@@ -71,6 +71,7 @@ gate::GateRules gate_rules(gate::BackendType type, const Config& config, const B
     }
   }
   rules.confine = config.access.confine;
+  rules.user_of = [names = config.names](std::string_view login) { return names.apply(login); };
   rules.pin_cluster = type == gate::BackendType::kTsdb && config.access.pin_cluster;
   rules.lifetimes = config.access.lifetimes;
   rules.tsdb.editors = config.access.editors;

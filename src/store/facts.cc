@@ -93,6 +93,10 @@ Result<std::map<std::string, std::int64_t>> Reader::watermarks() {
   return std::map<std::string, std::int64_t>{};
 }
 
+Result<bool> Reader::knows_user(std::string_view /*user*/) {
+  return true;
+}
+
 Result<bool> Reader::facts_complete() {
   return no_facts();
 }

@@ -156,8 +156,13 @@ class Reader {
   virtual Result<> ping() = 0;
   /// Grows with every commit that may change the result of a query.
   [[nodiscard]] virtual std::uint64_t generation() const = 0;
+  /// Grows with every commit that may change a query of usage or of people. Commits of reports,
+  /// facts and nodes do not count.
+  [[nodiscard]] virtual std::uint64_t usage_generation() const { return generation(); }
 
   virtual Result<bool> is_admin(std::string_view user) = 0;
+  /// Whether a cluster has a user or a unit of this name, or there are no units at all yet.
+  virtual Result<bool> knows_user(std::string_view user);
   /// The projects that the user leads according to the resource managers, by cluster and name.
   virtual Result<std::vector<ClusterProject>> led_projects(std::string_view user) = 0;
   /// Who leads a project on a cluster (empty: on any) according to the resource managers, by name.

@@ -22,12 +22,17 @@ bool is_on(const config::Node& node, config::Section& section) {
   return enabled;
 }
 
-Result<> read_header(const config::Node& node, LoginOptions& options, bool& said) {
+Result<> read_header(const config::Node& node,
+                     const std::string& directory,
+                     LoginOptions& options,
+                     bool& said) {
   config::Section section(node);
   std::vector<std::string> proxies;
-  section.only({"enabled", "trusted_proxies"})
+  section.only({"enabled", "trusted_proxies", "map"})
       .boolean("enabled", options.header)
       .list("trusted_proxies", proxies);
+  CEEMS_TRY(names, config::NameMap::read(node["map"], directory, model::kServiceAccount));
+  options.names = std::move(names);
   const config::Node list = node["trusted_proxies"];
   said = node["enabled"].present() || list.present();
   if (!section.ok() || !list.present()) {
@@ -168,7 +173,7 @@ Result<LoginOptions> parse_login(const config::Node& identity,
   bool header_said = false;
   config::Section section(identity);
   section.only({"header", "local", "oidc", "session", "service_account"});
-  section.also(read_header(identity["header"], options, header_said));
+  section.also(read_header(identity["header"], directory, options, header_said));
   section.also(read_service_account(identity["service_account"], directory, options));
   section.also(read_local(identity["local"], directory, options));
   section.also(read_oidc(identity["oidc"], directory, options));

@@ -8,6 +8,7 @@
 #include "access/policy.h"
 #include "access/session.h"
 #include "base/result.h"
+#include "config/name_map.h"
 #include "config/yaml.h"
 #include "net/cidr.h"
 #include "net/client/client.h"
@@ -46,6 +47,7 @@ struct LoginOptions {
   bool header = true;
   /// The peers that may name users by header; absent: all peers.
   std::optional<net::TrustedPeers> trusted_proxies = {};
+  config::NameMap names = {};  ///< for names in the header
   std::optional<ServiceAccountOptions> service_account = {};
   std::optional<LocalOptions> local = {};
   std::optional<OidcOptions> oidc = {};

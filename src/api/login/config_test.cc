@@ -71,7 +71,7 @@ TEST(LoginConfig, WhatStrangersMayDoIsSaid) {
 TEST(LoginConfig, EveryKeyIsRead) {
   const auto options = parse(R"(
 identity:
-  header: {trusted_proxies: [10.0.0.0/8, "::1"]}
+  header: {trusted_proxies: [10.0.0.0/8, "::1"], map: {strip_domain: [UNI]}}
   local: {users_file: users.yml}
   oidc:
     name: Example
@@ -95,6 +95,7 @@ roles:
   ASSERT_TRUE(options) << options.error().message;
   ASSERT_TRUE(options->trusted_proxies);
   EXPECT_TRUE(options->trusted_proxies->contains("10.1.2.3"));
+  EXPECT_EQ(options->names.apply("UNI\\ada"), "ada");
   EXPECT_EQ(options->local->users_file, "/etc/ceems/users.yml");
   const OidcOptions& oidc = *options->oidc;
   EXPECT_EQ(oidc.name, "Example");
@@ -114,6 +115,7 @@ roles:
 
 TEST(LoginConfig, ErrorsNameTheLine) {
   EXPECT_THAT(complaint("identity:\n  hedaer: {}\n"), HasSubstr("c.yml:2"));
+  EXPECT_THAT(complaint("identity:\n  header:\n    map: {lower: true}\n"), HasSubstr("c.yml:3"));
   EXPECT_THAT(complaint("identity:\n  header:\n    trusted_proxies: [10.0.0.1/8]\n"),
               HasSubstr("c.yml:3"));
   EXPECT_THAT(complaint("identity:\n  local:\n    user_file: x\n"), HasSubstr("c.yml:3"));

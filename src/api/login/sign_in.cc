@@ -246,7 +246,9 @@ Result<access::Identity> SignIn::identify(const net::Request& request, net::Resp
             "a request names a user by header, but its peer is not in trusted_proxies; refused");
         return access::Identity{};
       }
-      return access::identify(reader_, options_.roles, *std::move(named));
+      // The service account passes on names that are mapped already.
+      return access::identify(reader_, options_.roles,
+                              service ? *std::move(named) : options_.names.apply(*named));
     }
     if (service) {
       return access::identify(reader_, options_.roles, std::string(model::kServiceAccount));

@@ -297,6 +297,23 @@ TEST_F(SignInTest, TwoUserHeadersAreRefusedEvenWithASession) {
   EXPECT_EQ(ask("GET", "/api/v1/whoami", twice).status, 401);
 }
 
+TEST_F(SignInTest, NamesInTheHeaderAreMapped) {
+  const auto named = [this](const std::string& login) {
+    return ask("GET", "/api/v1/whoami", {{"X-Grafana-User", login}}).body;
+  };
+  peer_ = "10.0.0.1";
+  EXPECT_THAT(named("Ada@uni.example"), HasSubstr(R"("user":"Ada@uni.example")"));
+  options_.names =
+      config::NameMap::read(
+          config::parse_yaml("{lower_case: true, strip_mail: [uni.example]}", "c.yml").value(), "",
+          "ceems-int-svc")
+          .value();
+  make();
+  EXPECT_THAT(named("Ada@uni.example"), HasSubstr(R"("user":"ada")"));
+  EXPECT_THAT(named("ROOT"), HasSubstr(R"("user":"root","admin":true)"));
+  EXPECT_THAT(named("CEEMS-INT-SVC"), HasSubstr(R"("admin":false)"));
+}
+
 TEST_F(SignInTest, TheServiceAccountNeedsACredentialOfItsOwn) {
   const net::Headers named{{"X-Grafana-User", "ceems-int-svc"}};
   const std::string token = "0123456789abcdef0123456789abcdef";

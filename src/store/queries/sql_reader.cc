@@ -59,6 +59,14 @@ Result<bool> SqlReader::is_admin(std::string_view user) {
   return rows->next();
 }
 
+Result<bool> SqlReader::knows_user(std::string_view user) {
+  Sql query = query_of("SELECT 1 WHERE EXISTS (SELECT 1 FROM users WHERE name = ");
+  query.value(user).add(") OR EXISTS (SELECT 1 FROM units WHERE username = ").value(user);
+  query.add(") OR NOT EXISTS (SELECT 1 FROM units)");
+  CEEMS_TRY(rows, open_early(query, kShortLimit));
+  return rows->next();
+}
+
 Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view user) {
   Sql query = query_of("SELECT cluster_id, project FROM ceems_project_leads WHERE name = ");
   query.value(user).add(" ORDER BY cluster_id, project");

@@ -20,6 +20,7 @@ class SqlReader : public Reader {
  public:
   Result<> ping() override;
   Result<bool> is_admin(std::string_view user) override;
+  Result<bool> knows_user(std::string_view user) override;
   Result<std::vector<ClusterProject>> led_projects(std::string_view user) override;
   Result<std::vector<std::string>> leads_of(std::string_view cluster_id,
                                             std::string_view project) override;
