@@ -216,11 +216,8 @@ int serve_database(api::Config config,
   updates->wait_until_ready = [&database](const std::stop_token& stop) {
     return (*database)->wait_until_ready(stop);
   };
-  const api::ReportMaker maker((*database)->reader(), &measurements, rules);
-  std::optional<api::Finisher> finisher;
+  std::optional<api::Finisher> finisher;  // set before the updates start
   if (config.report.rate > 0) {
-    finisher.emplace(config.report, (*database)->reader(), (*database)->writer(), maker, registry,
-                     clock);
     updates->on_written = [&finisher](bool leads) { finisher->wake(leads); };
   }
 
@@ -276,7 +273,9 @@ int serve_database(api::Config config,
     return os::give_up(made.error());
   }
   handler = std::move(*made);
-  if (finisher) {
+  if (config.report.rate > 0) {
+    finisher.emplace(config.report, (*database)->reader(), (*database)->writer(),
+                     handler->reports(), registry, clock);
     finisher->start();
   }
   (*loop)->start();

@@ -112,6 +112,7 @@ Result<Answer> make_report(const Services& services,
                                               : Result<std::optional<Answer>>());
   if (auto& known = stored) {
     answer = std::move(*known);
+    services.reports->add_cost(unit, services.now_ms(), answer.report);
   } else {
     CEEMS_TRY(made, services.reports->make(unit, members, services.now_ms()));
     answer.report = std::move(made);

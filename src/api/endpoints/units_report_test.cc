@@ -452,6 +452,19 @@ TEST_F(Reports, ThatAreStoredAreShownWithoutTheTsdb) {
               HasSubstr("CPU     96 %     not measured"));
 }
 
+TEST_F(Reports, ThatWereStoredBeforeThereWerePricesHaveACost) {
+  stored_report(db_->writer());
+  EXPECT_TRUE(report_of(kLast, "ada").at("cost").at("amount").is_null());
+  ApiOptions options;
+  options.measurements = &measurements_;
+  options.site.currency = "EUR";
+  options.site.prices = {.core_hour = 0.5};
+  make(std::move(options));
+  const json::object report = report_of(kLast, "ada");
+  EXPECT_EQ(report.at("cost").at("amount").to_number<double>(), 4);  // of 8 core-hours
+  EXPECT_EQ(report.at("cost").at("currency"), "EUR");
+}
+
 TEST_F(Reports, ThatAreStoredHaveAnEntityTag) {
   EXPECT_EQ(header(get(std::string("/api/v1/") + kLast, "ada"), "ETag"), "(none)");
   stored_report(db_->writer());

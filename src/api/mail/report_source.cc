@@ -82,8 +82,9 @@ Result<std::optional<mail::KnownReport>> MailReports::report(const std::string& 
                                       {.cluster_id = last->unit.cluster_id,
                                        .uuid = last->unit.uuid,
                                        .started_at_ts = last->unit.started_at_ts},
-                                      members));
+                                      last->unit.project, members));
   if (auto& known = stored) {
+    maker_.add_cost(*last, clock_.now_ms(), known->report);
     return mail::KnownReport{.report = std::move(known->report), .final = true};
   }
   CEEMS_TRY(report, maker_.make(*last, members, clock_.now_ms()));

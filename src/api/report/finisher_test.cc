@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "api/accounting/accounting.h"
 #include "report/stored.h"
 #include "store/test_database.h"
 #include "testing/eventually.h"
@@ -83,8 +84,8 @@ class FinisherTest : public store::EveryDatabase {
     write(store::update(kNow, kNow + kHour, units, cluster));
   }
   /// Makes all reports that are due, as a program that has just been started.
-  std::size_t finish_all() {
-    const ReportMaker maker(db_->reader(), &measurements_, rules_);
+  std::size_t finish_all(const Accounting* accounting = nullptr) {
+    const ReportMaker maker(db_->reader(), &measurements_, rules_, accounting);
     Finisher finisher({}, db_->reader(), db_->writer(), maker, registry_, clock_);
     std::size_t made = 0;
     while (true) {
@@ -121,6 +122,16 @@ INSTANTIATE_TEST_SUITE_P(Databases,
                          FinisherTest,
                          ::testing::Values(store::Backend::kSqlite, store::Backend::kPostgres),
                          store::backend_name);
+
+TEST_P(FinisherTest, StoredReportsHaveTheirCost) {
+  end_units(1);
+  const Accounting accounting({}, {.currency = "EUR", .prices = {.kwh = 0.5, .core_hour = 0.1}},
+                              nullptr, db_->reader(), registry_);
+  EXPECT_EQ(finish_all(&accounting), 1U);
+  const report::Report report = stored("0", kNow + 1000);
+  EXPECT_EQ(report.cost.amount, 0.5 * 0.5 + 0.1 * 8);
+  EXPECT_EQ(report.cost.currency, "EUR");
+}
 
 TEST_P(FinisherTest, MakesOneFinalReportOfEachEnd) {
   constexpr int kUnits = 120;

@@ -411,6 +411,17 @@ void ReportMaker::set_cost(const StoredUnit& unit,
   }
 }
 
+void ReportMaker::add_cost(const StoredUnit& unit,
+                           std::int64_t now_ms,
+                           report::Report& report) const {
+  if (report.cost.amount || accounting_ == nullptr || !accounting_->priced()) {
+    return;
+  }
+  Costs costs = accounting_->costs();
+  set_cost(unit, costs, now_ms, report);
+  report::round_report(report);
+}
+
 Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
                                           const store::Scope& members,
                                           std::int64_t now_ms) const {

@@ -69,6 +69,10 @@ class ReportMaker {
                                             const store::Scope& members,
                                             std::int64_t now_ms) const;
 
+  /// Sets the cost of a stored report that has none, as of one that was made before there were
+  /// prices.
+  void add_cost(const StoredUnit& unit, std::int64_t now_ms, report::Report& report) const;
+
   /// Whether there is a TSDB for the units of a cluster.
   [[nodiscard]] bool measures(std::string_view cluster_id) const {
     return measurements_ != nullptr && measurements_->measures(cluster_id);
