@@ -1,14 +1,21 @@
 #include "store/sqlite/schema.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "store/schema/copying.h"
 #include "store/schema/table_sql.h"
@@ -259,6 +266,90 @@ Result<> check_space(const std::string& path,
   return sqlite::check_space(path, space_to_upgrade(state, bytes, target), space.available);
 }
 
+/// The end of the name of a copy that is not whole yet.
+constexpr std::string_view kPartial = ".part";
+
+/// The files beside the database whose names begin and end so.
+std::vector<std::filesystem::path> files_beside(const std::string& path,
+                                                std::string_view begin,
+                                                std::string_view end) {
+  const std::filesystem::path file(path);
+  const std::string start = file.filename().string() + std::string(begin);
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           file.has_parent_path() ? file.parent_path() : ".", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(start) && name.ends_with(end)) {
+      found.push_back(entry.path());
+    }
+  }
+  return found;
+}
+
+/// Removes what programs that were killed left of their copies.
+void remove_unfinished_copies(const std::string& path) {
+  std::error_code error;
+  for (const std::string_view open : {"", "-journal", "-wal", "-shm"}) {
+    const std::string end = ".bak" + std::string(kPartial) + std::string(open);
+    for (const auto& file : files_beside(path, ".v", end)) {
+      std::filesystem::remove(file, error);
+    }
+  }
+}
+
+/// Whether the copy can be read and is as large as the original, which no other program changes.
+Result<> check_copy(Connection& original, const std::string& copy) {
+  // For writing, so that SQLite removes its files beside it afterwards.
+  CEEMS_TRY(connection, Connection::open(copy, OpenMode::kReadWrite));
+  CEEMS_TRY(statement, connection.prepare("PRAGMA quick_check(1)"));
+  CEEMS_TRY(row, statement.step());
+  if (!row || statement.text(0) != "ok") {
+    return fail(ErrorCode::kInternal, "{} is damaged: {}", copy, row ? statement.text(0) : "");
+  }
+  CEEMS_TRY(bytes, size_of(original));
+  CEEMS_TRY(copied, size_of(connection));
+  if (bytes != copied) {
+    return fail(ErrorCode::kInternal, "{} has {} of {} bytes", copy, copied, bytes);
+  }
+  return {};
+}
+
+/// A whole copy of the database as it is now, from an upgrade that was interrupted; empty if there
+/// is none.
+Result<std::string> copy_of_before(Connection& connection, const std::string& path, int version) {
+  // Afterwards the file is no newer than its last commit.
+  CEEMS_TRY(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"));
+  std::error_code error;
+  const auto log = std::filesystem::file_size(path + "-wal", error);
+  const bool logged = !error && log > 0;  // somebody reads it
+  const auto changed = std::filesystem::last_write_time(path, error);
+  if (error || logged) {
+    return "";
+  }
+  for (const auto& file : files_beside(path, fmt::format(".v{}-", version), ".bak")) {
+    const auto copied = std::filesystem::last_write_time(file, error);
+    if (!error && copied >= changed && check_copy(connection, file.string())) {
+      return file.string();
+    }
+  }
+  return "";
+}
+
+/// Gives a file that is on the disk its name, and waits until that is there, too.
+Result<> put_in_place(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) {
+    return fail(errno_error(errno, fmt::format("renaming {} to {}", from, to)));
+  }
+  const std::filesystem::path directory = std::filesystem::path(to).parent_path();
+  const UniqueFd folder(
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid() || ::fsync(folder.get()) != 0) {
+    return fail(errno_error(errno, fmt::format("writing {}", directory.string())));
+  }
+  return {};
+}
+
 Result<> make_copy(Connection& connection,
                    const std::string& path,
                    int version,
@@ -267,10 +358,21 @@ Result<> make_copy(Connection& connection,
                    const std::stop_token& stop) {
   std::string stamp = TimeZone().local(now_ms);
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
-  const std::string backup = fmt::format("{}.v{}-{}.bak", path, version, stamp);
+  remove_unfinished_copies(path);
+  CEEMS_TRY(before, copy_of_before(connection, path, version));
+  if (!before.empty()) {
+    log::info("database will be upgraded; it was copied before",
+              {{"file", path}, {"from", version}, {"to", to}, {"backup", before}});
+    return {};
+  }
+  std::string backup = fmt::format("{}.v{}-{}.bak", path, version, stamp);
+  std::error_code error;
+  for (int i = 2; std::filesystem::exists(backup, error); ++i) {  // a start within the same second
+    backup = fmt::format("{}.v{}-{}-{}.bak", path, version, stamp, i);
+  }
   CEEMS_TRY(bytes, size_of(connection));
-  log::info("database will be upgraded",
-            {{"file", path}, {"from", version}, {"to", to}, {"bytes", bytes}, {"backup", backup}});
+  log::info("database will be upgraded: copying it first",
+            {{"file", path}, {"from", version}, {"to", to}, {"bytes", bytes}});
   constexpr std::int64_t kLarge = std::int64_t{32} << 20;
   std::function<void(int)> progress;
   if (bytes > kLarge) {
@@ -282,9 +384,20 @@ Result<> make_copy(Connection& connection,
     return !static_cast<const std::stop_token*>(token)->stop_requested();
   };
   std::stop_token token = stop;
-  auto done = connection.copy_to(backup, keep_going, &token, progress);
-  return done ? Result<>()
-              : fail(std::move(done).error().with_context("backup before the upgrade"));
+  const std::string partial = backup + std::string(kPartial);
+  auto done = connection.copy_to(partial, keep_going, &token, progress);
+  if (done) {
+    done = check_copy(connection, partial);
+  }
+  if (done) {
+    done = put_in_place(partial, backup);
+  }
+  if (!done) {
+    std::filesystem::remove(partial, error);
+    return fail(std::move(done).error().with_context("backup before the upgrade"));
+  }
+  log::info("copied the database before its upgrade", {{"backup", backup}});
+  return {};
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ std::uint64_t space_to_upgrade(const SchemaState& state,
 
 /// Brings an open database to the current schema: creates an empty one, upgrades one of the
 /// reference (versions 1 to 10) step by step, and adds our own tables and columns. Before a
-/// database with tables is changed, it is copied to "<file>.v<version>-<UTC time>.bak". Returns the
+/// database with tables is changed, it is copied to "<file>.v<version>-<UTC time>.bak". Until the
+/// copy is whole and on the disk, its name ends in ".part". Returns the
 /// version of the reference's tables: kSchemaVersion or kCustomStatsVersion.
 ///
 /// Then derives our columns and tables from what the reference has written to the file since this

@@ -242,6 +242,43 @@ std::string custom_columns(Connection& connection) {
   return counts;
 }
 
+TEST_F(SchemaTest, AKilledCopyLeavesNothingThatLooksLikeABackup) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+  }
+  // What programs that were killed left, one of them of a version without ".part".
+  for (const char* left : {".v9-20251231T000000.bak.part", ".v9-20251231T000000.bak.part-journal",
+                           ".v8-20250101T000000.bak.part", ".v9-20260101T000000.bak"}) {
+    dir_.write("ceems.db" + std::string(left), "half of a copy");
+  }
+  ASSERT_TRUE(open());
+  auto names = backups();
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"ceems.db.v9-20260101T000000-2.bak",
+                                             "ceems.db.v9-20260101T000000.bak"}));
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+    EXPECT_FALSE(entry.path().string().contains(".part")) << entry.path();
+  }
+  auto copy = Connection::open((dir_.path() / names[0]).string(), OpenMode::kReadOnly);
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(copy->query_text("SELECT version FROM schema_migrations").value(), "9");
+}
+
+TEST_F(SchemaTest, AnUpgradeThatWasInterruptedUsesTheCopyThatItMade) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+    ASSERT_TRUE(db.execute("PRAGMA journal_mode = WAL"));
+  }
+  {
+    auto db = raw();
+    ASSERT_TRUE(db.copy_to(file() + ".v9-20251231T235959.bak", nullptr, nullptr));
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(backups(), std::vector<std::string>{"ceems.db.v9-20251231T235959.bak"});
+}
+
 TEST_F(SchemaTest, AFileOfVersion10IsUsedAndNeverGoesBack) {
   {
     auto db = raw();

@@ -85,7 +85,8 @@ TEST_F(UpgradingTest, WhoMaySeeWhatIsAnsweredMeanwhileAndTheRestLater) {
 }
 
 TEST_F(UpgradingTest, AFailureIsReportedAndTheFileStaysAsItWas) {
-  std::filesystem::create_directory(file() + ".v9-20260101T000000.bak");  // in the way of the copy
+  // In the way of the copy, and not empty.
+  std::filesystem::create_directories(file() + ".v9-20260101T000000.bak.part/x");
   auto database = open();
   ASSERT_TRUE(database);
   EXPECT_FALSE((*database)->wait_until_ready({}));
