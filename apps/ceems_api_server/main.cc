@@ -365,6 +365,9 @@ int run(int argc, const char* const* argv) {
   server_options->needs_body = [&handler](const ceems::net::Request& request) {
     return handler->needs_body(request);
   };
+  server_options->waits = [&handler](const ceems::net::Request& request) {
+    return handler->waits(request);
+  };
   server_options->on_dropped =
       [&dropped = registry.counters("ceems_api_server_dropped_requests_total",
                                     "Requests that the server gave up because of too much load, by "

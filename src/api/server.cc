@@ -332,6 +332,13 @@ void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
   }
 }
 
+bool ApiServer::waits(const net::Request& request) const {
+  const Target target = find_target(request);
+  return target.endpoint != nullptr &&
+         (target.endpoint->waits ||
+          (target.endpoint->params.contains(Param::kStep) && request.query.contains("step=hour")));
+}
+
 bool ApiServer::needs_body(const net::Request& request) const {
   const Place place = request.method == "POST" ? find_target(request).place : Place::kNothing;
   return place == Place::kLogin || place == Place::kMute;

@@ -75,6 +75,9 @@ class ApiServer {
   [[nodiscard]] const Accounting& accounting() const { return *accounting_; }
   /// Makes digests of months, for mails. Lives as long as the server.
   [[nodiscard]] const DigestMaker& digests() const { return *digests_; }
+  /// Whether the handler of the request may wait for a TSDB. While one hangs, such requests must
+  /// not occupy the threads that answer all others.
+  [[nodiscard]] bool waits(const net::Request& request) const;
   /// Whether the answer depends on the body of a request with this header: that of a form.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
 

@@ -364,5 +364,45 @@ TEST_F(AnswersTest, UnreadAnswersHoldFewReadersAndNotThoseOfShortQuestions) {
   EXPECT_THAT(again.body, EndsWith("]}\n"));
 }
 
+TEST_F(AnswersTest, PeopleWhomNoClusterKnowsAreToldSo) {
+  for (const std::string path : {"units", "usage/current", "usage/global", "projects", "whoami"}) {
+    const auto answer = get("/api/v1/" + path, "Ada");
+    EXPECT_EQ(answer.status, 200) << path;
+    EXPECT_THAT(answer.body, HasSubstr(R"("warnings":["No cluster knows the user 'Ada'.)")) << path;
+    EXPECT_TRUE(answer.body.ends_with("\"]}\n")) << answer.body;
+    for (const std::string known : {"ada", "root", "fluids:svc"}) {
+      EXPECT_THAT(body(path, known), Not(HasSubstr("warnings"))) << path;
+    }
+  }
+  // Once a unit of this name ends, the warning ends as well.
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + 1000};
+  update.units = {job("11", "Ada", "fluids")};
+  ASSERT_TRUE(db_->writer().write(update));
+  EXPECT_THAT(body("units", "Ada"), Not(HasSubstr("warnings")));
+}
+
+// ceems_lb asks for these before every chart, so nothing that waits for a TSDB may delay them.
+TEST_F(AnswersTest, WhatNeedsNoTsdbDoesNotWait) {
+  const auto waits = [this](const std::string& path) {
+    return server_->waits(request_for("GET", "/api/v1/" + path));
+  };
+  for (const std::string path :
+       {"whoami", "units", "units/admin", "units/verify", "units/list", "units/summary",
+        "users/admin", "projects", "usage/current", "usage/global", "usage/series",
+        "usage/series?step=day", "clusters/admin", "stats/global/admin", "site"}) {
+    EXPECT_FALSE(waits(path)) << path;
+  }
+  for (const std::string path :
+       {"grid", "gpus", "gpus/admin", "units/series", "units/report", "units/compare/admin",
+        "nodes/admin", "nodes/series/admin", "units/on-node/admin", "insight/idle",
+        "insight/bill/admin", "usage/series?step=hour"}) {
+    EXPECT_TRUE(waits(path)) << path;
+  }
+  EXPECT_FALSE(server_->waits(request_for("GET", "/health")));
+  EXPECT_FALSE(server_->waits(request_for("GET", "/metrics")));
+}
+
 }  // namespace
 }  // namespace ceems::api

@@ -250,6 +250,7 @@ Endpoints gpus_endpoints() {
                R"("sm":0.33}],"others":false}]}],"missing":[]})"},
       .params = {Param::kClusterId},
       .tagged = false,
+      .waits = true,
       .refusals = {ApiErrorType::kBadData}};
   return {
       gpus.for_users("gpus", "GPUs in the last 70 minutes, with the use by the caller's units."),

@@ -189,6 +189,7 @@ Endpoints grid_endpoints() {
        .params = {Param::kFrom, Param::kTo},
        .window = WindowKind::kOwn,
        .tagged = false,
+       .waits = true,
        .audited = false}};
 }
 

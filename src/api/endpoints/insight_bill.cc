@@ -235,6 +235,7 @@ Endpoints insight_bill_endpoints() {
                 R"("measured":0.97,"days":[[1793487600000,2041.3,482.6,103.6,329]]})"},
        .params = {Param::kClusterId, Param::kMonth},
        .tagged = false,
+       .waits = true,
        .audited = false,
        .refusals = {ApiErrorType::kBadData}}};
 }

@@ -300,7 +300,8 @@ Endpoints insight_idle_endpoints() {
                R"("cost":0.31,"exempt":null})"},
       .params = {Param::kClusterId, Param::kProject, Param::kFrom, Param::kTo, Param::kBy},
       .window = WindowKind::kOwn,
-      .tagged = false};
+      .tagged = false,
+      .waits = true};
   return {idle.for_users("insight/idle",
                          "The caller's units that do nothing now, or energy that was not used.",
                          {Param::kScope}),

@@ -184,6 +184,7 @@ Endpoints node_history_endpoints() {
            .required = {Param::kClusterId},
            .window = WindowKind::kOwn,
            .tagged = false,
+           .waits = true,
            .audited = false},
           {.path = "units/on-node/admin",
            .caller = Caller::kAdmin,
@@ -205,7 +206,8 @@ Endpoints node_history_endpoints() {
                                R"("rows":[["7001",1933128450000,null,97.1]],"source":"tsdb"})"},
            .params = {Param::kClusterId, Param::kHost, Param::kFrom, Param::kTo},
            .window = WindowKind::kOwn,
-           .tagged = false}};
+           .tagged = false,
+           .waits = true}};
 }
 
 }  // namespace ceems::api

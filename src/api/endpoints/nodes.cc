@@ -366,6 +366,7 @@ Endpoints nodes_endpoints() {
                   Param::kOrder, Param::kLimit, Param::kCursor, Param::kColumns, Param::kFormat},
        .table = true,
        .tagged = false,
+       .waits = true,
        .audited = false}};
 }
 

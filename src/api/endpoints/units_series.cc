@@ -154,6 +154,7 @@ Endpoints units_series_endpoints() {
            .required = {Param::kClusterId, Param::kUuid},
            .window = WindowKind::kOwn,
            .tagged = false,
+           .waits = true,
            .refusals = {ApiErrorType::kForbidden}}};
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "ingest/update_source.h"
+#include "tsdb/breaker.h"
 
 namespace ceems::api {
 namespace {
@@ -126,7 +127,8 @@ Result<ClusterTsdbs> cluster_tsdbs(const std::vector<ingest::ClusterConfig>& clu
     web.timeout = std::min(web.timeout, kTimeout);
     CEEMS_TRY_IN("cluster " + cluster.cluster.id, transport, tsdb::http_transport(std::move(web)));
     auto& tsdb = tsdbs[cluster.cluster.id];
-    tsdb.client = std::make_unique<tsdb::Client>(url, std::move(transport), clock);
+    tsdb.client = std::make_unique<tsdb::Client>(
+        url, tsdb::with_breaker(std::move(transport), cluster.cluster.id, clock), clock);
     by_url[plain_url(url)].push_back(&tsdb);
   }
   for (const auto& [url, sharing] : by_url) {

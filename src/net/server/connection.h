@@ -43,6 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   /// A job that waits for a worker.
   struct Wait {
+    FairQueue* queue;
     FairQueue::Ticket ticket;
     std::chrono::steady_clock::time_point since;
   };

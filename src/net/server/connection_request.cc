@@ -318,7 +318,8 @@ Task<Turn> Connection::in_turn(const Request& request,
     co_return Turn::kRun;
   }
   Turn turn = Turn::kRun;
-  auto start = [this, &request, &work, &turn, droppable](auto done) {
+  const bool waits = core_.waiters && core_.options.waits(request);
+  auto start = [this, &request, &work, &turn, droppable, waits](auto done) {
     auto job = [&work, &turn, done = std::move(done)](Turn given) mutable {
       turn = given;
       if (given == Turn::kRun) {
@@ -328,12 +329,13 @@ Task<Turn> Connection::in_turn(const Request& request,
       asio::post(io, std::move(done));
     };
     const auto& key = core_.options.queue_key;
-    auto ticket = core_.queue.add(key ? key(request) : peer_, std::move(job));
+    FairQueue& queue = waits ? core_.waiting_queue : core_.queue;
+    auto ticket = queue.add(key ? key(request) : peer_, std::move(job));
     if (droppable) {
-      wait_ = Wait{.ticket = std::move(ticket), .since = steady_clock::now()};
+      wait_ = Wait{.queue = &queue, .ticket = std::move(ticket), .since = steady_clock::now()};
       core_.watch_queue();
     }
-    core_.wake_worker();
+    waits ? core_.wake_waiting() : core_.wake_worker();
   };
   auto token = kAwait;
   co_await asio::async_initiate<asio::use_awaitable_t<IoExecutor>, void()>(start, token);
@@ -349,7 +351,7 @@ bool Connection::drop_if_late(steady_clock::time_point now) {
   if (!late && !client_gone()) {
     return true;
   }
-  if (auto job = core_.queue.remove(wait_->ticket)) {  // none: a worker has just taken it
+  if (auto job = wait_->queue->remove(wait_->ticket)) {  // none: a worker has just taken it
     job(late ? Turn::kLate : Turn::kGone);
   }
   wait_.reset();

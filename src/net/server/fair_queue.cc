@@ -17,11 +17,25 @@ FairQueue::Ticket FairQueue::add(std::string key, Job job) {
 
 FairQueue::Job FairQueue::take() {
   const MutexLock lock(mutex_);
-  if (turns_.empty()) {
+  const auto may_run = [this](const Lane& lane) CEEMS_REQUIRES(mutex_) {
+    const auto found = running_.find(lane.key);
+    return limit_ == 0 || found == running_.end() || found->second < limit_;
+  };
+  auto lane = turns_.begin();
+  while (lane != turns_.end() && !may_run(*lane)) {
+    ++lane;
+  }
+  if (lane == turns_.end()) {
     return nullptr;
   }
-  const auto lane = turns_.begin();
   Job job = std::move(lane->jobs.begin()->second);
+  if (limit_ > 0) {
+    ++running_[lane->key];
+    job = [this, key = lane->key, inner = std::move(job)](Turn turn) mutable {
+      inner(turn);
+      ended(key);
+    };
+  }
   lane->jobs.erase(lane->jobs.begin());
   if (lane->jobs.empty()) {
     erase(lane);
@@ -29,6 +43,14 @@ FairQueue::Job FairQueue::take() {
     turns_.splice(turns_.end(), turns_, lane);
   }
   return job;
+}
+
+void FairQueue::ended(const std::string& key) {
+  const MutexLock lock(mutex_);
+  const auto found = running_.find(key);
+  if (found != running_.end() && --found->second == 0) {
+    running_.erase(found);
+  }
 }
 
 FairQueue::Job FairQueue::remove(const Ticket& ticket) {

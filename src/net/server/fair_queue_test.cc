@@ -63,5 +63,32 @@ TEST_F(FairQueueTest, AJobIsDroppedOnceAndNotAfterItWasTaken) {
   EXPECT_FALSE(queue_.take());
 }
 
+TEST(FairQueueLimit, OfAKeyOnlySoManyRunAtOnce) {
+  FairQueue queue(2);
+  std::string done;
+  const auto add = [&](const std::string& key) {
+    queue.add(key, [&done, key](Turn /*turn*/) { done += key; });
+  };
+  for (const char* key : {"m", "m", "m", "m", "a"}) {
+    add(key);
+  }
+  auto first = queue.take();
+  auto second = queue.take();  // of "a", in turn
+  auto third = queue.take();
+  ASSERT_TRUE(first && second && third);
+  EXPECT_FALSE(queue.take());  // "m" has two
+  first(Turn::kRun);
+  auto fourth = queue.take();
+  ASSERT_TRUE(fourth);
+  EXPECT_FALSE(queue.take());
+  for (auto* job : {&second, &third, &fourth}) {
+    (*job)(Turn::kRun);
+  }
+  auto last = queue.take();
+  ASSERT_TRUE(last);
+  last(Turn::kRun);
+  EXPECT_EQ(done, "mammm");
+}
+
 }  // namespace
 }  // namespace ceems::net

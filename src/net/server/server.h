@@ -58,6 +58,11 @@ struct ServerOptions {
   std::function<std::string(const Request&)> queue_key = {};
   /// Requests that never wait for a worker, because one more thread serves them. May be empty.
   std::function<bool(const Request&)> urgent = {};
+  /// Requests whose handler may wait for another server. They have `threads` of their own, of which
+  /// each user gets kMaxWaiting at most, so that they cannot occupy the workers of all others. May
+  /// be empty.
+  std::function<bool(const Request&)> waits = {};
+  static constexpr std::size_t kMaxWaiting = 2;
   /// Requests that the handler answers in less than a millisecond without waiting for anything: it
   /// is called for them on the thread of all connections, which saves switching to a worker and
   /// back. On a busy machine, each switch waits for a CPU. May be empty.

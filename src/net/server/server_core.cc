@@ -33,10 +33,14 @@ void ServerCore::start_workers() {
   if (options.urgent) {
     urgent = std::make_unique<asio::thread_pool>(1);
   }
+  if (options.waits) {
+    waiters =
+        std::make_unique<asio::thread_pool>(static_cast<std::size_t>(std::max(1, options.threads)));
+  }
 }
 
 void ServerCore::join_workers() {
-  for (auto* const pool : {workers.get(), passwords.get(), urgent.get()}) {
+  for (auto* const pool : {workers.get(), passwords.get(), urgent.get(), waiters.get()}) {
     if (pool != nullptr) {
       pool->join();
     }
@@ -47,6 +51,15 @@ void ServerCore::wake_worker() {
   asio::post(*workers, [this] {
     if (auto job = queue.take()) {  // none: it was dropped
       job(Turn::kRun);
+    }
+  });
+}
+
+void ServerCore::wake_waiting() {
+  asio::post(*waiters, [this] {
+    if (auto job = waiting_queue.take()) {
+      job(Turn::kRun);
+      wake_waiting();  // another of this user may run now
     }
   });
 }

@@ -57,6 +57,10 @@ struct ServerCore {
   /// One thread for the requests that ServerOptions::urgent names; null if there is none.
   std::unique_ptr<asio::thread_pool> urgent;
   FairQueue queue;  ///< the requests that wait for `workers`
+  /// The threads of ServerOptions::waits, and the requests that wait for them; null if there are
+  /// none.
+  std::unique_ptr<asio::thread_pool> waiters;
+  FairQueue waiting_queue{ServerOptions::kMaxWaiting};
 
   std::string date;  ///< HTTP date of the second `date_of`; I/O thread only
   std::time_t date_of = 0;
@@ -69,6 +73,8 @@ struct ServerCore {
 
   /// Lets a worker take one job of `queue`. Call it once for each job that is added.
   void wake_worker();
+  /// The same for `waiting_queue`.
+  void wake_waiting();
   /// Drops requests that wait in vain, now and for as long as any waits. I/O thread only.
   void watch_queue();
   void drop_late();

@@ -165,6 +165,25 @@ TEST_F(ServerLoad, UrgentRequestsNeverWait) {
   EXPECT_EQ(handled(), "/-/healthy ");
 }
 
+TEST_F(ServerLoad, RequestsThatWaitForOthersLeaveTheWorkersFree) {
+  options_.waits = [](const Request& request) { return request.path == "/hold"; };
+  options_.threads = 3;
+  start();
+  const auto first = hold();
+  std::vector<std::unique_ptr<RawConnection>> more;
+  for (int i = 0; i < 8; ++i) {
+    more.push_back(sent(get("/hold", "mallory")));
+  }
+  wait_for_queued(9);
+  EXPECT_EQ(raw_get(address(), "/x").body, "done");
+  EXPECT_EQ(handled(), "/x ");
+  EXPECT_EQ(sent(get("/y", "mallory"))->answer().body, "done");
+  release();
+  for (const auto& connection : more) {
+    EXPECT_EQ(connection->answer().body, "done");
+  }
+}
+
 TEST_F(ServerLoad, ARequestThatWaitsTooLongIsAnswered) {
   options_.queue_timeout = milliseconds(50);
   start();
