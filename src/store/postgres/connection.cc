@@ -202,8 +202,11 @@ Error Connection::error(const Answer& answer) const {
     const char* text = handle_ == nullptr ? "" : PQerrorMessage(handle_.get());
     return {ErrorCode::kUnavailable, fmt::format("database {}: {}", name_, one_line(text))};
   }
+  // Prepared statements that are not there, or are there already.
+  const bool shared = state == "26000" || state == "42P05";
   return {code_of(state),
-          fmt::format("database {}: {} ({})", name_, printable(primary, 256), state)};
+          fmt::format("database {}: {} ({}){}", name_, printable(primary, 256), state,
+                      shared ? ": a connection pooler has to run with pool_mode = session" : "")};
 }
 
 bool row_error(const Answer& answer) {

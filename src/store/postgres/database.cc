@@ -110,6 +110,31 @@ class PgDatabase final : public Database {
   std::optional<Canceller> canceller_;
 };
 
+/// Fails if sessions of this program do not keep a session of the server, as behind a pooler in
+/// transaction mode: locks, notices, settings and prepared statements would belong to others.
+/// Such a pooler gives the second connection the session of the first, or the first one another.
+Result<> check_sessions(Connector& connector, Connection& first) {
+  constexpr std::string_view kSession = "SELECT pg_backend_pid()";
+  CEEMS_TRY(second, connector.connect());
+  CEEMS_TRY(before, first.query(kSession));
+  CEEMS_TRY(second.execute("BEGIN"));
+  CEEMS_TRY(other, second.query(kSession));
+  bool shared = before.integer(0, 0) == other.integer(0, 0);
+  if (!shared) {
+    CEEMS_TRY(after, first.query(kSession));
+    shared = before.integer(0, 0) != after.integer(0, 0);
+  }
+  CEEMS_TRY(second.execute("COMMIT"));
+  if (!shared) {
+    return {};
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              "database {}: a connection pooler such as pgbouncer shares sessions of the server "
+              "among its clients; set pool_mode = session for this database and user, or name the "
+              "server itself in data.database_url",
+              connector.name());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
@@ -117,6 +142,7 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const Clock& clock) {
   CEEMS_TRY(connector, Connector::create(options.url, options.password_file));
   CEEMS_TRY(connection, connector->connect());
+  CEEMS_TRY(check_sessions(*connector, connection));
   CEEMS_TRY(bytes, bytes_to_upgrade(connection));
   const bool in_use = options.upgrade_in_use_above && bytes > *options.upgrade_in_use_above;
   if (!in_use) {
