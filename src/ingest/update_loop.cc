@@ -203,6 +203,13 @@ struct UpdateLoop::Impl {
     }
   }
 
+  /// Computes sums over time that an old database lacks. They change no answer.
+  void fill_sums() {
+    const auto left = writer.fill_sums();  // logs its failures
+    summing = left.value_or(0) > 0;
+    update_metrics.sums_open.set(static_cast<double>(left.value_or(0)));
+  }
+
   void take_admins(Result<AdminNames> names) {
     if (!admins.write_fetched(std::move(names))) {
       update_metrics.admin_failures.add();
@@ -315,6 +322,9 @@ struct UpdateLoop::Impl {
     if (filling) {
       until = std::min(until, clock.steady_now() + options.backfill_pause);
     }
+    if (summing) {  // half a second of work at a time
+      until = std::min(until, clock.steady_now() + 5 * options.backfill_pause);
+    }
     until = std::min(until, resume_nodes_at.value_or(until));
     const auto pause =
         std::max<Clock::SteadyTime::duration>(until - clock.steady_now(), milliseconds(1));
@@ -338,11 +348,14 @@ struct UpdateLoop::Impl {
         if (const auto now_ms = begin_round(stop)) {
           ask_all(*now_ms);
           filling = true;
+          summing = true;
         }
       }
       take_answers();
       if (filling) {
         fill_facts();
+      } else if (summing && leading) {
+        fill_sums();
       }
       if (leading) {
         advance_nodes();
@@ -362,6 +375,7 @@ struct UpdateLoop::Impl {
   std::vector<std::unique_ptr<Worker>> workers;
   bool leading = true;
   bool filling = false;                        ///< there may be units without facts
+  bool summing = false;                        ///< there may be spans without sums
   bool nodes_due = false, nodes_busy = false;  ///< a round of nodes begins; one is read
   std::optional<Clock::SteadyTime> resume_nodes_at;
   std::string purge_error, lead_error, fill_error;  ///< of the last attempt, as logged
@@ -494,6 +508,9 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
   do {
     impl_->fill_facts();
   } while (impl_->filling && !stop.stop_requested());
+  do {
+    impl_->fill_sums();
+  } while (impl_->summing && !stop.stop_requested());
   impl_->nodes.begin_round(*now_ms);
   while (!stop.stop_requested()) {
     const auto request = impl_->nodes.next(impl_->writer);

@@ -32,6 +32,15 @@ TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
   EXPECT_EQ(f.writer.windows["a"].back(), (Window{9000, 9900}));
 }
 
+// Half a second of work in each round would take a day for a large database.
+TEST(UpdateLoop, ComputesAllMissingSumsInOneRound) {
+  LoopFixture f;
+  f.clock.advance(minutes(30));
+  f.writer.sums_left = 100;
+  EXPECT_EQ(f.loop()->run_round(), 1U);
+  EXPECT_EQ(f.writer.sums_left, 0U);
+}
+
 TEST(UpdateLoop, GoesOnAtTheWatermarkOfTheStore) {
   LoopFixture f;
   f.options.update_from = "2025-01-01";

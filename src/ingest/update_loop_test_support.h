@@ -116,6 +116,12 @@ class FakeWriter final : public store::Writer {
     return {};
   }
 
+  Result<std::size_t> fill_sums() override {
+    const MutexLock lock(mutex);
+    sums_left -= sums_left > 0 ? 1 : 0;
+    return sums_left;
+  }
+
   bool wait_for_windows(const std::string& cluster, std::size_t count) {
     MutexLock lock(mutex);
     return changed.wait_for(lock, testing::kPatience,
@@ -134,6 +140,7 @@ class FakeWriter final : public store::Writer {
   std::map<std::string, std::vector<std::pair<store::Gap, std::vector<model::Unit>>>> open_gaps;
   std::vector<store::GapFill> fills;
   std::int64_t last_gap = 0;
+  std::size_t sums_left = 0;
   bool broken = false;
   bool leads = true;
   bool keeping_gaps = true;

@@ -22,7 +22,10 @@ UpdateMetrics::UpdateMetrics(Registry& registry)
       purge_failures(registry.counter("ceems_api_server_purge_failures_total",
                                       "Failed attempts to purge old units.")),
       admin_failures(registry.counter("ceems_api_server_admin_sync_failures_total",
-                                      "Failed attempts to fetch the administrators.")) {}
+                                      "Failed attempts to fetch the administrators.")),
+      sums_open(registry.gauge("ceems_api_server_sums_open",
+                               "Spans of time whose sums are still to be computed. Until then, "
+                               "queries over long periods take longer.")) {}
 
 ClusterMetrics::ClusterMetrics(Registry& registry, std::string_view id)
     : watermark(

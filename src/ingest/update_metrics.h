@@ -13,6 +13,7 @@ struct UpdateMetrics {
   metrics::Counter& rounds;
   metrics::Counter& purge_failures;
   metrics::Counter& admin_failures;  ///< of the AdminSource
+  metrics::Gauge& sums_open;         ///< spans whose sums over time are still to be computed
 };
 
 /// The metrics of one cluster.

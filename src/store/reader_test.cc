@@ -129,16 +129,115 @@ TEST_P(ReaderTest, ALeadSeesTheWholeProjectInItsCluster) {
   EXPECT_EQ(column(reader.units(query, fields), 1), (Texts{"fellow", "own", "own"}));
   EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"a", "a", "b"}));
   UsageQuery usage{.members = query.owners};  // ada is a member of nothing
-  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a", "a"}));
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a", "a", "b"}));
   EXPECT_EQ(column(reader.projects(usage), 3), (Texts{"fluids"}));
   EXPECT_EQ(column(reader.users(query.owners, {}), 3), Texts{});
   CurrentUsageQuery current{.rows = usage, .updated = {kNow, kNow + kHour}};
-  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  EXPECT_EQ(reader.current_usage(current)->size(), 3U);
   current.daily = true;
-  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  EXPECT_EQ(reader.current_usage(current)->size(), 3U);
   EXPECT_EQ(reader.count_member_units(query.owners, {"a", "b"}, {"own", "fellow"}).value(), 2U);
-  EXPECT_EQ(reader.count_member_units(query.owners, {"b"}, {"own", "fellow"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"b"}, {"own", "fellow"}).value(), 1U);
   EXPECT_EQ(reader.count_member_units(query.owners, {"a"}, {"other"}).value(), 0U);
+}
+
+TEST_P(ReaderTest, AUserIsKnownByAClusterOrByUnits) {
+  Reader& reader = db_->reader();
+  EXPECT_TRUE(reader.knows_user("ada").value());  // nothing has been read yet
+  auto first = update(kNow - kHour, kNow, {job("1", kNow - kHour, kNow)});
+  first.users = std::vector<model::User>{{.name = "bob", .projects = {"fluids"}}};
+  write(first);
+  EXPECT_TRUE(reader.knows_user("ada").value());
+  EXPECT_TRUE(reader.knows_user("bob").value());
+  for (const char* name : {"Ada", "ada@uni.example", "UNI\\ada", "eve", ""}) {
+    EXPECT_FALSE(reader.knows_user(name).value()) << name;
+  }
+}
+
+TEST_P(ReaderTest, CommitsOfReportsLeaveUsageAsItIs) {
+  Reader& reader = db_->reader();
+  const std::uint64_t before = reader.usage_generation();
+  write(update(kNow - kHour, kNow, {job("1", kNow - kHour, kNow)}));
+  EXPECT_GT(reader.usage_generation(), before);
+  // PostgreSQL announces commits to this program, too, a moment later.
+  std::uint64_t usage = 0;
+  EXPECT_TRUE(testing::eventually([&] {
+    usage = reader.usage_generation();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return usage == reader.usage_generation();
+  }));
+  const std::uint64_t all = reader.generation();
+  const ReportKey key{.cluster_id = "hpc", .uuid = "1", .started_at_ts = kNow - kHour};
+  ASSERT_TRUE(db_->writer().postpone_reports({key}, kNow));
+  ASSERT_TRUE(db_->writer().drop_reports({key}));
+  EXPECT_TRUE(testing::eventually([&] { return reader.generation() > all; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(reader.usage_generation(), usage);
+}
+
+TEST_P(ReaderTest, MissingSumsAreComputedWithoutAWindow) {
+  for (int day = 0; day < 40; ++day) {
+    const std::int64_t start = kNow + day * kDay;
+    write(start, start + kDay, {job(std::to_string(day), start, start + kHour)});
+  }
+  CurrentUsageQuery query;
+  query.updated = {kNow, kNow + 50 * kDay};
+  query.rows.members.everybody = true;
+  const auto expected = db_->reader().current_usage(query).value().at(0).num_units;
+  EXPECT_EQ(expected, 40);
+  execute("DELETE FROM ceems_unit_spans");
+  std::size_t rounds = 0;
+  std::size_t left = 1;
+  for (; left > 0 && rounds < 100; ++rounds) {
+    const auto done = db_->writer().fill_sums();
+    ASSERT_TRUE(done) << done.error().message;
+    left = *done;
+  }
+  EXPECT_EQ(left, 0U);
+  // 240 spans of four hours and those above them, as far as they are over.
+  EXPECT_GT(std::stoi(text("SELECT count(*) FROM ceems_unit_spans")), 300);
+  EXPECT_EQ(db_->reader().current_usage(query).value().at(0).num_units, expected);
+}
+
+TEST_P(ReaderTest, OwnUnitsAreOwnWithoutAnyMembership) {
+  auto own = job("own", kNow - kHour, kNow);
+  auto nowhere = job("nowhere", kNow - kHour, kNow);
+  nowhere.project = "";  // no associations at all
+  auto fellow = job("fellow", kNow - kHour, kNow);
+  fellow.username = "bob";
+  auto first = update(kNow - kHour, kNow, {own, nowhere, fellow});
+  first.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}}};
+  write(first);
+  Reader& reader = db_->reader();
+  const Scope ada{.names = {"ada"}};
+  EXPECT_EQ(reader.count_member_units(ada, {"hpc"}, {"own", "nowhere"}).value(), 2U);
+  EXPECT_EQ(reader.count_member_units(ada, {"hpc"}, {"fellow"}).value(), 0U);
+  for (const UnitLife& life : reader.unit_lives(ada, "hpc", {"own", "nowhere", "fellow"}).value()) {
+    EXPECT_EQ(life.in_scope, life.uuid != "fellow") << life.uuid;
+  }
+  const UsageQuery usage{.members = ada};
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"hpc", "hpc"}));
+  EXPECT_EQ(column(reader.projects(usage), 3), Texts{});
+  CurrentUsageQuery current{.rows = usage, .updated = {kNow - kDay, kNow}};
+  for (const bool daily : {false, true}) {
+    current.daily = daily;
+    const auto groups = reader.current_usage(current).value();
+    ASSERT_EQ(groups.size(), 2U) << daily;
+    EXPECT_EQ(groups[0].username, "ada");
+    EXPECT_EQ(groups[1].username, "ada");
+  }
+  UsageSeriesQuery days;
+  days.members = ada;
+  days.days = {kNow - kDay, kNow};
+  std::int64_t units = 0;
+  for (const UsageOfDay& day : reader.usage_by_day(days).value()) {
+    units += day.units;
+  }
+  EXPECT_EQ(units, 2);
+  SummaryQuery sums;
+  sums.filter.owners.everybody = true;
+  sums.filter.members = ada;
+  EXPECT_EQ(reader.unit_summary(sums)->units, 2);
 }
 
 TEST_P(ReaderTest, MembershipIsPerCluster) {

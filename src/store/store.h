@@ -153,6 +153,11 @@ class Writer {
   /// after a stop. Call it between windows, as long as it returns true and this program leads.
   virtual Result<bool> fill_facts() { return false; }
 
+  /// Computes some of the sums over time (sums/unit_sums.h) that are missing, as of a database that
+  /// was written before there were any, for half a second. Returns how many spans are left. Call it
+  /// like fill_facts().
+  virtual Result<std::size_t> fill_sums() { return 0; }
+
   // Reports (store/reports.h). write() queues reports of units that have ended.
 
   /// Stores reports that are queued or partial, with their findings and the advice in the facts of

@@ -14,10 +14,10 @@
 namespace ceems::api {
 
 /// Caches answers of usage/current, which sum over many rows and which dashboards request
-/// repeatedly. An entry is valid for 15 minutes or until the next commit, because a commit may
-/// bring new usage or revoke a right. Keys are compared as a whole, not by hash. Keys and answers
-/// take at most kMaxBytes; the least recently used ones make room for new ones. Safe for concurrent
-/// use.
+/// repeatedly. An entry is valid for 15 minutes or until the next commit, because that may bring
+/// new usage or revoke a right (Reader::usage_generation()). Keys are compared as a whole, not by
+/// hash. Keys and answers take at most kMaxBytes; the least recently used ones make room for new
+/// ones. Safe for concurrent use.
 class UsageCache {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20U;

@@ -302,7 +302,7 @@ void get_current_usage(const Services& services, Call& call) {
   }
   std::string key = cache_key(call, query, *fields);
   // The generation is read before the query, so an answer that misses a later commit is not cached.
-  const std::uint64_t generation = services.reader->generation();
+  const std::uint64_t generation = services.reader->usage_generation();
   const std::int64_t now_ms = services.now_ms();
   // Pages are not kept: each would need its own entry.
   const auto hit = call.page ? std::nullopt : services.usage_cache->find(key, generation, now_ms);

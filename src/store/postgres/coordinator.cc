@@ -19,9 +19,9 @@ constexpr auto kPause = std::chrono::milliseconds(200);
 
 }  // namespace
 
-Coordinator::Coordinator(Connector& connector, std::atomic<std::uint64_t>& generation)
+Coordinator::Coordinator(Connector& connector, Generations& generations)
     : connector_(&connector),
-      generation_(&generation),
+      generations_(&generations),
       thread_([this](const std::stop_token& stop) { listen(stop); }) {}
 
 Coordinator::~Coordinator() {
@@ -68,7 +68,7 @@ Result<> Coordinator::connect() {
     return done;
   }
   connection_ = std::make_unique<Connection>(std::move(*connection));
-  generation_->fetch_add(1);  // commits in the meantime were not announced
+  generations_->committed();  // commits in the meantime were not announced
   listening_ = true;
   if (std::exchange(reported_, false)) {
     log::info("the database answers again", {{"database", connector_->name()}});
@@ -82,8 +82,8 @@ void Coordinator::take_notices() {
     if (notice == nullptr) {
       return;
     }
+    generations_->committed(std::string_view(notice->extra) == kNoUsage);
     PQfreemem(notice);
-    generation_->fetch_add(1);
   }
 }
 

@@ -4,13 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "store/postgres/connection.h"
+#include "store/sql/generations.h"
 
 namespace ceems::store::postgres {
+
+/// The payload of the notice of a commit that leaves usage as it is.
+inline constexpr std::string_view kNoUsage = "no usage";
 
 // The numbers of the advisory locks of a database. The leader holds the first as long as its
 // session lasts, a writer holds the second during each transaction, and a program that upgrades the
@@ -27,9 +32,9 @@ inline constexpr std::int64_t kUpgradeLock = 0x4345454D'53000003;
 /// term, so a former leader that has not noticed its loss cannot write any more.
 class Coordinator {
  public:
-  /// `generation` is incremented with every commit that the server announces. Both must outlive the
+  /// `generations` count the commits that the server announces. Both must outlive the
   /// object.
-  Coordinator(Connector& connector, std::atomic<std::uint64_t>& generation);
+  Coordinator(Connector& connector, Generations& generations);
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -54,7 +59,7 @@ class Coordinator {
   void listen(const std::stop_token& stop);
 
   Connector* connector_;
-  std::atomic<std::uint64_t>* generation_;
+  Generations* generations_;
   std::atomic<bool> listening_{false};
   mutable Mutex mutex_;
   std::unique_ptr<Connection> connection_ CEEMS_GUARDED_BY(mutex_);

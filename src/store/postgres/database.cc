@@ -10,6 +10,7 @@
 #include "store/postgres/reader.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
+#include "store/sql/generations.h"
 #include "store/sql/pool.h"
 #include "store/sql/upgrading.h"
 #include "store/writer/session_outbox.h"
@@ -24,8 +25,8 @@ class PgWriter final : public SessionWriter {
            Coordinator& coordinator,
            const TimeZone& zone,
            const Clock& clock,
-           std::atomic<std::uint64_t>& generation)
-      : SessionWriter(*session, zone, clock, generation),
+           Generations& generations)
+      : SessionWriter(*session, zone, clock, generations),
         session_(std::move(session)),
         coordinator_(&coordinator) {}
 
@@ -48,18 +49,18 @@ class PgDatabase final : public Database {
              const DatabaseOptions& options)
       : connector_(std::move(connector)),
         upgrading_(options.on_upgrade_failed),
-        coordinator_(*connector_, generation_),
+        coordinator_(*connector_, generations_),
         pool_(connector_->name(),
               options.max_connections,
               options.max_listings,
               options.connection_wait,
               [this] { return connector_->connect(); }),
-        reader_(pool_, coordinator_, generation_, upgrading_),
+        reader_(pool_, coordinator_, generations_, upgrading_),
         writer_(std::make_unique<PgSession>(*connector_, coordinator_, &upgrading_),
                 coordinator_,
                 zone,
                 clock,
-                generation_) {}
+                generations_) {}
 
   ~PgDatabase() override { stop_upgrade(); }
 
@@ -70,7 +71,7 @@ class PgDatabase final : public Database {
     upgrading_.start([this, own](const std::stop_token& stop) -> Result<> {
       auto done = upgrade(*own, stop);
       if (done) {
-        generation_.fetch_add(1);
+        generations_.committed();
       }
       return done;
     });
@@ -101,7 +102,7 @@ class PgDatabase final : public Database {
   }
 
   std::unique_ptr<Connector> connector_;
-  std::atomic<std::uint64_t> generation_{0};
+  Generations generations_;
   UpgradeInUse upgrading_;
   Coordinator coordinator_;
   Pool<Connection> pool_;

@@ -1,30 +1,35 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "store/postgres/connection.h"
 #include "store/postgres/coordinator.h"
 #include "store/queries/sql_reader.h"
+#include "store/sql/generations.h"
 #include "store/sql/pool.h"
 
 namespace ceems::store::postgres {
 
 class PgReader final : public SqlReader {
  public:
-  /// `generation` is incremented with every commit. All must outlive the reader.
+  /// `generations` count all commits. All must outlive the reader.
   PgReader(Pool<Connection>& pool,
            const Coordinator& coordinator,
-           std::atomic<std::uint64_t>& generation,
+           Generations& generations,
            const UpgradeInUse& upgrade)
       : SqlReader(Dialect::kPostgres, &upgrade),
         pool_(&pool),
         coordinator_(&coordinator),
-        generation_(&generation) {}
+        generations_(&generations) {}
 
   /// While commits of other programs are not announced, every call returns a new number.
   [[nodiscard]] std::uint64_t generation() const override {
-    return coordinator_->listening() ? generation_->load() : generation_->fetch_add(1) + 1;
+    return coordinator_->listening() ? generations_->all.load()
+                                     : generations_->all.fetch_add(1) + 1;
+  }
+  [[nodiscard]] std::uint64_t usage_generation() const override {
+    return coordinator_->listening() ? generations_->usage.load()
+                                     : generations_->usage.fetch_add(1) + 1;
   }
 
  protected:
@@ -36,7 +41,7 @@ class PgReader final : public SqlReader {
 
   Pool<Connection>* pool_;
   const Coordinator* coordinator_;
-  std::atomic<std::uint64_t>* generation_;
+  Generations* generations_;
 };
 
 }  // namespace ceems::store::postgres

@@ -100,7 +100,9 @@ Result<> PgSession::start_transaction(std::int64_t term) {
 
 Result<> PgSession::commit() {
   CEEMS_TRY(still_there());
-  auto done = connection_->execute("NOTIFY ceems_commit; COMMIT");
+  auto done = connection_->execute(leaves_usage()
+                                       ? fmt::format("NOTIFY ceems_commit, '{}'; COMMIT", kNoUsage)
+                                       : "NOTIFY ceems_commit; COMMIT");
   in_transaction_ = !done;
   return done;
 }

@@ -89,8 +89,10 @@ class Session {
   /// Starts a transaction that excludes all other writers of the database. Rolls back first what an
   /// earlier failure left open. kUnavailable if another program leads.
   virtual Result<> begin() = 0;
-  /// After an error the transaction may have taken effect or not; the watermark shows which.
+  /// After an error the transaction may have taken effect or not; the watermark shows which. Other
+  /// programs that share the database learn of the commit, and whether it leaves usage as it is.
   virtual Result<> commit() = 0;
+  void set_leaves_usage(bool leaves) { leaves_usage_ = leaves; }
   virtual void roll_back() = 0;
 
   /// Runs the calls in order.
@@ -109,9 +111,11 @@ class Session {
  protected:
   /// `upgrade`, which may be null, must outlive the session.
   explicit Session(const UpgradeInUse* upgrade = nullptr) : upgrade_(upgrade) {}
+  [[nodiscard]] bool leaves_usage() const { return leaves_usage_; }
 
  private:
   const UpgradeInUse* upgrade_;
+  bool leaves_usage_ = false;
 };
 
 /// Runs `work` in a transaction, which is rolled back if it fails.

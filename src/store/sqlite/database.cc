@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "store/sql/generations.h"
 #include "store/sql/pool.h"
 #include "store/sql/upgrading.h"
 #include "store/sqlite/file_lock.h"
@@ -41,8 +42,8 @@ class SqliteWriter final : public SessionWriter {
   SqliteWriter(std::unique_ptr<SqliteSession> session,
                const TimeZone& zone,
                const Clock& clock,
-               std::atomic<std::uint64_t>& generation)
-      : SessionWriter(*session, zone, clock, generation), session_(std::move(session)) {}
+               Generations& generations)
+      : SessionWriter(*session, zone, clock, generations), session_(std::move(session)) {}
 
   Result<> open(Connection connection, int reference) {
     return session_->open(std::move(connection), reference);
@@ -86,7 +87,7 @@ class SqliteDatabase final : public Database {
               options.connection_wait,
               [path = path_] { return Connection::open(path, OpenMode::kReadOnly); }),
         writer_(std::make_unique<SqliteWriter>(
-            std::make_unique<SqliteSession>(upgrading_), zone_, *clock_, generation_)) {}
+            std::make_unique<SqliteSession>(upgrading_), zone_, *clock_, generations_)) {}
 
   ~SqliteDatabase() override {
     if (auto done = close(); !done) {
@@ -167,7 +168,7 @@ class SqliteDatabase final : public Database {
     upgrading_.start([this, own](const std::stop_token& stop) -> Result<> {
       own->stop_with(stop);
       CEEMS_TRY(upgrade_now(std::move(*own), stop));
-      generation_.fetch_add(1);
+      generations_.committed();
       log::info("the database is upgraded", {{"file", path_}});
       return {};
     });
@@ -180,10 +181,10 @@ class SqliteDatabase final : public Database {
   const std::optional<std::int64_t> upgrade_in_use_above_;
   UpgradeInUse upgrading_;
   UniqueFd lock_;
-  std::atomic<std::uint64_t> generation_{0};
+  Generations generations_;
   std::atomic<int> reference_{kSchemaVersion};
   Pool<Connection> pool_;
-  SqliteReader reader_{pool_, generation_, reference_, &upgrading_};
+  SqliteReader reader_{pool_, generations_, reference_, &upgrading_};
   std::unique_ptr<SqliteWriter> writer_;
 };
 
@@ -223,10 +224,10 @@ struct FileReading {
                return open_for_reading(path, around, wait);
              }) {}
 
-  std::atomic<std::uint64_t> generation{0};
+  Generations generations;
   std::atomic<int> reference{kSchemaVersion};
   Pool<Connection> pool;
-  SqliteReader reader{pool, generation, reference};
+  SqliteReader reader{pool, generations, reference};
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "store/queries/sql_reader.h"
+#include "store/sql/generations.h"
 #include "store/sql/pool.h"
 #include "store/sqlite/connection.h"
 
@@ -11,18 +12,21 @@ namespace ceems::store::sqlite {
 
 class SqliteReader final : public SqlReader {
  public:
-  /// `generation` is incremented by the writer; `reference` is the version of the reference's
+  /// The writer counts up `generations`; `reference` is the version of the reference's
   /// tables. All must outlive the reader. `upgrade` may be null.
   SqliteReader(Pool<Connection>& pool,
-               const std::atomic<std::uint64_t>& generation,
+               const Generations& generations,
                const std::atomic<int>& reference,
                const UpgradeInUse* upgrade = nullptr)
       : SqlReader(Dialect::kSqlite, upgrade),
         pool_(&pool),
-        generation_(&generation),
+        generations_(&generations),
         reference_(&reference) {}
 
-  [[nodiscard]] std::uint64_t generation() const override { return generation_->load(); }
+  [[nodiscard]] std::uint64_t generation() const override { return generations_->all.load(); }
+  [[nodiscard]] std::uint64_t usage_generation() const override {
+    return generations_->usage.load();
+  }
 
   /// Reads the version of the reference's tables from the file; 0: it has none.
   Result<std::int64_t> reference_version();
@@ -36,7 +40,7 @@ class SqliteReader final : public SqlReader {
   class Rows;
 
   Pool<Connection>* pool_;
-  const std::atomic<std::uint64_t>* generation_;
+  const Generations* generations_;
   const std::atomic<int>* reference_;
 };
 

@@ -275,17 +275,19 @@ Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition) {
 
 namespace {
 
-/// Computes the sums of spans that ended before `until_ms`, until the deadline.
-Result<> sum_some(Session& session,
-                  SumsOf what,
-                  std::int64_t until_ms,
-                  std::chrono::steady_clock::time_point deadline,
-                  Spans known) {
+/// Computes the sums of spans that ended before `until_ms`, until the deadline. Returns how many
+/// are left.
+Result<std::size_t> sum_some(Session& session,
+                             SumsOf what,
+                             std::int64_t until_ms,
+                             std::chrono::steady_clock::time_point deadline,
+                             Spans known) {
+  std::size_t left = 0;
   CEEMS_TRY(oldest, number(session, fmt::format("SELECT min(last_updated_at_ts) FROM {}"
                                                 " WHERE last_updated_at_ts > 0",
                                                 table_of(what))));
   if (!oldest) {
-    return {};
+    return left;
   }
   for (int level = first_level(what); level < kSpanLevels; ++level) {
     const std::int64_t width = span_width(level);
@@ -300,22 +302,20 @@ Result<> sum_some(Session& session,
         const std::int64_t below = span_width(level - 1);
         ready = ready && ((part + 1) * below <= *oldest || known.contains({level - 1, part}));
       }
-      if (!ready) {
+      if (!ready || std::chrono::steady_clock::now() > deadline) {
+        ++left;
         continue;
-      }
-      if (std::chrono::steady_clock::now() > deadline) {
-        return {};
       }
       CEEMS_TRY(sum_span(session, what, span));
       known.insert(span);
     }
   }
-  return {};
+  return left;
 }
 
 }  // namespace
 
-Result<> sum_spans(Session& session, std::int64_t until_ms) {
+Result<std::size_t> sum_spans(Session& session, std::int64_t until_ms) {
   const auto deadline = std::chrono::steady_clock::now() + kTimeToSum;
   Spans units;
   Spans days;
@@ -328,14 +328,14 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
                               days.emplace(level - kSpanLevels, row.integer(1));
                             }
                           });
-  if (done) {
-    done = sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units));
-  }
   if (!done) {
-    return done;
+    return fail(std::move(done).error());
   }
+  CEEMS_TRY(units_left, sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units)));
   constexpr std::int64_t kMaxDayMs = 26 * kHourMs;  // a day is written to until it is over
-  return sum_some(session, SumsOf::kDays, until_ms - kMaxDayMs, deadline, std::move(days));
+  CEEMS_TRY(days_left,
+            sum_some(session, SumsOf::kDays, until_ms - kMaxDayMs, deadline, std::move(days)));
+  return units_left + days_left;
 }
 
 }  // namespace ceems::store

@@ -64,8 +64,8 @@ Result<> forget_spans(Session& session, SumsOf what, const std::set<std::int64_t
 /// The same for a purge, which deletes the units or days that fulfil `condition`.
 Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition);
 
-/// Computes the sums of spans that ended before `until_ms`, for at most half a second. Call it in a
-/// transaction.
-Result<> sum_spans(Session& session, std::int64_t until_ms);
+/// Computes the sums of spans that ended before `until_ms`, for at most half a second. Returns how
+/// many are left. Call it in a transaction.
+Result<std::size_t> sum_spans(Session& session, std::int64_t until_ms);
 
 }  // namespace ceems::store

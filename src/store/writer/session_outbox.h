@@ -15,7 +15,9 @@ namespace ceems::store {
 /// being written, except for the lock of the database.
 class SessionOutbox final : public Outbox {
  public:
-  explicit SessionOutbox(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+  explicit SessionOutbox(std::unique_ptr<Session> session) : session_(std::move(session)) {
+    session_->set_leaves_usage(true);
+  }
 
   Result<std::size_t> add(const std::vector<OutgoingMail>& mails) override;
   Result<std::vector<OutgoingMail>> due(std::int64_t now_ms, std::size_t limit) override;

@@ -7,24 +7,29 @@ namespace ceems::store {
 Result<std::size_t> SessionWriter::store_reports(const std::vector<ReportRow>& reports) {
   const MutexLock lock(mutex_);
   std::size_t final = 0;
-  auto done = in_transaction("storing reports", [&]() -> Result<> {
-    for (const ReportRow& report : reports) {
-      CEEMS_TRY(stored, store_report(*session_, report));
-      final += stored ? 1 : 0;
-    }
-    return {};
-  });
+  auto done = in_transaction(
+      "storing reports",
+      [&]() -> Result<> {
+        for (const ReportRow& report : reports) {
+          CEEMS_TRY(stored, store_report(*session_, report));
+          final += stored ? 1 : 0;
+        }
+        return {};
+      },
+      Changes::kNoUsage);
   return done ? Result<std::size_t>(final) : fail(std::move(done).error());
 }
 
 Result<> SessionWriter::postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) {
   const MutexLock lock(mutex_);
-  return in_transaction("", [&] { return store::postpone_reports(*session_, keys, due_ms); });
+  return in_transaction(
+      "", [&] { return store::postpone_reports(*session_, keys, due_ms); }, Changes::kNoUsage);
 }
 
 Result<> SessionWriter::drop_reports(const std::vector<ReportKey>& keys) {
   const MutexLock lock(mutex_);
-  return in_transaction("", [&] { return store::drop_reports(*session_, keys); });
+  return in_transaction(
+      "", [&] { return store::drop_reports(*session_, keys); }, Changes::kNoUsage);
 }
 
 Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms) {
@@ -32,11 +37,14 @@ Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms) {
   std::int64_t purged = kAtOnce;
   while (purged == kAtOnce) {
     const MutexLock lock(mutex_);  // windows may come in between
-    CEEMS_TRY(in_transaction("purging reports", [&]() -> Result<> {
-      const auto some = purge_some_reports(*session_, cutoff_ms, kAtOnce);
-      purged = some.value_or(0);
-      return some ? Result<>() : fail(some.error());
-    }));
+    CEEMS_TRY(in_transaction(
+        "purging reports",
+        [&]() -> Result<> {
+          const auto some = purge_some_reports(*session_, cutoff_ms, kAtOnce);
+          purged = some.value_or(0);
+          return some ? Result<>() : fail(some.error());
+        },
+        Changes::kNoUsage));
   }
   return {};
 }

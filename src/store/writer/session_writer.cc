@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -46,13 +47,17 @@ Result<bool> SessionWriter::lead() {
 }
 
 Result<> SessionWriter::in_transaction(std::string_view doing,
-                                       const std::function<Result<>()>& work) {
+                                       const std::function<Result<>()>& work,
+                                       Changes changes) {
   CEEMS_TRY(session_->ready());
+  const bool leaves_usage = changes == Changes::kNoUsage;
+  session_->set_leaves_usage(leaves_usage);
   auto done = store::in_transaction(*session_, work);
+  session_->set_leaves_usage(false);
   if (!done) {
     return doing.empty() ? done : fail(std::move(done).error().with_context(doing));
   }
-  generation_->fetch_add(1);
+  generations_->committed(leaves_usage);
   return {};
 }
 
@@ -83,7 +88,7 @@ Result<std::optional<std::int64_t>> SessionWriter::nodes_until(const std::string
 
 Result<> SessionWriter::write_nodes(const NodeUpdate& update) {
   const MutexLock lock(mutex_);
-  return in_transaction("", [&] { return put_nodes(*session_, update); });
+  return in_transaction("", [&] { return put_nodes(*session_, update); }, Changes::kNoUsage);
 }
 
 Result<bool> SessionWriter::fill_facts() {
@@ -97,13 +102,16 @@ Result<bool> SessionWriter::fill_facts() {
   if (left == 0) {
     return before ? Result<bool>(false) : fail(std::move(before).error());
   }
-  CEEMS_TRY(in_transaction("writing the facts of units", [&]() -> Result<> {
-    auto some = fill_some_facts(*session_, kFilledAtOnce);
-    looked_at = some.value_or(0);
-    auto rest = some ? units_without_facts(*session_) : fail(some.error());
-    left = rest.value_or(0);
-    return rest ? Result<>() : fail(std::move(rest).error());
-  }));
+  CEEMS_TRY(in_transaction(
+      "writing the facts of units",
+      [&]() -> Result<> {
+        auto some = fill_some_facts(*session_, kFilledAtOnce);
+        looked_at = some.value_or(0);
+        auto rest = some ? units_without_facts(*session_) : fail(some.error());
+        left = rest.value_or(0);
+        return rest ? Result<>() : fail(std::move(rest).error());
+      },
+      Changes::kNoUsage));
   const auto now = clock_->steady_now();
   if (looked_at > 0 && (left == 0 || now >= next_fill_report_)) {
     next_fill_report_ = now + kReportEvery;
@@ -117,22 +125,50 @@ Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
   WriteReport report;
   CEEMS_TRY(in_transaction(fmt::format("writing the update of cluster {}", update.cluster.id),
                            [&] { return write_window(update, report); }));
-  sum_up(update.window.end_ms);
+  // Sums make answers faster but do not change them, so a failure does not affect the window.
+  static_cast<void>(sum_up(update.window.end_ms));
   return report;
 }
 
-/// Computes sums over time. They make answers faster but do not change them, so a failure does not
-/// affect the window.
-void SessionWriter::sum_up(std::int64_t until_ms) {
-  const auto done = store::in_transaction(*session_, [&] {
-    return sum_spans(*session_, until_ms - kHourMs);  // later spans are still being written to
+Result<std::size_t> SessionWriter::fill_sums() {
+  constexpr auto kReportEvery = std::chrono::seconds(10);
+  constexpr std::size_t kFewSpans = 8;  // of the windows of a round: no backlog
+  const MutexLock lock(mutex_);
+  CEEMS_TRY(session_->ready());
+  std::int64_t until_ms = 0;
+  CEEMS_TRY(session_->run(
+      Sql(session_->dialect(), "SELECT coalesce(max(window_end_ms), 0) FROM ceems_watermarks"),
+      [&until_ms](std::size_t, const AnswerRow& row) { until_ms = row.integer(0); }));
+  if (until_ms == 0) {
+    return 0;
+  }
+  CEEMS_TRY(left, sum_up(until_ms));
+  const auto now = clock_->steady_now();
+  const bool begun = std::exchange(summing_, left > kFewSpans || (summing_ && left > 0));
+  if ((begun || summing_) && (!summing_ || now >= next_sums_report_)) {
+    next_sums_report_ = now + kReportEvery;
+    log::info("summing up units and days that are in the database already", {{"left", left}});
+  }
+  return left;
+}
+
+Result<std::size_t> SessionWriter::sum_up(std::int64_t until_ms) {
+  std::size_t left = 0;
+  session_->set_leaves_usage(true);  // no answer changes
+  const auto done = store::in_transaction(*session_, [&]() -> Result<> {
+    // Later spans are still being written to.
+    const auto rest = sum_spans(*session_, until_ms - kHourMs);
+    left = rest.value_or(0);
+    return rest ? Result<>() : fail(rest.error());
   });
+  session_->set_leaves_usage(false);
   const std::string error = done ? "" : done.error().message;
   if (!done && error != sums_error_) {
     log::warn("cannot compute sums over time, so queries over long periods take longer",
               {{"err", error}});
   }
   sums_error_ = error;
+  return done ? Result<std::size_t>(left) : fail(done.error());
 }
 
 Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& report) {

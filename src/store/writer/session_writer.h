@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/time/time_zone.h"
+#include "store/sql/generations.h"
 #include "store/sql/session.h"
 #include "store/store.h"
 #include "store/sums/unit_sums.h"
@@ -24,13 +24,13 @@ namespace ceems::store {
 /// The writer of every database. It decides what is written; a Session runs the statements.
 class SessionWriter : public Writer {
  public:
-  /// `generation` is incremented with every commit. Session, clock and generation must outlive the
+  /// `generations` count the commits. Session, clock and generations must outlive the
   /// writer.
   SessionWriter(Session& session,
                 const TimeZone& zone,
                 const Clock& clock,
-                std::atomic<std::uint64_t>& generation)
-      : session_(&session), zone_(zone), clock_(&clock), generation_(&generation) {}
+                Generations& generations)
+      : session_(&session), zone_(zone), clock_(&clock), generations_(&generations) {}
 
   Result<bool> lead() override;
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
@@ -44,6 +44,7 @@ class SessionWriter : public Writer {
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
   Result<> fill_gap(const GapFill& fill) override;
   Result<bool> fill_facts() override;
+  Result<std::size_t> fill_sums() override;
   Result<std::size_t> store_reports(const std::vector<ReportRow>& reports) override;
   Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
   Result<> drop_reports(const std::vector<ReportKey>& keys) override;
@@ -61,9 +62,12 @@ class SessionWriter : public Writer {
   /// Rows that a purge deletes in a transaction: some tenths of a second.
   static constexpr std::int64_t kPurgedAtOnce = 5000;
 
+  enum class Changes : std::uint8_t { kAnything, kNoUsage };
   /// Runs `work` in a transaction, which is rolled back if it fails. `doing` is the context of
   /// errors.
-  Result<> in_transaction(std::string_view doing, const std::function<Result<>()>& work);
+  Result<> in_transaction(std::string_view doing,
+                          const std::function<Result<>()>& work,
+                          Changes changes = Changes::kAnything);
 
   Result<std::optional<std::int64_t>> read_watermark(std::string_view cluster_id);
   Result<> write_window(const ClusterUpdate& update, WriteReport& report);
@@ -93,18 +97,20 @@ class SessionWriter : public Writer {
   /// a stop.
   Result<bool> remove_all(SumsOf what, const Sql& condition, const std::stop_token& stop);
   Result<> remove_rest(std::int64_t cutoff_ms);
-  void sum_up(std::int64_t until_ms);
+  /// Computes sums over time. Returns how many spans are left.
+  Result<std::size_t> sum_up(std::int64_t until_ms);
 
   /// Held by each public function: the finisher of reports writes from a thread of its own.
   Mutex mutex_;
   Session* session_;
   TimeZone zone_;
   const Clock* clock_;
-  std::atomic<std::uint64_t>* generation_;
+  Generations* generations_;
   /// Units that ended earlier have been purged and are not added again.
   std::optional<std::int64_t> purged_before_ms_;
   std::string sums_error_;
-  Clock::SteadyTime next_fill_report_;
+  bool summing_ = false;  ///< many spans are left, and that was logged
+  Clock::SteadyTime next_fill_report_, next_sums_report_;
 };
 
 }  // namespace ceems::store
