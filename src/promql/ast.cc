@@ -11,7 +11,7 @@ bool same(const Matcher& left, const Matcher& right) {
 }
 
 bool same(const VectorSelector& left, const VectorSelector& right) {
-  return left.name == right.name && left.shift == right.shift &&
+  return left.name == right.name && left.ends == right.ends && left.shift == right.shift &&
          std::ranges::equal(
              left.matchers, right.matchers,
              [](const Matcher& one, const Matcher& other) { return same(one, other); });
@@ -26,17 +26,22 @@ bool same(const NumberLiteral& left, const NumberLiteral& right) {
          (left.value == right.value && std::signbit(left.value) == std::signbit(right.value));
 }
 
+bool same(const std::optional<double>& left, const std::optional<double>& right) {
+  return left.has_value() == right.has_value() &&
+         (!left || same(NumberLiteral{*left}, NumberLiteral{*right}));
+}
+
 bool same(const StringLiteral& left, const StringLiteral& right) {
   return left.value == right.value;
 }
 
 bool same(const MatrixSelector& left, const MatrixSelector& right) {
-  return left.range_ms == right.range_ms && same(left.selector, right.selector);
+  return left.range == right.range && same(left.selector, right.selector);
 }
 
 bool same(const Subquery& left, const Subquery& right) {
-  return left.range_ms == right.range_ms && left.step_ms == right.step_ms &&
-         left.shift == right.shift && same(left.expr, right.expr);
+  return left.range == right.range && left.step == right.step && left.shift == right.shift &&
+         same(left.expr, right.expr);
 }
 
 bool same(const Call& left, const Call& right) {
@@ -53,7 +58,8 @@ bool same(const Aggregation& left, const Aggregation& right) {
 
 bool same(const Binary& left, const Binary& right) {
   return left.op == right.op && left.return_bool == right.return_bool &&
-         left.matching == right.matching && same(left.left, right.left) &&
+         left.matching == right.matching && same(left.fill_left, right.fill_left) &&
+         same(left.fill_right, right.fill_right) && same(left.left, right.left) &&
          same(left.right, right.right);
 }
 
@@ -82,7 +88,8 @@ std::string_view type_name(ValueType type) {
 }
 
 bool equal(const Expr& left, const Expr& right) {
-  if (left.type != right.type || left.node.index() != right.node.index()) {
+  if (left.type != right.type || left.keep_names != right.keep_names ||
+      left.node.index() != right.node.index()) {
     return false;
   }
   return std::visit(

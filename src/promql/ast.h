@@ -40,9 +40,16 @@ struct AtModifier {
   bool operator==(const AtModifier&) const = default;
 };
 
+/// A range, step or offset: "5m", or an expression such as "5m * 2" and "max_of(step(), 1m)".
+struct Duration {
+  std::optional<std::int64_t> ms;  ///< nothing: depends on the step or the times of the request
+  std::string text;                ///< canonical text of an expression; empty for a literal
+  bool operator==(const Duration&) const = default;
+};
+
 /// "offset 5m" and "@ …" after a selector or subquery.
 struct TimeShift {
-  std::optional<std::int64_t> offset_ms;  ///< into the past; may be negative
+  std::optional<Duration> offset;  ///< into the past; may be negative
   std::optional<AtModifier> at;
   bool operator==(const TimeShift&) const = default;
 };
@@ -55,10 +62,14 @@ struct StringLiteral {
   std::string value;
 };
 
+/// "anchored" and "smoothed": values at the ends of a range, from samples outside it.
+enum class Ends : std::uint8_t { kPlain, kAnchored, kSmoothed };
+
 /// name{matchers} offset … @ …
 struct VectorSelector {
   std::string name;  ///< empty: not given before the braces; there may be a matcher of __name__
   std::vector<Matcher> matchers;
+  Ends ends = Ends::kPlain;
   TimeShift shift;
   std::size_t offset = 0;  ///< in the query
 };
@@ -66,14 +77,14 @@ struct VectorSelector {
 /// selector[range]. Offset and "@" are in the selector's shift.
 struct MatrixSelector {
   VectorSelector selector;
-  std::int64_t range_ms = 0;
+  Duration range;
 };
 
 /// expression[range:step]
 struct Subquery {
   ExprPtr expr;
-  std::int64_t range_ms = 0;
-  std::optional<std::int64_t> step_ms;  ///< none: the server's evaluation interval
+  Duration range;
+  std::optional<Duration> step;  ///< none: the server's evaluation interval
   TimeShift shift;
 };
 
@@ -112,6 +123,9 @@ struct Aggregation {
 };
 
 enum class BinaryOperator : std::uint8_t {
+  kDefault,  // of MetricsQL, as are the next two
+  kIf,
+  kIfNot,
   kOr,
   kAnd,
   kUnless,
@@ -121,6 +135,8 @@ enum class BinaryOperator : std::uint8_t {
   kLessEqual,
   kGreater,
   kGreaterEqual,
+  kTrimUpper,
+  kTrimLower,
   kAdd,
   kSub,
   kMul,
@@ -146,6 +162,8 @@ struct Binary {
   ExprPtr right;
   bool return_bool = false;
   std::optional<VectorMatching> matching;  ///< between two vectors only
+  std::optional<double> fill_left;         ///< values of missing series, likewise
+  std::optional<double> fill_right;
 };
 
 /// +x or -x, where x is not a number: signs of numbers are part of the literal.
@@ -171,8 +189,9 @@ struct Expr {
                             Paren>;
   Node node;
   ValueType type = ValueType::kScalar;
-  std::size_t offset = 0;  ///< of its start in the query, in bytes
-  unsigned depth = 1;      ///< of this tree, at least 1
+  std::size_t offset = 0;   ///< of its start in the query, in bytes
+  unsigned depth = 1;       ///< of this tree, at least 1
+  bool keep_names = false;  ///< "keep_metric_names" of MetricsQL
 };
 
 bool equal(const Expr& left, const Expr& right);

@@ -51,6 +51,9 @@ std::optional<std::string> check_binary(Binary& node) {
     return fmt::format("set operator \"{}\" not allowed in binary scalar expression",
                        operator_text(node.op));
   }
+  if ((node.fill_left || node.fill_right) && (!vectors || is_set_operator(node.op))) {
+    return "filling in missing series only allowed between instant vectors, not for set operators";
+  }
   if (!node.matching) {
     return std::nullopt;
   }
@@ -84,9 +87,11 @@ std::optional<std::string> check_call(const Function& function,
                          function.name, type_name(arguments[i]->type));
     }
   }
-  if (function.hidden_selector && arguments.size() > 1 &&
-      !std::holds_alternative<VectorSelector>(arguments[1]->node)) {
-    return fmt::format("expected a vector selector as second argument of \"{}\"", function.name);
+  if (function.hidden_selector && arguments.size() > 1) {
+    const auto* const selector = std::get_if<VectorSelector>(&arguments[1]->node);
+    if (selector == nullptr || !selector->name.empty()) {
+      return fmt::format("expected label selectors as second argument of \"{}\"", function.name);
+    }
   }
   return std::nullopt;
 }

@@ -26,6 +26,12 @@ constexpr Function make(std::string_view name,
   return function;
 }
 
+/// The last argument may be given this many times.
+constexpr Function up_to(Function function, std::uint8_t times) {
+  function.at_most = static_cast<std::uint8_t>(function.count - 1 + times);
+  return function;
+}
+
 constexpr Function with_hidden_selector(Function function) {
   function.hidden_selector = true;
   return function;
@@ -59,13 +65,15 @@ constexpr std::array kFunctions = {
     make("delta", {kM}),
     make("deriv", {kM}),
     make("double_exponential_smoothing", {kM, kS, kS}, 0, Since::kExperimental),
+    make("end", {}, 0, Since::kExperimental, kS),
     make("exp", {kV}),
-    make("first_over_time", {kM}, 0, Since::kExperimental),
+    make("first_over_time", {kM}, 0, Since::k3),
     make("floor", {kV}),
     make("histogram_avg", {kV}, 0, Since::k3),
     make("histogram_count", {kV}),
     make("histogram_fraction", {kS, kS, kV}),
     make("histogram_quantile", {kS, kV}),
+    up_to(make("histogram_quantiles", {kV, kT, kS}, 0, Since::kExperimental), 10),
     make("histogram_stddev", {kV}, 0, Since::k3),
     make("histogram_stdvar", {kV}, 0, Since::k3),
     make("histogram_sum", {kV}),
@@ -74,6 +82,7 @@ constexpr std::array kFunctions = {
     make("idelta", {kM}),
     make("increase", {kM}),
     with_hidden_selector(make("info", {kV, kV}, 1, Since::kExperimental)),
+    make("integral", {kM, kS}, 1, Since::kExperimental),
     make("irate", {kM}),
     make("label_join", {kV, kT, kT, kT}, -1),
     make("label_replace", {kV, kT, kT, kT, kT}),
@@ -82,7 +91,9 @@ constexpr std::array kFunctions = {
     make("log10", {kV}),
     make("log2", {kV}),
     make("mad_over_time", {kM}, 0, Since::kExperimental),
+    make("max_of", {kS, kS}, 0, Since::kExperimental, kS),
     make("max_over_time", {kM}),
+    make("min_of", {kS, kS}, 0, Since::kExperimental, kS),
     make("min_over_time", {kM}),
     make("minute", {kV}, 1),
     make("month", {kV}, 1),
@@ -91,6 +102,7 @@ constexpr std::array kFunctions = {
     make("present_over_time", {kM}),
     make("quantile_over_time", {kS, kM}),
     make("rad", {kV}),
+    make("range", {}, 0, Since::kExperimental, kS),
     make("rate", {kM}),
     make("resets", {kM}),
     make("round", {kV, kS}, 1),
@@ -103,8 +115,11 @@ constexpr std::array kFunctions = {
     make("sort_by_label_desc", {kV, kT}, -1, Since::kExperimental),
     make("sort_desc", {kV}),
     make("sqrt", {kV}),
+    make("start", {}, 0, Since::kExperimental, kS),
+    make("start_timestamp", {kV}, 0, Since::kExperimental),
     make("stddev_over_time", {kM}),
     make("stdvar_over_time", {kM}),
+    make("step", {}, 0, Since::kExperimental, kS),
     make("sum_over_time", {kM}),
     make("tan", {kV}),
     make("tanh", {kV}),

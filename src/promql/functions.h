@@ -13,7 +13,7 @@ namespace ceems::promql {
 enum class Since : std::uint8_t {
   k2,             ///< in Prometheus 2.42 and later
   k3,             ///< since a later 2.x or 3.x, without a feature flag
-  kExperimental,  ///< behind --enable-feature=promql-experimental-functions
+  kExperimental,  ///< behind a feature flag, as of 3.16
   kOnly2,         ///< holt_winters: renamed in 3.0
 };
 
@@ -26,7 +26,7 @@ struct Function {
   std::uint8_t at_least = 0;  ///< number of required arguments
   std::uint8_t at_most = 0;   ///< kAnyNumber: no limit
   Since since = Since::k2;
-  /// The function reads series other than those that its arguments select.
+  /// info(): reads series that its second argument selects, and any if there is none.
   bool hidden_selector = false;
 };
 inline constexpr std::uint8_t kAnyNumber = 0xFF;

@@ -17,6 +17,9 @@ struct BinaryRow {
 };
 /// In the order of the operators.
 constexpr std::array kBinary = {
+    BinaryRow{BinaryOperator::kDefault, "default", kWeakest},
+    BinaryRow{BinaryOperator::kIf, "if", 0},
+    BinaryRow{BinaryOperator::kIfNot, "ifnot", 0},
     BinaryRow{BinaryOperator::kOr, "or", 1},
     BinaryRow{BinaryOperator::kAnd, "and", 2},
     BinaryRow{BinaryOperator::kUnless, "unless", 2},
@@ -26,6 +29,8 @@ constexpr std::array kBinary = {
     BinaryRow{BinaryOperator::kLessEqual, "<=", 3},
     BinaryRow{BinaryOperator::kGreater, ">", 3},
     BinaryRow{BinaryOperator::kGreaterEqual, ">=", 3},
+    BinaryRow{BinaryOperator::kTrimUpper, "</", 3},
+    BinaryRow{BinaryOperator::kTrimLower, ">/", 3},
     BinaryRow{BinaryOperator::kAdd, "+", 4},
     BinaryRow{BinaryOperator::kSub, "-", 4},
     BinaryRow{BinaryOperator::kMul, "*", 5},
@@ -72,10 +77,10 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> keywords
                              [&](std::string_view keyword) { return is_keyword(word, keyword); });
 }
 
-std::optional<BinaryOperator> binary_word(std::string_view word) {
-  for (const BinaryOperator op : {BinaryOperator::kOr, BinaryOperator::kAnd,
-                                  BinaryOperator::kUnless, BinaryOperator::kAtan2}) {
-    if (is_keyword(word, operator_text(op))) {
+std::optional<BinaryOperator> binary_word(std::string_view word, bool metricsql) {
+  using enum BinaryOperator;
+  for (const BinaryOperator op : {kOr, kAnd, kUnless, kAtan2, kDefault, kIf, kIfNot}) {
+    if (is_keyword(word, operator_text(op)) && (metricsql || precedence(op) > 0)) {
       return op;
     }
   }
@@ -107,21 +112,29 @@ std::string_view operator_text(AggregateOperator op) {
 }
 
 bool is_set_operator(BinaryOperator op) {
-  return precedence(op) <= 2;
+  return precedence(op) == 1 || precedence(op) == 2;
 }
 
 bool is_comparison(BinaryOperator op) {
-  return precedence(op) == 3;
+  return precedence(op) == 3 && !is_trim(op);
+}
+
+bool is_trim(BinaryOperator op) {
+  return op == BinaryOperator::kTrimUpper || op == BinaryOperator::kTrimLower;
 }
 
 int precedence(BinaryOperator op) {
   return row(op).precedence;
 }
 
-std::optional<BinaryOperator> binary_operator(const Token& token) {
+std::optional<BinaryOperator> binary_operator(const Token& token, bool metricsql) {
   switch (token.kind) {
     case TokenKind::kWord:
-      return binary_word(token.text);
+      return binary_word(token.text, metricsql);
+    case TokenKind::kTrimUpper:
+      return BinaryOperator::kTrimUpper;
+    case TokenKind::kTrimLower:
+      return BinaryOperator::kTrimLower;
     case TokenKind::kEqual:
       return BinaryOperator::kEqual;
     case TokenKind::kNotEqual:

@@ -19,15 +19,19 @@ std::string_view operator_text(AggregateOperator op);
 
 /// and, or, unless.
 bool is_set_operator(BinaryOperator op);
+/// </ and >/, which cut off parts of histograms.
+bool is_trim(BinaryOperator op);
 /// ==, !=, <, <=, >, >=.
 bool is_comparison(BinaryOperator op);
-/// From 1, which binds loosest, to 6: or; and, unless; comparisons; +, -; *, /, %, atan2; ^.
+/// From kWeakest, which binds loosest, to 6: default; if, ifnot; or; and, unless; comparisons,
+/// trims; +, -; *, /, %, atan2; ^.
 int precedence(BinaryOperator op);
+inline constexpr int kWeakest = -1;
 /// A sign before an expression binds like "*".
 inline constexpr int kPowPrecedence = 6;
 
-/// Words are compared without regard to case.
-std::optional<BinaryOperator> binary_operator(const Token& token);
+/// Words are compared without regard to case. `metricsql`: also its default, if and ifnot.
+std::optional<BinaryOperator> binary_operator(const Token& token, bool metricsql = false);
 std::optional<MatchOperator> match_operator(TokenKind kind);
 std::optional<AggregateOperator> aggregate_operator(std::string_view word);
 /// Whether Prometheus needs --enable-feature=promql-experimental-functions for it.

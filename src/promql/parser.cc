@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "base/strings.h"
 #include "promql/checks.h"
+#include "promql/duration_parser.h"
 #include "promql/functions.h"
 #include "promql/operators.h"
 #include "promql/selector_parser.h"
@@ -24,7 +25,7 @@ class Parser {
       : tokens_(query, std::move(tokens)), options_(&options) {}
 
   Parsed<ExprPtr> whole() {
-    auto expr = expression(1);
+    auto expr = expression(kWeakest);
     if (expr && tokens_.current().kind != TokenKind::kEnd) {
       return tokens_.unexpected("an operator or the end");
     }
@@ -73,8 +74,8 @@ class Parser {
     }
     auto left = signed_expression();
     while (left) {
-      const auto op = binary_operator(tokens_.current());
-      if (!op || precedence(*op) < weakest) {
+      const auto op = binary_operator(tokens_.current(), options_->metricsql);
+      if (!op || precedence(*op) < weakest || (is_trim(*op) && !options_->prometheus3)) {
         break;
       }
       left = binary(*op, std::move(*left));
@@ -87,6 +88,7 @@ class Parser {
     Binary node;
     node.op = op;
     CEEMS_TRY(binary_modifiers(node));
+    CEEMS_TRY(fill_modifiers(node));
     CEEMS_TRY(right, expression(op == BinaryOperator::kPow ? kPowPrecedence : precedence(op) + 1));
     node.left = std::move(left);
     node.right = std::move(right);
@@ -128,6 +130,48 @@ class Parser {
     return true;
   }
 
+  /// fill(0), fill_left(0) and fill_right(0), which are metrics without a parenthesis.
+  Parsed<bool> fill_modifiers(Binary& node) {
+    while (options_->experimental && tokens_.following().kind == TokenKind::kLeftParen) {
+      const bool both = tokens_.at_keyword("fill");
+      const bool left = tokens_.at_keyword("fill_left");
+      if (!both && !left && !tokens_.at_keyword("fill_right")) {
+        break;
+      }
+      std::optional<double>& first = left || both ? node.fill_left : node.fill_right;
+      if (first || (both && node.fill_right)) {
+        return tokens_.unexpected("an expression");
+      }
+      tokens_.take();
+      CEEMS_TRY(value, fill_value());
+      first = value;
+      if (both) {
+        node.fill_right = value;
+        break;
+      }
+    }
+    return true;
+  }
+
+  Parsed<double> fill_value() {
+    CEEMS_TRY(tokens_.expect(TokenKind::kLeftParen));
+    const bool minus = tokens_.take_if(TokenKind::kSub);
+    if (!minus) {
+      tokens_.take_if(TokenKind::kAdd);
+    }
+    const Token& token = tokens_.current();
+    const auto ms =
+        token.kind == TokenKind::kDuration ? parse_duration_ms(token.text) : std::nullopt;
+    if (token.kind != TokenKind::kNumber && !ms) {
+      return tokens_.unexpected("a number");
+    }
+    const double value =
+        ms ? static_cast<double>(*ms) / 1000 : parse_number(token.text).value_or(0);
+    tokens_.take();
+    CEEMS_TRY(tokens_.expect(TokenKind::kRightParen));
+    return minus ? -value : value;
+  }
+
   Parsed<ExprPtr> signed_expression() {
     const Token& token = tokens_.current();
     if (token.kind != TokenKind::kAdd && token.kind != TokenKind::kSub) {
@@ -160,6 +204,13 @@ class Parser {
         expr = at_modifier(std::move(*expr));
       } else if (tokens_.at_keyword("offset")) {
         expr = offset_modifier(std::move(*expr));
+      } else if (tokens_.at_keyword("anchored") && options_->prometheus3) {
+        expr = ends_modifier(std::move(*expr), Ends::kAnchored);
+      } else if (tokens_.at_keyword("smoothed") && options_->prometheus3) {
+        expr = ends_modifier(std::move(*expr), Ends::kSmoothed);
+      } else if (tokens_.at_keyword("keep_metric_names") && options_->metricsql) {
+        tokens_.take();
+        (*expr)->keep_names = true;
       } else {
         break;
       }
@@ -194,7 +245,7 @@ class Parser {
   /// In Prometheus 3 "5m" stands for 300.
   Parsed<ExprPtr> duration_as_number() {
     const Token& token = tokens_.current();
-    if (!options_->prometheus3) {
+    if (!options_->prometheus3 || is_steps(token.text)) {
       return tokens_.unexpected("an expression");
     }
     tokens_.take();
@@ -204,7 +255,7 @@ class Parser {
 
   Parsed<ExprPtr> parenthesis() {
     const std::size_t offset = tokens_.take().offset;
-    CEEMS_TRY(expr, expression(1));
+    CEEMS_TRY(expr, expression(kWeakest));
     CEEMS_TRY(tokens_.expect(TokenKind::kRightParen));
     const ValueType type = expr->type;
     const unsigned depth = 1 + expr->depth;
@@ -244,9 +295,9 @@ class Parser {
 
   Parsed<ExprPtr> range(ExprPtr expr) {
     const std::size_t offset = tokens_.take().offset;
-    CEEMS_TRY(range, read_duration(tokens_, *options_, false));
+    CEEMS_TRY(range, read_range(tokens_, *options_));
     if (tokens_.take_if(TokenKind::kColon)) {
-      return subquery(std::move(expr), range, offset);
+      return subquery(std::move(expr), std::move(range), offset);
     }
     if (tokens_.current().kind != TokenKind::kRightBracket) {
       return tokens_.unexpected("':' or ']' behind the range");
@@ -256,24 +307,24 @@ class Parser {
     if (selector == nullptr) {
       return tokens_.refuse(offset, "ranges only allowed for vector selectors");
     }
-    if (selector->shift.offset_ms) {
+    if (selector->shift.offset) {
       return tokens_.refuse(offset, "no offset modifiers allowed before range");
     }
     if (selector->shift.at) {
       return tokens_.refuse(offset, "no @ modifiers allowed before range");
     }
-    MatrixSelector matrix{.selector = std::move(*selector), .range_ms = range};
+    MatrixSelector matrix{.selector = std::move(*selector), .range = std::move(range)};
     expr->node = std::move(matrix);
     expr->type = ValueType::kRangeVector;
     return expr;
   }
 
-  Parsed<ExprPtr> subquery(ExprPtr expr, std::int64_t range_ms, std::size_t offset) {
+  Parsed<ExprPtr> subquery(ExprPtr expr, Duration range, std::size_t offset) {
     Subquery node;
-    node.range_ms = range_ms;
+    node.range = std::move(range);
     if (tokens_.current().kind != TokenKind::kRightBracket) {
-      CEEMS_TRY(step, read_duration(tokens_, *options_, false));
-      node.step_ms = step;
+      CEEMS_TRY(step, read_range(tokens_, *options_));
+      node.step = std::move(step);
     }
     CEEMS_TRY(tokens_.expect(TokenKind::kRightBracket));
     if (expr->type != ValueType::kInstantVector) {
@@ -301,11 +352,7 @@ class Parser {
 
   Parsed<ExprPtr> offset_modifier(ExprPtr expr) {
     const std::size_t offset = tokens_.take().offset;
-    const bool minus = tokens_.current().kind == TokenKind::kSub;
-    if (minus || (tokens_.current().kind == TokenKind::kAdd && options_->prometheus3)) {
-      tokens_.take();
-    }
-    CEEMS_TRY(value, read_duration(tokens_, *options_, options_->prometheus3));
+    CEEMS_TRY(value, read_offset(tokens_, *options_));
     TimeShift* const shift = shift_of(*expr);
     if (shift == nullptr) {
       return tokens_.refuse(
@@ -313,10 +360,26 @@ class Parser {
           "offset modifier must be preceded by an instant vector selector or range "
           "vector selector or a subquery");
     }
-    if (shift->offset_ms) {
+    if (shift->offset) {
       return tokens_.refuse(offset, "offset may not be set multiple times");
     }
-    shift->offset_ms = minus ? -value : value;
+    shift->offset = std::move(value);
+    return expr;
+  }
+
+  Parsed<ExprPtr> ends_modifier(ExprPtr expr, Ends ends) {
+    const std::size_t offset = tokens_.take().offset;
+    auto* selector = std::get_if<VectorSelector>(&expr->node);
+    if (auto* const matrix = std::get_if<MatrixSelector>(&expr->node)) {
+      selector = &matrix->selector;
+    }
+    if (selector == nullptr) {
+      return tokens_.refuse(offset, "anchored and smoothed are for selectors only");
+    }
+    if (selector->ends != Ends::kPlain && selector->ends != ends) {
+      return tokens_.refuse(offset, "anchored and smoothed modifiers cannot be used together");
+    }
+    selector->ends = ends;
     return expr;
   }
 
@@ -330,7 +393,7 @@ class Parser {
         CEEMS_TRY(tokens_.expect(kind));
       }
     } else {
-      CEEMS_TRY(time, read_timestamp(tokens_));
+      CEEMS_TRY(time, read_timestamp(tokens_, *options_));
       at.time_ms = time;
     }
     TimeShift* const shift = shift_of(*expr);
@@ -356,7 +419,7 @@ class Parser {
       return parsed;
     }
     while (true) {
-      CEEMS_TRY(argument, expression(1));
+      CEEMS_TRY(argument, expression(kWeakest));
       parsed.push_back(std::move(argument));
       if (tokens_.take_if(TokenKind::kRightParen)) {
         return parsed;
@@ -456,7 +519,8 @@ Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOpti
         query, 0,
         fmt::format("query of {} bytes is longer than {}", query.size(), options.max_bytes)));
   }
-  auto tokens = tokenize(query);
+  auto tokens = tokenize(
+      query, {.wide_names = options.experimental || options.metricsql, .steps = options.metricsql});
   if (tokens) {
     const auto patterns = std::ranges::count_if(*tokens, [](const Token& token) {
       return token.kind == TokenKind::kMatches || token.kind == TokenKind::kNotMatches;

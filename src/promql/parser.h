@@ -12,9 +12,14 @@ namespace ceems::promql {
 
 /// The language that the parser accepts.
 struct ParseOptions {
-  bool prometheus2 = true;    ///< what 3.0 removed: holt_winters
-  bool prometheus3 = true;    ///< quoted names, durations as seconds, newer functions
-  bool experimental = false;  ///< functions and aggregations behind a feature flag of Prometheus
+  bool prometheus2 = true;  ///< what 3.0 removed: holt_winters
+  bool prometheus3 = true;  ///< quoted names, durations as seconds, newer functions
+  /// What Prometheus has behind feature flags: functions, aggregations, fill(), names with dots and
+  /// other letters without quotes.
+  bool experimental = false;
+  /// keep_metric_names, default, if, ifnot, durations in steps ("5i") and names with dots
+  /// (https://docs.victoriametrics.com/victoriametrics/metricsql/).
+  bool metricsql = false;
   std::size_t max_bytes = std::size_t{64} << 10U;  ///< length of the query
   unsigned max_depth = 256;                        ///< nesting of parentheses, calls and signs
   std::size_t max_patterns = 500;  ///< number of =~ and !~, each of which is compiled

@@ -73,10 +73,86 @@ TEST(PromqlParser, PrintsOneTextForManySpellings) {
       {R"({"up"})", "up"},
       {R"(sum by ("a.b", c) (up))", R"(sum by ("a.b", c) (up))"},
       {R"({"on"})", R"({"on"})"},
+      {"sum by (a:b) (foo)", R"(sum by ("a:b") (foo))"},
+      {R"({""="0"})", R"({""="0"})"},
+      {"foo @ 2m", "foo @ 120.000"},
   };
   for (const auto& [query, text] : cases) {
     EXPECT_EQ(read(query), text) << query;
   }
+}
+
+TEST(PromqlParser, DurationsMayBeExpressions) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"foo[5m*2]", "foo[5m * 2]"},
+      {"foo[ 5m + 2 ^ -1 : STEP() ]", "foo[5m + 2 ^ -1:step()]"},
+      {"foo[max_of(step(),1m)]", "foo[max_of(step(), 1m)]"},
+      {"foo[(5m)]", "foo[(5m)]"},
+      {"foo[+5m]", "foo[5m]"},
+      {"foo offset (1h-5m)", "foo offset (1h - 5m)"},
+      {"foo offset -step()", "foo offset -step()"},
+      {"foo offset -min_of(1m, range())", "foo offset -min_of(1m, range())"},
+      // Arithmetic is part of the offset only behind a parenthesis without a sign.
+      {"foo offset 5m + bar", "foo offset 5m + bar"},
+      {"foo offset -2 ^ bar", "foo offset -2s ^ bar"},
+      {"foo offset (1h) * 2", "foo offset (1h) * 2"},
+      {"foo offset -(1h) * bar", "foo offset -(1h) * bar"},
+      {"foo[1h] anchored offset 5m", "foo[1h] anchored offset 5m"},
+      {"foo @ 1 smoothed", "foo smoothed @ 1.000"},
+      {"smoothed smoothed", "smoothed smoothed"},
+      {"foo </ 10 >/ 2", "foo </ 10 >/ 2"},
+  };
+  for (const auto& [query, text] : cases) {
+    EXPECT_EQ(read(query), text) << query;
+    EXPECT_EQ(read(text), text) << query;
+    const std::string old = read(query, {.prometheus3 = false});
+    EXPECT_EQ(old.contains("parse error"), query != "foo offset 5m + bar") << query;
+  }
+  expect_refused("foo[5m / 0]", "division by zero");
+  expect_refused("foo[-5m]", "greater than 0");
+  expect_refused("foo[5m * bar]", "a duration");
+  expect_refused("foo[step]", "'('");
+  expect_refused("foo offset (1h) + bar", "a duration");
+  expect_refused("foo[" + std::string(300, '(') + "5m", "nested too deeply");
+  expect_refused("foo[1h:1m] smoothed", "for selectors only");
+  expect_refused("foo anchored smoothed", "together");
+  expect_refused("foo <//**/ bar", "an expression");
+}
+
+TEST(PromqlParser, FillsMissingSeries) {
+  const ParseOptions all{.experimental = true};
+  EXPECT_EQ(read("a + fill(0) b", all), "a + fill_left (0) fill_right (0) b");
+  EXPECT_EQ(read("a + on(x) group_left fill_right(-1) fill_left(5m) b", all),
+            "a + on (x) group_left () fill_left (300) fill_right (-1) b");
+  EXPECT_EQ(read("fill + fill", all), "fill + fill");
+  expect_refused("a + fill(0) fill_left(1) b", "unknown function", all);
+  expect_refused("a + fill(0) 1", "filling in missing series", all);
+  expect_refused("a and fill(0) b", "filling in missing series", all);
+  expect_refused("a + fill(c) b", "a number", all);
+  expect_refused("a + fill(0) b", "unknown function");
+}
+
+TEST(PromqlParser, NamesMayBeWide) {
+  const ParseOptions all{.experimental = true};
+  EXPECT_EQ(read("a.b{c.d=\"x\"}", all), R"({"a.b", "c.d"="x"})");
+  EXPECT_EQ(read("sum by (a.b) (\u00fc)", all), "sum by (\"a.b\") ({\"\u00fc\"})");
+  EXPECT_EQ(read("a. + 1", all), "{\"a.\"} + 1");
+  expect_refused(".a", "unexpected character", all);
+  expect_refused("a.b", "unexpected character");
+}
+
+TEST(PromqlParser, ReadsMetricsQlWhereItIsAllowed) {
+  const ParseOptions metricsql{.metricsql = true};
+  for (const char* query :
+       {"rate(m[5i])", "m[1h:2i] offset -3i", "m default 0", "a if b ifnot c or d default e",
+        "rate(m[5m]) keep_metric_names", "(a + b) keep_metric_names", "default + if"}) {
+    EXPECT_EQ(read(query, metricsql), query);
+    EXPECT_EQ(read(query).contains("parse error"), query != std::string_view("default + if"));
+  }
+  EXPECT_EQ(read("a.b{c.d='x'}", metricsql), R"({"a.b", "c.d"="x"})");
+  expect_refused("5i", "an expression", metricsql);
+  expect_refused("m @ 5i", "a time", metricsql);
+  expect_refused("rate(m[i])", "'i'", metricsql);
 }
 
 TEST(PromqlParser, OperatorsBindAsInPrometheus) {
@@ -174,7 +250,6 @@ TEST(PromqlParser, RefusesWhatPrometheusRefuses) {
   expect_refused("sum(foo[5m])", "expected type instant vector");
   expect_refused("sum(foo,)", "an expression");
   expect_refused("sum by a (foo)", "'('");
-  expect_refused("sum by (a:b) (foo)", "a label name");
   expect_refused("sum by (inf) (foo)", "a label name");
   expect_refused("1 and 2", "set operator");
   expect_refused("foo and 2", "set operator");
@@ -225,7 +300,8 @@ TEST(PromqlParser, NewerSyntaxIsBehindItsSwitches) {
   const ParseOptions all{.experimental = true};
   EXPECT_EQ(read("limitk(1, a)", all), "limitk(1, a)");
   EXPECT_EQ(read("info(a, {b=\"c\"})", all), R"(info(a, {b="c"}))");
-  expect_refused("info(a, sum(b))", "a vector selector", all);
+  expect_refused("info(a, sum(b))", "label selectors", all);
+  expect_refused("info(a, b{c=\"d\"})", "label selectors", all);
 }
 
 TEST(PromqlParser, TellsWhere) {

@@ -19,31 +19,36 @@ class Printer {
  public:
   Printer() { out_.reserve(kUsualLength); }
 
-  void add(const Expr& expr) { std::visit(*this, expr.node); }
+  void add(const Expr& expr) {
+    std::visit(*this, expr.node);
+    out_ += expr.keep_names ? " keep_metric_names" : "";
+  }
 
   void operator()(const NumberLiteral& node) { append_number(out_, node.value); }
   void operator()(const StringLiteral& node) { append_quoted(out_, node.value); }
 
   void operator()(const VectorSelector& node) {
     selector(node);
+    ends(node.ends);
     shift(node.shift);
   }
 
   void operator()(const MatrixSelector& node) {
     selector(node.selector);
     out_ += '[';
-    append_duration(out_, node.range_ms);
+    duration(node.range);
     out_ += ']';
+    ends(node.selector.ends);
     shift(node.selector.shift);
   }
 
   void operator()(const Subquery& node) {
     add(*node.expr);
     out_ += '[';
-    append_duration(out_, node.range_ms);
+    duration(node.range);
     out_ += ':';
-    if (node.step_ms) {
-      append_duration(out_, *node.step_ms);
+    if (node.step) {
+      duration(*node.step);
     }
     out_ += ']';
     shift(node.shift);
@@ -87,6 +92,8 @@ class Printer {
     if (node.matching) {
       matching(*node.matching);
     }
+    fill(" fill_left (", node.fill_left);
+    fill(" fill_right (", node.fill_right);
     out_ += ' ';
     add(*node.right);
   }
@@ -134,13 +141,37 @@ class Printer {
   std::string take() && { return std::move(out_); }
 
  private:
+  void duration(const Duration& duration) {
+    if (!duration.text.empty()) {
+      out_ += duration.text;
+      return;
+    }
+    const std::int64_t ms = duration.ms.value_or(0);
+    out_ += ms < 0 ? "-" : "";
+    append_duration(out_, ms < 0 ? -ms : ms);
+  }
+
+  void ends(Ends ends) {
+    if (ends != Ends::kPlain) {
+      out_ += ends == Ends::kAnchored ? " anchored" : " smoothed";
+    }
+  }
+
+  void fill(std::string_view begin, const std::optional<double>& value) {
+    if (value) {
+      out_ += begin;
+      append_number(out_, *value);
+      out_ += ')';
+    }
+  }
+
   void shift(const TimeShift& shift) {
     if (shift.at) {
       at(*shift.at);
     }
-    if (shift.offset_ms) {
-      out_ += *shift.offset_ms < 0 ? " offset -" : " offset ";
-      append_duration(out_, *shift.offset_ms < 0 ? -*shift.offset_ms : *shift.offset_ms);
+    if (shift.offset) {
+      out_ += " offset ";
+      duration(*shift.offset);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <variant>
 
+#include "promql/functions.h"
 #include "promql/selectors.h"
 
 namespace ceems::promql {
@@ -21,7 +22,7 @@ std::int64_t minus(std::int64_t number) {
 }
 
 /// The times that a selector or subquery reads when it is evaluated at these times.
-Times shifted(Times times, const TimeShift& shift, std::int64_t range_ms) {
+Times shifted(Times times, const TimeShift& shift, const Duration& range) {
   if (shift.at) {
     switch (shift.at->kind) {
       case AtModifier::Kind::kTime:
@@ -35,8 +36,13 @@ Times shifted(Times times, const TimeShift& shift, std::int64_t range_ms) {
         break;
     }
   }
-  const std::int64_t back = minus(shift.offset_ms.value_or(0));
-  times.span.from_ms = add_times(add_times(times.span.from_ms, back), minus(range_ms));
+  if (!range.ms || *range.ms < 0 || (shift.offset && !shift.offset->ms)) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    times.span = {.from_ms = Limits::min(), .to_ms = Limits::max()};
+    return times;
+  }
+  const std::int64_t back = shift.offset ? minus(*shift.offset->ms) : 0;
+  times.span.from_ms = add_times(add_times(times.span.from_ms, back), minus(*range.ms));
   times.span.to_ms = add_times(times.span.to_ms, back);
   return times;
 }
@@ -53,12 +59,20 @@ void take(Reach& reach, const Times& times) {
 
 void add(Reach& reach, const Expr& expr, const Times& times) {
   if (const auto* const selector = std::get_if<VectorSelector>(&expr.node)) {
-    take(reach, shifted(times, selector->shift, 0));
+    take(reach, shifted(times, selector->shift, {.ms = 0, .text = {}}));
+    reach.looks_ahead = reach.looks_ahead || selector->ends == Ends::kSmoothed;
   } else if (const auto* const matrix = std::get_if<MatrixSelector>(&expr.node)) {
-    take(reach, shifted(times, matrix->selector.shift, matrix->range_ms));
+    take(reach, shifted(times, matrix->selector.shift, matrix->range));
+    reach.looks_ahead = reach.looks_ahead || matrix->selector.ends == Ends::kSmoothed;
   } else if (const auto* const subquery = std::get_if<Subquery>(&expr.node)) {
-    add(reach, *subquery->expr, shifted(times, subquery->shift, subquery->range_ms));
+    add(reach, *subquery->expr, shifted(times, subquery->shift, subquery->range));
   } else {
+    if (const auto* const call = std::get_if<Call>(&expr.node)) {
+      const std::string_view name = call->function->name;
+      if (name == "start" || name == "end" || name == "range") {
+        take(reach, {.base = name == "end" ? &Reach::at_end : &Reach::at_start, .span = {}});
+      }
+    }
     for_each_below(expr, [&](const Expr& below) { add(reach, below, times); });
   }
 }

@@ -27,10 +27,14 @@ struct Reach {
   std::optional<TimeSpan> at_start = {};  ///< "@ start()": relative to the first of them
   std::optional<TimeSpan> at_end = {};    ///< "@ end()": relative to the last of them
   std::optional<TimeSpan> fixed = {};     ///< "@ 1609746000": since the epoch
+  /// "smoothed": a selector also reads as far behind its times as it looks back before them.
+  bool looks_ahead = false;
   bool operator==(const Reach&) const = default;
 };
 
-/// Adds up nested ranges, subqueries, "offset" and "@" as Prometheus does.
+/// Adds up nested ranges, subqueries, "offset" and "@" as Prometheus does. Durations that depend on
+/// the request ("step()") reach everywhere. start(), end() and range() count as "@ start()" and "@
+/// end()": other times would change their values.
 Reach reach_of(const Expr& query);
 
 }  // namespace ceems::promql

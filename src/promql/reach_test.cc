@@ -56,6 +56,28 @@ TEST(Reach, AtLeavesTheTimeOfEvaluation) {
   EXPECT_EQ(reach("max_over_time((a @ start())[1h:1m])"), (Reach{.at_start = TimeSpan{0, 0}}));
 }
 
+TEST(Reach, DurationsThatDependOnTheRequestReachEverywhere) {
+  constexpr TimeSpan kAll{std::numeric_limits<std::int64_t>::min(),
+                          std::numeric_limits<std::int64_t>::max()};
+  EXPECT_EQ(reach("rate(a[5m * 2] offset (1h - 5m))"),
+            (Reach{.around = TimeSpan{-65 * kMinute, -55 * kMinute}}));
+  EXPECT_EQ(reach("rate(a[max_of(step(), 1m)])"), (Reach{.around = kAll}));
+  EXPECT_EQ(reach("a offset -range()"), (Reach{.around = kAll}));
+  EXPECT_EQ(reach("rate(a[1m - 5m])"), (Reach{.around = kAll}));
+  EXPECT_EQ(reach("a[step()] @ 600"), (Reach{.fixed = kAll}));
+  EXPECT_TRUE(reach("rate(a[5m] smoothed)").looks_ahead);
+  EXPECT_TRUE(reach("sum(a smoothed)").looks_ahead);
+  EXPECT_FALSE(reach("rate(a[5m] anchored)").looks_ahead);
+}
+
+TEST(Reach, ValuesOfTheRequestDependOnItsTimes) {
+  const auto parsed = parse("a * (end() - start())", {.experimental = true});
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(
+      reach_of(**parsed),
+      (Reach{.around = TimeSpan{0, 0}, .at_start = TimeSpan{0, 0}, .at_end = TimeSpan{0, 0}}));
+}
+
 TEST(Reach, TimesDoNotRunOver) {
   using Limits = std::numeric_limits<std::int64_t>;
   EXPECT_EQ(add_times(Limits::max(), 1), Limits::max());

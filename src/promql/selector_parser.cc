@@ -27,7 +27,8 @@ class SelectorParser {
     VectorSelector parsed;
     parsed.offset = tokens_->current().offset;
     if (tokens_->current().kind == TokenKind::kWord) {
-      if (!may_name_metric(tokens_->current().text)) {
+      const std::string_view word = tokens_->current().text;
+      if (!may_name_metric(word) && is_plain_metric(word)) {
         return tokens_->unexpected("an expression");
       }
       parsed.name = tokens_->take().text;
@@ -65,7 +66,7 @@ class SelectorParser {
     if (token.kind == TokenKind::kWord) {
       matcher.label = token.text;
     } else if (token.kind == TokenKind::kString && options_->prometheus3) {
-      CEEMS_TRY(quoted, quoted_name());
+      CEEMS_TRY(quoted, quoted_name(true));
       matcher.label = std::move(quoted);
     } else {
       return tokens_->unexpected("a label name or '}'");
@@ -98,14 +99,20 @@ class SelectorParser {
     return true;
   }
 
+  /// "a:b", and names with dots and other letters, which the lexer passes if they are allowed.
+  [[nodiscard]] bool is_prometheus3_name(std::string_view word) const {
+    return options_->prometheus3 && !is_plain_label(word);
+  }
+
   /// Whether it is known what the matchers accept, because their patterns were checked.
   [[nodiscard]] bool is_decided(const VectorSelector& parsed) const {
     return options_->patterns.check || std::ranges::none_of(parsed.matchers, &is_pattern);
   }
 
-  Parsed<std::string> quoted_name() {
+  /// Prometheus takes an empty name in a matcher: no series has such a label.
+  Parsed<std::string> quoted_name(bool may_be_empty = false) {
     auto name = unquote(tokens_->current().text).value_or("");
-    if (name.empty() || !is_utf8(name)) {
+    if ((name.empty() && !may_be_empty) || !is_utf8(name)) {
       return tokens_->refuse(tokens_->current().offset,
                              "a name in quotes must be UTF-8 and not empty");
     }
@@ -113,6 +120,9 @@ class SelectorParser {
   }
 
   Parsed<bool> set_name(VectorSelector& parsed, std::string name, std::size_t offset) {
+    if (name.empty()) {
+      return tokens_->refuse(offset, "a metric name must not be empty");
+    }
     const bool named = std::ranges::any_of(
         parsed.matchers, [](const Matcher& known) { return known.label == kNameLabel; });
     if (named || !parsed.name.empty()) {
@@ -122,36 +132,21 @@ class SelectorParser {
     return true;
   }
 
-  Parsed<std::int64_t> duration(bool may_be_zero) {
-    const Token& token = tokens_->current();
-    std::optional<std::int64_t> value;
-    if (token.kind == TokenKind::kDuration) {
-      value = parse_duration_ms(token.text);
-    } else if (token.kind == TokenKind::kNumber && options_->prometheus3) {
-      value = duration_ms_of_seconds(parse_number(token.text).value_or(-1));
-    } else {
-      return tokens_->unexpected("a duration");
-    }
-    if (!value || *value < 0) {
-      return tokens_->refuse(token.offset, "duration out of range");
-    }
-    if (*value == 0 && !may_be_zero) {
-      return tokens_->refuse(token.offset, "duration must be greater than 0");
-    }
-    tokens_->take();
-    return *value;
-  }
-
   Parsed<std::int64_t> timestamp() {
     const bool minus = tokens_->current().kind == TokenKind::kSub;
     if (minus || tokens_->current().kind == TokenKind::kAdd) {
       tokens_->take();
     }
-    if (tokens_->current().kind != TokenKind::kNumber) {
+    const Token& token = tokens_->current();
+    const auto duration = token.kind == TokenKind::kDuration && options_->prometheus3
+                              ? parse_duration_ms(token.text)
+                              : std::nullopt;
+    if (token.kind != TokenKind::kNumber && !duration) {
       return tokens_->unexpected("a time in seconds, start() or end()");
     }
-    const double seconds = parse_number(tokens_->current().text).value_or(0) * (minus ? -1 : 1);
-    const double milliseconds = std::round(seconds * 1000);
+    const double size = duration ? static_cast<double>(*duration)
+                                 : std::round(parse_number(token.text).value_or(0) * 1000);
+    const double milliseconds = minus ? -size : size;
     if (!(std::abs(milliseconds) < 9.2e18)) {
       return tokens_->refuse(tokens_->current().offset, "timestamp out of bounds for @ modifier");
     }
@@ -168,7 +163,8 @@ class SelectorParser {
         CEEMS_TRY(name, quoted_name());
         labels.push_back(std::move(name));
       } else if (tokens_->current().kind == TokenKind::kWord &&
-                 may_name_label(tokens_->current().text)) {
+                 (may_name_label(tokens_->current().text) ||
+                  is_prometheus3_name(tokens_->current().text))) {
         labels.emplace_back(tokens_->current().text);
       } else {
         return tokens_->unexpected("a label name");
@@ -199,14 +195,7 @@ Parsed<std::vector<std::string>> read_labels(TokenCursor& tokens, const ParseOpt
   return SelectorParser(tokens, options).label_list();
 }
 
-Parsed<std::int64_t> read_duration(TokenCursor& tokens,
-                                   const ParseOptions& options,
-                                   bool may_be_zero) {
-  return SelectorParser(tokens, options).duration(may_be_zero);
-}
-
-Parsed<std::int64_t> read_timestamp(TokenCursor& tokens) {
-  const ParseOptions options;
+Parsed<std::int64_t> read_timestamp(TokenCursor& tokens, const ParseOptions& options) {
   return SelectorParser(tokens, options).timestamp();
 }
 

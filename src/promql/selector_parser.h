@@ -19,11 +19,7 @@ Parsed<VectorSelector> read_selector(TokenCursor& tokens,
                                      bool allow_empty);
 /// (a, b,)
 Parsed<std::vector<std::string>> read_labels(TokenCursor& tokens, const ParseOptions& options);
-/// A duration in milliseconds, not negative.
-Parsed<std::int64_t> read_duration(TokenCursor& tokens,
-                                   const ParseOptions& options,
-                                   bool may_be_zero);
-/// A signed number of seconds, in milliseconds.
-Parsed<std::int64_t> read_timestamp(TokenCursor& tokens);
+/// A signed number of seconds or a duration, in milliseconds.
+Parsed<std::int64_t> read_timestamp(TokenCursor& tokens, const ParseOptions& options);
 
 }  // namespace ceems::promql

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -42,9 +43,10 @@ std::string escape(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // "2": the language of Prometheus 2; else all.
-  const bool newer = argc < 2 || std::string(argv[1]) != "2";
-  const ceems::promql::ParseOptions options{.prometheus3 = newer};
+  // "2": the language of Prometheus 2; "all": with what is behind feature flags.
+  const std::string_view which = argc < 2 ? "" : argv[1];
+  const ceems::promql::ParseOptions options{.prometheus3 = which != "2",
+                                            .experimental = which == "all"};
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto parsed = ceems::promql::parse(unescape(line), options);

@@ -202,8 +202,8 @@ class WordsOf {
   std::optional<Words> group(bool at_start, unsigned depth) {
     rest_.remove_prefix(1);
     if (take('?')) {
-      // (?:x) and (?P<name>x) only; flags change what the rest means.
-      if (take('P')) {
+      // (?:x), (?P<name>x) and (?<name>x) only; flags change what the rest means.
+      if (take('P') || rest_.starts_with('<')) {
         const auto end = rest_.find('>');
         if (!rest_.starts_with('<') || end == std::string_view::npos) {
           return std::nullopt;

@@ -25,24 +25,50 @@ re2::RE2::Options options_for(std::string_view pattern) {
   return options;
 }
 
+/// "(?<name>x)" as "(?P<name>x)": the RE2 of Debian 12 does not know the form that Go has had since
+/// 1.22.
+std::string with_old_names(std::string_view pattern) {
+  constexpr std::string_view kNewName = "(?<";
+  std::string out;
+  bool in_class = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    out += pattern[i];
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) {
+      out += pattern[++i];
+    } else if (in_class) {
+      in_class = pattern[i] != ']';
+    } else if (pattern[i] == '[') {
+      in_class = true;
+    } else if (pattern.substr(i).starts_with(kNewName)) {
+      out += "?P<";
+      i += kNewName.size() - 1;
+    }
+  }
+  return out;
+}
+
 /// Compiles like Prometheus 3.0: anchored, and "." matches any character.
 re2::RE2 compiled(std::string_view pattern) {
   re2::RE2::Options options = options_for(pattern);
   options.set_dot_nl(true);
-  return re2::RE2(fmt::format("^(?:{})$", pattern), options);
+  return re2::RE2(fmt::format("^(?:{})$", with_old_names(pattern)), options);
 }
 
 constexpr const char* kTooMuchWork = "checking the regular expressions takes too much work";
 constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
 
-/// The pattern must compile.
+/// The pattern must be valid. True for one that is too large to compile.
 bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
   if (is_words(pattern)) {
     return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
            pattern.contains("||");
   }
   const auto known = options.known == nullptr ? std::nullopt : options.known->find(pattern);
-  return known ? *known : re2::RE2::PartialMatch("", compiled(pattern));
+  if (known) {
+    return *known;
+  }
+  const re2::RE2 whole = compiled(pattern);
+  return !whole.ok() || re2::RE2::PartialMatch("", whole);
 }
 
 }  // namespace
@@ -67,8 +93,10 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
     return kTooMuchWork;
   }
   // The pattern must also compile unanchored: "a)(b" is invalid, although "^(?:a)(b)$" is valid.
-  const re2::RE2 bare(matcher.value, options_for(matcher.value));
-  if (!bare.ok()) {
+  const re2::RE2 bare(with_old_names(matcher.value), options_for(matcher.value));
+  // Its syntax is valid. Go's limit is larger than ours, which bounds our work.
+  const bool too_large = bare.error_code() == re2::RE2::ErrorPatternTooLarge;
+  if (!bare.ok() && !too_large) {
     return fmt::format("bad regular expression: {}", bare.error());
   }
   const std::size_t measured = program_steps(bare.ProgramSize());
@@ -76,7 +104,7 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
     return kTooMuchWork;
   }
   if (options.known != nullptr) {
-    options.known->store(matcher.value, re2::RE2::FullMatch("", bare));
+    options.known->store(matcher.value, too_large || re2::RE2::FullMatch("", bare));
   }
   return std::nullopt;
 }

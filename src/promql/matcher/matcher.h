@@ -11,8 +11,8 @@
 
 namespace ceems::promql {
 
-/// An error message if the pattern of =~ or !~ is not a valid RE2 expression or needs a large
-/// program; nothing if it is valid, and for other operators.
+/// An error message if the pattern of =~ or !~ is not a valid RE2 expression, which may name groups
+/// as Go does; nothing if it is valid, and for other operators.
 std::optional<std::string> check_pattern(const Matcher& matcher,
                                          const PatternOptions& options = {});
 

@@ -107,15 +107,16 @@ TEST(QuotePattern, MatchesTheTextAndNothingElse) {
   EXPECT_EQ(quote_pattern("a.b"), R"(a\.b)");
 }
 
-TEST(CheckPattern, ShortTextsMayNotStandForLargePrograms) {
+TEST(CheckPattern, RefusesWhatIsNoPattern) {
   const auto fits = [](std::string_view pattern) {
     return !check_pattern({"x", MatchOperator::kMatches, std::string(pattern)});
   };
-  for (const char* pattern : {"", "a.*", "(?i)own", R"([\w.-]+:\d{1,5})", "node[0-9]{1,4}",
-                              "(?:[^/]{1,63}/){0,3}x", R"(\pL+)"}) {
+  for (const char* pattern :
+       {"", "a.*", "(?i)own", R"([\w.-]+:\d{1,5})", "node[0-9]{1,4}", "(?:[^/]{1,63}/){0,3}x",
+        R"(\pL+)", R"(\pL{1000})", R"((?:\pL\pN){500})"}) {
     EXPECT_TRUE(fits(pattern)) << pattern;
   }
-  for (const char* pattern : {"(", "a)(b", "a**", R"(\pL{1000})", R"((?:\pL\pN){500})"}) {
+  for (const char* pattern : {"(", "a)(b", "a**", "(.{1000}){2}"}) {
     EXPECT_FALSE(fits(pattern)) << pattern;
   }
   EXPECT_FALSE(check_pattern({"x", MatchOperator::kEqual, "("}));
@@ -169,6 +170,24 @@ TEST(MatchesEmpty, KnowsAbsentLabels) {
   EXPECT_TRUE(matches_empty({"x", MatchOperator::kMatches, ".*"}));
   EXPECT_FALSE(matches_empty({"x", MatchOperator::kMatches, ".+"}));
   EXPECT_TRUE(matches_empty({"x", MatchOperator::kNotMatches, ".+"}));
+}
+
+TEST(Pattern, MayBeWhatGoTakes) {
+  const auto problem = [](std::string_view pattern) {
+    return check_pattern(
+        {.label = "a", .op = MatchOperator::kMatches, .value = std::string(pattern)});
+  };
+  for (const char* pattern : {"(?<n>a)", "x(?<n>a|b)+", ".{1000}.{1000}", "[(?<a]", R"(\(?<a)"}) {
+    EXPECT_FALSE(problem(pattern)) << pattern;
+  }
+  for (const char* pattern : {"(?<=a)b", "(?<n", "(?<n>a", "(?<!a)", "a{1001}"}) {
+    EXPECT_TRUE(problem(pattern)) << pattern;
+  }
+  EXPECT_EQ(finite_language("(?<n>a|b)c"), (std::vector<std::string>{"ac", "bc"}));
+  EXPECT_EQ(finite_language("(?<n"), std::nullopt);
+  // Not compiled, so it is assumed to accept anything.
+  EXPECT_TRUE(
+      matches_empty({.label = "a", .op = MatchOperator::kMatches, .value = ".{1000}.{1000}"}));
 }
 
 }  // namespace

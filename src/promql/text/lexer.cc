@@ -21,18 +21,19 @@ struct Symbol {
 };
 /// Sorted by their first byte, longer ones first. None has more than two bytes.
 constexpr std::array kSymbols = {
-    Symbol{"=~", TokenKind::kMatches},     Symbol{"==", TokenKind::kEqual},
-    Symbol{"=", TokenKind::kAssign},       Symbol{"!~", TokenKind::kNotMatches},
-    Symbol{"!=", TokenKind::kNotEqual},    Symbol{"<=", TokenKind::kLessEqual},
-    Symbol{"<", TokenKind::kLess},         Symbol{">=", TokenKind::kGreaterEqual},
-    Symbol{">", TokenKind::kGreater},      Symbol{"(", TokenKind::kLeftParen},
-    Symbol{")", TokenKind::kRightParen},   Symbol{"{", TokenKind::kLeftBrace},
-    Symbol{"}", TokenKind::kRightBrace},   Symbol{"[", TokenKind::kLeftBracket},
-    Symbol{"]", TokenKind::kRightBracket}, Symbol{",", TokenKind::kComma},
-    Symbol{":", TokenKind::kColon},        Symbol{"@", TokenKind::kAt},
-    Symbol{"+", TokenKind::kAdd},          Symbol{"-", TokenKind::kSub},
-    Symbol{"*", TokenKind::kMul},          Symbol{"/", TokenKind::kDiv},
-    Symbol{"%", TokenKind::kMod},          Symbol{"^", TokenKind::kPow},
+    Symbol{"=~", TokenKind::kMatches},      Symbol{"==", TokenKind::kEqual},
+    Symbol{"=", TokenKind::kAssign},        Symbol{"!~", TokenKind::kNotMatches},
+    Symbol{"!=", TokenKind::kNotEqual},     Symbol{"<=", TokenKind::kLessEqual},
+    Symbol{"</", TokenKind::kTrimUpper},    Symbol{"<", TokenKind::kLess},
+    Symbol{">=", TokenKind::kGreaterEqual}, Symbol{">/", TokenKind::kTrimLower},
+    Symbol{">", TokenKind::kGreater},       Symbol{"(", TokenKind::kLeftParen},
+    Symbol{")", TokenKind::kRightParen},    Symbol{"{", TokenKind::kLeftBrace},
+    Symbol{"}", TokenKind::kRightBrace},    Symbol{"[", TokenKind::kLeftBracket},
+    Symbol{"]", TokenKind::kRightBracket},  Symbol{",", TokenKind::kComma},
+    Symbol{":", TokenKind::kColon},         Symbol{"@", TokenKind::kAt},
+    Symbol{"+", TokenKind::kAdd},           Symbol{"-", TokenKind::kSub},
+    Symbol{"*", TokenKind::kMul},           Symbol{"/", TokenKind::kDiv},
+    Symbol{"%", TokenKind::kMod},           Symbol{"^", TokenKind::kPow},
 };
 
 /// The index of the first symbol that starts with a byte, for fast lookup.
@@ -48,7 +49,7 @@ constexpr auto kFirstSymbol = [] {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view query) : query_(query) {}
+  Lexer(std::string_view query, const LexerOptions& options) : query_(query), options_(options) {}
 
   Parsed<std::vector<Token>> run() {
     tokens_.reserve(query_.size() / 4);
@@ -118,18 +119,25 @@ class Lexer {
     if (!in_braces_ && (is_digit(first) || (first == '.' && is_digit(peek(1))))) {
       return number();
     }
-    if (is_letter(first) || (first == ':' && !in_braces_ && !in_brackets_)) {
+    if (is_letter(first) || is_wide(first) || (first == ':' && !in_braces_ && !in_brackets_)) {
       word();
       return std::nullopt;
     }
     return symbol();
   }
 
+  /// Whether the byte may be part of a name only with wide names. Dots do not begin one.
+  [[nodiscard]] bool is_wide(char byte) const {
+    return options_.wide_names && !in_brackets_ && static_cast<unsigned char>(byte) >= 0x80;
+  }
+
   void word() {
     const ByteSet& in_word = in_braces_ || in_brackets_ ? kInLabel : kInMetric;
     const std::string_view rest = query_.substr(place_);
     std::size_t length = 1;
-    while (length < rest.size() && in_word.contains(rest[length])) {
+    const bool dots = options_.wide_names && !in_brackets_;
+    while (length < rest.size() && (in_word.contains(rest[length]) || is_wide(rest[length]) ||
+                                    (dots && rest[length] == '.'))) {
       ++length;
     }
     // "inf" and "nan" are numbers wherever a name is not possible.
@@ -149,7 +157,7 @@ class Lexer {
     const std::string_view text = query_.substr(place_, length);
     if (parse_number(text)) {
       add(TokenKind::kNumber, length);
-    } else if (parse_duration_ms(text)) {
+    } else if (parse_duration_ms(text) || (options_.steps && is_steps(text))) {
       add(TokenKind::kDuration, length);
     } else {
       return error(place_, fmt::format("bad number or duration syntax: '{}'", text));
@@ -214,6 +222,7 @@ class Lexer {
   }
 
   std::string_view query_;
+  LexerOptions options_;
   std::size_t place_ = 0;
   bool in_braces_ = false;
   bool in_brackets_ = false;
@@ -242,8 +251,8 @@ std::string_view describe(TokenKind kind) {
   return found == kSymbols.end() ? "token" : found->text;
 }
 
-Parsed<std::vector<Token>> tokenize(std::string_view query) {
-  return Lexer(query).run();
+Parsed<std::vector<Token>> tokenize(std::string_view query, const LexerOptions& options) {
+  return Lexer(query, options).run();
 }
 
 }  // namespace ceems::promql

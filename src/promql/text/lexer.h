@@ -39,6 +39,8 @@ enum class TokenKind : std::uint8_t {
   kLessEqual,
   kGreater,
   kGreaterEqual,
+  kTrimUpper,  // </
+  kTrimLower,  // >/
 };
 
 struct Token {
@@ -50,9 +52,15 @@ struct Token {
 /// The name of a token in messages: "','", "number", "end of query".
 std::string_view describe(TokenKind kind);
 
+/// What tokens may contain besides the usual.
+struct LexerOptions {
+  bool wide_names = false;  ///< dots, and characters outside ASCII
+  bool steps = false;       ///< durations in steps: "5i"
+};
+
 /// The tokens of a query without comments and blanks. The last one is kEnd. Names may contain ':'
 /// outside braces only; within brackets ':' is a token. Errors: invalid UTF-8, unterminated
 /// strings, unknown escapes and characters that begin no token. `query` must outlive the tokens.
-Parsed<std::vector<Token>> tokenize(std::string_view query);
+Parsed<std::vector<Token>> tokenize(std::string_view query, const LexerOptions& options = {});
 
 }  // namespace ceems::promql

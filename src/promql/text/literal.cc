@@ -232,6 +232,11 @@ std::optional<std::int64_t> duration_ms_of_seconds(double seconds) {
   return static_cast<std::int64_t>(whole);
 }
 
+bool is_steps(std::string_view text) {
+  return text.size() > 1 && text.ends_with('i') &&
+         std::ranges::all_of(text.substr(0, text.size() - 1), is_digit);
+}
+
 void append_duration(std::string& out, std::int64_t milliseconds) {
   if (milliseconds == 0) {
     out += "0s";

@@ -22,6 +22,8 @@ void append_number(std::string& out, double value);
 std::optional<std::int64_t> parse_duration_ms(std::string_view text);
 /// The same for a number of seconds (Prometheus 3); whole milliseconds only.
 std::optional<std::int64_t> duration_ms_of_seconds(double seconds);
+/// "5i": a whole number of steps of a query, in MetricsQL.
+bool is_steps(std::string_view text);
 /// "1d2h": a text that parse_duration_ms reads as the same; `milliseconds` must not be negative.
 void append_duration(std::string& out, std::int64_t milliseconds);
 
