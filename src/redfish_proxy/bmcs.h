@@ -20,6 +20,7 @@ struct Bmc {
   BmcUrl url;
   std::shared_ptr<net::Upstream> upstream;
   bool configured = false;  ///< false: a client has named it, so it gets no credentials of ours
+  bool own = false;         ///< of the node that asks
 };
 
 /// The BMCs of one configuration. There may be several thousand, of which only those in use occupy

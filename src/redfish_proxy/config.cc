@@ -129,11 +129,12 @@ Result<> read_proxies(const Node& node, Config& config) {
 }
 
 Result<> read_client(const Node& node, const std::string& directory, Config& config) {
-  CEEMS_TRY(client, net::client_options(
-                        node, directory,
-                        {"targets", "allowed_targets", "allowed_api_resources", "trusted_proxies",
-                         "remember", "timeout", "max_requests_per_client",
-                         "max_request_rate_per_client", "insecure_skip_verify", "web"}));
+  CEEMS_TRY(client,
+            net::client_options(
+                node, directory,
+                {"targets", "allowed_targets", "allowed_api_resources", "allowed_query_options",
+                 "trusted_proxies", "remember", "timeout", "max_requests_per_client",
+                 "max_request_rate_per_client", "insecure_skip_verify", "web"}));
   if (!client.proxy_url.empty() || client.proxy_from_environment) {
     return fail(node.error("a BMC cannot be reached through another proxy"));
   }
@@ -156,6 +157,7 @@ Result<> read_section(const Node& node, const std::string& directory, Config& co
       .each("targets", [&](const Node& item) { return read_target(item, directory, config); })
       .also(read_policy(node, config))
       .also(read_entries(node, "allowed_targets", config.allowed_targets, AllowedTarget::parse))
+      .list("allowed_query_options", config.allowed_query_options)
       .also(read_proxies(node, config))
       .duration("remember", config.remember)
       .refuse(config.remember > kMaxRemember || config.remember.count() < 0, "remember",

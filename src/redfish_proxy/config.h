@@ -29,6 +29,7 @@ struct Config {
   std::vector<TargetConfig> targets = {};
   std::vector<AllowedTarget> allowed_targets = {};
   std::shared_ptr<const ResourcePolicy> policy = {};  ///< never null after parse_config()
+  std::vector<std::string> allowed_query_options = {"$select"};
   /// The peers whose X-Real-IP counts.
   net::TrustedPeers trusted_proxies = {};
   std::chrono::milliseconds remember{std::chrono::hours(1)};

@@ -23,6 +23,9 @@ constexpr std::string_view kMetricsPath = "/metrics";
 constexpr std::string_view kNoTarget = "failed to find redfish target";
 /// A BMC that hangs collects requests until they time out. More would not help.
 constexpr int kMaxPerBmc = 64;
+/// Of them, for clients other than the BMC's own node: for all together, and for each.
+constexpr std::size_t kMaxOfOthers = 48;
+constexpr std::size_t kMaxOfEach = 16;
 
 /// The statuses and texts of the reference, which end without a line end.
 void answer_text(net::Response& response, int status, std::string_view text) {
@@ -126,22 +129,48 @@ void Proxy::handle(const net::Request& request, net::Response& response) {
     case Verdict::kAllowed:
       break;
   }
+  if (const auto option = refused_option(request.query, now->config.allowed_query_options)) {
+    answer_text(response, 401,
+                fmt::format("query option {} is not allowed", printable(*option, 100)));
+    return refuse(request, client, Outcome::kPathRefused, "query option", response);
+  }
   auto bmc = find_bmc(request, client, *now, response);
   if (!bmc) {
     return;
   }
-  auto slot = slots_.take(key, static_cast<std::size_t>(now->config.max_requests_per_client));
-  if (!slot) {
-    net::plain_text(response, 429, "Too Many Requests");
+  auto places = take_places(key, *bmc, *now);
+  if (!places) {
+    const bool busy = places.error() == Outcome::kBusy;
+    net::plain_text(response, busy ? 503 : 429, busy ? "Service Unavailable" : "Too Many Requests");
     response.set_header("Retry-After", "1");
-    return refuse(request, client, Outcome::kTooMany, "max_requests_per_client", response);
+    return refuse(request, client, places.error(),
+                  busy ? "too many requests wait for the BMC" : "requests of this client wait",
+                  response);
   }
-  if (bmc->upstream->in_flight() >= kMaxPerBmc) {
-    net::plain_text(response, 503, "Service Unavailable");
-    response.set_header("Retry-After", "1");
-    return refuse(request, client, Outcome::kBusy, "too many requests wait for the BMC", response);
+  relay(request, client, std::move(*bmc), std::move(*places), *now, response);
+}
+
+std::expected<std::shared_ptr<void>, Outcome> Proxy::take_places(const std::string& key,
+                                                                 const Bmc& bmc,
+                                                                 const Snapshot& now) {
+  auto places = std::make_shared<std::array<std::shared_ptr<void>, 3>>();
+  auto& [of_client, share, of_others] = *places;
+  of_client = slots_.take(key, static_cast<std::size_t>(now.config.max_requests_per_client));
+  if (!of_client) {
+    return std::unexpected(Outcome::kTooMany);
   }
-  relay(request, client, std::move(*bmc), std::move(slot), *now, response);
+  if (!bmc.own) {
+    const std::string origin = bmc.url.origin();
+    share = shares_.take(origin + ' ' + key, kMaxOfEach);
+    if (!share) {
+      return std::unexpected(Outcome::kTooMany);
+    }
+    of_others = shares_.take(origin, kMaxOfOthers);
+  }
+  if ((!bmc.own && !of_others) || bmc.upstream->in_flight() >= kMaxPerBmc) {
+    return std::unexpected(Outcome::kBusy);
+  }
+  return places;
 }
 
 bool Proxy::admit(const net::Request& request,
@@ -193,6 +222,7 @@ std::optional<Bmc> Proxy::find_bmc(const net::Request& request,
       refuse(request, client, Outcome::kUnreachable, of_node.error().message, response);
       return std::nullopt;
     }
+    of_node->own = true;
     return std::move(*of_node);
   }
   const auto time = steady_clock::now();
@@ -278,6 +308,20 @@ void Proxy::refuse(const net::Request& request,
                         {"outcome", to_string(outcome)},
                         {"reason", reason},
                         {"status", response.status}});
+}
+
+std::optional<std::string> refused_option(std::string_view query,
+                                          const std::vector<std::string>& allowed) {
+  while (!query.empty()) {
+    const std::string_view option = query.substr(0, query.find_first_of("&;"));
+    query.remove_prefix(std::min(option.size() + 1, query.size()));
+    const std::string_view encoded = option.substr(0, option.find('='));
+    std::string name = net::url_decode(encoded).value_or(std::string(encoded));
+    if (!option.empty() && std::ranges::find(allowed, name) == allowed.end()) {
+      return name;
+    }
+  }
+  return std::nullopt;
 }
 
 bool is_own_page(const net::Request& request) {

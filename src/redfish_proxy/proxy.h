@@ -1,8 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "net/client/client.h"
@@ -51,6 +55,12 @@ class Proxy {
                               const Client& client,
                               const Snapshot& now,
                               net::Response& response);
+  /// Takes the places of a request for this BMC, which are held while the pointer lives: one of the
+  /// client's and, unless it asks for the BMC of its own node, one of the client's share and one of
+  /// those for all other clients. `key` is the client. Returns kTooMany or kBusy.
+  std::expected<std::shared_ptr<void>, Outcome> take_places(const std::string& key,
+                                                            const Bmc& bmc,
+                                                            const Snapshot& now);
   void relay(const net::Request& request,
              const Client& client,
              Bmc bmc,
@@ -65,6 +75,7 @@ class Proxy {
 
   ProxyMetrics metrics_;
   ClientSlots slots_;
+  ClientSlots shares_;  ///< by BMC, and by BMC and client
   ClientRates rates_;
   NamedByClients named_;
   mutable Mutex mutex_;
@@ -73,6 +84,11 @@ class Proxy {
 
 /// Whether this program itself answers a request, with its health or metrics.
 bool is_own_page(const net::Request& request);
+
+/// The first option of the query whose decoded name is not in the list. `$expand` on an allowed
+/// resource, for example, returns resources that are not allowed.
+std::optional<std::string> refused_option(std::string_view query,
+                                          const std::vector<std::string>& allowed);
 
 /// The target of the request to a BMC: the path below that of the BMC's URL, encoded again so that
 /// the BMC reads the path that was checked, and the query after that of the URL.

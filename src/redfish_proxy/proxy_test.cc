@@ -71,8 +71,8 @@ TEST_F(ProxyTest, FindsTheBmcOfANode) {
   direct.remote_address = "2001:db8::1";
   EXPECT_EQ(sent_to(direct), "https://bmc1:443/redfish/v1/");
   net::Request query = request_of({{"X-Real-IP", "192.0.2.2"}}, "/redfish/v1/Chassis");
-  query.query = "$expand=*";
-  EXPECT_EQ(sent_to(query), "http://10.9.0.2:8080/base/redfish/v1/Chassis?k=v&$expand=*");
+  query.query = "$select=Name";
+  EXPECT_EQ(sent_to(query), "http://10.9.0.2:8080/base/redfish/v1/Chassis?k=v&$select=Name");
   EXPECT_EQ(sent_to(request_of({{"X-Real-IP", "192.0.2.3"}})), "400");
   EXPECT_EQ(ask(request_of({{"X-Real-IP", "192.0.2.3"}})).body, "failed to find redfish target");
 }
@@ -239,6 +239,57 @@ TEST_F(ProxyTest, BoundsTheRequestsOfAClient) {
               HasSubstr("redfish_proxy_requests_in_flight 1\n"));
   first = {};
   EXPECT_EQ(sent_to(request_of(headers)), "http://127.0.0.1:1/redfish/v1/");
+}
+
+TEST_F(ProxyTest, KeepsPlacesForTheNodeOfTheBmc) {
+  use(kTargets);
+  std::vector<net::Response> waiting;
+  const auto take = [&](const std::string& address) {
+    waiting.push_back(ask(request_of({{"X-Real-IP", address}, {"X-Redfish-Url", "https://bmc1"}})));
+    const net::Response& response = waiting.back();
+    return response.relay ? 200 : response.status;
+  };
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(take("192.0.2.66"), 200) << i;
+  }
+  EXPECT_EQ(take("192.0.2.66"), 429) << "its share";
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_EQ(take("192.0.2." + std::to_string(100 + i)), 200) << i;
+  }
+  EXPECT_EQ(take("192.0.2.99"), 503) << "the rest is for the node";
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(take("192.0.2.1"), 200) << i;
+  }
+  EXPECT_EQ(take("192.0.2.1"), 429) << "max_requests_per_client";
+  waiting.clear();
+  EXPECT_EQ(take("192.0.2.66"), 200);
+}
+
+TEST_F(ProxyTest, PassesTheQueryOptionsOfTheListOnly) {
+  for (const auto& [query, refused] :
+       std::vector<std::pair<std::string, std::string>>{{"$select=Name", ""},
+                                                        {"%24select=Name&$select=Id", ""},
+                                                        {"", ""},
+                                                        {"$expand=*($levels=6)", "$expand"},
+                                                        {"%24expand=.", "$expand"},
+                                                        {"%2524expand=.", "%24expand"},
+                                                        {"$select=Name&$expand=.", "$expand"},
+                                                        {"$select=Name;$expand=.", "$expand"},
+                                                        {"only", "only"},
+                                                        {"excerpt=", "excerpt"},
+                                                        {"$Expand=.", "$Expand"},
+                                                        {"&&$top=1", "$top"}}) {
+    EXPECT_EQ(refused_option(query, {"$select"}).value_or(""), refused) << query;
+  }
+  use(kTargets);
+  net::Request request = request_of({{"X-Real-IP", "192.0.2.1"}});
+  request.query = "$expand=*($levels=6)";
+  EXPECT_EQ(sent_to(request), "401");
+  EXPECT_EQ(ask(request).body, "query option $expand is not allowed");
+  use(std::string(kTargets) + "  allowed_query_options: [$expand]\n");
+  EXPECT_EQ(sent_to(request), "https://bmc1:443/redfish/v1/?$expand=*($levels=6)");
+  request.query = "$select=Name";
+  EXPECT_EQ(sent_to(request), "401");
 }
 
 TEST_F(ProxyTest, AnswersItsOwnPages) {
