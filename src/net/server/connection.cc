@@ -94,8 +94,13 @@ void Connection::watch() {
   });
 }
 
+std::chrono::milliseconds Connection::first_byte_timeout() const {
+  constexpr std::chrono::milliseconds kFirstByte{10'000};
+  return std::min(core_.options.idle_timeout, kFirstByte);
+}
+
 Task<bool> Connection::start_tls() {
-  arm(core_.options.header_timeout);
+  arm(first_byte_timeout());
   ErrorCondition error;
   char first = 0;
   ssize_t count = -1;
@@ -110,6 +115,7 @@ Task<bool> Connection::start_tls() {
   if (count != 1) {
     co_return false;
   }
+  arm(core_.options.header_timeout);
   if (first >= 'A' && first <= 'Z') {  // a TLS record starts with 22
     co_await answer_plain_http();
     co_return false;

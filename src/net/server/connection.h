@@ -48,6 +48,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::chrono::steady_clock::time_point since;
   };
 
+  /// Clients open connections before they need them, and Go's does not repeat a request for which
+  /// such a connection is closed.
+  [[nodiscard]] std::chrono::milliseconds first_byte_timeout() const;
   Task<bool> start_tls();
   Task<void> answer_plain_http();
 

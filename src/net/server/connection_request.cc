@@ -69,7 +69,7 @@ bool Connection::feed(RequestParser& parser, RequestMemory::Share& memory) {
 Task<bool> Connection::read_header(RequestParser& parser, RequestMemory::Share& memory) {
   const ServerOptions& options = core_.options;
   idle_ = received_.empty();
-  arm(first_ || !idle_ ? options.header_timeout : options.idle_timeout);
+  arm(!idle_ ? options.header_timeout : first_ ? first_byte_timeout() : options.idle_timeout);
   if (idle_ && core_.stopping) {
     co_return false;
   }

@@ -201,6 +201,24 @@ TEST(Server, ClosesAConnectionWhoseHeaderComesTooSlowly) {
   }));
 }
 
+TEST(Server, WaitsLongerForTheFirstByteThanForAHeader) {
+  ServerOptions options = local_options();
+  options.header_timeout = milliseconds(100);
+  const auto server = started(options);
+  RawConnection connection(server->addresses()[0]);
+  EXPECT_FALSE(connection.ended_within(milliseconds(300)));
+  connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(connection.answer().status, 200);
+}
+
+TEST(Server, ClosesAConnectionOnWhichNothingComes) {
+  ServerOptions options = local_options();
+  options.idle_timeout = milliseconds(150);
+  const auto server = started(options);
+  RawConnection connection(server->addresses()[0]);
+  EXPECT_TRUE(connection.ended_within(kPatience));
+}
+
 TEST(Server, ClosesAConnectionWhoseBodyComesTooSlowly) {
   ServerOptions options = local_options();
   options.read_timeout = milliseconds(200);

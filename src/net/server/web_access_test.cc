@@ -198,6 +198,7 @@ TEST_F(WebServer, TellsAPlainHttpClientThatThisIsATlsPort) {
   header_timeout_ = milliseconds(200);
   start(kTls);
   RawConnection silent(address_);
+  silent.send("\x16");
   EXPECT_TRUE(silent.ended_within(ceems::testing::kPatience));
 }
 
