@@ -133,8 +133,11 @@ Checked<Decision> Gate::decide(const ParsedRequest& request,
   if (caller->admin) {
     return route_admin(request, budget, *std::move(caller));
   }
+  const auto server = rules_.servers.find(caller->cluster);
+  const TsdbServer kind = server == rules_.servers.end() ? TsdbServer::kPrometheus : server->second;
   return type_ == BackendType::kTsdb
-             ? check(TsdbRequest::read(request, rules_.tsdb, budget), *owners, *std::move(caller))
+             ? check(TsdbRequest::read(request, rules_.tsdb, budget, kind), *owners,
+                     *std::move(caller))
              : check(ProfileRequest::read(request, rules_.profiles), *owners, *std::move(caller));
 }
 
@@ -218,7 +221,7 @@ Checked<UnitSet> Gate::confine(Selection& selection,
     return std::unexpected(forbidden_units("owners_unknown"));
   }
   if (own->size() > max_units) {
-    return std::unexpected(forbidden_units("too_many_units"));
+    return std::unexpected(too_many_units(max_units));
   }
   own->erase("");  // it would match every series without a unit
   if (own->empty()) {

@@ -214,7 +214,7 @@ TEST_F(GateTest, NestedAndLongQueriesAreRefused) {
   for (int i = 0; i < 2000; ++i) {
     many += std::to_string(i) + "|";
   }
-  EXPECT_EQ(outcome(many + "x\"}"), "403 no_unit");
+  EXPECT_EQ(outcome(many + "x\"}"), "400 too_many_units");
 }
 
 TEST_F(GateTest, TheClusterOfTheLabelCounts) {
@@ -357,7 +357,7 @@ TEST_F(GateTest, PathsAreAListAndNothingElse) {
   rules.tsdb.editors = true;
   EXPECT_TRUE(send("GET", "/api/v1/format_query?query=sum(up)"));
   EXPECT_TRUE(send("GET", "/prometheus/api/v1/status/buildinfo"));
-  EXPECT_FALSE(send("GET", "/api/v1/metadata"));
+  EXPECT_TRUE(send("GET", "/api/v1/metadata"));
 }
 
 TEST_F(GateTest, OtherMethodsAndBodiesAreRefused) {
@@ -423,7 +423,7 @@ TEST_F(GateTest, RequestsOfAdminsGoWhereTheirSelectorsSay) {
   EXPECT_EQ(ask(R"(up{ceems_id="c9"})")->cluster, "c9");  // no server has it: 503
   EXPECT_EQ(ask("up and and")->cluster, "c1");
   EXPECT_EQ(outcome(R"(up{ceems_id="c1"} + up{ceems_id="c2"})"), "400 cluster_label");
-  EXPECT_EQ(outcome(R"(up{ceems_id="c2")"), "400 cluster_label");
+  EXPECT_EQ(ask(R"(up{ceems_id="c2")")->cluster, "c2");
   for (const char* path : {"/api/v1/label/..%2f..%2fx/values", "/federate/%2e%2e/api/v1/query"}) {
     EXPECT_EQ(text_of(send("GET", path), ""), "400 path") << path;
   }
@@ -482,9 +482,9 @@ TEST_F(GateTest, ConfiningMakesNoRequestTooLong) {
   for (int i = 0; i < 100; ++i) {
     query += " + a";
   }
-  EXPECT_EQ(outcome(query), "403 too_many_units");
+  EXPECT_EQ(outcome(query), "400 too_many_units");
   own.insert("one more");
-  EXPECT_EQ(outcome("up"), "403 too_many_units");
+  EXPECT_EQ(outcome("up"), "400 too_many_units");
 }
 
 TEST_F(GateTest, IdsThatNobodyHasAreNotAskedFor) {

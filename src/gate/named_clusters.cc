@@ -10,6 +10,8 @@
 #include "base/strings.h"
 #include "promql/matcher/matcher.h"
 #include "promql/selectors.h"
+#include "promql/text/characters.h"
+#include "promql/text/literal.h"
 
 namespace ceems::gate {
 namespace {
@@ -30,52 +32,105 @@ Checked<bool> read_text(NamedClusters& clusters,
                         const promql::ParseOptions& language,
                         Budget budget) {
   // A quoted label name may contain escapes.
-  const bool has_label = text.contains(label);
-  if (!has_label && !text.contains('\\')) {
+  if (!text.contains(label) && !text.contains('\\')) {
     return true;
   }
-  std::optional<std::string> problem;
   if (matches) {
-    auto parsed = promql::parse_selector(text, language, true);
-    if (parsed) {
+    if (auto parsed = promql::parse_selector(text, language, true)) {
       clusters.add(*parsed);
-    } else {
-      problem = parsed.error().text();
+      return true;
     }
-  } else {
-    auto parsed = promql::parse(text, language);
-    if (parsed) {
-      promql::for_each_selector(
-          **parsed, [&](const promql::VectorSelector& selector) { clusters.add(selector); });
-    } else {
-      problem = parsed.error().text();
-    }
-  }
-  if (!problem) {
+  } else if (auto parsed = promql::parse(text, language)) {
+    promql::for_each_selector(
+        **parsed, [&](const promql::VectorSelector& selector) { clusters.add(selector); });
     return true;
   }
   if (budget == Budget::kInline) {
     return std::unexpected(
         forbidden_units("budget"));  // maybe only a pattern that is not compiled yet
   }
-  if (has_label) {
-    return std::unexpected(cannot_tell(label, *problem));
-  }
+  clusters.add_found_in(text);  // in the language of another server or release
   return true;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return text;
+}
+
+/// The string with its quotes at the start of the text, up to the end of the text if it has none.
+std::string_view string_at_start(std::string_view text) {
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != text.front()) {
+    end += text[end] == '\\' && text.front() != '`' ? 2 : 1;
+  }
+  return text.substr(0, end + 1);
+}
+
+bool begins_string(std::string_view text) {
+  return !text.empty() && (text[0] == '"' || text[0] == '\'' || text[0] == '`');
+}
+
+/// The matcher of `label` whose label ends where `rest` begins: an operator and a string.
+std::optional<promql::Matcher> matcher_behind(std::string_view label, std::string_view rest) {
+  rest = without_blanks(rest);
+  promql::Matcher matcher;
+  matcher.label = label;
+  if (rest.starts_with("=~")) {
+    matcher.op = promql::MatchOperator::kMatches;
+    rest.remove_prefix(1);
+  } else if (!rest.starts_with('=')) {
+    return std::nullopt;
+  }
+  rest = without_blanks(rest.substr(1));
+  auto value =
+      begins_string(rest) ? promql::unquote(string_at_start(rest)) : std::optional<std::string>();
+  if (!value) {
+    return std::nullopt;
+  }
+  matcher.value = std::move(*value);
+  return matcher;
 }
 
 }  // namespace
 
 void NamedClusters::add(const promql::VectorSelector& selector) {
   for (const promql::Matcher& matcher : selector.matchers) {
-    if (matcher.label != label_) {
-      continue;
-    }
-    if (auto words = promql::accepted_values(matcher, {}, {.work = &work_})) {
-      found_.insert(words->begin(), words->end());
+    if (matcher.label == label_) {
+      add(matcher);
     }
   }
+}
+
+void NamedClusters::add(const promql::Matcher& matcher) {
+  if (auto words = promql::accepted_values(matcher, {}, {.work = &work_})) {
+    found_.insert(words->begin(), words->end());
+  }
   found_.erase("");
+}
+
+void NamedClusters::add_found_in(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t length = 1;
+    bool is_label = false;
+    if (begins_string(text)) {
+      const std::string_view quoted = string_at_start(text);
+      length = quoted.size();
+      is_label = promql::unquote(quoted) == label_;
+    } else if (text.front() == '#') {
+      length = std::min(text.find_first_of("\r\n"), text.size());
+    } else if (promql::kInMetric.contains(text.front())) {
+      const auto* const end = std::ranges::find_if_not(
+          text, [](char byte) { return promql::kInMetric.contains(byte) || byte == '.'; });
+      length = static_cast<std::size_t>(end - text.begin());
+      is_label = text.substr(0, length) == label_;
+    }
+    text.remove_prefix(length);
+    const auto matcher = is_label ? matcher_behind(label_, text) : std::nullopt;
+    if (matcher) {
+      add(*matcher);
+    }
+  }
 }
 
 Checked<std::optional<std::string>> NamedClusters::only() const {

@@ -25,12 +25,17 @@ class NamedClusters {
   /// Adds the values that "=" and patterns with few alternatives accept. A matcher that accepts
   /// anything or excludes values names no cluster. Neither does an empty value.
   void add(const promql::VectorSelector& selector);
+  /// Adds what such matchers in a text in any language accept. Strings are skipped, and so are
+  /// comments.
+  void add_found_in(std::string_view text);
 
   /// The cluster, or nothing if none was named. Refuses with 400 if several were, or if finding out
   /// took too much work.
   [[nodiscard]] Checked<std::optional<std::string>> only() const;
 
  private:
+  void add(const promql::Matcher& matcher);
+
   std::string_view label_;
   promql::WorkBudget work_;
   std::set<std::string, std::less<>> found_;
@@ -38,8 +43,9 @@ class NamedClusters {
 
 /// The cluster that the selectors of an admin's request name, or nothing: then the header decides.
 /// Units, functions, parameters and endpoints do not matter, but the path must be unambiguous.
-/// Refuses with 400 if selectors name different clusters, or if a query or call that contains the
-/// label cannot be parsed, because its cluster is then unknown. With Budget::kInline, refuses
+/// A query that cannot be parsed is searched for the label. Refuses with 400 if selectors name
+/// different clusters, or if a form or call that contains the label cannot be read, because its
+/// cluster is then unknown. With Budget::kInline, refuses
 /// whatever takes long.
 Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
                                                   const TsdbRules& rules,

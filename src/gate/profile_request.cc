@@ -231,6 +231,10 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot) {
     return std::unexpected(bad_data("too many selectors", "size"));
   }
   auto parsed = promql::parse_selector(slot.source, language, true);
+  if (!parsed && clusters != nullptr) {
+    clusters->add_found_in(slot.source);
+    return true;
+  }
   if (!parsed) {
     return std::unexpected(bad_selector(parsed.error()));
   }

@@ -74,15 +74,19 @@ Checked<bool> Selection::add(promql::Expr& query) {
 }
 
 Checked<bool> Selection::check_functions(const promql::Expr& query) const {
-  bool fine = true;
+  Checked<bool> outcome = true;
   promql::for_each_node(query, [&](const promql::Expr& expr) {
     const auto* const call = std::get_if<promql::Call>(&expr.node);
-    fine = fine && (call == nullptr || (!call->function->hidden_selector && !copies_hidden(*call)));
+    if (call == nullptr || !outcome) {
+      return;
+    }
+    if (call->function->hidden_selector && call->arguments.size() < 2) {
+      outcome = std::unexpected(info_without_selector());
+    } else if (copies_hidden(*call)) {
+      outcome = std::unexpected(forbidden_units("function"));
+    }
   });
-  if (!fine) {
-    return std::unexpected(forbidden_units("function"));
-  }
-  return true;
+  return outcome;
 }
 
 bool Selection::copies_hidden(const promql::Call& call) const {
@@ -129,7 +133,8 @@ Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
             rules_->internal_labels.end()) {
       return std::unexpected(internal_label(matcher.label));
     }
-    if (matcher.label == kNameLabel) {
+    // VictoriaMetrics stores the name of a metric as the value of a label without a name.
+    if (matcher.label == kNameLabel || matcher.label.empty()) {
       if (exceeds_budget(matcher)) {
         return std::unexpected(forbidden_units("budget"));
       }
@@ -141,7 +146,8 @@ Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
         return std::unexpected(internal_label(matcher.value));
       }
     }
-    if (rules_->raw_safe && (!is_raw_name(matcher.label) || !survives_raw(matcher))) {
+    if (rules_->raw_safe &&
+        (matcher.label.empty() || !is_raw_name(matcher.label) || !survives_raw(matcher))) {
       return std::unexpected(raw_text());
     }
   }
@@ -164,7 +170,7 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     confined = confined || taken;
   }
   if (units_.size() > rules_->max_units) {
-    return std::unexpected(forbidden_units("too_many_units"));
+    return std::unexpected(too_many_units(rules_->max_units));
   }
   if (!confined) {
     if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
@@ -198,6 +204,10 @@ Checked<bool> Selection::take_units(const Matcher& matcher) {
   }
   CEEMS_TRY(accepted, values_of(matcher));
   if (!accepted) {
+    const bool is_list = matcher.op == MatchOperator::kMatches && promql::is_words(matcher.value);
+    if (is_list && rules_->refuse_open) {
+      return std::unexpected(too_many_units(rules_->max_units));
+    }
     return false;
   }
   const std::vector<std::string>& values = *accepted;
@@ -247,7 +257,11 @@ Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units
     return std::unexpected(raw_text());
   }
   if (own.value.size() * open_.size() > rules_->max_confined_bytes) {
-    return std::unexpected(forbidden_units("too_many_units"));
+    return std::unexpected(bad_data(
+        fmt::format("{} selectors without a unit, each confined to your {} units, make the "
+                    "request longer than {} bytes: name units",
+                    open_.size(), units.size(), rules_->max_confined_bytes),
+        "too_many_units"));
   }
   for (VectorSelector* const selector : open_) {
     selector->matchers.push_back(own);
@@ -316,9 +330,22 @@ Refusal raw_text() {
       "raw_text");
 }
 
+Refusal too_many_units(std::size_t limit) {
+  return bad_data(
+      fmt::format("the request is for more than {} units, which is the limit: name fewer", limit),
+      "too_many_units");
+}
+
 Refusal too_much_work() {
   return bad_data(
       "the patterns of the request take too much work to check: use fewer or simpler ones", "work");
+}
+
+Refusal info_without_selector() {
+  return {.message =
+              "info() needs a second argument that selects own units, as in "
+              "info(v, {uuid=\"1\"})",
+          .reason = "function"};
 }
 
 Refusal internal_label(std::string_view label) {

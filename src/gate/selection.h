@@ -126,7 +126,9 @@ bool is_raw_name(std::string_view name);
 bool may_name_internal(const promql::Matcher& matcher, const promql::PatternOptions& patterns = {});
 
 Refusal raw_text();                              ///< 400
+Refusal too_many_units(std::size_t limit);       ///< 400
 Refusal too_much_work();                         ///< 400: the budget of the request is exhausted
+Refusal info_without_selector();                 ///< 403: it would read any info series
 Refusal internal_label(std::string_view label);  ///< 403
 
 }  // namespace ceems::gate

@@ -15,6 +15,7 @@
 #include "net/http.h"
 #include "promql/patterns.h"
 #include "promql/printer.h"
+#include "promql/text/characters.h"
 #include "promql/text/literal.h"
 
 namespace ceems::gate {
@@ -39,6 +40,7 @@ constexpr std::array<std::string_view, 3> kExemplarsParameters = {"query", "star
 constexpr std::array<std::string_view, 4> kMetadataParameters = {"match[]", "start", "end",
                                                                  "limit"};
 constexpr std::array<std::string_view, 1> kFormatParameters = {"query"};
+constexpr std::array<std::string_view, 3> kHelpParameters = {"metric", "limit", "limit_per_metric"};
 
 constexpr std::array kEndpoints = {
     Endpoint{"query", Source::kQuery, kInstantParameters},
@@ -50,6 +52,7 @@ constexpr std::array kEndpoints = {
     // These read no series; query editors need them.
     Endpoint{"format_query", Source::kNothing, kFormatParameters},
     Endpoint{"status/buildinfo", Source::kNothing, {}},
+    Endpoint{"metadata", Source::kNothing, kHelpParameters},
 };
 
 /// A parameter that only one kind of server has.
@@ -94,7 +97,8 @@ bool is_label_values(std::string_view path) {
   }
   path.remove_prefix(kBegin.size());
   path.remove_suffix(kEnd.size());
-  return promql::is_plain_label(path);
+  constexpr auto kInName = promql::ByteSet::letters_digits_and(".");
+  return kInName.contains_all(path) && !is_digit(path.front()) && path.front() != '.';
 }
 
 const Endpoint* find_endpoint(std::string_view path, const TsdbRules& rules) {
@@ -265,10 +269,12 @@ void write_times(Fields& fields, TimeForm form, const RequestTimes& requested) {
 }  // namespace
 
 struct TsdbRequest::Parts {
-  Parts(const SelectionRules& rules, Budget budget)
+  Parts(const SelectionRules& rules, Budget budget, TsdbServer server)
       : work(rules.max_steps),
         language(within(rules.language, budget, work)),
-        selection(rules, budget, language.patterns) {}
+        selection(rules, budget, language.patterns) {
+    language.metricsql = server == TsdbServer::kVictoriaMetrics;
+  }
 
   std::string method;
   std::string path;
@@ -460,9 +466,10 @@ bool TsdbRequest::accepts_route(const ParsedRequest& received, const TsdbRules& 
 
 Checked<TsdbRequest> TsdbRequest::read(const ParsedRequest& received,
                                        const TsdbRules& rules,
-                                       Budget budget) {
+                                       Budget budget,
+                                       TsdbServer server) {
   CEEMS_TRY(endpoint, route_of(received, rules));
-  auto parts = std::make_unique<Parts>(rules.selection, budget);
+  auto parts = std::make_unique<Parts>(rules.selection, budget, server);
   parts->method = received.raw().method;
   parts->path = *received.path();
   parts->endpoint = endpoint;
@@ -493,9 +500,10 @@ Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now
     reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
   }
   CEEMS_TRY(requested, read_times(parts.fields, form, now_ms));
-  for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end}) {
+  const std::int64_t ahead = reach.looks_ahead ? requested.max_lookback_ms : 0;
+  for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end, &reach.fixed}) {
     if (*span) {
-      (*span)->to_ms = promql::add_times((*span)->to_ms, requested.moved_ms);
+      (*span)->to_ms = promql::add_times((*span)->to_ms, requested.moved_ms + ahead);
     }
   }
   const auto left = narrowed(requested.times, reach, requested.max_lookback_ms, ids);

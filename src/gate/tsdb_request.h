@@ -49,9 +49,11 @@ class TsdbRequest {
   /// Whether read() accepts the method and the path.
   static bool accepts_route(const ParsedRequest& received, const TsdbRules& rules);
   /// `rules` must outlive the request; `received` need not.
+  /// `server` chooses the language: queries to VictoriaMetrics may use MetricsQL.
   static Checked<TsdbRequest> read(const ParsedRequest& received,
                                    const TsdbRules& rules,
-                                   Budget budget = Budget::kFull);
+                                   Budget budget = Budget::kFull,
+                                   TsdbServer server = TsdbServer::kPrometheus);
 
   TsdbRequest(TsdbRequest&&) noexcept;
   TsdbRequest& operator=(TsdbRequest&&) noexcept;

@@ -43,7 +43,7 @@ struct AccessConfig {
   bool editors = false;
   std::vector<std::string> path_prefixes = {};
   std::optional<std::set<std::string, std::less<>>> shared_metrics = {};
-  bool experimental = false;  ///< allows functions behind a feature flag of Prometheus
+  bool experimental = true;  ///< allows what is behind a feature flag of Prometheus
   std::chrono::milliseconds cache_age{15000};
 };
 

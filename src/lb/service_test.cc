@@ -433,8 +433,8 @@ TEST_F(GuardedServiceTest, RulesOfAccessReachTheGate) {
             std::string("/prom") + kOwn);
 
   const std::string experimental = "/api/v1/query?query=limitk%281%2C%20x%7Buuid%3D%221%22%7D%29";
-  EXPECT_EQ(forwarded_with({}, experimental), "400");
-  EXPECT_EQ(forwarded_with({.experimental = true}, experimental), experimental);
+  EXPECT_EQ(forwarded_with({}, experimental), experimental);
+  EXPECT_EQ(forwarded_with({.experimental = false}, experimental), "400");
 
   EXPECT_THAT(forwarded_with({}, kOwn), Not(HasSubstr("lookback_delta")));
   EXPECT_THAT(forwarded_with({.lifetimes = true}, kOwn), HasSubstr("lookback_delta"));
