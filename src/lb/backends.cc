@@ -102,7 +102,8 @@ class PreviousBackends {
 };
 
 /// `options` configure the client of the server at `base`.
-Result<std::shared_ptr<MatcherSupport>> make_matcher_support(net::ClientOptions options,
+Result<std::shared_ptr<MatcherSupport>> make_matcher_support(gate::BackendType type,
+                                                             net::ClientOptions options,
                                                              const std::string& base) {
   options.timeout = kMatchersTimeout;
   options.max_response_bytes = kMaxMatchersBytes;
@@ -111,11 +112,16 @@ Result<std::shared_ptr<MatcherSupport>> make_matcher_support(net::ClientOptions 
     return fail(std::move(client).error());
   }
   return std::make_shared<MatcherSupport>(
-      [base, client = std::shared_ptr<net::Client>(std::move(*client))](
+      [type, base, client = std::shared_ptr<net::Client>(std::move(*client))](
           std::string_view method, std::string_view call) -> Result<std::string> {
         constexpr int kOk = 200;
-        CEEMS_TRY(answer, client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
-                                       "application/json", call));
+        CEEMS_TRY(answer,
+                  type == gate::BackendType::kTsdb
+                      ? client->get(fmt::format(
+                            "{}/api/v1/{}?{}", base,
+                            method == "values" ? "label/__name__/values" : method, call))
+                      : client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
+                                     "application/json", call));
         if (answer.status != kOk) {
           return fail(ErrorCode::kUnavailable, "the server answered {}", answer.status);
         }
@@ -162,11 +168,9 @@ Result<Backend> make_backend(gate::BackendType type,
     backend.base_query = url.full.substr(question + 1);
   }
   backend.filter_labels = config.filter_labels;
-  if (type == gate::BackendType::kProfiles) {
-    CEEMS_TRY(matchers,
-              make_matcher_support(std::move(client_options), backend.origin + backend.base_path));
-    backend.matchers = std::move(matchers);
-  }
+  CEEMS_TRY(matchers, make_matcher_support(type, std::move(client_options),
+                                           backend.origin + backend.base_path));
+  backend.matchers = std::move(matchers);
   if (!has_dynamic_headers(config.client)) {
     CEEMS_TRY(own, backend.client->own_headers(backend.url));
     backend.own_headers = std::move(own);
@@ -215,9 +219,8 @@ std::vector<const Backend*> Pool::pick() const {
 
 bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_view path) {
   const std::string_view method = path.substr(path.rfind('/') + 1);
-  return std::erase_if(servers, [&](const Backend* server) {
-           return server->matchers != nullptr && !server->matchers->allows(method);
-         }) > 0;
+  return std::erase_if(
+             servers, [&](const Backend* server) { return !server->matchers->allows(method); }) > 0;
 }
 
 bool responds(const Backend& backend) {

@@ -29,7 +29,7 @@ struct Backend {
   std::string base_path;  ///< without '/' at its end
   std::string base_query;
   std::vector<std::string> filter_labels;
-  std::shared_ptr<MatcherSupport> matchers;  ///< of Pyroscope servers; null for TSDBs
+  std::shared_ptr<MatcherSupport> matchers;
 };
 
 /// The servers of one cluster and one type. Safe for concurrent use.
@@ -54,7 +54,7 @@ class Pool {
 /// Sends the server a health request. Returns whether any answer comes within 10 s.
 bool responds(const Backend& backend);
 
-/// Removes Pyroscope servers that would ignore the matchers of a call, or of which that is not
+/// Removes servers that would ignore the matchers of a call, or of which that is not
 /// known, which may take a few seconds to find out. `path` is that of the call. Returns whether it
 /// removed any.
 bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_view path);

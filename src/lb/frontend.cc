@@ -35,14 +35,38 @@ void answer_refusal(const gate::Refusal& refusal, bool to_connect, net::Response
 
 gate::Refusal ignored_matchers() {
   return {.message =
-              "the Pyroscope server ignores the matchers of this call, has no profiles of the "
-              "last 30 days, or did not answer",
+              "the server ignores the matchers of this call, has no profiles of the last 30 days, "
+              "or did not answer",
           .reason = "matchers"};
+}
+
+/// Grafana's plugin for Pyroscope asks for the settings of the tenant, and shows an error without
+/// an answer. They are not for users.
+bool is_settings_call(gate::BackendType type, const net::Request& request) {
+  return type == gate::BackendType::kProfiles && request.method == "POST" &&
+         request.path.ends_with("/settings.v1.SettingsService/Get");
+}
+
+gate::Refusal breaks_servers() {
+  return {.status = 503,
+          .error_type = "unavailable",
+          .message =
+              "servers closed the connection twice instead of answering this query: it is "
+              "refused for 5 minutes",
+          .reason = "breaks_servers"};
 }
 
 std::string_view value_of(const net::Headers& headers, std::string_view name) {
   const std::string* const text = net::find_header(headers, name);
   return text == nullptr ? std::string_view() : *text;
+}
+
+/// An empty message in the encoding of the request.
+void answer_no_settings(const net::Request& request, net::Response& response) {
+  const std::string_view type = value_of(request.headers, "Content-Type");
+  const bool json = !type.starts_with("application/proto");
+  response.set_header("Content-Type", json ? "application/json" : std::string(type));
+  response.body = json ? "{}" : "";
 }
 
 gate::ParsedRequest parsed_request(const net::Request& request, std::string_view body) {
@@ -273,14 +297,19 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   if (pool == nullptr || !pool->has_static_headers() || is_admin_health(*decision, request)) {
     return false;
   }
+  const std::string_view path = decision->forward.path;
+  if (!decision->admin && MatcherSupport::concerns(path.substr(path.rfind('/') + 1))) {
+    return false;  // the server may have to be asked first
+  }
   const auto picked = pool->pick();
-  if (picked.empty()) {
+  std::string text = broken_key(user_of(request), parsed);
+  if (picked.empty() || broken_.refuses(text)) {
     return false;  // handle() answers and counts the request
   }
   type_metrics_.observe_decision(seconds_since(start));
   type_metrics_.count_allowed(decision->admin);
   audit_read(now->audit.get(), request, parsed, *decision);
-  relay(request, *decision, *now, picked, response);
+  relay(request, *decision, *now, picked, std::move(text), response);
   return true;
 }
 
@@ -299,12 +328,21 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   const auto decided = now->gate.decide(parsed, request.headers);
   type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
+    if (decided.error().reason == "path" && is_settings_call(type_, request)) {
+      answer_no_settings(request, response);
+      return;
+    }
     refuse(request, parsed, decided.error(), *now, response);
     return;
   }
   if (request.body_missing) {  // the rules changed after needs_body()
     type_metrics_.count_refused("size");
     net::plain_text(response, 503, "Service not available");
+    return;
+  }
+  std::string text = broken_key(user_of(request), parsed);
+  if (broken_.refuses(text)) {
+    refuse(request, parsed, breaks_servers(), *now, response);
     return;
   }
   type_metrics_.count_allowed(decided->admin);
@@ -325,7 +363,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   audit_read(now->audit.get(), request, parsed, *decided);
-  relay(request, *decided, *now, picked, response);
+  relay(request, *decided, *now, picked, std::move(text), response);
 }
 
 void Frontend::refuse(const net::Request& request,
@@ -369,6 +407,7 @@ void Frontend::relay(const net::Request& request,
                      const gate::Decision& decision,
                      const FrontendSnapshot& snapshot,
                      const std::vector<const Backend*>& picked,
+                     std::string text,
                      net::Response& response) const {
   auto relay = std::make_shared<net::Relay>();
   std::vector<SentToken> tokens;
@@ -386,6 +425,7 @@ void Frontend::relay(const net::Request& request,
     }
   }
   const bool rewritten = !decision.forward.path.empty();
+  relay->user = user_of(request);
   relay->body = rewritten ? decision.forward.body : request.body;
   // Requests of users never change anything.
   relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
@@ -403,9 +443,12 @@ void Frontend::relay(const net::Request& request,
   }
   // Holding the backends keeps their health checks going while requests wait, even after a reload.
   relay->done = [this, start = steady_clock::now(), held = snapshot.backends,
-                 tokens = std::move(tokens),
+                 tokens = std::move(tokens), text = std::move(text),
                  line = access_line(request, decision)](const net::RelayEnd& end) {
     type_metrics_.count_answer(end, seconds_since(start));
+    if (end.broken > 0) {
+      broken_.note(text, end.broken);
+    }
     drop_refused_tokens(tokens, end);
     if (line) {
       log::debug("passed on",

@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "gate/gate.h"
 #include "lb/backends.h"
+#include "lb/broken_texts.h"
 #include "lb/request_metrics.h"
 #include "net/http.h"
 
@@ -72,11 +73,13 @@ class Frontend {
              const gate::Decision& decision,
              const FrontendSnapshot& snapshot,
              const std::vector<const Backend*>& picked,
+             std::string text,
              net::Response& response) const;
 
   gate::BackendType type_;
   RequestMetrics& metrics_;
   TypeMetrics& type_metrics_;
+  mutable BrokenTexts broken_;
   mutable Mutex mutex_;
   std::shared_ptr<const FrontendSnapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);
 };

@@ -174,6 +174,30 @@ TEST_F(FrontendTest, WhatReadsMayBeSentToASecondServer) {
   }
 }
 
+TEST_F(FrontendTest, AQueryThatBreaksServersTwiceIsRefusedToItsUser) {
+  for (int i = 0; i < 2; ++i) {
+    const auto response = ask("GET", "/api/v1/query", "alice", kOwn);
+    ASSERT_TRUE(response.relay) << i;
+    EXPECT_EQ(response.relay->user, "alice");
+    response.relay->done({.status = 503, .broken = 1});
+  }
+  const auto again = ask_inline_first(request_of("GET", "/api/v1/query", "alice", kOwn));
+  EXPECT_FALSE(again.relay);
+  EXPECT_EQ(again.status, 503);
+  EXPECT_THAT(again.body, HasSubstr("refused for 5 minutes"));
+  EXPECT_EQ(decided("breaks_servers"), "1");
+  EXPECT_TRUE(ask("GET", "/api/v1/query", "root", kOwn).relay) << "another user";
+}
+
+TEST_F(ProfileFrontendTest, SettingsAreEmpty) {
+  const auto answer = ask("POST", "/settings.v1.SettingsService/Get", "alice");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "{}");
+  EXPECT_EQ(ask("GET", "/settings.v1.SettingsService/Get", "alice").status, 403);
+  EXPECT_EQ(ask("POST", "/settings.v1.SettingsService/Set", "alice").status, 403);
+  EXPECT_EQ(ask("POST", "/settings.v1.SettingsService/Get", "").status, 401);
+}
+
 TEST_F(ProfileFrontendTest, WhatReadsMayBeSentToASecondServer) {
   EXPECT_TRUE(repeatable("POST", "/querier.v1.QuerierService/SelectSeries"));
   EXPECT_FALSE(repeatable("POST", "/push.v1.PusherService/Push"));
@@ -332,7 +356,7 @@ TEST_F(FrontendTest, OfAHiddenLabelThereAreNoValues) {
       {"instances", kNames},     {"U_instance", kNames},
   };
   for (const auto& [label, wanted] : cases) {
-    const auto response = ask("GET", "/api/v1/label/" + label + "/values", "alice",
+    const auto response = ask("GET", "/api/v1/label/" + label + "/values", "root",
                               "match%5B%5D=x%7Buuid%3D%221%22%7D");
     ASSERT_TRUE(response.relay) << label;
     EXPECT_EQ(filtered(*response.relay, 200, {}, kNames), wanted) << label;

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "net/http.h"
 
 namespace ceems::lb {
 namespace {
@@ -20,7 +22,8 @@ struct Call {
   std::string_view answer;  ///< field of the answer that lists what was found
 };
 constexpr std::array kCalls = {Call{"LabelNames", "names"}, Call{"LabelValues", "names"},
-                               Call{"Series", "labelsSet"}};
+                               Call{"Series", "labelsSet"}, Call{"labels", "data"},
+                               Call{"values", "data"}};
 
 constexpr std::string_view kNothing = R"({service_name="ceems_lb asks whether matchers count"})";
 constexpr std::string_view kEverything = "{}";
@@ -32,12 +35,20 @@ constexpr std::chrono::minutes kAgeOfSupport{60};
 constexpr std::chrono::minutes kAgeOfRefusal{1};  // somebody may update the server
 constexpr std::chrono::seconds kAgeOfDoubt{5};
 
+bool is_tsdb(std::string_view method) {
+  return method == "labels" || method == "values";
+}
+
 const Call* find_call(std::string_view method) {
   const auto* const found = std::ranges::find(kCalls, method, &Call::method);
   return found == kCalls.end() ? nullptr : found;
 }
 
 }  // namespace
+
+bool MatcherSupport::concerns(std::string_view method) {
+  return find_call(method) != nullptr;
+}
 
 bool MatcherSupport::allows(std::string_view method) {
   if (find_call(method) == nullptr) {
@@ -46,7 +57,7 @@ bool MatcherSupport::allows(std::string_view method) {
   const MutexLock lock(mutex_);
   Known& known = known_[std::string(method)];
   if (clock_->now() < known.until) {
-    return known.state == State::kHonours;
+    return known.state == State::kHonours || known.state == State::kEmpty;
   }
   known.state = find_out(method);
   switch (known.state) {
@@ -55,14 +66,15 @@ bool MatcherSupport::allows(std::string_view method) {
       break;
     case State::kIgnores:
       known.until = clock_->now() + kAgeOfRefusal;
-      log::warn("a Pyroscope server ignores matchers and would answer for all profiles: update it",
+      log::warn("a server ignores matchers and would answer for all profiles or series: update it",
                 {{"method", method}});
       break;
+    case State::kEmpty:
     case State::kUnknown:
       known.until = clock_->now() + kAgeOfDoubt;
       break;
   }
-  return known.state == State::kHonours;
+  return known.state == State::kHonours || known.state == State::kEmpty;
 }
 
 MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
@@ -83,7 +95,7 @@ MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
       return State::kHonours;
     }
   }
-  return State::kUnknown;
+  return is_tsdb(method) ? State::kEmpty : State::kUnknown;
 }
 
 Result<bool> MatcherSupport::lists(std::string_view method,
@@ -92,14 +104,23 @@ Result<bool> MatcherSupport::lists(std::string_view method,
   using std::chrono::floor;
   using std::chrono::milliseconds;
   const auto end = floor<milliseconds>(clock_->now()).time_since_epoch();
+  const auto start = end - milliseconds(back);
   std::string call;
-  JsonWriter writer(call);
-  writer.begin_object().key("matchers").begin_array().value(matcher).end_array();
-  if (method == "LabelValues") {
-    writer.member("name", "service_name");
+  if (is_tsdb(method)) {
+    call = fmt::format("start={}&end={}", floor<std::chrono::seconds>(start).count(),
+                       floor<std::chrono::seconds>(end).count());
+    if (matcher == kNothing) {
+      call += "&match[]=" + net::url_encode(matcher);
+    }
+  } else {
+    JsonWriter writer(call);
+    writer.begin_object().key("matchers").begin_array().value(matcher).end_array();
+    if (method == "LabelValues") {
+      writer.member("name", "service_name");
+    }
+    writer.member("start", std::to_string(start.count()));
+    writer.member("end", std::to_string(end.count())).end_object();
   }
-  writer.member("start", std::to_string((end - milliseconds(back)).count()));
-  writer.member("end", std::to_string(end.count())).end_object();
   CEEMS_TRY(answer, ask_(method, call));
   boost::system::error_code error;
   const json::value document = json::parse(answer, error);

@@ -13,15 +13,18 @@
 
 namespace ceems::lb {
 
-/// Whether a Pyroscope server honours the field `matchers` of LabelNames, LabelValues and Series.
-/// Phlare, from which Pyroscope 1.0 was made, ignored it in the first two and answered for all
-/// profiles. The server is asked for labels that nothing has: if it returns any, it ignores the
-/// matchers. An empty answer counts only if the server returns some labels without matchers.
+/// Whether a Pyroscope server honours the field `matchers` of LabelNames, LabelValues and Series,
+/// or a TSDB the parameter `match[]` of labels and label/NAME/values. Phlare, from which
+/// Pyroscope 1.0 was made, and Prometheus before 2.24 ignored it and answered for all profiles or
+/// series. The server is asked for labels that nothing has: if it returns any, it ignores the
+/// matchers. An empty answer counts only if the server returns some labels without matchers; a TSDB
+/// without any gives nothing away for the moment.
 ///
 /// Safe for concurrent use.
 class MatcherSupport {
  public:
-  /// Sends a call (method and JSON) to the server and returns the body of its answer. It must not
+  /// Sends a call to the server and returns the body of its answer: a method and JSON, or "labels"
+  /// or "values" (of __name__) and a query string. It must not
   /// take longer than a request may wait.
   using Ask = std::function<Result<std::string>(std::string_view method, std::string_view call)>;
 
@@ -29,13 +32,16 @@ class MatcherSupport {
   explicit MatcherSupport(Ask ask, const Clock& clock = real_clock())
       : ask_(std::move(ask)), clock_(&clock) {}
 
+  /// Whether calls of this method have matchers that a server may ignore.
+  static bool concerns(std::string_view method);
+
   /// Whether calls of this method may be sent to the server. True for methods without `matchers`;
   /// false while it is not known. Asks the server if nothing recent is known, while other callers
   /// wait.
   bool allows(std::string_view method) CEEMS_EXCLUDES(mutex_);
 
  private:
-  enum class State : std::uint8_t { kHonours, kIgnores, kUnknown };
+  enum class State : std::uint8_t { kHonours, kIgnores, kEmpty, kUnknown };
   struct Known {
     State state = State::kUnknown;
     std::chrono::system_clock::time_point until{};  ///< when it must be asked again

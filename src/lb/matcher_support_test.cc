@@ -101,6 +101,48 @@ TEST_F(MatcherSupportTest, WhatIsNotKnownIsRefused) {
   EXPECT_TRUE(support.allows("LabelNames"));
 }
 
+/// A stand-in for a TSDB.
+TEST(MatcherSupportOfTsdbs, DecidesLabelsAndTheirValues) {
+  testing::FakeClock clock;
+  std::vector<std::string> calls;
+  bool ignores = false;
+  bool empty = false;
+  bool broken = false;
+  MatcherSupport support(
+      [&](std::string_view method, std::string_view call) -> Result<std::string> {
+        calls.push_back(std::string(method) + "?" + std::string(call));
+        if (broken) {
+          return fail(ErrorCode::kUnavailable, "down");
+        }
+        const bool all = ignores || !call.contains("match[]=");
+        return all && !empty ? R"({"status":"success","data":["up"]})"
+                             : R"({"status":"success","data":[]})";
+      },
+      clock);
+  EXPECT_TRUE(support.allows("series")) << "needs match[] at every server";
+  EXPECT_TRUE(calls.empty());
+  EXPECT_TRUE(support.allows("labels"));
+  EXPECT_TRUE(support.allows("values"));
+  EXPECT_EQ(calls.size(), 4U);
+  EXPECT_TRUE(calls[0].starts_with("labels?start="));
+  EXPECT_TRUE(calls[0].contains("&match[]=%7Bservice_name%3D"));
+  EXPECT_TRUE(support.allows("labels"));
+  EXPECT_EQ(calls.size(), 4U);
+  ignores = true;
+  clock.advance(std::chrono::minutes(61));
+  EXPECT_FALSE(support.allows("labels"));
+  EXPECT_FALSE(support.allows("values"));
+  empty = true;
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_TRUE(support.allows("labels")) << "there is nothing to give away";
+  empty = false;
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_FALSE(support.allows("labels"));
+  broken = true;
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_FALSE(support.allows("labels"));
+}
+
 TEST_F(MatcherSupportTest, ProfilesOfThisMonthSuffice) {
   server.only_old = true;
   EXPECT_TRUE(support.allows("LabelNames"));

@@ -28,6 +28,7 @@ struct RelayEnd {
   const Upstream* upstream = nullptr;  ///< the server that answered; null: none
   std::string error = {};              ///< empty: the whole response was passed on
   std::uint64_t body_bytes = 0;
+  std::size_t broken = 0;  ///< servers that closed the connection without an answer
 };
 
 /// A request that is passed on to another server instead of being answered here. Set it in
@@ -49,6 +50,7 @@ struct Relay {
   /// The request may be sent again after a server has broken off without a response. Otherwise the
   /// next server is tried only if no connection was made.
   bool repeatable = false;
+  std::string user = {};  ///< whose request it is (Upstream::broke_off)
   /// Returns the filter for a response with this status and these fields, or null to pass it on
   /// unchanged. A filtered response loses its length and content coding, so do not ask the servers
   /// for one.

@@ -52,6 +52,7 @@ class RelayTest : public ::testing::Test {
         });
       }
       relay->body = request.body;
+      relay->user = request.path;
       relay->repeatable = repeatable;
       relay->filter = filter;
       relay->unavailable.status = 503;

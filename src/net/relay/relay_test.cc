@@ -290,6 +290,26 @@ TEST_F(RelayTest, AnAnswerThatBreaksOffBreaksTheClientsToo) {
   EXPECT_EQ(ends()[0].error, "the answer broke off");
 }
 
+TEST_F(RelayTest, AServerThatBreaksOffForOneUserStaysAlive) {
+  const TextServer back("", TextServer::kClose);
+  const auto only = upstream(back.address());
+  pass_to({only});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(raw_get(address(), "/alice").status, 503);
+    EXPECT_TRUE(only->alive());
+  }
+  EXPECT_EQ(raw_get(address(), "/bob").status, 503);
+  EXPECT_TRUE(only->alive());
+  EXPECT_EQ(raw_get(address(), "/carol").status, 503);
+  EXPECT_FALSE(only->alive()) << "it is not the query of one user";
+  ASSERT_TRUE(wait_for_ends(7));
+  EXPECT_EQ(ends()[0].broken, 1U);
+  pass_to({only, upstream(back.address())});
+  EXPECT_EQ(raw_get(address(), "/dave").status, 503);
+  ASSERT_TRUE(wait_for_ends(8));
+  EXPECT_EQ(ends()[7].broken, 2U);
+}
+
 TEST_F(RelayTest, AnAnswerWithoutLengthIsWholeWhenItsConnectionEndsProperly) {
   const std::string text = "HTTP/1.1 200 OK\r\n\r\nabc";
   const TextServer ends_well(text, TextServer::kClose);

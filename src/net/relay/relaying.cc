@@ -199,8 +199,12 @@ Task<bool> Relaying::start() {
       end_.error = "the client has left";
       co_return false;
     }
-    if (!local_ && outcome != Outcome::kKeptClosed &&
-        (outcome == Outcome::kNotSent || !timed_out_)) {
+    const bool broken = outcome == Outcome::kMaybeSent && !timed_out_ && !abandoned_;
+    end_.broken += broken && !local_ ? 1 : 0;
+    // A request may crash every server that gets it, so one user's do not decide.
+    if (!local_ &&
+        ((outcome == Outcome::kNotSent) || (outcome == Outcome::kMaybeSent && abandoned_) ||
+         (broken && next.upstream->broke_off(relay_.user)))) {
       next.upstream->set_alive(false);
     }
     log::warn("a backend does not answer",

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -65,6 +66,11 @@ class Upstream {
   [[nodiscard]] std::chrono::milliseconds silence() const;
   void heard();  ///< records that a byte has arrived
 
+  /// Records that the server closed the connection of this user's request without an answer.
+  /// Returns whether it did so to several users within seconds: then the server fails and not only
+  /// a request. Thread-safe.
+  bool broke_off(const std::string& user);
+
   /// The TLS context, which is created again when one of its files has changed. Null without TLS.
   /// If the new files cannot be used, for example because the key of a new certificate is still
   /// missing, the old context stays in use and the failure is logged. Thread-safe.
@@ -105,6 +111,8 @@ class Upstream {
   std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
   std::string bad_files_ CEEMS_GUARDED_BY(mutex_);  // the state that could not be used
   std::chrono::steady_clock::time_point tried_ CEEMS_GUARDED_BY(mutex_);  // of bad_files_
+  /// The users of requests that broke off lately.
+  std::map<std::string, std::chrono::steady_clock::time_point> broken_ CEEMS_GUARDED_BY(mutex_);
   std::unique_ptr<Kept> kept_;
 };
 
