@@ -163,9 +163,10 @@ def routes(directory):
         equal(proxy.ask().text, "BMC %d" % two.port, "remembered")
         equal(proxy.ask(node="192.0.2.77", bmc=secret.url).status, 400)
         equal(secret.connections, 0)
-        equal(proxy.ask("/redfish/v1/Chassis/1/Power?$expand=.", node="192.0.2.0", X_Auth_Token="t", Authorization="Basic eDp5").status, 200)
+        equal(proxy.ask("/redfish/v1/Chassis/1/Power?$select=Id", node="192.0.2.0", X_Auth_Token="t", Authorization="Basic eDp5").status, 200)
         method, target, headers, _ = one.seen[-1]
-        equal((method, target), ("GET", "/redfish/v1/Chassis/1/Power?$expand=."))
+        equal((method, target), ("GET", "/redfish/v1/Chassis/1/Power?$select=Id"))
+        equal(proxy.ask("/redfish/v1/Chassis?$expand=.", node="192.0.2.0").status, 401)
         equal(headers["x-auth-token"], ["t"])
         equal(headers["user-agent"], ["ceems/redfish_proxy"])
         equal(headers["x-forwarded-for"], ["127.0.0.1"])
