@@ -75,7 +75,7 @@ class ShownIdsOfUnits : public Lists {
   void SetUp() override {
     Lists::SetUp();
     store::ClusterUpdate update;
-    update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
     update.window = {kNow - kHour, kNow};
     const auto add = [&](const std::string& id, const std::string& user, const std::string& group) {
       model::Unit unit = job(id, user, "fluids");
@@ -95,7 +95,7 @@ class ShownIdsOfUnits : public Lists {
   }
   Texts units(const std::string& query, const std::string& user = "ada") {
     Texts ids;
-    const json::value rows = data("units?cluster_id=c&field=uuid&" + query, user);
+    const json::value rows = data("units?cluster_id=hpc-a&field=uuid&" + query, user);
     for (const json::value& row : rows.as_array()) {
       ids.emplace_back(row.at("uuid").as_string());
     }
@@ -119,24 +119,25 @@ TEST_F(ShownIdsOfUnits, FindUnits) {
 TEST_F(ShownIdsOfUnits, FindNoUnitsOfOthers) {
   EXPECT_THAT(units("uuid=7200_1"), ElementsAre());
   EXPECT_THAT(units("uuid=7200_1", "eve"), ElementsAre("7201"));
-  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7200_1", "ada").status, 404);
-  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=c&uuid=7101", "ada").status, 200);
-  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=c&uuid=7100_4", "ada").status, 403)
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7200_1", "ada").status, 404);
+  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=hpc-a&uuid=7101", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/verify?cluster_id=hpc-a&uuid=7100_4", "ada").status, 403)
       << "the gate asks about labels of series";
 }
 
 TEST_F(ShownIdsOfUnits, FindReportsListsAndSums) {
-  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7100_4", "ada").status, 200);
-  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=8200%2B1", "ada").status, 200);
-  EXPECT_EQ(get("/api/v1/units/report?cluster_id=c&uuid=7100_[4-5]", "ada").status, 400);
-  EXPECT_EQ(get("/api/v1/units/compare?cluster_id=c&uuid=7100_4&uuid=7100_5", "ada").status, 200);
-  const std::string list = "units/list?cluster_id=c&columns=uuid&sort=uuid&order=asc&";
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_4", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8200%2B1", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_[4-5]", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/units/compare?cluster_id=hpc-a&uuid=7100_4&uuid=7100_5", "ada").status,
+            200);
+  const std::string list = "units/list?cluster_id=hpc-a&columns=uuid&sort=uuid&order=asc&";
   EXPECT_THAT(first(list + "uuid=7100_[4,5],9000", "ada"), ElementsAre("7101", "7102", "9000"));
   EXPECT_THAT(first(list + "q=7100_4", "ada"), ElementsAre("7101"));
   EXPECT_THAT(first(list + "q=7100_[4-5]%20sweep", "ada"), ElementsAre("7101", "7102"));
   EXPECT_THAT(first(list + "q=7100", "ada"), ElementsAre("7100", "7101", "7102", "7103"));
   EXPECT_THAT(first(list + "q=8200", "ada"), ElementsAre("8200", "8201"));
-  EXPECT_EQ(data("units/summary?cluster_id=c&q=7100_*", "ada").at("count"), 4);
+  EXPECT_EQ(data("units/summary?cluster_id=hpc-a&q=7100_*", "ada").at("count"), 4);
 }
 
 TEST_F(Lists, ComeInPagesInBothDirections) {

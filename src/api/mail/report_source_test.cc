@@ -172,6 +172,7 @@ TEST_F(MailSource, KnowsTheTasksOfAnArrayAndTheWorstOfThem) {
   update.window = {kNow, kNow + kHour};
   const auto task = [&](const std::string& id, std::int64_t start, const std::string& state) {
     model::Unit unit = job(id, id == "1009" ? "eve" : "ada", "fluids");
+    unit.started_at = std::to_string(start);
     unit.started_at_ts = start;
     unit.ended_at_ts = state == "RUNNING" ? 0 : kNow + 1000;
     unit.state = state;

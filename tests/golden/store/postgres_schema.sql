@@ -95,3 +95,5 @@ CREATE TABLE ceems_node_progress (cluster_id text COLLATE "C" NOT NULL DEFAULT '
 CREATE TABLE ceems_bills (cluster_id text COLLATE "C" NOT NULL DEFAULT '',start_ms bigint NOT NULL DEFAULT 0,end_ms bigint NOT NULL DEFAULT 0,energy bigint NOT NULL DEFAULT 0,cost text COLLATE "C" NOT NULL DEFAULT '',currency text COLLATE "C" NOT NULL DEFAULT '',kgco2 text COLLATE "C" NOT NULL DEFAULT '',PRIMARY KEY (cluster_id, start_ms));
 -- version 13
 CREATE TABLE ceems_flavors (cluster_id text COLLATE "C" NOT NULL DEFAULT '', region text COLLATE "C" NOT NULL DEFAULT '', id text COLLATE "C" NOT NULL DEFAULT '', name text COLLATE "C" NOT NULL DEFAULT '', vcpus bigint NOT NULL DEFAULT 0,ram_mib bigint NOT NULL DEFAULT 0, disk_gb bigint NOT NULL DEFAULT 0, ephemeral_gb bigint NOT NULL DEFAULT 0, swap_mb bigint NOT NULL DEFAULT 0, extra_specs text COLLATE "C" NOT NULL DEFAULT '', offered bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, region, id));
+-- version 14
+CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';
