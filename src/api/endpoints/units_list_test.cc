@@ -76,7 +76,7 @@ class ShownIdsOfUnits : public Lists {
     Lists::SetUp();
     store::ClusterUpdate update;
     update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-    update.window = {kNow - kHour, kNow};
+    update.window = {kNow, kNow + kHour};
     const auto add = [&](const std::string& id, const std::string& user, const std::string& group) {
       model::Unit unit = job(id, user, "fluids");
       unit.name = "sweep";
