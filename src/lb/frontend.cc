@@ -446,7 +446,7 @@ void Frontend::relay(const net::Request& request,
                  tokens = std::move(tokens), text = std::move(text),
                  line = access_line(request, decision)](const net::RelayEnd& end) {
     type_metrics_.count_answer(end, seconds_since(start));
-    if (end.broken > 0) {
+    if (end.broken > 0 && end.upstream == nullptr) {  // otherwise another server could answer it
       broken_.note(text, end.broken);
     }
     drop_refused_tokens(tokens, end);

@@ -304,10 +304,23 @@ TEST_F(RelayTest, AServerThatBreaksOffForOneUserStaysAlive) {
   EXPECT_FALSE(only->alive()) << "it is not the query of one user";
   ASSERT_TRUE(wait_for_ends(7));
   EXPECT_EQ(ends()[0].broken, 1U);
+  only->set_alive(true);
   pass_to({only, upstream(back.address())});
   EXPECT_EQ(raw_get(address(), "/dave").status, 503);
   ASSERT_TRUE(wait_for_ends(8));
   EXPECT_EQ(ends()[7].broken, 2U);
+  EXPECT_TRUE(only->alive());
+}
+
+TEST_F(RelayTest, AServerThatBreaksOffWhereAnotherAnswersIsMarked) {
+  const TextServer back("", TextServer::kClose);
+  const auto good = serve(echo);
+  const auto broken = upstream(back.address());
+  const auto live = upstream(good->addresses()[0]);
+  pass_to({broken, live});
+  EXPECT_EQ(raw_get(address(), "/alice").status, 200);
+  EXPECT_FALSE(broken->alive());
+  EXPECT_TRUE(live->alive());
 }
 
 TEST_F(RelayTest, AnAnswerWithoutLengthIsWholeWhenItsConnectionEndsProperly) {

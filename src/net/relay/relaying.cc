@@ -177,11 +177,15 @@ void Relaying::watch() {
 }
 
 Task<bool> Relaying::start() {
+  std::vector<Upstream*> broken;  // servers that closed without an answer
   for (std::size_t i = 0; i < relay_.attempts.size(); ++i) {
     const Relay::Attempt& next = relay_.attempts[i];
     has_next_ = i + 1 < relay_.attempts.size();
     const Outcome outcome = co_await attempt(next);
     if (outcome == Outcome::kAnswered) {
+      for (Upstream* const server : broken) {
+        server->set_alive(false);  // this one answers the same request
+      }
       end_.status = parser_->status();
       end_.error.clear();  // from a server tried before
       end_.upstream = upstream_.get();
@@ -199,12 +203,15 @@ Task<bool> Relaying::start() {
       end_.error = "the client has left";
       co_return false;
     }
-    const bool broken = outcome == Outcome::kMaybeSent && !timed_out_ && !abandoned_;
-    end_.broken += broken && !local_ ? 1 : 0;
+    const bool broke_off = outcome == Outcome::kMaybeSent && !timed_out_ && !abandoned_ && !local_;
+    if (broke_off) {
+      broken.push_back(next.upstream.get());
+      ++end_.broken;
+    }
     // A request may crash every server that gets it, so one user's do not decide.
     if (!local_ &&
         ((outcome == Outcome::kNotSent) || (outcome == Outcome::kMaybeSent && abandoned_) ||
-         (broken && next.upstream->broke_off(relay_.user)))) {
+         (broke_off && next.upstream->broke_off(relay_.user)))) {
       next.upstream->set_alive(false);
     }
     log::warn("a backend does not answer",
