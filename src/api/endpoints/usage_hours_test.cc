@@ -152,6 +152,11 @@ class UsageHours : public ServerTest {
  protected:
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(ServerTest::SetUp());
+    // On hpc-b, where ada is not a member, she has no units of her own here.
+    for (const std::string table : {"units", "usage", "daily_usage", "ceems_unit_facts"}) {
+      execute("UPDATE " + table +
+              " SET username = 'dan' WHERE username = 'ada' AND cluster_id = 'hpc-b'");
+    }
     auto transport =
         std::make_unique<FakeTransport>([this](const auto& request) { return answer_(request); });
     transport_ = transport.get();
