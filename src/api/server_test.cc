@@ -9,6 +9,7 @@
 namespace ceems::api {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -249,8 +250,12 @@ TEST_F(ServerTest, UsageOfOwnProjects) {
       R"({"cluster_id":"","resource_manager":"","num_units":1,"project":"fluids","groupname":"","username":"fluids:svc","avg_cpu_usage":{"global":41.25000000}}]})"
       "\n");
   // Membership in hpc-a only.
-  EXPECT_THAT(body("usage/global", "ada"), Not(HasSubstr("hpc-b")));
-  EXPECT_THAT(body("usage/current", "ada"), Not(HasSubstr("hpc-b")));
+  // On hpc-b, ada is not a member: only what is her own.
+  EXPECT_THAT(body("usage/global?cluster_id=hpc-b", "ada"),
+              AllOf(HasSubstr(R"("username":"ada")"), Not(HasSubstr(R"("username":"bob")"))));
+  // On hpc-b, ada is not a member: only what is her own.
+  EXPECT_THAT(body("usage/current?cluster_id=hpc-b", "ada"),
+              AllOf(HasSubstr(R"("username":"ada")"), Not(HasSubstr(R"("username":"bob")"))));
   EXPECT_THAT(body("usage/current?project=optics", "ada"), HasSubstr("\"data\":[]"));
   EXPECT_THAT(body("usage/global/admin?user=eve", "root"), Not(HasSubstr("fluids")));
   EXPECT_THAT(body("usage/global/admin?project=fluids", "root"), HasSubstr("hpc-b"));
