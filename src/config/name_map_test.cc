@@ -25,7 +25,7 @@ TEST(NameMap, StripsOnlyThePartsThatAreNamed) {
   EXPECT_EQ(map.apply("UNI\\Ada"), "Ada");
   EXPECT_EQ(map.apply("Ada@uni.example"), "Ada");
   EXPECT_EQ(map.apply("uni\\ada@uni.example"), "ada");
-  // Whoever chooses the part chooses the name.
+  // A user who chooses the part chooses the name.
   for (const char* login :
        {"OTHER\\ada", "ada@evil.example", "ada@x.uni.example", "ada@", "@ada"}) {
     EXPECT_EQ(map.apply(login), login);
