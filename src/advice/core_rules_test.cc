@@ -245,6 +245,51 @@ TEST(Suggestions, NameTheNumbers) {
               ElementsAre("--time=05:00:00", "--time=03:00:00"));
 }
 
+TEST(Suggestions, StayWithinTheNodesAndThePartition) {
+  // A node keeps a tenth for itself.
+  const Facts full = of_state(changed(cpu_run(), {{"node.mem", 150 * kGiB}}), "OUT_OF_MEMORY");
+  EXPECT_THAT(lines_of("oom", full), IsEmpty());
+  EXPECT_THAT(texts_of("oom", full), Contains(HasSubstr("Its nodes have no more")));
+  const Facts nearly = changed(full, {{"node.mem", 180 * kGiB}});
+  EXPECT_THAT(lines_of("oom", nearly), ElementsAre("--mem=162G", "--mem=128G"));
+  EXPECT_THAT(texts_of("oom", nearly), Contains(HasSubstr("Asking for more helps")));
+  Facts unmeasured = full;
+  unmeasured.clear("node.mem");
+  EXPECT_THAT(lines_of("oom", unmeasured), ElementsAre("--mem=200G", "--mem=128G"));
+  // Three hours are the longest of the partition, or four.
+  const Facts longest = of_state(changed(cpu_run(), {{"queue.limit", 10800}}), "TIMEOUT");
+  EXPECT_THAT(lines_of("timeout", longest), IsEmpty());
+  EXPECT_THAT(texts_of("timeout", longest), Contains(HasSubstr("the longest of the partition")));
+  EXPECT_THAT(lines_of("timeout", changed(longest, {{"queue.limit", 14400}})),
+              ElementsAre("--time=04:00:00", "--time=03:00:00"));
+}
+
+TEST(Suggestions, DoNotContradictEachOther) {
+  // A job that fits on fewer nodes, of which each would then need more memory than before.
+  const Facts small = first_run(
+      changed(two_nodes_run(), {{"mem.peak_node_max", 20 * kGiB}, {"mem.peak_sum", 40 * kGiB}}));
+  std::vector<std::string> lines;
+  for (const Finding& finding : judge(core_rules(), {.facts = small, .manager = "slurm"})) {
+    for (const Line& line : finding.lines) {
+      lines.push_back(line.type);
+    }
+  }
+  std::erase_if(lines, [](const std::string& line) { return !line.starts_with("#SBATCH --mem"); });
+  EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST(Suggestions, OfSessionsAreNotThoseOfScripts) {
+  Facts session = first_run(changed(cpu_run(), {{"limit", 28800}, {"runtime", 1800}}));
+  EXPECT_THAT(said(session), Contains("time-limit"));
+  session.set("interactive", true);
+  EXPECT_THAT(said(session), IsEmpty());
+  Facts idle = changed(gpu_run(),
+                       {{"gpu.unused", 1}, {"gpu.unused_per_node", 1}, {"gpu.unused_mem_peak", 0}});
+  idle.set("interactive", true);
+  EXPECT_THAT(said(idle), ElementsAre("gpu-unused"));
+  EXPECT_THAT(lines_of("gpu-unused", idle), IsEmpty());
+}
+
 /// A run of OpenPBS whose chunks are known.
 Facts pbs_run(Facts facts, const std::string& gpus) {
   facts.set("pbs.mem", ":mem=128gb");
@@ -316,8 +361,8 @@ TEST(Suggestions, OfAFlavorAreLikelyByTwiceTheMargin) {
   };
   EXPECT_EQ(
       confidence(changed(server_run(), {{"cpu.used_max", 2.8}})),
-      "likely, suggest: At most 20 GB of 128 GB of memory and 2.8 of 16 CPUs were used. Flavor "
-      "m1.medium with 4 CPUs and 32 GB keeps a fifth to spare and helps the budget.");
+      "likely, suggest: At most 20 GiB of 128 GiB of memory and 2.8 of 16 CPUs were used. Flavor "
+      "m1.medium with 4 CPUs and 32 GiB keeps a fifth to spare and helps the budget.");
   EXPECT_THAT(confidence(changed(server_run(), {{"cpu.used_max", 2.9}})),
               StartsWith("maybe, info"));
   EXPECT_THAT(confidence(changed(server_run(), {{"mem.peak_node_max", 23 * kGiB}})),

@@ -146,6 +146,30 @@ Finding finding_of(const Rule& rule, const Case& run) {
   return finding;
 }
 
+/// What a line sets: "--mem", "-l select", "-n", "resources.limits.memory".
+std::string_view option_of(std::string_view line) {
+  const std::size_t end = std::min(line.find('='), line.find(": "));
+  if (end != std::string_view::npos) {
+    return line.substr(0, end);
+  }
+  return line.substr(0, line.rfind(' '));
+}
+
+/// Each finding has worked out its lines as if the others were not followed. Of those that set the
+/// same option, only the first keeps its lines, all of which belong together.
+void keep_first_lines(std::vector<Finding>& findings) {
+  std::set<std::string, std::less<>> set;
+  for (Finding& finding : findings) {
+    if (std::ranges::any_of(finding.lines,
+                            [&](const Line& line) { return set.contains(option_of(line.type)); })) {
+      finding.lines.clear();
+    }
+    for (const Line& line : finding.lines) {
+      set.emplace(option_of(line.type));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Severity severity) {
@@ -194,14 +218,21 @@ std::vector<Finding> judge(const RuleSet& rules, const Case& run) {
   if (!may_be_judged(rules, run.facts)) {
     return findings;
   }
+  const bool session = is_true(run.facts.value_of("interactive"));
   std::set<std::string_view> replaced;
   for (const bool alone : {false, true}) {
     if (alone && !findings.empty()) {
       break;
     }
     for (const Rule& rule : rules.rules) {
+      if (session && !rule.sessions) {
+        continue;
+      }
       if (rule.alone == alone && covered(rule, run.facts) && holds(rule, run.facts)) {
         Finding finding = finding_of(rule, run);
+        if (session) {
+          finding.lines.clear();  // of a script, which a session has not
+        }
         if (finding.text.contains(kLanguages.front())) {
           findings.push_back(std::move(finding));
           replaced.insert(rule.instead_of.begin(), rule.instead_of.end());
@@ -213,6 +244,7 @@ std::vector<Finding> judge(const RuleSet& rules, const Case& run) {
   std::ranges::stable_sort(findings, std::ranges::greater(), [](const Finding& finding) {
     return std::tuple(finding.severity, finding.saves_kwh.value_or(0), finding.runs);
   });
+  keep_first_lines(findings);
   return findings;
 }
 

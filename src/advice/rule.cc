@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 55> kFacts{
+constexpr std::array<std::string_view, 66> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -71,9 +71,20 @@ constexpr std::array<std::string_view, 55> kFacts{
     "pbs.mem",
     "pbs.more",
     "qos",
+    "queue.limit",
     "req.cpus",
     "req.mem",
     "runtime",
+    "slurm.by_cpus",
+    "slurm.by_tasks",
+    "slurm.by_tasks_per_node",
+    "slurm.gpus_asked",
+    "slurm.gpus_by",
+    "slurm.gpus_more",
+    "slurm.gpus_option",
+    "slurm.mem",
+    "slurm.tasks",
+    "slurm.time",
     "state",
 };
 static_assert(std::ranges::is_sorted(kFacts));
@@ -95,9 +106,10 @@ bool is_word(std::string_view text, std::string_view more) {
 
 /// The keys of a rule.
 std::vector<std::string_view> known_keys(bool core) {
-  std::vector<std::string_view> keys{
-      "id",    "enabled",   "basis",    "needs", "limits",     "let", "when", "unless",
-      "clear", "important", "severity", "alone", "instead_of", "say", "text", "saves_kwh"};
+  std::vector<std::string_view> keys{"id",        "enabled", "basis",      "needs", "limits",
+                                     "let",       "when",    "unless",     "clear", "important",
+                                     "severity",  "alone",   "instead_of", "say",   "text",
+                                     "saves_kwh", "sessions"};
   if (core) {
     keys.insert(keys.end(), kCoreKeys.begin(), kCoreKeys.end());
   }
@@ -118,6 +130,7 @@ class RuleReader {
     section.boolean("enabled", rule_.enabled)
         .list("needs", rule_.needs)
         .boolean("alone", rule_.alone)
+        .boolean("sessions", rule_.sessions)
         .list("instead_of", rule_.instead_of)
         .text("say", rule_.say);
     for (std::size_t i = 0; i < kDialects.size(); ++i) {
@@ -267,14 +280,17 @@ class RuleReader {
     }
   }
 
-  [[nodiscard]] Result<> check_template(std::string_view key, std::string_view text) const {
+  /// Without `words`, a number that only chooses between two words may be unknown.
+  [[nodiscard]] Result<> check_template(std::string_view key,
+                                        std::string_view text,
+                                        bool words = true) const {
     const config::Node at = node_[key].present() ? node_[key] : node_;
     const auto found = placeholders(text);
     if (!found) {
       return fail(at.error(found.error().message));
     }
     for (const Placeholder& placeholder : *found) {
-      if (!knows(placeholder.name)) {
+      if (!knows(placeholder.name) && (words || !placeholder.words)) {
         return fail(at.error(unknown(placeholder.name)));
       }
     }
@@ -304,7 +320,7 @@ class RuleReader {
     for (const std::string_view language : kLanguages) {
       const auto& texts = catalogue(language).advice;
       if (const auto text = texts.find(rule_.say); text != texts.end()) {
-        CEEMS_TRY(check_template("say", text->second));
+        CEEMS_TRY(check_template("say", text->second, false));
       }
     }
     for (std::size_t i = 0; i < kDialects.size(); ++i) {
@@ -312,7 +328,7 @@ class RuleReader {
                                        {kDialects[i].was_key, &rule_.lines[i].was}}) {
         // A file that replaces `let` need not know the lines of each manager: those that name what
         // is gone are left out, as with any unknown value.
-        if (i > 0 && !node_[key].present()) {
+        if (!node_[key].present()) {
           continue;
         }
         for (const std::string& line : *lines) {
@@ -360,11 +376,20 @@ Result<> read_rule(const config::Node& node,
   return {};
 }
 
+bool is_session_pattern(std::string_view entry) {
+  constexpr std::array<std::string_view, 4> kKinds{"name", "partition", "qos", "submit"};
+  const std::string_view kind = take_until(entry, '=');
+  return !entry.empty() && std::ranges::find(kKinds, kind) != kKinds.end();
+}
+
 Result<RuleSet> read_rules(const config::Node& document, RuleSet base) {
   std::set<std::string> seen;
   config::Section section(document);
-  section.only({"rules", "ignore_qos"})
+  section.only({"rules", "ignore_qos", "sessions"})
       .list("ignore_qos", base.ignore_qos)
+      .list("sessions", base.sessions)
+      .refuse(!std::ranges::all_of(base.sessions, is_session_pattern), "sessions",
+              "expected entries that begin with name=, partition=, qos= or submit=")
       .each("rules", [&](const config::Node& node) { return read_rule(node, base, seen); });
   if (!section.ok()) {
     return fail(section.done().error());
@@ -396,7 +421,13 @@ Result<RuleSet> add_carried_rule(RuleSet base, const config::Node& document) {
 
 const RuleSet& core_rules() {
   static const RuleSet kRules = [] {
-    RuleSet rules{.rules = {}, .ignore_qos = {"debug", "test"}};
+    // How people start sessions: the names that batchspawner, JupyterHub and Open OnDemand give.
+    RuleSet rules{
+        .rules = {},
+        .ignore_qos = {"debug", "test"},
+        .sessions = {"submit=salloc", "submit=srun --pty", "name=interactive",
+                     "name=sys/dashboard/*", "name=dev/dashboard/*", "name=*/bc_*",
+                     "name=spawner-*", "name=batchspawner*", "name=jupyterhub*", "name=ondemand*"}};
     std::set<std::string> seen;
     for (const config::Node& document : core_documents()) {
       CEEMS_CHECK(read_rule(document, rules, seen, true).has_value());

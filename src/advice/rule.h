@@ -57,6 +57,7 @@ struct Rule {
   std::optional<Expression> important = {};  ///< raises the severity
   Severity severity = Severity::kSuggest;
   bool alone = false;                        ///< said only if no other rule has something to say
+  bool sessions = false;                     ///< also said of a person's session
   std::vector<std::string> instead_of = {};  ///< rules that are not said beside it
   std::string say = {};                      ///< key of the message catalogue; default: the id
   std::map<std::string, std::string, std::less<>> texts = {};  ///< a site's own, by language
@@ -67,6 +68,9 @@ struct Rule {
 struct RuleSet {
   std::vector<Rule> rules = {};
   std::vector<std::string> ignore_qos = {};  ///< jobs of these get no advice
+  /// What sessions of people are known by: name=, partition= and qos= with a pattern, in which `*`
+  /// stands for any text, and submit= with the command and options that start one.
+  std::vector<std::string> sessions = {};
 
   [[nodiscard]] const Rule* find(std::string_view id) const;
 };

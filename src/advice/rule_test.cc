@@ -71,6 +71,7 @@ TEST(Rules, ReportMistakesWithTheirLine) {
 TEST(Rules, OfASiteChangeWhatTheyNameAndNothingElse) {
   const auto rules = add_rules(core_rules(),
                                "ignore_qos: [debug, quick]\n"
+                               "sessions: [name=desk-*, submit=srun --pty]\n"
                                "rules:\n"
                                "- {id: cpu-serial, enabled: false}\n"
                                "- {id: cpu-low, limits: {share: 0.5}}\n",
@@ -78,6 +79,8 @@ TEST(Rules, OfASiteChangeWhatTheyNameAndNothingElse) {
   ASSERT_TRUE(rules) << rules.error().message;
   EXPECT_EQ(rules->rules.size(), core_rules().rules.size());
   EXPECT_THAT(rules->ignore_qos, ElementsAre("debug", "quick"));
+  EXPECT_THAT(rules->sessions, ElementsAre("name=desk-*", "submit=srun --pty"));
+  EXPECT_THAT(error_of("sessions: [desk]"), HasSubstr("entries that begin with name="));
   Facts serial = cpu_run();
   serial.set("cpu.eff", 1.0 / 16);
   serial.set("cpu.used", 1.0);
@@ -108,7 +111,7 @@ TEST(Rules, OfASiteMayBeNew) {
   ASSERT_TRUE(rules) << rules.error().message;
   const auto findings = judge(*rules, {.facts = cpu_run()});
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].text.at("en"), "The nodes big-1 to big-8 help with 128 GB.");
+  EXPECT_EQ(findings[0].text.at("en"), "The nodes big-1 to big-8 help with 128 GiB.");
   EXPECT_FALSE(findings[0].text.contains("de"));
 }
 
@@ -160,8 +163,8 @@ TEST(Rules, WithNamesOfTheirOwnKeepTheLinesThatTheyKnow) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_THAT(findings[0].lines, ElementsAre(Line{.type = R"(#BSUB -R "rusage[mem=256GB/host]")",
                                                   .was = R"(-R "rusage[mem=128GB/host]")"}));
-  EXPECT_THAT(error_of("rules:\n- {id: oom, let: {reserved: mem.alloc_node, more: '1'}}"),
-              HasSubstr("rules[0]: unknown name 'want'"));
+  EXPECT_THAT(error_of("rules:\n- {id: oom, let: {more: '1'}}"),
+              HasSubstr("rules[0]: unknown name 'reserved'"));
 }
 
 TEST(Rules, AreReadFromADirectoryInTheOrderOfTheNames) {

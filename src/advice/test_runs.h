@@ -50,6 +50,12 @@ inline Facts cpu_run() {
   facts.set("family.mem_max", 100 * kGiB);
   facts.set("family.cpu_median", 0.95);
   facts.set("family.oom", 0);
+  facts.set("slurm.mem", "node");
+  facts.set("slurm.by_tasks", false);
+  facts.set("slurm.by_cpus", true);
+  facts.set("slurm.tasks", 1);
+  facts.set("slurm.by_tasks_per_node", false);
+  facts.set("slurm.time", true);
   return facts;
 }
 
@@ -68,6 +74,10 @@ inline Facts gpu_run() {
   facts.set("idle.kwh_gpu", 0.4);
   facts.set("cpu.eff", 0.2);
   facts.set("family.cpu_median", 0.2);
+  facts.set("slurm.gpus_by", "node");
+  facts.set("slurm.gpus_option", "--gres=gpu:");
+  facts.set("slurm.gpus_asked", 4);
+  facts.set("slurm.gpus_more", "");
   return facts;
 }
 

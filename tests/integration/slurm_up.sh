@@ -4,7 +4,8 @@
 #   cgroup  SLURM's own plug-ins make the job cgroups
 #   prolog  for kernels that do not allow it: a prolog makes them, and the jobs of the test join them
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
-# installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB.
+# installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB. WIDE=1: also the partition `wide` of three nodes that say
+# they have 16 CPUs, 64,000 MB and four GPUs each, for requests that are looked at and never run.
 set -euo pipefail
 # Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
@@ -94,8 +95,18 @@ MinJobAge=30
 NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=${MEMORY_MB:-1500} Gres=gpu:a100:2
 PartitionName=debug Nodes=ALL Default=YES OverSubscribe=FORCE:40 MaxTime=INFINITE State=UP
 X
-for i in 0 1; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
-echo "Name=gpu Type=a100 File=$D/dev/nvidia[0-1]" >etc/gres.conf
+wide=
+if [ -n "${WIDE:-}" ]; then
+  wide="w${B}n[1-3]"
+  cat >>etc/slurm.conf <<X
+SlurmdParameters=config_overrides
+NodeName=$wide NodeHostname=$H NodeAddr=127.0.0.1 Port=[$((B + 11))-$((B + 13))] CPUs=16 RealMemory=64000 Gres=gpu:a100:4
+PartitionName=wide Nodes=$wide MaxTime=2-00:00:00 DefMemPerCPU=1000 State=UP
+X
+fi
+for i in 0 1 2 3; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
+echo "NodeName=$N Name=gpu Type=a100 File=$D/dev/nvidia[0-1]" >etc/gres.conf
+[ -z "$wide" ] || echo "NodeName=$wide Name=gpu Type=a100 File=$D/dev/nvidia[0-3]" >>etc/gres.conf
 printf 'CgroupPlugin=autodetect\nCgroupAutomount=no\nConstrainCores=yes\nConstrainRAMSpace=yes\n' >etc/cgroup.conf
 export SLURM_CONF=$D/etc/slurm.conf
 slurmdbd
@@ -111,6 +122,7 @@ sacctmgr -i add account elsewhere cluster=other Description=e Organization=o >/d
 sacctmgr -i add user games account=elsewhere cluster=other >/dev/null || true
 slurmctld
 slurmd -N $N
+if [ -n "$wide" ]; then for i in 1 2 3; do slurmd -N "w${B}n$i"; done; fi
 if command -v slurmrestd >/dev/null; then
   # It will not run as root or as SLURM's own user; with rest_auth/local root may speak for its user, an operator.
   mkdir -p run/rest
@@ -119,6 +131,6 @@ if command -v slurmrestd >/dev/null; then
     </dev/null >log/slurmrestd.log 2>&1 &
   echo $! >run/slurmrestd.pid
 fi
-for _ in $(seq 300); do [ "$(sinfo -h -N -o %T 2>/dev/null)" = idle ] && { echo "slurm is up"; exit 0; }; sleep .1; done
+for _ in $(seq 300); do [ "$(sinfo -h -N -o %T 2>/dev/null | sort -u)" = idle ] && { echo "slurm is up"; exit 0; }; sleep .1; done
 tail -n 20 log/slurmctld.log log/slurmd.$N.log >&2
 exit 1

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -17,6 +18,7 @@
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "report/family.h"
+#include "store/facts.h"
 #include "store/fields.h"
 #include "store/json.h"
 
@@ -159,6 +161,7 @@ struct ReportMaker::Batch {
   std::vector<Family> families = {};
   std::vector<model::Flavor> flavors = {};  ///< none if no rule needs them
   double flavor_margin = 0;
+  std::map<std::string, std::optional<double>, std::less<>> longest_limits = {};  ///< by partition
   std::map<std::size_t, UnitRun> recent_runs = {};  ///< of servers that run, by place
   std::map<std::size_t, UnitMeasurements> recent = {};
   std::optional<Error> missing = {};
@@ -194,6 +197,47 @@ Result<> ReportMaker::read_flavors(Batch& batch, const advice::RuleSet& rules) c
   batch.flavors = std::move(flavors);
   const auto margin = rule->limits.find("margin");
   batch.flavor_margin = margin == rule->limits.end() ? 0 : margin->second;
+  return {};
+}
+
+/// The time limit that the newest jobs of a partition seem not to get beyond: that of the longest
+/// ones, if several people asked for exactly as much. The manager does not tell its own.
+Result<> ReportMaker::find_longest_limits(Batch& batch) const {
+  constexpr std::size_t kAlike = 10;
+  for (std::size_t i = 0; i < batch.units.size(); ++i) {
+    const StoredUnit& unit = batch.units[i];
+    const std::string partition = unit.tag("partition");
+    if (unit.unit.state != "TIMEOUT" || partition.empty() ||
+        batch.longest_limits.contains(partition)) {
+      continue;
+    }
+    const std::int64_t ended_ms = batch.runs[i].ended_ms;
+    store::FactListQuery query;
+    query.filter.owners.everybody = true;
+    query.filter.names.everybody = true;
+    query.filter.clusters = {batch.cluster_id};
+    query.filter.partitions = {partition};
+    query.filter.ended = store::TimeRange{ended_ms - report::kFamilyMs, ended_ms};
+    query.columns = {store::Fact::kTimeLimit, store::Fact::kUser};
+    query.sort = store::Fact::kTimeLimit;
+    query.limit = kAlike;
+    CEEMS_TRY(rows, reader_.unit_facts(query));
+    std::set<std::int64_t> limits;
+    std::set<std::string, std::less<>> users;
+    std::size_t count = 0;
+    while (true) {
+      CEEMS_TRY(row, rows->next());
+      if (!row) {
+        break;
+      }
+      ++count;
+      limits.insert(rows->integer(0));
+      users.emplace(rows->text(1));
+    }
+    batch.longest_limits[partition] = count == kAlike && limits.size() == 1 && users.size() > 1
+                                          ? std::optional<double>(*limits.begin())
+                                          : std::nullopt;
+  }
   return {};
 }
 
@@ -347,10 +391,11 @@ void ReportMaker::measure_recent(Batch& batch) const {
 advice::Facts ReportMaker::judged_facts(const Batch& batch,
                                         std::size_t place,
                                         const Evidence& whole,
-                                        const report::Report& report) {
+                                        const report::Report& report,
+                                        const advice::RuleSet& rules) {
   const auto recent = batch.recent.find(place);
   if (recent == batch.recent.end()) {
-    advice::Facts facts = facts_of(whole, report);
+    advice::Facts facts = facts_of(whole, report, rules);
     add_flavor(whole, batch.flavors, batch.flavor_margin, facts);
     return facts;
   }
@@ -359,7 +404,7 @@ advice::Facts ReportMaker::judged_facts(const Batch& batch,
                           .measured = recent->second.nodes.empty() ? nullptr : &recent->second,
                           .earlier = whole.earlier,
                           .out_of_memory = whole.out_of_memory};
-  advice::Facts facts = facts_of(evidence, report_of(evidence));
+  advice::Facts facts = facts_of(evidence, report_of(evidence), rules);
   add_flavor(evidence, batch.flavors, batch.flavor_margin, facts);
   return facts;
 }
@@ -370,13 +415,16 @@ report::Report ReportMaker::finish(const Batch& batch,
   const StoredUnit& unit = batch.units[place];
   const Family& family = batch.families[place];
   const auto& measured = batch.measured[place];
-  const Evidence evidence{.unit = unit,
-                          .run = batch.runs[place],
-                          .measured = measured ? &*measured : nullptr,
-                          .earlier = family.runs,
-                          .out_of_memory = family.out_of_memory};
+  const auto longest = batch.longest_limits.find(unit.tag("partition"));
+  const Evidence evidence{
+      .unit = unit,
+      .run = batch.runs[place],
+      .measured = measured ? &*measured : nullptr,
+      .earlier = family.runs,
+      .out_of_memory = family.out_of_memory,
+      .longest_limit = longest == batch.longest_limits.end() ? report::Number() : longest->second};
   report::Report report = report_of(evidence);
-  advice::Case judged{.facts = judged_facts(batch, place, evidence, report),
+  advice::Case judged{.facts = judged_facts(batch, place, evidence, report, rules),
                       .manager = unit.unit.resource_manager,
                       .earlier = {}};
   for (std::size_t i = 0; i < family.runs.size() && i < kMaxEarlier; ++i) {
@@ -436,6 +484,7 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   measure_earlier(batch);
   const auto rules = rules_.get();
   CEEMS_TRY(read_flavors(batch, *rules));
+  CEEMS_TRY(find_longest_limits(batch));
   measure_recent(batch);
   MonthShares months(reader_, members);
   std::optional<Costs> costs;

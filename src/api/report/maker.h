@@ -89,6 +89,7 @@ class ReportMaker {
   [[nodiscard]] Result<> find_families(Batch& batch) const;
   void measure_earlier(Batch& batch) const;
   [[nodiscard]] Result<> read_flavors(Batch& batch, const advice::RuleSet& rules) const;
+  [[nodiscard]] Result<> find_longest_limits(Batch& batch) const;
   void measure_recent(Batch& batch) const;
   void set_ends(Batch& batch, std::int64_t now_ms) const;
   void measure(Batch& batch) const;
@@ -99,7 +100,8 @@ class ReportMaker {
   static advice::Facts judged_facts(const Batch& batch,
                                     std::size_t place,
                                     const Evidence& whole,
-                                    const report::Report& report);
+                                    const report::Report& report,
+                                    const advice::RuleSet& rules);
   static report::Report finish(const Batch& batch, std::size_t place, const advice::RuleSet& rules);
 
   store::Reader& reader_;

@@ -7,6 +7,7 @@
 #include "api/report/evidence_numbers.h"
 #include "api/report/facts.h"
 #include "api/report/requests.h"
+#include "api/report/slurm_request.h"
 #include "report/family.h"
 
 namespace ceems::api {
@@ -17,10 +18,6 @@ using report::Number;
 
 constexpr double kUnusedNode = 0.01;  // of its CPU time [jobstats: 0 %]
 constexpr double kBusyNode = 0.2;
-
-bool is_interactive(std::string_view name) {
-  return name == "interactive" || name.starts_with("sys/dashboard");
-}
 
 void set(advice::Facts& facts, std::string_view name, const Number& value) {
   if (value) {
@@ -167,20 +164,24 @@ void add_gpu_facts(const report::Report& report, advice::Facts& facts) {
 
 }  // namespace
 
-advice::Facts facts_of(const Evidence& evidence, const report::Report& report) {
+advice::Facts facts_of(const Evidence& evidence,
+                       const report::Report& report,
+                       const advice::RuleSet& rules) {
   advice::Facts facts;
   const StoredUnit& unit = evidence.unit;
   facts.set("state", std::string(common_state(unit, elapsed_of(evidence.run))));
   if (!report.job.qos.empty()) {
     facts.set("qos", report.job.qos);
   }
-  facts.set("interactive", is_interactive(unit.unit.name));
+  facts.set("interactive", is_session(unit, rules.sessions));
   set(facts, "coverage", report.coverage);
   set(facts, "runtime", report.job.elapsed);
   set(facts, "limit", report.job.limit);
   set(facts, "alloc.nodes", unit.unit.resource_manager == "k8s" ? Number(1) : report.job.nodes);
   set(facts, "alloc.cpus", report.job.cpus);
   add_requests(unit, facts);
+  add_slurm_request(unit, facts);
+  set(facts, "queue.limit", evidence.longest_limit);
   set(facts, "alloc.gpus", report.job.gpus);
   const Number reserved = memory_is_reserved(unit) ? report.use.mem_alloc_node : std::nullopt;
   set(facts, "mem.alloc_node", reserved);

@@ -150,6 +150,8 @@ std::string tags_text(const SlurmJob& job) {
   json.begin_object();
   add("constraints", job.details.constraints);
   json.member("exit_code", clean_text(job.exit_code)).member("gid", job.gid);
+  add("gpu_type", job.details.gpu_type);
+  add("mem_per", job.details.memory_per);
   json.member("nodelist", clean_text(job.node_list));
   json.member("nodelistexp", clean_text(regex_of(job.node_list)));
   json.member("partition", clean_text(job.partition)).member("qos", clean_text(job.qos));
@@ -198,6 +200,18 @@ std::optional<std::int64_t> parse_requested_memory(std::string_view text,
   const double bytes = factor * parse_memory(text, MemoryRule::kExact);
   return bytes > 0 && bytes < kMaxBytes ? std::optional<std::int64_t>(std::llround(bytes))
                                         : std::nullopt;
+}
+
+std::string_view memory_per(std::string_view text) {
+  return text.ends_with('c') ? "cpu" : text.ends_with('n') ? "node" : "";
+}
+
+std::string_view gpu_type_of(std::string_view resource) {
+  constexpr std::string_view kGpu = "gres/gpu:";
+  if (!resource.starts_with(kGpu) || !has_only_words(resource.substr(kGpu.size()), "-._")) {
+    return {};
+  }
+  return resource.substr(kGpu.size());
 }
 
 void AllocationBuilder::add(std::string_view name, std::int64_t count) {

@@ -64,6 +64,8 @@ struct SlurmDetails {
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> eligible_ms = {};
   std::optional<std::int64_t> consumed_joules = {};  ///< as SLURM's own plugin measured them
+  std::string memory_per = {};  ///< "cpu" or "node", by which the memory was asked for
+  std::string gpu_type = {};    ///< the only one that was asked for
   std::string constraints = {};
   std::string submit_line = {};
   std::string sluid = {};
@@ -90,6 +92,11 @@ std::optional<std::int64_t> consumed_energy(std::string_view text);
 std::optional<std::int64_t> parse_requested_memory(std::string_view text,
                                                    std::optional<std::int64_t> cpus,
                                                    std::int64_t nodes);
+
+/// "cpu" of "4000Mc", "node" of "16Gn", else "".
+std::string_view memory_per(std::string_view text);
+/// "a100" of "gres/gpu:a100", if the text is a name; else "".
+std::string_view gpu_type_of(std::string_view resource);
 
 /// One run of a job, from sacct or from slurmrestd. Texts are as SLURM prints them.
 struct SlurmJob {

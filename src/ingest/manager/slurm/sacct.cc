@@ -115,6 +115,19 @@ std::optional<std::int64_t> count_of_text(std::string_view text) {
   return count && *count >= 0 ? count : std::nullopt;
 }
 
+/// The type of GPUs in ReqTRES; "" for none, and for several.
+std::string only_gpu_type(std::string_view tres) {
+  std::string found;
+  for (const std::string_view part : split(tres, ',')) {
+    const std::string_view type = gpu_type_of(part.substr(0, part.find('=')));
+    if (!type.empty() && !found.empty()) {
+      return {};
+    }
+    found += type;
+  }
+  return found;
+}
+
 void read_details(const Details& texts, SlurmJob& job) {
   const auto text = [&texts](std::string_view name) {
     const auto found = texts.find(name);
@@ -134,6 +147,8 @@ void read_details(const Details& texts, SlurmJob& job) {
       requested.memory_bytes > 0
           ? std::optional(requested.memory_bytes)
           : parse_requested_memory(text("reqmem"), details.requested_cpus, job.allocation.nodes);
+  details.memory_per = memory_per(text("reqmem"));
+  details.gpu_type = only_gpu_type(text("reqtres"));
   details.restarts = count_of_text(text("restarts"));
   details.eligible_ms = parse_time(text("eligible"));
   details.consumed_joules = consumed_energy(text("consumedenergyraw"));

@@ -294,6 +294,17 @@ TEST(Sacct, ReadsThePartsOfHeterogeneousJobs) {
   EXPECT_EQ(details_of({{"jobid", "8200+1"}}), (SlurmDetails{.het_job = 8200, .het_offset = 1}));
 }
 
+TEST(Sacct, TellsHowMemoryAndGpusWereAskedFor) {
+  EXPECT_EQ(details_of({{"reqmem", "2000Mc"}, {"reqcpus", "4"}}).memory_per, "cpu");
+  EXPECT_EQ(details_of({{"reqmem", "16Gn"}}).memory_per, "node");
+  EXPECT_EQ(details_of({{"reqmem", "16G"}}).memory_per, "");
+  const auto type = [](const char* tres) { return details_of({{"reqtres", tres}}).gpu_type; };
+  EXPECT_EQ(type("cpu=4,gres/gpu:a100=2,gres/gpu=2"), "a100");
+  EXPECT_EQ(type("cpu=4,gres/gpu=2"), "");
+  EXPECT_EQ(type("gres/gpu:a100=2,gres/gpu:v100=2"), "");
+  EXPECT_EQ(type("gres/gpu:$(a)=2"), "");
+}
+
 TEST(Sacct, LeavesOutWhatIsNotLimitedOrNotKnown) {
   for (const char* limit : {"UNLIMITED", "Partition_Limit", "", "0", "-5", "99999999999999"}) {
     EXPECT_EQ(details_of({{"timelimitraw", limit}}), SlurmDetails{}) << limit;

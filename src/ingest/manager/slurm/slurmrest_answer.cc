@@ -168,6 +168,26 @@ std::int64_t requested_memory(const json::object& job) {
   return builder.done().memory_bytes;
 }
 
+/// The type of the requested GPUs; "" for none, and for several.
+std::string requested_gpu_type(const json::object& job) {
+  std::string found;
+  const json::value* list = find(job, {"tres", "requested"});
+  const json::array* all = list == nullptr ? nullptr : list->if_array();
+  for (std::size_t i = 0; all != nullptr && i < all->size(); ++i) {
+    const json::object* tres = (*all)[i].if_object();
+    if (tres == nullptr || text_at(*tres, {"type"}) != "gres") {
+      continue;
+    }
+    const std::string resource = "gres/" + text_at(*tres, {"name"});
+    const std::string_view type = gpu_type_of(resource);
+    if (!type.empty() && !found.empty()) {
+      return {};
+    }
+    found += type;
+  }
+  return found;
+}
+
 /// The energy of all steps; nothing if none has any.
 std::optional<std::int64_t> energy_of_steps(const json::object& job) {
   const json::value* steps = find(job, {"steps"});
@@ -220,6 +240,12 @@ SlurmDetails details_of(const json::object& job, std::int64_t nodes) {
       details.requested_memory_bytes = megabytes("memory_per_node", "n", nodes);
     }
   }
+  if (number_at(job, {"required", "memory_per_cpu"}).value_or(0) > 0) {
+    details.memory_per = "cpu";
+  } else if (number_at(job, {"required", "memory_per_node"}).value_or(0) > 0) {
+    details.memory_per = "node";
+  }
+  details.gpu_type = requested_gpu_type(job);
   if (const auto restarts = number_at(job, {"restart_cnt"}); restarts && *restarts >= 0) {
     details.restarts = restarts;
   }

@@ -244,6 +244,7 @@ TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
                                             .restarts = 3,
                                             .eligible_ms = 1767255000000,
                                             .consumed_joules = 520,
+                                            .memory_per = "cpu",
                                             .constraints = "a100&ib",
                                             .submit_line = "sbatch -n8 job.sh",
                                             .sluid = "s0123",
@@ -261,7 +262,12 @@ TEST(SlurmRest, ReadsTheDetailsThatSacctHas) {
     "tres":{"requested":[{"type":"mem","name":"","id":2,"count":4000}]},
     "required":{"CPUs":0,"memory_per_node":5},"steps":{}})");
   ASSERT_TRUE(none) << none.error().message;
-  EXPECT_EQ(none->job.details, SlurmDetails{.requested_memory_bytes = 4000LL << 20U});
+  EXPECT_EQ(none->job.details,
+            (SlurmDetails{.requested_memory_bytes = 4000LL << 20U, .memory_per = "node"}));
+
+  const auto gpus = parse_rest_job(R"({"job_id":77,"nodes":"n1","tres":{"requested":[
+    {"type":"gres","name":"gpu","count":2},{"type":"gres","name":"gpu:a100","count":2}]}})");
+  EXPECT_EQ(gpus->job.details.gpu_type, "a100");
 }
 
 TEST(SlurmRest, AsksForLongWindowsInPartsAndTellsAJobOnce) {

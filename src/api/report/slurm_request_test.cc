@@ -1,0 +1,255 @@
+// How jobs of SLURM were asked for, and the lines that follow the same form.
+#include "api/report/slurm_request.h"
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "advice/judge.h"
+#include "advice/test_runs.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+
+constexpr double kMiB = 1024.0 * 1024;
+
+StoredUnit slurm_unit(const std::string& line,
+                      const std::string& allocation = "{}",
+                      const std::string& more = "") {
+  StoredUnit unit;
+  unit.unit.resource_manager = "slurm";
+  json::object tags;
+  if (!line.empty()) {
+    tags["submit_line"] = line;
+  }
+  if (const std::size_t equals = more.find('='); equals != std::string::npos) {
+    tags[more.substr(0, equals)] = more.substr(equals + 1);
+  }
+  unit.unit.tags = json::serialize(tags);
+  unit.unit.allocation = allocation;
+  return unit;
+}
+
+std::string text_of(const advice::Facts& facts, std::string_view name) {
+  const advice::Value value = facts.value_of(name);
+  if (const auto* text = std::get_if<std::string_view>(&value)) {
+    return std::string(*text);
+  }
+  if (const auto* number = std::get_if<double>(&value)) {
+    return fmt::format("{}", *number);
+  }
+  if (const bool* truth = std::get_if<bool>(&value)) {
+    return *truth ? "yes" : "no";
+  }
+  return "?";
+}
+
+// ---- The table, which tests/slurm/forms_test.py tries on a real SLURM.
+
+/// A row: how a job asked (`submit`: options of the command; `script`: directives), the allocation
+/// that it got, and the lines by rule.
+advice::Facts facts_of_row(const json::object& row) {
+  const auto number = [&row](const char* name) { return row.at(name).to_number<double>(); };
+  const double cpus = number("cpus");
+  const double nodes = number("nodes");
+  const double gpus = number("gpus");
+  const double memory = number("mem_mib") * kMiB;
+  advice::Facts facts = advice::changed(gpus > 0 ? advice::gpu_run() : advice::cpu_run(),
+                                        {{"alloc.nodes", nodes},
+                                         {"alloc.cpus", cpus},
+                                         {"alloc.gpus", gpus},
+                                         {"req.cpus", cpus},
+                                         {"alloc.cpus_per_node", cpus / nodes},
+                                         {"alloc.mem_per_cpu", memory / cpus},
+                                         {"mem.alloc_node", memory / nodes},
+                                         {"node.cpus", 16},
+                                         {"node.mem", 64000 * kMiB},
+                                         {"gpu.per_node", gpus / nodes},
+                                         {"limit", 7200}});
+  for (const char* fact :
+       {"slurm.mem", "slurm.by_tasks", "slurm.by_cpus", "slurm.time", "slurm.gpus_by",
+        "slurm.gpus_option", "slurm.gpus_more", "slurm.gpus_asked", "slurm.tasks"}) {
+    facts.clear(fact);
+  }
+  std::string line = "sbatch " + std::string(row.at("submit").as_string());
+  line += row.contains("script") ? " run.sh" : " --wrap=hostname";
+  const std::string allocation =
+      fmt::format(R"({{"cpus":{0},"req_cpus":{0},"nodes":{1},"gpus":{2}}})", cpus, nodes, gpus);
+  const std::string more = row.contains("unit") ? std::string(row.at("unit").as_string()) : "";
+  add_slurm_request(slurm_unit(line, allocation, more), facts);
+  return facts;
+}
+
+/// The run as it is when a rule has something to say.
+advice::Facts facts_for(const std::string& rule, const advice::Facts& facts) {
+  const auto number = [&facts](const char* name) {
+    const advice::Value value = facts.value_of(name);
+    const auto* found = std::get_if<double>(&value);
+    return found == nullptr ? 0 : *found;
+  };
+  const double memory = number("mem.alloc_node");
+  advice::Facts changed =
+      advice::changed(facts, {{"mem.peak_node_max", memory * 0.6},
+                              {"family.mem_max", memory * 0.6},
+                              {"family.mem_p95", memory * 0.6},
+                              {"mem.peak_sum", memory * 0.6 * number("alloc.nodes")}});
+  if (rule == "mem-excess") {
+    changed = advice::changed(changed, {{"mem.peak_node_max", memory / 8},
+                                        {"family.mem_max", memory / 8},
+                                        {"family.mem_p95", memory / 8},
+                                        {"node.mem_per_cpu", 1}});
+  } else if (rule == "oom") {
+    changed.set("state", "OUT_OF_MEMORY");
+  } else if (rule == "timeout") {
+    changed.set("state", "TIMEOUT");
+  } else if (rule == "time-limit") {
+    changed = advice::changed(
+        changed, {{"runtime", 1200}, {"family.runtime_p95", 1200}, {"family.runtime_max", 1200}});
+  } else if (rule == "cpu-serial") {
+    changed = advice::changed(changed, {{"cpu.used", 1}, {"cpu.used_max", 1}});
+  } else if (rule == "cpu-unused-node") {
+    changed = advice::changed(
+        changed, {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", number("alloc.nodes") - 1}});
+  } else if (rule == "nodes-many") {
+    changed = advice::changed(changed, {{"mem.peak_sum", memory / 4 * number("alloc.nodes")}});
+  } else if (rule == "gpu-unused") {
+    changed = advice::changed(changed,
+                              {{"gpu.unused", number("alloc.nodes")}, {"gpu.unused_per_node", 1}});
+  }
+  return changed;
+}
+
+constexpr std::array<const char*, 8> kRules{"mem-excess",      "oom",        "gpu-unused",
+                                            "cpu-serial",      "time-limit", "timeout",
+                                            "cpu-unused-node", "nodes-many"};
+
+/// The lines of all rules that speak, by rule.
+json::object lines_of_row(const json::object& row) {
+  const advice::Facts facts = facts_of_row(row);
+  json::object lines;
+  for (const char* rule : kRules) {
+    advice::RuleSet only;
+    only.rules = {*advice::core_rules().find(rule)};
+    for (const advice::Finding& finding :
+         advice::judge(only, {.facts = facts_for(rule, facts), .manager = "slurm"})) {
+      json::array all;
+      for (const advice::Line& line : finding.lines) {
+        all.emplace_back(line.type.substr(std::string_view("#SBATCH ").size()));
+      }
+      lines[rule] = std::move(all);
+    }
+  }
+  return lines;
+}
+
+/// If CEEMS_UPDATE_GOLDEN is in the environment, the lines of the table are written anew.
+TEST(SlurmRequest, FormsHaveLinesOfTheirForm) {
+  const std::string path = std::string(CEEMS_TEST_ROOT) + "/slurm/forms.json";
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  json::array rows = json::parse(text.str()).as_array();
+  EXPECT_GE(rows.size(), 40U);
+  std::string out;
+  for (json::value& value : rows) {
+    json::object& row = value.as_object();
+    const json::object lines = lines_of_row(row);
+    EXPECT_EQ(json::serialize(row["lines"]), json::serialize(lines)) << json::serialize(row);
+    row["lines"] = lines;
+    out += (out.empty() ? "[" : ",\n ") + json::serialize(row);
+  }
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    std::ofstream(path) << out << "]\n";
+  }
+}
+
+std::vector<std::string> request(const std::string& line, const std::string& more = "") {
+  advice::Facts facts;
+  add_slurm_request(slurm_unit(line, R"({"cpus":4,"req_cpus":4,"nodes":1,"gpus":2})", more), facts);
+  return {text_of(facts, "slurm.mem"), text_of(facts, "slurm.gpus_option"),
+          text_of(facts, "slurm.gpus_asked"), text_of(facts, "slurm.gpus_more")};
+}
+
+TEST(SlurmRequest, IsReadAsSbatchReadsItsOptions) {
+  EXPECT_THAT(request("sbatch --mem-per-cpu=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request("/usr/bin/sbatch -n4 --mem-per-cpu 2G -J x run.sh"),
+              ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --mem-per-c=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --hold --mem 2G run.sh"), ElementsAre("node", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch -QG2 run.sh"), ElementsAre("?", "--gpus=", "2", ""));
+  EXPECT_THAT(request("sbatch --gpus a100:2 run.sh"), ElementsAre("?", "--gpus=a100:", "2", ""));
+  EXPECT_THAT(request("sbatch --gres=ssd:1,gpu:a100:2,lic:2 run.sh"),
+              ElementsAre("?", "--gres=ssd:1,gpu:a100:", "2", ",lic:2"));
+  EXPECT_THAT(request("srun --mem=2G hostname --mem-per-cpu=4G"),
+              ElementsAre("node", "?", "?", "?"));
+  EXPECT_THAT(request("srun hostname"), ElementsAre("none", "?", "?", "?"));
+  // What follows a script or --wrap is not of sbatch; the last of several counts.
+  EXPECT_THAT(request("sbatch --mem=1G --wrap=prog --gpus=2"), ElementsAre("node", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --gpus=1 --gpus=2 run.sh --gpus=3"),
+              ElementsAre("?", "--gpus=", "2", ""));
+  // Components, several options, and texts that are no names.
+  EXPECT_THAT(request("sbatch --mem=1G : --mem=2G run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --gpus=2 --gpus-per-node=2 run.sh"), ElementsAre("?", "?", "?", "?"));
+  for (const char* gpus : {"$(reboot):2", "a100:", "a:b:2", ":2", "-1", "2,v100:1", "0", "1e9"}) {
+    EXPECT_THAT(request(fmt::format("sbatch --gpus={} run.sh", gpus)),
+                ElementsAre("?", "?", "?", "?"))
+        << gpus;
+  }
+  EXPECT_THAT(request("sbatch --gres=gpu:2,a;b run.sh"), ElementsAre("?", "?", "?", "?"));
+  // A command that is cut off may have had more.
+  EXPECT_THAT(request("sbatch --mem=1G --comment=" + std::string(1000, 'x')),
+              ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --mem=1G run.sh " + std::string(1000, 'x')),
+              ElementsAre("node", "?", "?", "?"));
+}
+
+TEST(SlurmRequest, IsKnownFromTheAccountingWithoutACommand) {
+  EXPECT_THAT(request(""), ElementsAre("node", "--gres=gpu:", "2", ""));
+  EXPECT_THAT(request("", "mem_per=cpu"), ElementsAre("cpu", "--gres=gpu:", "2", ""));
+  EXPECT_THAT(request("", "gpu_type=a100"), ElementsAre("node", "--gres=gpu:a100:", "2", ""));
+  EXPECT_THAT(request("", "gpu_type=a 1"), ElementsAre("node", "--gres=gpu:", "2", ""));
+  // A directive may ask for memory in another way; slurmrestd says in which.
+  EXPECT_THAT(request("sbatch run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch run.sh", "mem_per=cpu"), ElementsAre("cpu", "?", "?", "?"));
+  StoredUnit other = slurm_unit("sbatch --mem=1G run.sh");
+  other.unit.resource_manager = "lsf";
+  advice::Facts facts;
+  add_slurm_request(other, facts);
+  EXPECT_EQ(text_of(facts, "slurm.mem"), "?");
+}
+
+TEST(Sessions, AreKnownByHowTheyWereStarted) {
+  const auto session = [](const std::string& name, const std::string& line,
+                          const std::string& more = "") {
+    StoredUnit unit = slurm_unit(line, "{}", more);
+    unit.unit.name = name;
+    return is_session(unit, advice::core_rules().sessions);
+  };
+  EXPECT_TRUE(session("interactive", "salloc -t 8:00:00"));
+  EXPECT_TRUE(session("x", "/usr/bin/salloc -t 8:00:00"));
+  EXPECT_TRUE(session("bash", "srun -t 8:00:00 --pty bash"));
+  EXPECT_TRUE(session("bash", "srun -n1 --pty -t 1 bash -i"));
+  EXPECT_TRUE(session("spawner-jupyterhub", "sbatch --parsable"));
+  EXPECT_TRUE(session("jupyterhub-singleuser", "sbatch"));
+  EXPECT_TRUE(session("sys/dashboard/sys/bc_desktop", "sbatch"));
+  EXPECT_TRUE(session("dev/bc_jupyter", "sbatch"));
+  EXPECT_FALSE(session("train", "sbatch train.sh"));
+  EXPECT_FALSE(session("bash", "srun hostname --pty"));
+  EXPECT_FALSE(session("not-interactive", ""));
+  StoredUnit unit = slurm_unit("", "{}", "partition=desktop-big");
+  EXPECT_FALSE(is_session(unit, {"partition=desktop"}));
+  EXPECT_TRUE(is_session(unit, {"name=a", "partition=desktop*"}));
+  EXPECT_FALSE(is_session(unit, {}));
+}
+
+}  // namespace
+}  // namespace ceems::api
