@@ -43,7 +43,7 @@ test("an administrator finds every kind of page filled", async (t) => {
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
   await page.getByText("Demo: the jobs of the cluster demo are invented").waitFor();
   await page.locator(".stack .part").first().waitFor();
-  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await page.getByRole("heading", { name: "Most energy of idle power" }).waitFor();
   await shot(page, "overview");
 
   await open(page, "#/jobs?period=720h&cluster=demo");
@@ -80,7 +80,7 @@ test("an administrator finds every kind of page filled", async (t) => {
   await page.getByRole("row", { name: /^demo-ai / }).waitFor();
   await shot(page, "budgets");
   await open(page, "#/idle");
-  await page.getByRole("region", { name: "Reserved and not used, last 30 days" }).getByRole("row", { name: /^demo-ai / }).waitFor();
+  await page.getByRole("region", { name: "Idle power of reservations, last 30 days" }).getByRole("row", { name: /^demo-ai / }).waitFor();
   await shot(page, "idle");
   await open(page, "#/bill");
   await page.getByRole("heading", { level: 1, name: /^Energy bill – / }).waitFor();

@@ -27,7 +27,7 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   const table = page.getByRole("region", { name: "What the energy was used for" });
   const row = (name) => text(table.getByRole("row", { name }));
   await becomes(() => row(/^Active use/), "Active use 61.2 MWh 52 % EUR 14,697.86 63.4 MWh measured");
-  await becomes(() => row(/^Reserved and idle/), "Reserved and idle 14.5 MWh 12 % EUR 3,475.26 15 MWh measured");
+  await becomes(() => row(/^Idle power, reserved/), "Idle power, reserved 14.5 MWh 12 % EUR 3,475.26 15 MWh measured");
   await becomes(() => row(/^= Compute nodes/), "= Compute nodes 88.7 MWh 75 % EUR 21,288.38 91.8 MWh measured");
   await becomes(() => row(/^Cooling/), /15\.9 MWh 13 % .* configured$/);
   await becomes(() => row(/^Unexplained/), /4 MWh 3\.4 % .* derived$/);
@@ -41,7 +41,7 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await page.getByRole("group", { name: "Energy of the nodes by day", exact: true }).focus();
   await page.keyboard.press("End");
   await page.keyboard.press("PageUp");
-  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), "20 Nov 2026: 3.06 MWh; Active use: 2.04 MWh; Reserved and idle: 583 kWh; System: kernel and daemons: 104 kWh; Free nodes (unreserved): 329 kWh");
+  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), "20 Nov 2026: 3.06 MWh; Active use: 2.04 MWh; Idle power, reserved: 583 kWh; System: kernel and daemons: 104 kWh; Free nodes (unreserved): 329 kWh");
   await accessible(page, "bill");
   await shot(page, "bill-light");
 
@@ -135,7 +135,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await becomes(() => text(page.locator("tbody tr").nth(2)), /exempt: its partition may idle/);
   await becomes(() => text(page.locator("tbody tr").nth(3)), /16 CPUs – – –$/, "what is not known is no 0");
   await becomes(() => text(page.locator("tr.total")), /^Total 4 units 713 W 20\.5 kWh EUR 5\.11$/);
-  const shares = page.getByRole("region", { name: "Reserved and not used, last 30 days" });
+  const shares = page.getByRole("region", { name: "Idle power of reservations, last 30 days" });
   await becomes(() => text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 %");
   await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – –`);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
@@ -153,7 +153,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   const lines = (await saved(page, /^CSV$/)).trim().split("\r\n");
   assert.equal(lines[0], "cluster_id,uuid,user,project,partition,idle_since,idle_seconds,cpus,gpus,power_watts,energy_kwh,cost,exempt");
   assert.match(lines[1], /^hpc-a,48214,ada,fluids,main,\d{4}-\d\d-\d\dT[\d:.]+Z,10800,8,1,61,0\.183,0\.04575,no$/);
-  assert.match(await saved(page, /^CSV ?: Reserved/), /^user,units,energy_kwh,measured_kwh,not_used_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
+  assert.match(await saved(page, /^CSV ?: Idle power/), /^user,units,energy_kwh,measured_kwh,not_used_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
   await page.emulateMedia({ media: "print" });
   await becomes(() => page.locator("button:visible:not(thead button), nav:visible, select:visible").count(), 0);
   await page.emulateMedia({ media: null });

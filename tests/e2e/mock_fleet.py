@@ -34,7 +34,7 @@ def nodes(query, now, fleet):
     """(data, members beside it), or CSV"""
     if fleet != "ok":
         reason = "no_tsdb" if fleet == "none" else "unavailable"
-        return {"columns": COLUMNS, "rows": [], "counts": {"busy": 0, "idle": 0, "silent": 0}, "watts": 0, "idle_watts": 0, "idle_kwh": None,
+        return {"columns": COLUMNS, "rows": [], "counts": {"busy": 0, "idle": 0, "silent": 0}, "watts": 0, "idle_watts": 0, "idle_kwh": None, "month_kwh": None, "covered": None,
                 "missing": [{"cluster_id": cluster, "reason": reason} for cluster in CLUSTERS]}, {}
     found = [node for node in all_nodes(now) if all(word in node["host"] for word in " ".join(query.get("q", [])).lower().split())
              and ("host" not in query or node["host"] == query["host"][0]) and (not values(query, "cluster_id") or node["cluster_id"] in values(query, "cluster_id"))]
@@ -61,7 +61,7 @@ def nodes(query, now, fleet):
     return {"columns": COLUMNS, "rows": [[node[c] for c in COLUMNS] for node in rows[at:at + limit]],
             "counts": {state: sum(node["state"] == state for node in found) for state in ("busy", "idle", "silent")},
             "watts": sum(node["watts"] or 0 for node in found), "idle_watts": sum(node["watts"] or 0 for node in found if node["state"] == "idle"),
-            "idle_kwh": sum(node["idle_kwh"] for node in found), "missing": []}, more
+            "idle_kwh": sum(node["idle_kwh"] for node in found), "month_kwh": 4 * sum(node["idle_kwh"] for node in found), "covered": 0.9, "missing": []}, more
 
 
 def units_on(query, rows, fleet):

@@ -231,4 +231,5 @@ def series(rows, query):
     if "previous" in query:
         before = table(begin - (end - begin), begin, data["groups"])
         data["previous"] = {key: before[key] for key in ("times", "values", "totals")}
+        data["compared"] = {"days": int((end - begin) / 86400) + 1, "coverage": 1, "energy_coverage": 1, "now": data["totals"], "before": before["totals"]}
     return dict(data, step=step)

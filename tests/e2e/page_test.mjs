@@ -11,7 +11,7 @@ import { accessible, becomes, control, fits, focused, names, noonZone, passUntil
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
-  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await page.getByRole("heading", { name: "Most energy of idle power" }).waitFor();
   const tile = (name) => page.locator(".tiles div", { hasText: name }).locator("dd").first().innerText();
   await becomes(() => tile("Units"), "37", "those that run or ended in these days, without the one that waits");
   await page.getByRole("region", { name: "Running now" }).getByRole("link", { name: "lattice-qcd" }).waitFor();
@@ -196,7 +196,7 @@ test("the month of a project has its members, its days and a report to print", a
   await becomes(() => focused(page), /^Project optics – /);
   const table = page.getByRole("region", { name: "Users" });
   await table.getByRole("row", { name: /^lin / }).waitFor();
-  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Not used\s+Units/);
+  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Units/);
   await accessible(page, "month of a project");
   await shot(page, "project-light");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);

@@ -177,7 +177,7 @@ test("managers read what the real server knows of the bill, budgets and idle res
   // 31 days of 10 kWh of the node, 100 W of other devices for 744 h, and a fifth of both for cooling.
   await becomes(async () => (await table.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), [
     "Active use 186 kWh 37 % EUR 44.83 measured",
-    "Reserved and idle 62 kWh 12 % EUR 14.94 measured",
+    "Idle power, reserved 62 kWh 12 % EUR 14.94 measured",
     "System: kernel and daemons 31 kWh 6.2 % EUR 7.47 measured",
     "Free nodes (unreserved) 31 kWh 6.2 % EUR 7.47 measured",
     "= Compute nodes 310 kWh 62 % EUR 74.71 measured",
@@ -208,7 +208,7 @@ test("managers read what the real server knows of the bill, budgets and idle res
   await page.goto(`${url}/ui/#/idle`);
   await becomes(() => words(rows.nth(0)), /^100999 cpu ada fluids 2 h \d\d min since .* 8 CPUs 612 W 1\.[2-9]\d? kWh EUR 0\.[3-5]\d$/);
   await becomes(() => rows.count(), 1);
-  const shares = page.getByRole("region", { name: "Reserved and not used, last 30 days" });
+  const shares = page.getByRole("region", { name: "Idle power of reservations, last 30 days" });
   await becomes(async () => (await shares.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " ").trim()), [
     "fluids 333 199 kWh 12.6 kWh 25 %",
     "p%1 <b>& 333 200 kWh 12.4 kWh 25 %",
@@ -234,7 +234,7 @@ test("each role finds its own budgets and idle units, and the bill is for admini
   await user.getByText("Administrators may see it.").waitFor();
   const lead = await visit(t, "lea", "#/idle");
   await lead.getByText("No idle units right now.").waitFor();
-  await becomes(() => words(lead.getByRole("region", { name: "Reserved and not used, last 30 days" }).getByRole("row").nth(1)), "optics 333 199 kWh 12.1 kWh 25 %");
+  await becomes(() => words(lead.getByRole("region", { name: "Idle power of reservations, last 30 days" }).getByRole("row").nth(1)), "optics 333 199 kWh 12.1 kWh 25 %");
   const support = await visit(t, "sue", "#/budgets");
   await becomes(() => support.locator("table.units tbody th").count(), 2);
 });

@@ -158,10 +158,10 @@ test("the grid has its intensity, a week and the best hours", async (t) => {
 test("the month of the site has its sums, days, groups and idle energy, and prints", async (t) => {
   const page = await visit(t, "/?user=sue#/site", { server: { many: 30 } });
   await title(page, /^Site – /);
-  await page.getByText(/^Free nodes used 3\.71 MWh/).waitFor();
+  await page.getByText(/^Free parts of nodes used 3\.71 MWh/).waitFor();
   const projects = page.getByRole("region", { name: "Projects with most energy" });
   await projects.getByRole("link", { name: "optics" }).waitFor();
-  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Not used\s+Units\s+Trend of energy/);
+  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Units\s+Trend of energy/);
   await page.locator(".legend").getByText(/ \d{4}$/).waitFor(); // the month before
   await accessible(page, "site");
   await shot(page, "site-light");
@@ -186,7 +186,7 @@ test("a server without measurements of nodes hides what needs them, and says why
   const page = await visit(t, "/?user=operator#/site", { server: { many: 30, fleet: "none" } });
   await page.getByRole("region", { name: "Users with most energy" }).waitFor();
   await becomes(() => pages(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Budgets", "Help"]);
-  await becomes(() => page.getByText(/^Free nodes used/).count(), 0);
+  await becomes(() => page.getByText(/^Free parts of nodes used/).count(), 0);
   await page.goto(`${url}/#/nodes`);
   await page.getByText("The server has no measurements of the nodes of gpu-b").waitFor();
   await accessible(page, "no measurements of nodes");

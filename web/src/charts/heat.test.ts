@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { defaultList } from "../data/liststate";
 import { read, write } from "../pages/address";
-import { cellText, edgesOf, kShades, narrowed, shade, shaded, stepTo } from "./heat";
+import { cellText, countText, edgesOf, kShades, narrowed, shade, shaded, stepTo } from "./heat";
 import { readHeat } from "../data/serverlist";
 
 const heat = { bins: 20, cells: [{ x: 4, y: 0, count: 31, kwh: 402 }, { x: 19, y: 19, count: 1, kwh: null }] };
@@ -28,6 +28,10 @@ test("a cell says what it holds and leads to the list of it", () => {
   assert.equal(write({ page: "jobs", list: narrowed(list, 4, 19, "mem", 20) }), "#/jobs?q=x&cpu=20..24.99&mem=95..");
   assert.deepEqual(read(write({ page: "jobs", list })), { page: "jobs", list });
   assert.equal((read("#/jobs?heat=wall") as { list: { heat: unknown } }).list.heat, null);
+});
+
+test("large counts are short", () => {
+  assert.deepEqual([1, 999, 1000, 1249, 9960, 12_400, 999_499, 1_250_000, 12_000_000].map(countText), ["1", "999", "1k", "1.2k", "10k", "12k", "999k", "1.3M", "12M"]);
 });
 
 test("arrows move inside the map, up is more", () => {

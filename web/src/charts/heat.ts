@@ -49,6 +49,13 @@ function rangeWords(name: string, bin: number, bins: number): string {
   return most === null ? t("range.least", { name, least: format.percent(least) }) : t("range.between", { name, least: format.number3(least), most: format.percent(most) });
 }
 
+/** As short as a cell: 999, "1.2k", "12k", "3M". */
+export function countText(count: number): string {
+  if (count < 1000) return String(count);
+  const [value, unit] = count < 999_500 ? [count / 1000, "k"] : [count / 1e6, "M"];
+  return `${format.number3(Number(value.toPrecision(value < 9.95 ? 2 : 3)) >= 10 ? Math.round(value) : Math.round(10 * value) / 10)}${unit}`;
+}
+
 /** "CPU use 20 to 25 %, Memory use 0 to 5 %: 31 units, 402 kWh" */
 export function cellText(x: number, y: number, axis: HeatAxis, heat: Heat): string {
   const cell = heat.cells.find((c) => c.x === x && c.y === y);

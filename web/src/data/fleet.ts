@@ -29,6 +29,8 @@ export interface NodeList {
   watts: number | null;
   idleWatts: number | null;
   idleKwh: number | null;
+  monthKwh: number | null; // of these nodes, over the same samples
+  covered: number | null; // 0 to 1, of the hours of the month so far
   missing: { cluster: string; reason: string }[];
   next: string | null;
   previous: string | null;
@@ -98,7 +100,7 @@ export function nodeQuery(nodes: NodesState): Query {
 
 export async function nodeList(api: Api, query: Query, signal: AbortSignal): Promise<NodeList> {
   const answer = await api.get<
-    Table & { counts?: Record<string, number>; watts?: unknown; idle_watts?: unknown; idle_kwh?: unknown; missing?: { cluster_id: string; reason: string }[] }
+    Table & { counts?: Record<string, number>; watts?: unknown; idle_watts?: unknown; idle_kwh?: unknown; month_kwh?: unknown; covered?: unknown; missing?: { cluster_id: string; reason: string }[] }
   >("nodes/admin", query, signal);
   const { data } = answer;
   const rows = records(data).map(nodeOf);
@@ -108,6 +110,8 @@ export async function nodeList(api: Api, query: Query, signal: AbortSignal): Pro
     watts: number(data?.watts),
     idleWatts: number(data?.idle_watts),
     idleKwh: number(data?.idle_kwh),
+    monthKwh: number(data?.month_kwh),
+    covered: number(data?.covered),
     missing: (data?.missing ?? []).map(({ cluster_id, reason }) => ({ cluster: cluster_id, reason })),
     next: answer.next,
     previous: answer.previous,

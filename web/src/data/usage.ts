@@ -17,6 +17,34 @@ export interface Usage {
   totals: Partial<Record<Field, Value[]>>; // by group
   missing?: { cluster_id: string }[]; // by hour: clusters whose energy is not in it
   previous?: { times: number[]; values: Partial<Record<Field, Value[][]>>; totals: Partial<Record<Field, Value[]>> };
+  compared?: Compared; // absent where no day of the period has ended
+}
+
+/** The same days of the period and of the one before. */
+export interface Compared {
+  days: number;
+  coverage: number; // 0 to 1, of the period with less
+  energy_coverage: number;
+  now: Partial<Record<Field, Value[]>>;
+  before: Partial<Record<Field, Value[]>>;
+}
+
+/** Two periods that are known less are not compared. */
+const kLeastCoverage = 0.8;
+const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh"];
+
+/** How much of both periods is known, if that is too little to compare a field; else null. */
+export function uncovered(usage: Usage, field: Field): number | null {
+  if (!usage.compared) return null;
+  const share = kOfEnergy.includes(field) ? Math.min(usage.compared.coverage, usage.compared.energy_coverage) : usage.compared.coverage;
+  return share < kLeastCoverage ? share : null;
+}
+
+/** The change of a field against the same days before, of one group or of all. */
+export function changeIn(usage: Usage, field: Field, when: string, group?: number): Change | null {
+  if (!usage.compared || uncovered(usage, field) !== null) return null;
+  const of = (totals: Value[] | undefined) => (group === undefined ? sumOf(totals) : (totals?.[group] ?? null));
+  return changeOf(of(usage.compared.now[field]), of(usage.compared.before[field]), when);
 }
 
 export const kGroupings = ["component", "project", "user", "cluster"] as const;
@@ -58,13 +86,12 @@ export const asker = (api: Api, view: View, narrow: Query, signal: AbortSignal) 
 /** The sums of a month and of the month before, its days by group, and the days of the month before as one line. */
 export async function monthUsage(ask: ReturnType<typeof asker>, month: Month, by: Question["by"]): Promise<{ sums: Usage; days: Usage; line: Value[] }> {
   const [here, before] = [daysOfMonth(month), daysOfMonth(monthsLater(month, -1))];
-  const [sums, { times, values, totals }, days, line] = await Promise.all([
-    ask(here, "none", kFields, 1, "month"),
-    ask(before, "none", kFields, 1, "month"),
+  const [sums, days, line] = await Promise.all([
+    ask(here, "none", kFields, 1, "month", true),
     ask(here, by, ["kwh"], 5, "day"),
     ask(before, "none", ["kwh"], 1, "day"),
   ]);
-  return { sums: { ...sums, previous: { times, values, totals } }, days, line: line.values.kwh?.[0] ?? [] };
+  return { sums, days, line: line.values.kwh?.[0] ?? [] };
 }
 
 /** Energy by hour if there are few days, and by day if there are more or nothing is known by hour. */
@@ -170,6 +197,13 @@ export const kCsvNames: Record<Field, string> = {
 
 export const fieldName = (field: Field): string => t(`field.${field}`);
 
+/** What a month is compared with: the month before, or as many of its days as have ended of this one. */
+export function monthBefore(month: Month, usage: Usage | null): string {
+  const name = monthName(monthsLater(month, -1));
+  const days = usage?.compared?.days ?? 0;
+  return days > 0 && days < dayCount(daysOfMonth(month)) ? t("before.sameDays", { n: days, month: name }) : t("before.month", { month: name });
+}
+
 export function fieldText(field: Field, value: number | null, currency = ""): string {
   if (value === null) return format.kNone;
   switch (field) {
@@ -179,7 +213,7 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
     case "grams":
       return `${format.emissions(value)} CO₂e`;
     case "cost":
-      return `${currency} ${value.toLocaleString(format.locale(), { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`.trim();
+      return format.money(value, currency);
     case "units":
       return format.whole(value);
     default:

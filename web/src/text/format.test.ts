@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as format from "./format";
@@ -19,7 +20,8 @@ test("energy is joules below one watt hour and scales above", () => {
   assert.equal(format.energy(0.25 / 3.6e6), "250 mJ");
   assert.equal(format.energy(0.0005), "1,800 J");
   assert.equal(format.energy(0.001), "1 Wh");
-  assert.equal(format.energy(0.2504), "250 Wh");
+  assert.equal(format.energy(0.02504), "25 Wh");
+  assert.equal(format.energy(0.2504), "0.25 kWh");
   assert.equal(format.energy(0.99996), "1 kWh");
   assert.equal(format.energy(1234.5), "1.23 MWh");
   assert.equal(format.energy(2.5e6), "2.5 GWh");
@@ -48,6 +50,18 @@ test("percentages tell little from nothing", () => {
   assert.equal(format.percent(3.14), "3.1 %");
   assert.equal(format.percent(98.4), "98 %");
   assert.equal(format.percent(150), "150 %");
+});
+
+test("amounts are written as by the server", () => {
+  const table = JSON.parse(readFileSync("../tests/formats.json", "utf8")) as { what: "energy" | "emissions" | "bytes" | "percent" | "money"; value: number; currency?: string; en: string; de: string; fr: string }[];
+  for (const one of table) {
+    for (const [language, locale] of [["en", "en-GB"], ["de", "de-DE"], ["fr", "fr-FR"]] as const) {
+      format.setLocale(locale);
+      const text = one.what === "money" ? format.money(one.value, one.currency ?? "") : format[one.what](one.value);
+      assert.equal(text, one[language], `${one.what} ${one.value} ${language}`);
+    }
+  }
+  format.setLocale("en-GB");
 });
 
 test("durations show their two largest parts", () => {

@@ -21,6 +21,7 @@ export function setLocale(to: string): void {
 const kPlain: Intl.NumberFormatOptions = {};
 const kWhole: Intl.NumberFormatOptions = { maximumFractionDigits: 0 };
 const kOneDecimal: Intl.NumberFormatOptions = { maximumFractionDigits: 1 };
+const kCents: Intl.NumberFormatOptions = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
 const kTwoDigits: Intl.NumberFormatOptions = { maximumSignificantDigits: 2 };
 const kThreeDigits: Intl.NumberFormatOptions = { maximumSignificantDigits: 3 };
 
@@ -69,12 +70,16 @@ export function lines(text: string): string {
 }
 
 export const kJoulesPerKwh = 3.6e6;
+const kBytes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** Energy from kWh: joules below 1 Wh, where Wh would be a string of zeros. */
+// Energy, emissions, bytes, percentages and money are written as the server writes them: tests/formats.json.
+
+/** Energy from kWh: Wh below 0.1 kWh, and joules below 1 Wh, where Wh would be a string of zeros. */
 export function energy(kwh: number): string {
   if (kwh === 0) return "0 J";
   if (Math.abs(kwh) < 0.9995e-3) return scaled(kwh * kJoulesPerKwh, [[1, "J"], [1e-3, "mJ"]]);
-  return scaled(kwh, [[1e6, "GWh"], [1e3, "MWh"], [1, "kWh"], [1e-3, "Wh"]]);
+  if (Math.abs(kwh) < 0.09995) return scaled(kwh, [[1e-3, "Wh"]]);
+  return scaled(kwh, [[1e6, "GWh"], [1e3, "MWh"], [1, "kWh"]]);
 }
 
 /** Mass of greenhouse gas, from grams of CO2 equivalent. */
@@ -88,15 +93,26 @@ export function power(watts: number): string {
   return scaled(watts, [[1e6, "MW"], [1e3, "kW"], [1, "W"], [1e-3, "mW"]]);
 }
 
+/** Powers of 1024; one decimal below 100. */
 export function bytes(count: number): string {
-  return scaled(count, [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+  if (!Number.isFinite(count)) return kNone;
+  const power = Math.max(0, kBytes.findIndex((_, i) => i + 1 === kBytes.length || Math.abs(count) / 1024 ** i < 1023.95));
+  const value = count / 1024 ** power;
+  return `${formatter(power > 0 && value < 99.95 ? kOneDecimal : kWhole).format(value)} ${kBytes[power]}`;
 }
 
-/** A value in percent: 0 to 100, or more if a unit used more than it was given. */
+/** A value in percent: 0 to 100, or more if a unit used more than it was given. Nearly all is not all. */
 export function percent(value: number): string {
   if (!Number.isFinite(value)) return kNone;
-  if (value > 0 && value < 0.1) return "< 0.1 %";
-  return `${formatter(value < 10 ? kOneDecimal : kWhole).format(value)} %`;
+  if (value > 0 && value < 0.1) return `< ${formatter(kOneDecimal).format(0.1)} %`;
+  return `${formatter(value < 10 || (value >= 99.5 && value < 99.95) ? kOneDecimal : kWhole).format(value)} %`;
+}
+
+/** "EUR 1,234.50", in German and French "1.234,50 EUR". */
+export function money(amount: number, currency: string): string {
+  if (!Number.isFinite(amount)) return kNone;
+  const text = formatter(kCents).format(amount);
+  return (name.startsWith("en") ? `${currency} ${text}` : `${text} ${currency}`).trim();
 }
 
 const two = (n: number) => String(n).padStart(2, "0");
