@@ -64,15 +64,17 @@ TEST(Judge, WritesEachLanguageWithItsNumbers) {
   facts.set("mem.peak_node_max", 7.9 * kGiB);
   facts = first_run(facts);
   const Finding finding = only_finding({.facts = facts});
-  EXPECT_EQ(finding.text.at("en"),
-            "Memory: 7.9 GB a node at most, 128 GB reserved. Asking for 10 GB keeps 20 % to spare "
-            "and starts sooner.");
-  EXPECT_EQ(finding.text.at("de"),
-            "Speicher: höchstens 7,9 GB je Knoten, 128 GB reserviert. 10 GB lassen 20 % Reserve, "
-            "und der Job startet früher.");
+  EXPECT_EQ(
+      finding.text.at("en"),
+      "Memory: 7.9 GiB a node at most, 128 GiB reserved. Asking for 10 GiB keeps 20 % to spare "
+      "and starts sooner.");
+  EXPECT_EQ(
+      finding.text.at("de"),
+      "Speicher: höchstens 7,9 GiB je Knoten, 128 GiB reserviert. Mit 10 GiB bleiben 20 % Reserve, "
+      "und der Job startet früher.");
   EXPECT_EQ(
       finding.text.at("fr"),
-      "Mémoire : au plus 7,9 GB par nœud, 128 GB réservés. Demander 10 GB garde 20 % de marge "
+      "Mémoire : au plus 7,9 GiB par nœud, 128 GiB réservés. Demander 10 GiB garde 20 % de marge "
       "et permet de démarrer plus tôt.");
   EXPECT_EQ(finding.values.at("want"), 10 * kGiB);
 }

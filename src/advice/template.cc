@@ -47,7 +47,7 @@ std::string trimmed(double number, int decimals) {
 }
 
 std::string bytes_text(double bytes) {
-  constexpr std::array<std::string_view, 6> kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
+  constexpr std::array<std::string_view, 6> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   std::size_t unit = 0;
   while (std::abs(bytes) >= 1023.95 && unit + 1 < kUnits.size()) {
     bytes /= 1024;

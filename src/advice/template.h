@@ -15,7 +15,7 @@ namespace ceems::advice {
 enum class Form : std::uint8_t {
   kPlain,      ///< {n}: "8"; at most two decimals
   kPercent,    ///< {share:percent}: "14 %" of 0.14
-  kBytes,      ///< {peak:bytes}: "7.9 GB", in powers of 1024
+  kBytes,      ///< {peak:bytes}: "7.9 GiB"
   kDuration,   ///< {p95:duration}: "18 h 42 min"
   kGigabytes,  ///< {want:G}: "10G" or "512M", as SLURM reads it
   kLsfBytes,   ///< {want:GB}: "10GB" or "512MB", as LSF reads it

@@ -15,11 +15,11 @@ TEST(Template, WritesNumbersAsPeopleReadThem) {
   EXPECT_EQ(format_number(1.239, Form::kPlain), "1.24");
   EXPECT_EQ(format_number(0.144, Form::kPercent), "14 %");
   EXPECT_EQ(format_number(0.005, Form::kPercent), "0 %");
-  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes), "7.9 GB");
-  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes, ','), "7,9 GB");
-  EXPECT_EQ(format_number(128 * kGiB, Form::kBytes), "128 GB");
+  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes), "7.9 GiB");
+  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes, ','), "7,9 GiB");
+  EXPECT_EQ(format_number(128 * kGiB, Form::kBytes), "128 GiB");
   EXPECT_EQ(format_number(512, Form::kBytes), "512 B");
-  EXPECT_EQ(format_number(1023.99 * kGiB, Form::kBytes), "1 TB");
+  EXPECT_EQ(format_number(1023.99 * kGiB, Form::kBytes), "1 TiB");
   EXPECT_EQ(format_number(59, Form::kDuration), "59 s");
   EXPECT_EQ(format_number(600, Form::kDuration), "10 min");
   EXPECT_EQ(format_number(67316, Form::kDuration), "18 h 41 min");

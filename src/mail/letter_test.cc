@@ -149,7 +149,7 @@ TEST(Letter, SaysHowABudgetStands) {
   budget.cluster.clear();
   const Letter other = budget_letter("lea", budget, {.language = "de"});
   EXPECT_EQ(other.subject, "Budget fluids (alle Cluster), 2026: 80 % überschritten");
-  EXPECT_THAT(other.text, HasSubstr("Genutzt: EUR 1234,50 (82 %)\n"));
+  EXPECT_THAT(other.text, HasSubstr("Genutzt: 1.234,50 EUR (82 %)\n"));
   EXPECT_THAT(other.text, Not(HasSubstr("http")));
   budget.project = budget.cluster = "<script>x</script>\x1b]0;\r\nBcc: eve";
   const Letter hostile = budget_letter("lea", budget, some_options());

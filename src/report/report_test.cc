@@ -6,11 +6,14 @@
 #include <map>
 #include <sstream>
 
+#include <boost/json.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "advice/catalogue.h"
 #include "base/json_reader.h"
 #include "report/plain_text.h"
+#include "report/sheet.h"
 
 namespace ceems::report {
 namespace {
@@ -153,6 +156,30 @@ TEST(Report, IsTheExampleOfThePage) {
   page << file.rdbuf();
   EXPECT_THAT(page.str(),
               HasSubstr(to_text(gpu_report(), {.help_url = "hpc-support@example.org"})));
+}
+
+/// The page reads the same table (web/src/text/format.test.ts).
+TEST(Amounts, AreWrittenAsOnThePage) {
+  std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/formats.json");
+  std::stringstream table;
+  table << file.rdbuf();
+  for (const auto& value : boost::json::parse(table.str()).as_array()) {
+    const boost::json::object& one = value.as_object();
+    const std::string what(one.at("what").as_string());
+    const auto number = one.at("value").to_number<double>();
+    for (const char* language : {"en", "de", "fr"}) {
+      const advice::Catalogue& words = advice::catalogue(language);
+      const std::string currency =
+          what == "money" ? std::string(one.at("currency").as_string()) : std::string();
+      const std::string text = what == "energy"      ? energy_text(number, words)
+                               : what == "emissions" ? grams_text(number, words)
+                               : what == "bytes"     ? bytes_text(number, words)
+                               : what == "percent"
+                                   ? percent_text(number / 100, words)
+                                   : money_text({.amount = number, .currency = currency}, words);
+      EXPECT_EQ(text, one.at(language).as_string()) << value << ' ' << language;
+    }
+  }
 }
 
 TEST(Report, ComparesTwo) {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "advice/template.h"
+#include "base/strings.h"
 #include "base/time/time_text.h"
 #include "report/plain_text.h"
+#include "report/rounding.h"
 
 namespace ceems::report {
 namespace {
@@ -37,6 +41,18 @@ std::string digits_of(double number, const Catalogue& words, int significant = 3
   }
   std::ranges::replace(text, '.', words.comma);
   return text;
+}
+
+/// In the first unit of which it is at least one after rounding, else in the last.
+std::string scaled_text(double number,
+                        std::initializer_list<std::pair<double, std::string_view>> steps,
+                        const Catalogue& words) {
+  for (const auto& [size, unit] : steps) {
+    if (std::abs(significant(number / size, 3)) >= 1 || size == std::prev(steps.end())->first) {
+      return fmt::format("{} {}", digits_of(number / size, words), unit);
+    }
+  }
+  return {};
 }
 
 std::string whole(const Number& number) {
@@ -166,7 +182,7 @@ class Writer {
       values.set("peak", *use.mem_peak_node);
       values.set("of", *use.mem_alloc_node);
       const double share = std::round(*use.mem_peak_node / *use.mem_alloc_node * 100) / 100;
-      add_bar("memory", share,
+      add_bar("memory_peak", share,
               known ? range_text(compared.mem_median, compared.mem_median, words_) : "",
               filled(words_.word("peak"), values, words_));
     } else {
@@ -296,11 +312,23 @@ class Writer {
       sheet_.costs.push_back({word("co2"), word("not_measured")});
       return;
     }
-    Facts values;
-    values.set("provider", plain_text(co2.provider));
     sheet_.costs.push_back(
-        {word("co2"), fmt::format("{} · {}", grams_text(*co2.grams, words_),
-                                  filled(words_.word("co2_source"), values, words_))});
+        {word("co2"), fmt::format("{} · {}", grams_text(*co2.grams, words_), source_text())});
+  }
+
+  /// "world average, 445 g/kWh"
+  [[nodiscard]] std::string source_text() const {
+    const std::string& key = report_.co2.provider;
+    const std::string name = "provider." + key;
+    std::string text(words_.word(name));
+    if (text == name) {  // of the site
+      text = plain_text(key.ends_with("_total") ? key.substr(0, key.rfind('_')) : key);
+    }
+    if (const Number& kwh = report_.energy.kwh; kwh && *kwh > 0) {
+      text +=
+          fmt::format(", {} g/kWh", digits_of(significant(*report_.co2.grams / *kwh, 3), words_));
+    }
+    return text;
   }
 
   void add_comparison() {
@@ -368,39 +396,57 @@ class Writer {
 }  // namespace
 
 std::string percent_text(double share, const Catalogue& words) {
-  std::string text = fmt::format("{:.2f}", share * 100);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) {
-    text.pop_back();
+  const double percent = share * 100;
+  if (percent > 0 && percent < 0.1) {
+    return fmt::format("< 0{}1 %", words.comma);
+  }
+  // Nearly all is not all.
+  const bool tenths = percent < 9.95 || (percent >= 99.5 && percent < 99.95);
+  std::string text = fmt::format("{:.{}f}", percent, tenths ? 1 : 0);
+  if (text.ends_with(".0")) {
+    text.resize(text.size() - 2);
   }
   std::ranges::replace(text, '.', words.comma);
   return text + " %";
 }
 
 std::string energy_text(double kwh, const Catalogue& words) {
-  constexpr double kKilo = 1000;
-  if (std::abs(kwh) >= kKilo) {
-    return digits_of(kwh / kKilo, words) + " MWh";
+  constexpr double kJoules = 3.6e6;
+  if (kwh == 0) {
+    return "0 J";
   }
-  if (std::abs(kwh) < 0.1) {
-    return digits_of(kwh * kKilo, words) + " Wh";
+  if (std::abs(kwh) < 0.9995e-3) {
+    return scaled_text(kwh * kJoules, {{1, "J"}, {1e-3, "mJ"}}, words);
   }
-  return digits_of(kwh, words) + " kWh";
+  if (std::abs(kwh) < 0.09995) {
+    return digits_of(kwh * 1000, words) + " Wh";
+  }
+  return scaled_text(kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}}, words);
 }
 
 std::string grams_text(double grams, const Catalogue& words) {
-  constexpr double kKilo = 1000;
-  if (std::abs(grams) >= kKilo * kKilo) {
-    return digits_of(grams / kKilo / kKilo, words) + " t";
-  }
-  return std::abs(grams) >= kKilo ? digits_of(grams / kKilo, words) + " kg"
-                                  : digits_of(grams, words) + " g";
+  return grams == 0
+             ? "0 g"
+             : scaled_text(grams, {{1e6, "t"}, {1e3, "kg"}, {1, "g"}, {1e-3, "mg"}, {1e-6, "µg"}},
+                           words);
 }
 
 std::string money_text(const Cost& cost, const Catalogue& words) {
   std::string text = fmt::format("{:.2f}", cost.amount.value_or(0));
   std::ranges::replace(text, '.', words.comma);
-  return cost.currency.empty() ? text : plain_text(cost.currency) + " " + text;
+  const std::string_view group = words.language == "en"   ? ","
+                                 : words.language == "de" ? "."
+                                                          : "\u202F";
+  constexpr std::size_t kCents = 3;  // with the separator
+  for (std::size_t at = text.size() - kCents; at > 3 && is_digit(text[at - 4]);) {
+    at -= 3;
+    text.insert(at, group);
+  }
+  const std::string currency = plain_text(cost.currency);
+  if (currency.empty()) {
+    return text;
+  }
+  return words.language == "en" ? currency + " " + text : text + " " + currency;
 }
 
 std::string number_text(double number, const Catalogue& words) {

@@ -158,7 +158,7 @@ def node_series(number, jobs, origin, now):
     yield "ceems_meminfo_MemAvailable_bytes{%s}" % host, gib * GIB * 0.97 - sum(job.memory(job.age(now))[0] for job in running) * 0.95
     yield 'ceems_unallocated_energy_joules_total{%s,domain="node"}' % host, free
     yield 'ceems_ended_units_energy_joules_total{%s,domain="node"}' % host, ended
-    yield 'ceems_node_energy_joules_total{%s,domain="node"}' % host, free + ended + current
+    yield 'ceems_node_energy_joules_total{%s,domain="node",source="invented"}' % host, free + ended + current
     for index in range(gpus):
         busy = [job.kind.busy[index] for job in running if index < len(job.kind.busy)]
         yield 'ceems_gpu_utilization_ratio{%s,index="%d",gpuuuid="GPU-%s-%d",gpuiid=""}' % (host, index, name, index), busy[0] if busy else 0

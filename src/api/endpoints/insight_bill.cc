@@ -222,7 +222,7 @@ Endpoints insight_bill_endpoints() {
           "nodes": {"type": "integer", "description": "Of `nodes`: how many were seen."},
           "coverage": {"type": ["number", "null"], "description": "Of `nodes`: part of the node-hours with readings."},
           "measured": {"type": ["number", "null"], "description": "Of `nodes`: part of the energy that was measured, not modelled."},
-          "days": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "description": "Of `nodes`: [day, active, reserved and idle, system, unallocated]."},
+          "days": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}, "description": "Of `nodes`: [day, active, idle power of reservations, system, unallocated]."},
           "hints": {"type": "array", "description": "Of `unexplained`: what may explain it, the largest first.", "items": {"type": "object", "required": ["kind", "kwh"], "additionalProperties": false, "properties": {"kind": {"type": "string"}, "kwh": {"type": "number"}, "node_hours": {"type": "number"}}}},
           "period_start": {"type": "integer", "description": "Of `meter`: the period of the table, in milliseconds since 1970."},
           "period_end": {"type": "integer", "description": "Its end."},

@@ -211,7 +211,7 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   return query;
 }
 
-/// The share of energy that was reserved and not used, of units that ended in the period.
+/// The share of the idle power of what was reserved, of units that ended in the period.
 void answer_shares(const Services& services, Call& call) {
   auto query = share_query(services, call);
   if (!query) {
@@ -289,8 +289,8 @@ Endpoints insight_idle_endpoints() {
           "exempt": {"type": ["string", "null"], "description": "Why nobody minds: `partition`."},
           "value": {"type": "string", "description": "With `by`: the project, partition, user or cluster."},
           "units": {"type": "integer", "description": "With `by`: units that ended in the period."},
-          "measured_kwh": {"type": "number", "description": "With `by`: energy of those of which unused energy is known."},
-          "idle_kwh": {"type": ["number", "null"], "description": "With `by`: the part of it that was reserved and not used."},
+          "measured_kwh": {"type": "number", "description": "With `by`: energy of those of which idle power is known."},
+          "idle_kwh": {"type": ["number", "null"], "description": "With `by`: the part of it that is idle power."},
           "share": {"type": ["number", "null"], "description": "With `by`: that part, from 0 to 1."}
         }
       })json",
@@ -303,10 +303,10 @@ Endpoints insight_idle_endpoints() {
       .tagged = false,
       .waits = true};
   return {idle.for_users("insight/idle",
-                         "The caller's units that do nothing now, or energy that was not used.",
+                         "The caller's units that do nothing now, or the idle power of what they reserved.",
                          {Param::kScope}),
           idle.for_admins("insight/idle/admin",
-                          "Everybody's units that do nothing now, or energy that was not used.")};
+                          "Everybody's units that do nothing now, or the idle power of what they reserved.")};
 }
 
 }  // namespace ceems::api

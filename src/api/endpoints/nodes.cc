@@ -238,6 +238,9 @@ void get_nodes(const Services& services, Call& call) {
   double watts = 0;
   double idle_watts = 0;
   std::optional<double> idle_kwh;
+  double month_kwh = 0;
+  double hours = 0;
+  double measured = 0;
   const std::int64_t month = month_start(services.zone, services.now_ms());
   for (const SiteCluster& cluster : services.site->clusters) {
     const auto& wanted = question->clusters;
@@ -262,6 +265,9 @@ void get_nodes(const Services& services, Call& call) {
       idle_watts += node.state == "idle" ? node.watts.value_or(0) : 0;
       if (node.idle_kwh) {
         idle_kwh = idle_kwh.value_or(0) + *node.idle_kwh;
+        month_kwh += node.month_kwh.value_or(0);
+        hours += node.month_hours.value_or(0);
+        measured += 1;
       }
       const auto& states = question->states;
       if (states.empty() || std::ranges::find(states, node.state) != states.end()) {
@@ -307,6 +313,14 @@ void get_nodes(const Services& services, Call& call) {
   append_number(json, rounded(idle_watts, kNodeDigits));
   json.key("idle_kwh");
   append_number(json, idle_kwh ? std::optional(rounded(*idle_kwh, kNodeDigits)) : std::nullopt);
+  json.key("month_kwh");
+  append_number(json, idle_kwh ? std::optional(rounded(month_kwh, kNodeDigits)) : std::nullopt);
+  json.key("covered");
+  const double month_hours = static_cast<double>(services.now_ms() - month) / kHourMs;
+  append_number(json, measured > 0 && month_hours > 0
+                          ? std::optional(rounded(
+                                std::min(hours / measured / std::max(month_hours, 1.0), 1.0), 3))
+                          : std::nullopt);
   append_missing(json, missing);
   json.end_object();
   // The list is at most a minute old, so a place in it is its number.
@@ -333,7 +347,7 @@ Endpoints nodes_endpoints() {
             .one = true,
             .definitions = R"json("NodeTable": {
         "type": "object",
-        "required": ["columns", "rows", "counts", "watts", "idle_watts", "idle_kwh", "missing"],
+        "required": ["columns", "rows", "counts", "watts", "idle_watts", "idle_kwh", "month_kwh", "covered", "missing"],
         "additionalProperties": false,
         "properties": {
           "columns": {"type": "array", "items": {"type": "string"}},
@@ -342,6 +356,8 @@ Endpoints nodes_endpoints() {
           "watts": {"type": "number", "description": "Power of all nodes."},
           "idle_watts": {"type": "number", "description": "Power of the idle nodes."},
           "idle_kwh": {"type": ["number", "null"], "description": "Energy since the month began that no unit had reserved, of all nodes."},
+          "month_kwh": {"type": ["number", "null"], "description": "All energy of these nodes over the same samples."},
+          "covered": {"type": ["number", "null"], "description": "The part of the hours since the month began of which there are samples, as a mean over nodes."},
           "missing": {
             "type": "array",
             "description": "Clusters whose nodes are not known.",
@@ -360,7 +376,7 @@ Endpoints nodes_endpoints() {
             .example =
                 R"({"columns":["cluster_id","host","state","cpu"],"rows":[["hpc-a","n079","idle",0.4]],)"
                 R"("counts":{"busy":341,"idle":38,"silent":3},"watts":412000,)"
-                R"("idle_watts":7100,"idle_kwh":31000,)"
+                R"("idle_watts":7100,"idle_kwh":31000,"month_kwh":250000,"covered":0.998,)"
                 R"("missing":[{"cluster_id":"cloud","reason":"no_tsdb"}]})"},
        .params = {Param::kClusterId, Param::kHost, Param::kWords, Param::kState, Param::kSort,
                   Param::kOrder, Param::kLimit, Param::kCursor, Param::kColumns, Param::kFormat},

@@ -286,15 +286,18 @@ TEST_F(Lists, OfUsageAreByDayAndMonth) {
       json::serialize(data("usage/series/admin?cluster_id=c&field=kwh,units,idle_kwh&" + period)),
       R"x({"step":"day","groups":["(all)"],)x"
       R"("times":[1766966400000,1767052800000,1767139200000],)"
-      R"("values":{"kwh":[[0,0,10]],"units":[[0,0,4]],"idle_kwh":[[null,null,1]]},)"
+      R"("values":{"kwh":[[null,null,10]],"units":[[null,null,4]],"idle_kwh":[[null,null,1]]},)"
       R"("totals":{"kwh":[10],"units":[4],"idle_kwh":[1]}})");
   EXPECT_EQ(json::serialize(data("usage/series/admin?by=cluster&top=1&field=kwh,cost&step=month&" +
                                  period + "&previous")),
             R"x({"step":"month","groups":["c","(others)"],"times":[1764547200000],)x"
-            R"("values":{"kwh":[[10],[0]],"cost":[[null],[null]]},)"
-            R"("totals":{"kwh":[10,0],"cost":[null,null]},)"
+            R"("values":{"kwh":[[10],[null]],"cost":[[null],[null]]},)"
+            R"("totals":{"kwh":[10,null],"cost":[null,null]},)"
             R"("previous":{"times":[1761955200000],"values":{"kwh":[[0],[0]],)"
-            R"("cost":[[null],[null]]},"totals":{"kwh":[0,0],"cost":[null,null]}}})");
+            R"("cost":[[null],[null]]},"totals":{"kwh":[0,0],"cost":[null,null]}},)"
+            R"("compared":{"days":31,"coverage":0,"energy_coverage":0,)"
+            R"("now":{"kwh":[10,0],"cost":[null,null]},)"
+            R"("before":{"kwh":[0,0],"cost":[null,null]}}})");
   const json::value components = data("usage/series/admin?by=component&cluster_id=c&" + period);
   EXPECT_EQ(json::serialize(components.at("totals")), R"({"kwh":[10,0]})");
   for (const char* wrong : {"step=week", "by=node", "top=0", "field=foo", "from=5&to=4",

@@ -268,8 +268,8 @@ Endpoints units_report_endpoints() {
                R"("family_median_kwh":6.4,"family_cpu_low":0.92,"family_cpu_high":0.95,)"
                R"("family_mem_median":0.06,"family_gpu_low":null,"family_gpu_high":null,)"
                R"("project_month_share":0.014},"findings":[{"rule":"mem-excess","severity":"suggest",)"
-               R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GB a node )"
-               R"(at most, 128 GB reserved.","lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],)"
+               R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GiB a node )"
+               R"(at most, 128 GiB reserved.","lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],)"
                R"("sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})"},
       .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kStart, Param::kSoFar,
                  Param::kLanguage, Param::kFormat, Param::kWidth, Param::kAllFindings},

@@ -184,7 +184,7 @@ TEST_F(Reports, CostWhatTheListSays) {
   const auto list = body("units/list?cluster_id=hpc-a&columns=uuid,cost&q=105", "ada");
   EXPECT_THAT(list, HasSubstr(R"(["105",0.2034])"));
   EXPECT_THAT(body(std::string(kLast) + "&format=text", "ada"), HasSubstr("Cost      EUR 0.20\n"));
-  EXPECT_THAT(body(std::string(kLast) + "&format=text&lang=de", "ada"), HasSubstr("EUR 0,20\n"));
+  EXPECT_THAT(body(std::string(kLast) + "&format=text&lang=de", "ada"), HasSubstr("0,20 EUR\n"));
   EXPECT_THAT(body("units/compare?cluster_id=hpc-a&uuid=104&uuid=105&format=text", "ada"),
               HasSubstr("Cost    EUR 0.20  EUR 0.20  +0 %"));
 }
@@ -367,7 +367,7 @@ TEST_F(Reports, ForSupportHaveNumbersButNotWhatPeopleWrote) {
     const std::string text = body(fmt::format("{}&format={}", target, format), "sue");
     EXPECT_THAT(text, Not(HasSubstr("relax")));
     EXPECT_THAT(text, Not(HasSubstr("--mem=3G")));
-    EXPECT_THAT(text, HasSubstr("Memory: 2 GB a node at most"));
+    EXPECT_THAT(text, HasSubstr("Memory: 2 GiB a node at most"));
   }
   const json::object report = report_of(target, "sue");
   EXPECT_EQ(report.at("job").at("user"), "ada");

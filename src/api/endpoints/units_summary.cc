@@ -240,7 +240,7 @@ Endpoints units_summary_endpoints() {
           "gpu_hours": {"type": "number", "description": "Allocated."},
           "gpu_hours_measured": {"type": "number", "description": "Of units whose use is known."},
           "gpu_hours_used": {"type": "number", "description": "Of these, used."},
-          "idle_kwh": {"type": ["number", "null"], "description": "Energy of what was reserved and not used."},
+          "idle_kwh": {"type": ["number", "null"], "description": "Energy of the idle power of what was reserved."},
           "idle_measured": {"type": "integer", "description": "Number of units for which it was measured."},
           "facets": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "array"}}, "description": "By facet: value, number of units, kWh."},
           "heat": {

@@ -124,7 +124,7 @@ Endpoints usage_digest_endpoints() {
                 "kwh": {"type": ["number", "null"], "description": "Energy; null if it is not known."},
                 "g": {"type": ["number", "null"], "description": "Emissions in grams; null if they are not known."},
                 "units": {"type": ["number", "null"], "description": "Units that ended in the month; of the first two months."},
-                "idle_share": {"type": ["number", "null"], "description": "Share of their energy while it was reserved and idle."}
+                "idle_share": {"type": ["number", "null"], "description": "Share of the idle power of what they reserved."}
               }
             }
           },
@@ -135,13 +135,13 @@ Endpoints usage_digest_endpoints() {
           "hours_change": {"type": ["number", "null"], "description": "The same for the CPU hours."},
           "improvement": {
             "type": ["object", "null"],
-            "description": "The kind of job of which the energy that is reserved and idle fell most.",
+            "description": "The kind of job of which the share of idle power fell most.",
             "required": ["name", "runs", "before", "now", "saved_kwh"],
             "additionalProperties": false,
             "properties": {
               "name": {"type": ["string", "null"], "description": "Name of the jobs with each number as #; null where the caller may not see it."},
               "runs": {"type": "integer", "description": "How many ended in the month."},
-              "before": {"type": "number", "description": "Share of the energy that was reserved and idle in the month before."},
+              "before": {"type": "number", "description": "Share of idle power in the month before."},
               "now": {"type": "number", "description": "The share in the month."},
               "saved_kwh": {"type": "number", "description": "How much more it would have been at the earlier share."}
             }
@@ -153,7 +153,7 @@ Endpoints usage_digest_endpoints() {
             "additionalProperties": false,
             "properties": {
               "place": {"enum": ["below", "within", "above"], "description": "Against the middle half."},
-              "low": {"type": "number", "description": "Least share of energy, reserved and idle, of the middle half."},
+              "low": {"type": "number", "description": "Least share of idle power of the middle half."},
               "high": {"type": "number", "description": "Greatest share of the middle half."},
               "projects": {"type": "integer", "description": "How many projects there are."}
             }
@@ -201,7 +201,7 @@ Endpoints usage_digest_endpoints() {
                 R"("modelled_share":0,"unmeasured":[],"kwh_change":-0.08,"hours_change":-0.12,)"
                 R"("improvement":{"name":"relax-#","runs":20,"before":0.31,"now":0.11,"saved_kwh":4.2},)"
                 R"("band":null,"suggestions":[{"rule":"mem-excess","severity":"suggest","confidence":"sure",)"
-                R"("units":14,"cluster_id":"hpc-a","uuid":"4711","text":"Memory: 7.9 GB a node at most.",)"
+                R"("units":14,"cluster_id":"hpc-a","uuid":"4711","text":"Memory: 7.9 GiB a node at most.",)"
                 R"("lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],"sbatch":["--mem=10G"],)"
                 R"("was":["--mem=128G"],"saves":{"kwh":2.6}}]})"},
        .params = {Param::kClusterId, Param::kProject, Param::kMonth, Param::kFormat,

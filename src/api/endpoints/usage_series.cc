@@ -121,6 +121,19 @@ std::vector<std::int64_t> times_of(const UsageRequest& request, const TimeZone& 
   return times;
 }
 
+/// The first day of the period on which anybody used anything; 0 for none. Before it, nothing is
+/// known. It tells nothing about any of them.
+Result<std::int64_t> first_known_day(const Services& services, store::UsageSeriesQuery query) {
+  query.members = {};
+  query.members.everybody = true;
+  query.projects.clear();
+  query.users.clear();
+  query.by = store::UsageBy::kNothing;
+  query.idle = false;
+  CEEMS_TRY(days, services.reader->usage_by_day(query));
+  return days.empty() ? 0 : days.front().day_ms;
+}
+
 /// The beginning of the day or month before the one that begins then.
 std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zone) {
   std::int64_t day = zone.day_start(time_ms - kDayMs / 2);
@@ -168,6 +181,13 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
       .idle = request.wants(Field::kIdleKwh)};
   QueryTimer timer(*services.metrics, Query::kCurrentUsage);
   CEEMS_TRY(days, timer.run([&] { return services.reader->usage_by_day(query); }));
+  if (query.members.everybody && query.projects.empty() && query.users.empty()) {
+    sums.first_ms = days.empty() || days.front().idle_kwh ? 0 : days.front().day_ms;
+  } else {
+    CEEMS_TRY(first, timer.run([&] { return first_known_day(services, query); }));
+    sums.first_ms = first;
+  }
+  sums.end_ms = period.to_ms + 1;
   Costs costs = services.accounting->costs();
   const std::int64_t now_ms = services.now_ms();
   std::set<std::string> priced;
@@ -178,6 +198,10 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
     }
     const auto time = static_cast<std::size_t>(after - sums.times.begin()) - 1;
     if (request.by == By::kComponent) {
+      sums.add_to("cpu", time, Field::kCoreHours, day.cpu_seconds / kHourSeconds);
+      if (day.cpu_kwh + day.gpu_kwh <= 0 && day.cpu_seconds > 0) {
+        continue;
+      }
       sums.add_to("cpu", time, Field::kKwh, day.cpu_kwh);
       sums.add_to("gpu", time, Field::kKwh, day.gpu_kwh);
       sums.add_to("cpu", time, Field::kGrams, day.cpu_grams);
@@ -202,8 +226,14 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
       const std::int64_t end = zone.day_start(day.day_ms + kDayMs * 3 / 2);
       cost = costs.of(day.cluster, day.day_ms, std::min(end, now_ms), kwh, core_hours, gpu_hours);
     }
-    sums.add_to(group, time, Field::kKwh, kwh);
-    sums.add_to(group, time, Field::kGrams, day.cpu_grams + day.gpu_grams);
+    sums.hours += core_hours;
+    // What ran used energy: none is not measured.
+    const bool measured = kwh > 0 || core_hours <= 0;
+    if (measured) {
+      sums.energy_hours += core_hours;
+      sums.add_to(group, time, Field::kKwh, kwh);
+      sums.add_to(group, time, Field::kGrams, day.cpu_grams + day.gpu_grams);
+    }
     sums.add_to(group, time, Field::kCost, cost);
     sums.add_to(group, time, Field::kCoreHours, core_hours);
     sums.add_to(group, time, Field::kGpuHours, gpu_hours);
@@ -266,6 +296,7 @@ void append_sums(JsonWriter& json,
   JsonWriter total_json(totals);
   total_json.begin_object();
   json.key("values").begin_object();
+  const auto hours = rows_of(sums, shown, others, Field::kCoreHours);
   for (const Field field : request.fields) {
     const std::string_view name = kFields.at(static_cast<std::size_t>(field));
     // A day without a row is a day without use, except where nothing was measured. An hour has a
@@ -275,12 +306,19 @@ void append_sums(JsonWriter& json,
     const std::optional<double> missing = unknown ? std::nullopt : std::optional(0.0);
     json.key(name).begin_array();
     total_json.key(name).begin_array();
-    for (const auto& row : rows_of(sums, shown, others, field)) {
-      std::optional<double> total = missing;
+    const bool measured = field == Field::kKwh || field == Field::kGrams;
+    const auto rows = rows_of(sums, shown, others, field);
+    for (std::size_t group = 0; group < rows.size(); ++group) {
+      std::optional<double> total;
       json.begin_array();
-      for (const auto& value : row) {
+      for (std::size_t i = 0; i < rows[group].size(); ++i) {
+        // Hours without energy were not measured; before the first day nothing is known.
+        const bool gap = (measured && hours[group][i].value_or(0) > 0) || !sums.knows(i);
+        const std::optional<double> value = rows[group][i] ? rows[group][i]
+                                            : gap          ? std::nullopt
+                                                           : missing;
         add_known(total, value);
-        append_number(json, value ? std::optional(rounded(*value, 6)) : missing);
+        append_number(json, value ? std::optional(rounded(*value, 6)) : value);
       }
       json.end_array();
       append_number(total_json, total ? std::optional(rounded(*total, 6)) : total);
@@ -313,6 +351,100 @@ Result<Sums> read_before(const Services& services,
   }
   earlier.from_ms = std::max<std::int64_t>(earlier.from_ms, 0);
   return read_sums(services, call, earlier);
+}
+
+/// The same days of this period and of the one before, without a day that has not ended. Two
+/// periods that are not known for 80 % of their days are not compared.
+struct Compared {
+  std::size_t days = 0;
+  Sums now, before;
+};
+
+double coverage_of(const Sums& sums) {
+  if (sums.first_ms == 0 || sums.times.empty() || sums.end_ms <= sums.times.front()) {
+    return 0;
+  }
+  return static_cast<double>(sums.end_ms - std::max(sums.first_ms, sums.times.front())) /
+         static_cast<double>(sums.end_ms - sums.times.front());
+}
+
+double energy_coverage_of(const Sums& sums) {
+  return sums.hours > 0 ? sums.energy_hours / sums.hours : 0;
+}
+
+Result<std::optional<Compared>> read_compared(const Services& services,
+                                              const Call& call,
+                                              const UsageRequest& request,
+                                              const Sums& sums) {
+  const TimeZone& zone = services.zone;
+  const std::int64_t today = zone.day_start(services.now_ms());
+  UsageRequest now = request;
+  now.step = Step::kDay;
+  now.from_ms = sums.times.front();
+  now.to_ms = std::min(sums.end_ms, today) - 1;
+  if (now.to_ms <= now.from_ms) {
+    return std::nullopt;
+  }
+  UsageRequest before = now;
+  before.from_ms = sums.times.front();
+  for (std::size_t i = 0; i < sums.times.size(); ++i) {
+    before.from_ms = time_before(before.from_ms, request.step == Step::kMonth, zone);
+  }
+  before.to_ms = sums.times.front() - 1;
+  if (sums.end_ms > today) {
+    // As many days of the last month, or all but the last of the days.
+    std::int64_t begin = request.step == Step::kMonth ? sums.times.back() : sums.times.front();
+    std::int64_t day =
+        request.step == Step::kMonth ? time_before(sums.times.front(), true, zone) : before.from_ms;
+    for (; begin < today && day < sums.times.front();
+         begin = zone.day_start(begin + kDayMs * 3 / 2)) {
+      day = zone.day_start(day + kDayMs * 3 / 2);
+    }
+    before.to_ms = day - 1;
+  }
+  if (before.from_ms < 0 || before.to_ms <= before.from_ms) {
+    return std::nullopt;
+  }
+  Compared compared;
+  CEEMS_TRY(now_sums, read_sums(services, call, now));
+  CEEMS_TRY(before_sums, read_sums(services, call, before));
+  compared.days = now_sums.times.size();
+  compared.now = std::move(now_sums);
+  compared.before = std::move(before_sums);
+  return compared;
+}
+
+void append_compared(JsonWriter& json,
+                     const Compared& compared,
+                     const UsageRequest& request,
+                     const std::vector<std::string>& shown,
+                     bool others,
+                     bool priced) {
+  const auto share = [&](double (*of)(const Sums&)) {
+    return rounded(std::min(of(compared.now), of(compared.before)), 3);
+  };
+  json.key("compared").begin_object();
+  json.member("days", static_cast<std::int64_t>(compared.days));
+  json.member("coverage", share(coverage_of));
+  json.member("energy_coverage", share(energy_coverage_of));
+  for (const auto& [name, sums] :
+       {std::pair("now", &compared.now), std::pair("before", &compared.before)}) {
+    json.key(name).begin_object();
+    for (const Field field : request.fields) {
+      json.key(kFields.at(static_cast<std::size_t>(field))).begin_array();
+      const bool unknown = field == Field::kIdleKwh || (field == Field::kCost && !priced);
+      for (const auto& row : rows_of(*sums, shown, others, field)) {
+        std::optional<double> total = unknown ? std::nullopt : std::optional(0.0);
+        for (const auto& value : row) {
+          add_known(total, value);
+        }
+        append_number(json, total ? std::optional(rounded(*total, 6)) : total);
+      }
+      json.end_array();
+    }
+    json.end_object();
+  }
+  json.end_object();
 }
 
 /// Clusters that are left out of hours.
@@ -355,6 +487,15 @@ void get_usage_series(const Services& services, Call& call) {
     }
     before = std::move(*read);
   }
+  std::optional<Compared> compared;
+  if (before && request->step != Step::kHour) {
+    auto read = read_compared(services, call, *request, *sums);
+    if (!read) {
+      answer_wrong(call, read.error());
+      return;
+    }
+    compared = std::move(*read);
+  }
   const auto shown = largest_groups(*sums, *request);
   const bool others = sums->groups.size() > shown.size() ||
                       (before && std::ranges::any_of(before->groups, [&shown](const auto& group) {
@@ -385,11 +526,19 @@ void get_usage_series(const Services& services, Call& call) {
     }
     json.end_object();
   }
+  if (compared) {
+    append_compared(json, *compared, *request, shown, others, priced);
+  }
   json.end_object();
   answer_data(*call.response, data);
 }
 
 }  // namespace
+
+bool UsageSums::knows(std::size_t time) const {
+  const std::int64_t end = time + 1 < times.size() ? times[time + 1] : end_ms;
+  return first_ms == 0 || end_ms == 0 || end > first_ms;
+}
 
 bool UsageRequest::wants(UsageField field) const {
   return std::ranges::find(fields, field) != fields.end();
@@ -448,6 +597,19 @@ Endpoints usage_series_endpoints() {
           "totals": {"$ref": "#/components/schemas/UsageTotals"},
           "missing": {"$ref": "#/components/schemas/UsageMissing"},
           "partial": {"type": "boolean", "description": "With `step=hour`: true while the facts of an old database are being written."},
+          "compared": {
+            "type": "object",
+            "required": ["days", "coverage", "energy_coverage", "now", "before"],
+            "additionalProperties": false,
+            "description": "With `previous`: sums of the same days of this period and the one before, of those that have ended.",
+            "properties": {
+              "days": {"type": "integer"},
+              "coverage": {"type": "number", "description": "Share of these days that the database covers, of the period with less."},
+              "energy_coverage": {"type": "number", "description": "Share of the core-hours whose energy is known, of the period with less."},
+              "now": {"$ref": "#/components/schemas/UsageTotals"},
+              "before": {"$ref": "#/components/schemas/UsageTotals"}
+            }
+          },
           "previous": {
             "type": "object",
             "required": ["times", "values", "totals"],

@@ -60,6 +60,10 @@ struct UsageSums {
 
   std::vector<std::int64_t> times;
   std::map<std::string, std::vector<Values>> groups;
+  // Of days and months: the first day of which anything is known, of anybody (0: none), and how
+  // many of the hours of all CPUs have an energy.
+  std::int64_t first_ms = 0, end_ms = 0;  ///< the end is not included
+  double hours = 0, energy_hours = 0;
   // Of hours:
   std::vector<Missing> missing = {};
   bool partial = false;  ///< the database does not know all units yet
@@ -71,6 +75,8 @@ struct UsageSums {
               UsageField field,
               std::optional<double> value);
   [[nodiscard]] std::optional<double> total(const std::string& group, UsageField field) const;
+  /// Whether the day or month ends after the first known day. True for hours.
+  [[nodiscard]] bool knows(std::size_t time) const;
 };
 
 /// The sums of these hours, which come from hours_of() or are as many before them. kInvalidArgument

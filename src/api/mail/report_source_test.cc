@@ -49,7 +49,7 @@ class MailSource : public ServerTest {
                         .severity = advice::Severity::kSuggest,
                         .confidence = advice::Confidence::kSure,
                         .runs = 6,
-                        .text = {{"en", "Memory: 7.9 GB a node at most."}},
+                        .text = {{"en", "Memory: 7.9 GiB a node at most."}},
                         .lines = {{.type = "#SBATCH --mem=10G"}},
                         .saves_kwh = 2.6}};
     std::vector<store::FindingRow> findings;

@@ -132,7 +132,7 @@ constexpr std::array kParams = {
               "50.."},
     ParamInfo{Param::kKwh, "kwh", ParamType::kText, "Range of energy in kWh.", "1.."},
     ParamInfo{Param::kUnused, "unused", ParamType::kText,
-              "Range of the energy of what was reserved and not used, in kWh.", "0.5.."},
+              "Range of the energy of the idle power of what was reserved, in kWh.", "0.5.."},
     ParamInfo{Param::kGrams, "grams", ParamType::kText, "Range of emissions in g CO2e.", "1000.."},
     ParamInfo{Param::kWall, "wall", ParamType::kText, "Range of the running time in seconds.",
               "300.."},

@@ -43,7 +43,7 @@ struct Question {
   void (*take)(Node& node, double value);
 };
 
-constexpr std::array<Question, 11> kQuestions{{
+constexpr std::array<Question, 13> kQuestions{{
     // When it was seen; this query finds the nodes, also those that came after its last step.
     {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))"
      " or max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
@@ -68,9 +68,19 @@ constexpr std::array<Question, 11> kQuestions{{
      [](Node& node, double value) { node.gpu = std::clamp(value, 0.0, 100.0); }},
     {"count by (hostname) (ceems_gpu_utilization_ratio{{{0}}})",
      [](Node& node, double value) { node.gpus = value; }},
-    {"sum by (hostname) (rate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])) or"
-     " sum by (hostname) (rate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}]))",
+    // A rate over more time than a counter exists is too low.
+    {"sum by (hostname) (rate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])"
+     " and ceems_node_energy_joules_total{{domain=\"node\"{1}}} offset {2}) or"
+     " sum by (hostname) (irate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])) or"
+     " sum by (hostname) (rate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}])"
+     " and ceems_node_energy_joules_total{{domain!=\"node\"{1}}} offset {2}) or"
+     " sum by (hostname) (irate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}]))",
      [](Node& node, double value) { node.watts = value; }},
+    {"sum by (hostname) (increase(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{3}])) or"
+     " sum by (hostname) (increase(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{3}]))",
+     [](Node& node, double value) { node.month_kwh = value / kJoulesOfKwh; }},
+    {"max by (hostname) (count_over_time(ceems_unallocated_energy_joules_total{{{0}}}[{3}:1h]))",
+     [](Node& node, double value) { node.month_hours = value; }},
     {"sum by (hostname) "
      "(increase(ceems_unallocated_energy_joules_total{{domain=\"node\"{1}}}[{3}]))"
      " or sum by (hostname)"
@@ -96,8 +106,12 @@ constexpr std::array<NodeLine, 5> kNodeLines{{
      " / max(ceems_meminfo_MemTotal_bytes{{{0}}}))"},
     {"gpu", "percent", "100 * avg(avg_over_time(ceems_gpu_utilization_ratio{{{0}}}[{2}]))"},
     {"power", "watts",
-     "sum(rate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])) or"
-     " sum(rate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}]))"},
+     "sum(rate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])"
+     " and ceems_node_energy_joules_total{{domain=\"node\"{1}}} offset {2}) or"
+     " sum(irate(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{2}])) or"
+     " sum(rate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}])"
+     " and ceems_node_energy_joules_total{{domain!=\"node\"{1}}} offset {2}) or"
+     " sum(irate(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{2}]))"},
     {"units", "units", "max(max_over_time(ceems_compute_units{{{0}}}[{2}]))"},
 }};
 

@@ -27,7 +27,9 @@ struct Node {
   std::optional<double> units = {}, cpus = {}, gpus = {};
   std::optional<double> cpu = {}, mem = {}, gpu = {};  ///< percent
   std::optional<double> watts = {};
-  std::optional<double> idle_kwh = {};  ///< since the month began, of what no unit had reserved
+  std::optional<double> idle_kwh = {};     ///< since the month began, of what no unit had reserved
+  std::optional<double> month_kwh = {};    ///< of all of the node, over the same samples
+  std::optional<double> month_hours = {};  ///< of the month, in which there are such samples
   std::optional<std::int64_t> idle_since_ms = {}, seen_ms = {};
 };
 

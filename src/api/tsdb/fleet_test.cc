@@ -58,6 +58,12 @@ Result<net::ClientResponse> nodes(const FakeTransport::Request& request) {
   if (has("ceems_compute_units")) {
     return FakeTransport::ok(vector_of({{"n1", "1"}, {"n2", "0"}}));
   }
+  if (has("increase(ceems_node_energy")) {
+    return FakeTransport::ok(vector_of({{"n1", "72000000"}, {"n2", "18000000"}}));
+  }
+  if (has(":1h]")) {
+    return FakeTransport::ok(vector_of({{"n2", "1"}}));
+  }
   if (has("ceems_node_energy")) {
     return FakeTransport::ok(vector_of({{"n1", "411.25"}, {"n2", "150"}}));
   }
@@ -119,6 +125,9 @@ TEST_F(FleetTest, TellsBusyIdleAndSilentNodesApart) {
   EXPECT_EQ(json::serialize(answer.at("watts")), "5.613E2");
   EXPECT_EQ(json::serialize(answer.at("idle_watts")), "150");
   EXPECT_EQ(json::serialize(answer.at("idle_kwh")), "2");
+  // Of the node that is measured, over the same hours.
+  EXPECT_EQ(json::serialize(answer.at("month_kwh")), "5");
+  EXPECT_TRUE(answer.at("covered").is_null());  // the month begins now
   EXPECT_EQ(json::serialize(answer.at("missing")),
             R"([{"cluster_id":"hpc-b","reason":"no_tsdb"}])");
 }

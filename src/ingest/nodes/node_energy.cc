@@ -103,7 +103,7 @@ class Reading {
             .max_series = kMaxSeries};
   }
 
-  /// What the nodes are, and whose energy is modelled.
+  /// What the nodes are, and whose energy has a meter.
   Result<> read_facts() {
     CEEMS_TRY(
         answer,
@@ -140,8 +140,9 @@ class Reading {
           fmt::format("{}{}{}", series.labels.get("cpu_model"), gpu.empty() ? "" : ", ", gpu);
     } else if (series.labels.get("domain") == "node") {
       facts.source = series.labels.get("source");
-      if (series.labels.get("method") == "modelled") {
-        modelled_.emplace(host, facts.source);
+      const std::string_view method = series.labels.get("method");
+      if (method == "measured" || method == "derived") {
+        metered_.emplace(host, facts.source);
       }
     }
   }
@@ -189,7 +190,9 @@ class Reading {
       const double joules = known_increase(std::move(series), window_);
       if (origin.metric == kNodeEnergy) {
         host.energy += joules;
-        host.modelled += modelled_.contains({origin.host, origin.part}) ? joules : 0;
+        // A source that does not say how its energy is known has no meter.
+        const bool metered = !origin.part.empty() && metered_.contains({origin.host, origin.part});
+        host.modelled += metered ? 0 : joules;
       } else {
         (origin.metric == kSystemEnergy ? host.system : host.unallocated) += joules;
       }
@@ -265,7 +268,7 @@ class Reading {
   const NodeSource& source_;
   const NodeWindow window_;
   std::map<std::string, store::NodeFacts> facts_;
-  std::set<std::pair<std::string, std::string>> modelled_;  ///< host and source
+  std::set<std::pair<std::string, std::string>> metered_;  ///< host and source
   std::map<std::string, Host> hosts_;
 };
 

@@ -154,6 +154,7 @@ TEST_F(NodeEnergyTest, CountsWhatIsKnownOnly) {
   EXPECT_EQ(nodes["restarted"].covered_ms, 20 * kMinute);
   EXPECT_EQ(nodes["new"].energy, kwh(360.0 * 30 * 60));
   EXPECT_EQ(nodes["new"].covered_ms, 30 * kMinute);
+  EXPECT_EQ(nodes["new"].modelled, nodes["new"].energy);  // of a source that does not say how
   EXPECT_EQ(nodes["paused"].covered_ms, 10 * kMinute);
   EXPECT_EQ(nodes["paused"].energy, kwh(360.0 * 10 * 60));
   EXPECT_EQ(nodes["units"].idle, kwh(100 + 36.0 * 600 + 36.0 * 600));
