@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The counts and sums of docs/numbers.md are the same wherever they are shown: in the data of the pages, lists, the digest, cacct and the
+API, on a site whose accounting begins within a month, with days without jobs, and whose energy is never known."""
+
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+import sys
+import time
+
+import fake_slurm
+from harness import BIN, get, run_tests, start_api_server, wait_until, write
+
+OWN = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+DAY = 86400
+ADMIN = {"X-Grafana-User": "operator"}
+
+
+def months():
+    """The first moments of the month before last, of the last month and of this one."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    this = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    last = (this - datetime.timedelta(days=1)).replace(day=1)
+    return [int(moment.timestamp()) for moment in ((last - datetime.timedelta(days=1)).replace(day=1), last, this)]
+
+
+def jobs_of(begin, today):
+    """Two jobs of two hours a day, of two projects, at the beginning of the day; none on every ninth day."""
+    jobs = []
+    for i, day in enumerate(range(begin, today, DAY)):
+        if i % 9 == 8:
+            continue
+        for k, account in enumerate(("p0", "p1")):
+            jobs.append({"id": str(1000 + 2 * i + k), "name": "job", "user": OWN, "account": account, "cpus": 4, "start": day + 600, "end": day + 7800})
+    return jobs
+
+
+def numbers_agree(directory):
+    _, last, this = months()
+    today = int(time.time()) // DAY * DAY
+    begin = last + 11 * DAY  # within a month
+    jobs = jobs_of(begin, today)
+    fake_slurm.install(directory, jobs)
+    config = fake_slurm.api_config(directory, begin, interval="100ms", max_interval="1d").replace("time_zone: UTC", "time_zone: UTC\n    retention_period: 400d")
+    server, url = start_api_server(directory, config, ["--security.run-as-user=root"] if os.geteuid() == 0 else [])
+    with server:
+        def ask(path, user=OWN):
+            answer = get(url + "/api/v1/" + path, {"X-Grafana-User": user})
+            assert answer.status == 200, (path, answer.text)
+            return answer.json["data"]
+        wait_until("all jobs are known", lambda: ask("units/summary/admin?from=%d&to=%d" % (begin, today + DAY), "operator")["count"] == len(jobs), 120, 0.2)
+        compare(directory, url, ask, jobs, last, this, today)
+
+
+def compare(directory, url, ask, jobs, last, this, today):
+    inside = [job for job in jobs if last <= job["end"] < this]
+    hours = sum(job["cpus"] * (job["end"] - job["start"]) for job in inside) / 3600
+    # Units that ended in the month, and their core-hours.
+    summary = ask("units/summary?from=%d&to=%d" % (last, this - 1))
+    listed = ask("units/list?from=%d&to=%d&columns=uuid&limit=1000" % (last, this - 1))["rows"]
+    sums = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours,units,kwh" % (last + DAY // 2, this - DAY // 2), "operator")
+    days = ask("usage/series/admin?from=%d&to=%d&step=day&by=none&field=core_hours,units" % (last + DAY // 2, this - DAY // 2), "operator")
+    projects = ask("usage/series/admin?from=%d&to=%d&step=month&by=project&field=core_hours,units" % (last + DAY // 2, this - DAY // 2), "operator")
+    month = time.strftime("%Y-%m", time.gmtime(last))
+    digest = ask("usage/digest?month=" + month)
+    digest = digest[0] if isinstance(digest, list) else digest
+    of_month = next(one for one in digest["months"] if one["month"] == month)
+    table = cacct(directory, url, last, this)
+    counts = {"jobs": len(inside), "summary": summary["count"], "list": len(listed), "digest": of_month["units"], "cacct": len(table),
+              "series": sums["totals"]["units"][0], "days": sum(value or 0 for value in days["values"]["units"][0]), "projects": sum(projects["totals"]["units"])}
+    assert len(set(counts.values())) == 1, counts
+    core = {"jobs": hours, "summary": summary["core_hours"], "series": sums["totals"]["core_hours"][0],
+            "days": days["totals"]["core_hours"][0], "projects": sum(projects["totals"]["core_hours"])}
+    assert all(abs(value - hours) < 0.01 for value in core.values()), core
+    # Energy that nobody measured is unknown, never 0.
+    energy = {"digest": of_month["kwh"], "series": sums["totals"]["kwh"][0]}
+    assert all(value is None for value in energy.values()), energy
+
+    # A month whose first days are not known is not a small month: it is a gap by day, and not compared.
+    known = days["values"]["core_hours"][0]
+    assert known[:11] == [None] * 11 and known[11] == 16 and 0 in known[12:], known
+    compared = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours&previous=1" % (last + DAY // 2, this - DAY // 2), "operator")["compared"]
+    assert compared["coverage"] == 0 and compared["energy_coverage"] == 0, compared
+    # The month that runs is compared with as many days of the last one, without today.
+    running = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours&previous=1" % (this + DAY // 2, this + 27 * DAY), "operator")
+    done = (today - this) // DAY
+    if done == 0:
+        assert "compared" not in running, running
+        return
+    compared = running["compared"]
+    same = min(done, (this - last) // DAY)
+
+    def of(first, count):
+        return sum(4 * 2 for job in jobs if first <= job["end"] < first + count * DAY)
+    assert compared["days"] == done, (compared, done)
+    assert compared["now"]["core_hours"] == [of(this, done)] and compared["before"]["core_hours"] == [of(last, same)], (compared, done)
+    assert compared["coverage"] < 0.8, compared  # the page does not compare them
+
+
+def cacct(directory, url, last, this):
+    write(directory + "/ceems/config.yml", "ceems_api_server:\n  cluster_id: test\n  web: {url: '%s'}\n" % url)
+    environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "HOME": directory, "LANG": "C.UTF-8", "TZ": "UTC"}
+
+    def day(seconds):
+        return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+    done = subprocess.run([os.path.join(BIN, "cacct"), "-S", day(last), "-E", day(this), "--json"], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)["units"]
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([numbers_agree], "ceems-numbers-"))
