@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <utility>
 #include <optional>
+#include <utility>
 
 #include "base/strings.h"
 #include "exporter/unit/matcher/unit_matcher.h"
