@@ -302,11 +302,13 @@ Endpoints insight_idle_endpoints() {
       .window = WindowKind::kOwn,
       .tagged = false,
       .waits = true};
-  return {idle.for_users("insight/idle",
-                         "The caller's units that do nothing now, or the idle power of what they reserved.",
-                         {Param::kScope}),
-          idle.for_admins("insight/idle/admin",
-                          "Everybody's units that do nothing now, or the idle power of what they reserved.")};
+  return {idle.for_users(
+              "insight/idle",
+              "The caller's units that do nothing now, or the idle power of what they reserved.",
+              {Param::kScope}),
+          idle.for_admins(
+              "insight/idle/admin",
+              "Everybody's units that do nothing now, or the idle power of what they reserved.")};
 }
 
 }  // namespace ceems::api

@@ -30,7 +30,7 @@ constexpr std::array<std::pair<char, std::string_view>, 7> kShort{{{'n', "ntasks
                                                                    {'F', "nodefile"}}};
 /// Other short options that take a value.
 constexpr std::string_view kShortWithValue = "aAbCdDeiJLmMopqSrtTx";
-/// Long options that take no value, or one after "=" only. All others take the next word.
+/// Long options without a value, or with one after "=" only. All others take the next word.
 constexpr std::array<std::string_view, 38> kFlags{
     "contiguous",    "disable-status", "exact",        "exclusive",     "get-user-env",
     "help",          "bell",           "no-bell",      "no-shell",      "kill-on-bad-exit",

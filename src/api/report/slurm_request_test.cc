@@ -196,7 +196,7 @@ TEST(SlurmRequest, IsReadAsSbatchReadsItsOptions) {
   EXPECT_THAT(request("sbatch --mem=1G --wrap=prog --gpus=2"), ElementsAre("node", "?", "?", "?"));
   EXPECT_THAT(request("sbatch --gpus=1 --gpus=2 run.sh --gpus=3"),
               ElementsAre("?", "--gpus=", "2", ""));
-  // Components, several options, and texts that are no names.
+  // Components, several options, and other texts than names.
   EXPECT_THAT(request("sbatch --mem=1G : --mem=2G run.sh"), ElementsAre("?", "?", "?", "?"));
   EXPECT_THAT(request("sbatch --gpus=2 --gpus-per-node=2 run.sh"), ElementsAre("?", "?", "?", "?"));
   for (const char* gpus : {"$(reboot):2", "a100:", "a:b:2", ":2", "-1", "2,v100:1", "0", "1e9"}) {
