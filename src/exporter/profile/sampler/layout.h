@@ -80,8 +80,7 @@ enum stack_python_entry {
 };
 
 /// Where the threads and frames of a Python program are: struct PythonLayout
-/// (python/interpreter.h).
-/// Offsets in bytes.
+/// (python/interpreter.h). Offsets in bytes.
 struct stack_python {
   stack_u64 interpreters;  // address of the pointer to the first one; 0: not a Python program
   stack_u32 interpreter_next;
