@@ -16,7 +16,8 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
   const ceems::ingest::lsf::Times times{.zone = {}, .now_ms = 1'767'229'200'000};
   std::size_t sum = 0;
   ceems::JsonCutter cutter({"RECORDS"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
-    const auto& [member, key, json] = element;
+    const std::string_view key = element.key;
+    const std::string_view json = element.json;
     sum = sum * 31 + key.size() + json.size() + 1;
     const auto record = ceems::ingest::lsf::parse_running(json, times);
     if (record && record->has_value()) {

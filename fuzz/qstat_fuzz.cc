@@ -19,7 +19,8 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
   rules.now_ms = kWindow.end_ms;
   std::size_t sum = 0;
   ceems::JsonCutter cutter({"Jobs"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
-    const auto& [member, id, json] = element;
+    const std::string_view id = element.key;
+    const std::string_view json = element.json;
     sum = sum * 31 + id.size() + json.size() + 1;
     for (const std::string_view name : {id, std::string_view("12[3].srv")}) {
       const auto job = ceems::ingest::openpbs::parse_job(name, json, rules);
