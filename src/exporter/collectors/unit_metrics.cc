@@ -26,13 +26,10 @@ Desc device_desc(std::string_view name, std::string help) {
           {"manager", "hostname", "cgrouphostname", "uuid", "device"}};
 }
 
-using metrics::Desc;
-using metrics::Type;
-
-Desc unit_desc(const char* stem,
-               const char* help,
-               Type type,
-               const std::vector<std::string>& more = {}) {
+Desc use_desc(const char* stem,
+              const char* help,
+              Type type,
+              const std::vector<std::string>& more = {}) {
   std::vector<std::string> labels = {"manager", "hostname", "cgrouphostname", "uuid"};
   labels.insert(labels.end(), more.begin(), more.end());
   return {std::string("ceems_compute_unit_") + stem, help, type, std::move(labels)};
@@ -144,33 +141,33 @@ void UnitMetrics::add_block_io(std::string_view manager,
 
 UnitUseMetrics::UnitUseMetrics(std::string hostname)
     : hostname_(std::move(hostname)),
-      idle_joules_(unit_desc("idle_energy_joules_total",
-                             "Part of the unit's energy that is the idle power of what it has "
-                             "reserved, by domain.",
-                             Type::kCounter,
-                             {"domain"})),
-      shmem_(unit_desc("memory_shmem_bytes", "Shared memory used in bytes", Type::kGauge)),
-      memory_peak_(unit_desc("memory_peak_bytes",
-                             "Most memory, without file cache, that the unit has used in bytes",
-                             Type::kGauge)),
-      cpu_max_(unit_desc("cpu_used_max",
-                         "Most CPUs that the unit has kept busy on average of 10 seconds",
-                         Type::kGauge)),
-      idle_seconds_(unit_desc("idle_seconds_total",
-                              "Seconds in which the unit used neither CPUs nor GPUs nor disks",
-                              Type::kCounter)),
-      gpu_busy_(unit_desc("gpu_busy_seconds_total",
-                          "Seconds in which the unit had work on the GPU",
-                          Type::kCounter,
-                          gpu_labels())),
-      gpu_sms_(unit_desc("gpu_sm_seconds_total",
-                         "Part of the GPU's SMs that worked for the unit, summed over time",
+      idle_joules_(use_desc("idle_energy_joules_total",
+                            "Part of the unit's energy that is the idle power of what it has "
+                            "reserved, by domain.",
+                            Type::kCounter,
+                            {"domain"})),
+      shmem_(use_desc("memory_shmem_bytes", "Shared memory used in bytes", Type::kGauge)),
+      memory_peak_(use_desc("memory_peak_bytes",
+                            "Most memory, without file cache, that the unit has used in bytes",
+                            Type::kGauge)),
+      cpu_max_(use_desc("cpu_used_max",
+                        "Most CPUs that the unit has kept busy on average of 10 seconds",
+                        Type::kGauge)),
+      idle_seconds_(use_desc("idle_seconds_total",
+                             "Seconds in which the unit used neither CPUs nor GPUs nor disks",
+                             Type::kCounter)),
+      gpu_busy_(use_desc("gpu_busy_seconds_total",
+                         "Seconds in which the unit had work on the GPU",
                          Type::kCounter,
                          gpu_labels())),
-      gpu_memory_peak_(unit_desc("gpu_memory_peak_bytes",
-                                 "Most GPU memory that the unit has used in bytes",
-                                 Type::kGauge,
-                                 gpu_labels())) {}
+      gpu_sms_(use_desc("gpu_sm_seconds_total",
+                        "Part of the GPU's SMs that worked for the unit, summed over time",
+                        Type::kCounter,
+                        gpu_labels())),
+      gpu_memory_peak_(use_desc("gpu_memory_peak_bytes",
+                                "Most GPU memory that the unit has used in bytes",
+                                Type::kGauge,
+                                gpu_labels())) {}
 
 void UnitUseMetrics::add(const energy::UnitEntry& unit,
                          const energy::Account& account,

@@ -23,7 +23,6 @@ struct GoRows {
   std::size_t functions = 0;
   bool truncated = false;
 };
-GoRows go_rows(const ElfFile& elf, std::size_t max_rows);
 
 constexpr std::uint64_t kMaxTable = 64U << 20U;
 constexpr std::int64_t kMaxFrame = 1 << 30;
