@@ -26,7 +26,7 @@ TEST(InsightText, ListsIdleJobs) {
   EXPECT_THAT(shown, HasSubstr("2 idle jobs, 612 W\n"));
   EXPECT_THAT(shown, HasSubstr("2 h 10 min  612  1.33  0.31\n"));
   EXPECT_THAT(shown, HasSubstr("2 d 7 h    -     -     -\n"));
-  EXPECT_THAT(shown, HasSubstr("\n7100_4 "));
+  EXPECT_THAT(shown, HasSubstr("\n  7100_4 "));
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
   EXPECT_EQ(text("idle", ""), "No idle jobs right now.\n");
 }

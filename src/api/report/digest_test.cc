@@ -277,7 +277,7 @@ TEST_P(Digests, HaveNoBandOfFewProjectsOrOneThatOutweighsAll) {
 
 TEST_P(Digests, ComeInEveryFormAndRefuseBadQuestions) {
   const std::string text = get("?month=2025-12&format=text", "ada").body;
-  EXPECT_THAT(text, HasSubstr("Energy             25 % less than in 2025-11\n"));
+  EXPECT_THAT(text, HasSubstr("Energy            25 % less than in 2025-11\n"));
   EXPECT_THAT(text, HasSubstr("Questions? help@example.org\n"));
   EXPECT_THAT(get("?month=2025-12&format=markdown", "ada").body, HasSubstr("# Month 2025-12"));
   EXPECT_THAT(get("?month=2025-12&format=ascii&lang=de", "ada").body, HasSubstr("Monat 2025-12"));
