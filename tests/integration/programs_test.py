@@ -142,9 +142,9 @@ def columns(directory):
             (_, path, query), (_, usage_path, usage_query) = api.seen[-2:]
             assert (path, usage_path) == ("/api/v1/units", "/api/v1/usage/current"), api.seen
             tags = [row["Tag"] for row in wanted]
-            assert set(query["field"]) - {"username"} == set(tags + ["started_at_ts", "ended_at_ts"]) - {"username"}, query
-            elapsed = ["total_time_seconds"] if "elapsed" in tags else []
-            assert set(usage_query["field"]) == set(tags + ["username", "num_units"] + elapsed), usage_query
+            for_sums = ["project", "username", "groupname", "total_time_seconds", "allocation", "started_at_ts", "ended_at_ts"]
+            assert set(query["field"]) == set(tags + for_sums), query
+            assert set(usage_query["field"]) == set(tags + for_sums[:-2] + ["num_units"]), usage_query
             assert query["cluster_id"] == ["c0"] and int(query["to"][0]) >= int(query["from"][0])
             footer = lines[-1] if len(lines[-1]) == len(wanted) else []
             if not arguments:

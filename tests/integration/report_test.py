@@ -240,7 +240,7 @@ def gpus(directory):
         own = site.cacct("gpus", "--me", "--node", "^n", "--ascii").stdout.decode()
         assert re.search(r"\nn1 +0 +.*= %s 25 \(75\)" % re.escape(OWN[:12]), own) and "\nn1    1" not in own, own
         assert site.cacct("gpus", "--node", "^x").stdout.decode().startswith("Node  GPU"), "no such node"
-        assert b",shown,\"%s\",\"300\",0.75,0.25\n" % OWN.encode() in site.cacct("gpus", "--csv").stdout
+        assert b",shown,%s,300,0.75,0.25\n" % OWN.encode() in site.cacct("gpus", "--csv").stdout
         for arguments, text in ((["--csv", "--json"], "exclude each other"), (["--node", "("], "--node: "), (["-a"], "forbidden"), (["x"], "unexpected")):
             done = site.cacct("gpus", *arguments)
             assert done.returncode == 1 and not done.stdout and text in done.stderr.decode(), (arguments, done)
