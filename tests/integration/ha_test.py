@@ -315,7 +315,8 @@ def work(site, jobs, newest, rng):
 
     for member in site.api:
         member.start()
-    site.limit(site.begin + SPAN / 20)
+    first = min(job["start"] for job in jobs) - site.begin
+    site.limit(site.begin + max(SPAN / 20, first + 2 * CHUNK))  # windows up to the first job's
     for member in site.api:
         wait_until("%s answers" % member.name, member.answers)
     wait_until("the first jobs are known", lambda: site.postgres.query("SELECT 1 FROM units LIMIT 1"))
