@@ -269,11 +269,11 @@ void write_times(Fields& fields, TimeForm form, const RequestTimes& requested) {
 }  // namespace
 
 struct TsdbRequest::Parts {
-  Parts(const SelectionRules& rules, Budget budget, TsdbServer server)
+  Parts(const SelectionRules& rules, Budget budget, TsdbServer kind)
       : work(rules.max_steps),
         language(within(rules.language, budget, work)),
         selection(rules, budget, language.patterns) {
-    language.metricsql = server == TsdbServer::kVictoriaMetrics;
+    language.metricsql = kind == TsdbServer::kVictoriaMetrics;
   }
 
   std::string method;

@@ -28,7 +28,9 @@ struct Part {
 std::string text_of(double seconds, bool has_unit) {
   std::string text;
   if (has_unit) {
-    text = seconds < 0 ? "-" : "";
+    if (seconds < 0) {
+      text += '-';
+    }
     append_duration(text, std::llround(std::abs(seconds) * kMsPerSecond));
   } else {
     append_number(text, seconds);
