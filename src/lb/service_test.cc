@@ -377,11 +377,11 @@ class GuardedServiceTest : public ::testing::Test {
   std::unique_ptr<Service> service_;
 };
 
-constexpr const char* kOwn = "/api/v1/query?query=x%7Buuid%3D%221%22%7D";
+constexpr const char* kOwnTarget = "/api/v1/query?query=x%7Buuid%3D%221%22%7D";
 
 TEST_F(GuardedServiceTest, AnyErrorOfAReloadKeepsWhatIsInUse) {
   start();
-  ASSERT_EQ(forwarded(kOwn), kOwn);
+  ASSERT_EQ(forwarded(kOwnTarget), kOwnTarget);
   const auto upstream = service_->health_targets().at(0).upstream;
   Config unreadable = config_;
   unreadable.data_path = directory_.path().string() + "/none";
@@ -399,7 +399,7 @@ TEST_F(GuardedServiceTest, AnyErrorOfAReloadKeepsWhatIsInUse) {
                                      {bad_second, "backend of c"},
                                      {other_types, "requires a restart"}}) {
     EXPECT_THAT(refusal(service_->apply(config)), HasSubstr(part));
-    EXPECT_EQ(forwarded(kOwn), kOwn) << part;
+    EXPECT_EQ(forwarded(kOwnTarget), kOwnTarget) << part;
     EXPECT_EQ(forwarded("/api/v1/query?query=up"), "403") << part;
     const auto targets = service_->health_targets();
     ASSERT_EQ(targets.size(), 1U) << part;
@@ -419,7 +419,7 @@ TEST_F(GuardedServiceTest, RulesOfAccessReachTheGate) {
   EXPECT_EQ(forwarded("/api/v1/query?query=up"), "403");
   EXPECT_EQ(forwarded_with({.confine = true}, "/api/v1/query?query=up"),
             "/api/v1/query?query=up%7Buuid%3D%221%22%7D");
-  EXPECT_EQ(forwarded_with({.pin_cluster = true}, kOwn),
+  EXPECT_EQ(forwarded_with({.pin_cluster = true}, kOwnTarget),
             "/api/v1/query?query=x%7Buuid%3D%221%22%2C%20ceems_id%3D%22c%22%7D");
   EXPECT_EQ(forwarded_with({.shared_metrics = {{"up"}}}, "/api/v1/query?query=up"),
             "/api/v1/query?query=up");
@@ -428,16 +428,16 @@ TEST_F(GuardedServiceTest, RulesOfAccessReachTheGate) {
   EXPECT_EQ(forwarded_with({.editors = true}, "/api/v1/status/buildinfo"),
             "/api/v1/status/buildinfo");
 
-  EXPECT_EQ(forwarded_with({}, std::string("/prom") + kOwn), "403");
-  EXPECT_EQ(forwarded_with({.path_prefixes = {"/prom"}}, std::string("/prom") + kOwn),
-            std::string("/prom") + kOwn);
+  EXPECT_EQ(forwarded_with({}, std::string("/prom") + kOwnTarget), "403");
+  EXPECT_EQ(forwarded_with({.path_prefixes = {"/prom"}}, std::string("/prom") + kOwnTarget),
+            std::string("/prom") + kOwnTarget);
 
   const std::string experimental = "/api/v1/query?query=limitk%281%2C%20x%7Buuid%3D%221%22%7D%29";
   EXPECT_EQ(forwarded_with({}, experimental), experimental);
   EXPECT_EQ(forwarded_with({.experimental = false}, experimental), "400");
 
-  EXPECT_THAT(forwarded_with({}, kOwn), Not(HasSubstr("lookback_delta")));
-  EXPECT_THAT(forwarded_with({.lifetimes = true}, kOwn), HasSubstr("lookback_delta"));
+  EXPECT_THAT(forwarded_with({}, kOwnTarget), Not(HasSubstr("lookback_delta")));
+  EXPECT_THAT(forwarded_with({.lifetimes = true}, kOwnTarget), HasSubstr("lookback_delta"));
 }
 
 TEST_F(GuardedServiceTest, HiddenLabelsReachTheGate) {
