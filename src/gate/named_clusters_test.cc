@@ -76,9 +76,7 @@ TEST(NamedClusters, AreFoundInAnyLanguage) {
            R"(x{ceems_id="c1" or y="z"})",
            R"(some_day(x{ceems_id = 'c1'} ~~ y))",
            R"(some_day x{"ceems_id"=~"c1"})",
-           R"(# ceems_id="c2")"
-           "\n"
-           R"(x{a="ceems_id=\"c2\"",ceems_id="c1")",
+           "# ceems_id=\"c2\"\nx{a=\"ceems_id=\\\"c2\\\"\",ceems_id=\"c1\"",
            R"(WITH (f = {ceems_id="c1"}) x{f})",
        }) {
     EXPECT_EQ(ask(query), "c1") << query;

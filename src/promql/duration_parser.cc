@@ -124,7 +124,7 @@ class DurationParser {
     const std::size_t offset = tokens_->take().offset;
     CEEMS_TRY(right, expression(op == BinaryOperator::kPow ? kPowPrecedence : precedence(op) + 1));
     const bool divides = op == BinaryOperator::kDiv || op == BinaryOperator::kMod;
-    if (divides && right.literal && *right.seconds == 0) {
+    if (divides && right.literal && right.seconds == 0.0) {
       return tokens_->refuse(offset, "division by zero");
     }
     if (left.seconds && right.seconds) {
@@ -149,7 +149,8 @@ class DurationParser {
 
   static Part with_sign(Part part, bool minus) {
     if (part.literal) {
-      return literal(minus ? -*part.seconds : *part.seconds, part.has_unit);
+      const double seconds = part.seconds.value_or(0);
+      return literal(minus ? -seconds : seconds, part.has_unit);
     }
     part.text.insert(0, 1, minus ? '-' : '+');
     if (part.seconds && minus) {
@@ -223,7 +224,7 @@ class DurationParser {
   [[nodiscard]] Parsed<Duration> finished(const Part& part,
                                           std::size_t offset,
                                           bool positive) const {
-    if (part.literal) {
+    if (part.literal && part.seconds) {
       const auto ms = part.has_unit
                           ? std::optional<std::int64_t>(std::llround(*part.seconds * kMsPerSecond))
                           : duration_ms_of_seconds(*part.seconds);
@@ -233,7 +234,7 @@ class DurationParser {
       if (positive && *ms <= 0) {
         return tokens_->refuse(offset, "duration must be greater than 0");
       }
-      return Duration{.ms = *ms, .text = {}};
+      return Duration{.ms = ms, .text = {}};
     }
     Duration duration{.ms = std::nullopt, .text = part.text};
     if (part.seconds && std::abs(*part.seconds) <= kMaxSeconds) {

@@ -41,7 +41,7 @@ Times shifted(Times times, const TimeShift& shift, const Duration& range) {
     times.span = {.from_ms = Limits::min(), .to_ms = Limits::max()};
     return times;
   }
-  const std::int64_t back = shift.offset ? minus(*shift.offset->ms) : 0;
+  const std::int64_t back = shift.offset ? minus(shift.offset->ms.value_or(0)) : 0;
   times.span.from_ms = add_times(add_times(times.span.from_ms, back), minus(*range.ms));
   times.span.to_ms = add_times(times.span.to_ms, back);
   return times;

@@ -9,7 +9,6 @@ namespace ceems::redfish_proxy {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// The requests that a proxy with this configuration would send.
 class ProxyTest : public ::testing::Test {

@@ -324,9 +324,10 @@ class Writer {
     if (text == name) {  // of the site
       text = plain_text(key.ends_with("_total") ? key.substr(0, key.rfind('_')) : key);
     }
-    if (const Number& kwh = report_.energy.kwh; kwh && *kwh > 0) {
-      text +=
-          fmt::format(", {} g/kWh", digits_of(significant(*report_.co2.grams / *kwh, 3), words_));
+    const Number& kwh = report_.energy.kwh;
+    const Number& grams = report_.co2.grams;
+    if (kwh && *kwh > 0 && grams) {
+      text += fmt::format(", {} g/kWh", digits_of(significant(*grams / *kwh, 3), words_));
     }
     return text;
   }

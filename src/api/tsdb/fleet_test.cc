@@ -10,7 +10,6 @@ namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tsdb::FakeTransport;
 

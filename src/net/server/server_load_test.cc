@@ -42,6 +42,12 @@ std::string user_of(const Request& request) {
 /// A server with one worker, whose handler remembers the order of requests and waits at "/hold"
 /// until it may go on.
 class ServerLoad : public ::testing::Test {
+ public:
+  ~ServerLoad() override {
+    release();
+    server_.reset();
+  }
+
  protected:
   ServerLoad() {
     options_.listen_addresses = {"127.0.0.1:0"};
@@ -57,10 +63,6 @@ class ServerLoad : public ::testing::Test {
     options_.brief = [](const Request& request) { return request.path == "/sync"; };
     options_.on_dropped = [this](Dropped what) { ++dropped_.at(static_cast<std::size_t>(what)); };
     options_.give_memory_back = [this] { ++given_back_; };
-  }
-  ~ServerLoad() override {
-    release();
-    server_.reset();
   }
   void start() {
     auto server = Server::create(options_, [this](const Request& request, Response& response) {

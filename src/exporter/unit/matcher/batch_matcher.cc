@@ -45,10 +45,10 @@ class SlurmMatcher final : public UnitMatcher {
     }
     if (const auto node = unified ? host::slurm_scope_node(name) : host::slurm_v1_node(name)) {
       std::string host = host::unescape_path(*node).value_or(std::string(*node));
-      return {.kind = Kind::kDescend,
-              .inside = true,
-              .id = {},
-              .host = host.empty() ? parent.host : std::move(host)};
+      if (host.empty()) {
+        host = parent.host;
+      }
+      return {.kind = Kind::kDescend, .inside = true, .id = {}, .host = std::move(host)};
     }
     // In v2 a slurmd in a container has its scope deep below system.slice, or below its pod. Roots
     // of v1 are at the top.
@@ -56,10 +56,10 @@ class SlurmMatcher final : public UnitMatcher {
       return {.kind = Kind::kSkip};
     }
     std::string pod = path.starts_with("/kubepods") ? k8s_pod_uid(name) : std::string();
-    return {.kind = Kind::kSearch,
-            .inside = false,
-            .id = {},
-            .host = pod.empty() ? parent.host : std::move(pod)};
+    if (pod.empty()) {
+      pod = parent.host;
+    }
+    return {.kind = Kind::kSearch, .inside = false, .id = {}, .host = std::move(pod)};
   }
 
  private:
