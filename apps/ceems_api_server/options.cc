@@ -121,7 +121,12 @@ Result<net::ServerOptions> server_options(const CommandLine& line) {
   options.queue_key = [header = line.user_headers.empty() ? "" : line.user_headers.front()](
                           const net::Request& request) {
     const std::string* const user = net::find_header(request.headers, header);
-    return user == nullptr ? "@" + request.remote_address : *user;
+    if (user != nullptr && !user->empty()) {
+      return *user;
+    }
+    // Users with a session may all come from the address of one proxy.
+    const std::string* const cookie = net::find_header(request.headers, "Cookie");
+    return "@" + request.remote_address + (cookie == nullptr ? "" : "\n" + *cookie);
   };
   options.urgent = [path = line.route_prefix + (line.route_prefix.ends_with('/') ? "" : "/") +
                            "health"](const net::Request& request) { return request.path == path; };

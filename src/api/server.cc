@@ -309,7 +309,11 @@ void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
   }
   if (endpoint.params.contains(Param::kUuid) && !endpoint.raw_ids) {
     if (auto done = find_shown_ids(services_, call); !done) {
-      answer_failure(response, done.error());
+      if (done.error().code == ErrorCode::kInvalidArgument) {
+        answer_bad_request(call, done.error());
+      } else {
+        answer_failure(response, done.error());
+      }
       return;
     }
   }
@@ -336,7 +340,9 @@ bool ApiServer::waits(const net::Request& request) const {
   const Target target = find_target(request);
   return target.endpoint != nullptr &&
          (target.endpoint->waits ||
-          (target.endpoint->params.contains(Param::kStep) && request.query.contains("step=hour")));
+          // Escapes are not decoded here: what may say step=hour waits, too.
+          (target.endpoint->params.contains(Param::kStep) &&
+           (request.query.contains("step=hour") || request.query.contains('%'))));
 }
 
 bool ApiServer::needs_body(const net::Request& request) const {

@@ -114,7 +114,9 @@ std::string NameMap::mapped(std::string_view login) const {
 
 std::string NameMap::apply(std::string_view login) const {
   std::string name = mapped(login);
-  return name.empty() || (name == reserved_ && login != reserved_) ? std::string(login) : name;
+  const bool reserved = name == reserved_ && login != reserved_;
+  // ceems_lb and the API server behind it may both map a login: what would change again is kept.
+  return name.empty() || reserved || mapped(name) != name ? std::string(login) : name;
 }
 
 }  // namespace ceems::config

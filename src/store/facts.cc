@@ -86,6 +86,11 @@ Result<bool> Reader::has_more_units(const FactFilter& /*filter*/, std::int64_t /
 Result<UnitSummary> Reader::unit_summary(const SummaryQuery& /*query*/) {
   return no_facts();
 }
+Result<std::int64_t> Reader::first_usage_day(const TimeRange& /*days*/,
+                                             const std::vector<std::string>& /*clusters*/) {
+  return no_facts();
+}
+
 Result<std::vector<UsageOfDay>> Reader::usage_by_day(const UsageSeriesQuery& /*query*/) {
   return no_facts();
 }

@@ -217,6 +217,9 @@ class Reader {
   /// Days of daily_usage by group, in the order of days; then the unused energy, if it is asked
   /// for.
   virtual Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query);
+  /// The first day of the range with usage of anyone on these clusters (empty: any), 0 if none.
+  virtual Result<std::int64_t> first_usage_day(const TimeRange& days,
+                                               const std::vector<std::string>& clusters);
   /// False while the facts of units of an old database are still being written.
   virtual Result<bool> facts_complete();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,34 +29,67 @@ void set_owners(const Call& call, store::FactFilter& filter) {
 namespace {
 
 constexpr std::size_t kMaxFoundIds = 10'000;
+constexpr std::size_t kMaxShownIds = 50;
 
-/// Adds the ids of the units that `shown` names; false if there are none.
-Result<bool> add_found(const Services& services,
-                       const store::FactFilter& rows,
-                       const ShownIds& shown,
-                       std::vector<std::string>& found) {
-  store::FactListQuery query{
-      .filter = rows, .columns = {store::Fact::kArray, store::Fact::kUuid}, .limit = kMaxFoundIds};
-  query.filter.array_prefix = shown.prefix;
-  QueryTimer timer(*services.metrics, Query::kUnits);
-  CEEMS_TRY(cursor, timer.run([&] { return services.reader->unit_facts(query); }));
-  std::map<std::uint64_t, std::string> by_place;  // those that ran again once
-  while (true) {
-    CEEMS_TRY(row, timer.run([&] { return cursor->next(); }));
-    if (!row) {
-      break;
+/// Finds the units that ids as SLURM shows them name.
+class ShownIdSearch {
+ public:
+  ShownIdSearch(const Services& services, store::FactFilter rows)
+      : services_(&services), rows_(std::move(rows)) {}
+
+  /// Adds the ids of the units that `text` names; false if it is no such id or there are none.
+  Result<bool> add(std::string_view text) {
+    const auto shown = parse_shown_ids(text);
+    if (!shown) {
+      return false;
     }
-    if (const auto place = shown.place_of(cursor->text(0))) {
-      by_place.try_emplace(*place, cursor->text(1));
+    if (++asked_ > kMaxShownIds) {
+      return fail(ErrorCode::kInvalidArgument, "at most {} ids of arrays or their tasks",
+                  kMaxShownIds);
+    }
+    store::FactListQuery query{
+        .filter = rows_,
+        .columns = {store::Fact::kArray, store::Fact::kUuid, store::Fact::kClusterId},
+        .limit = kMaxFoundIds};
+    query.filter.array_prefix = shown->prefix;
+    QueryTimer timer(*services_->metrics, Query::kUnits);
+    CEEMS_TRY(cursor, timer.run([&] { return services_->reader->unit_facts(query); }));
+    // Those that ran again once.
+    std::map<std::pair<std::string, std::uint64_t>, std::string> by_place;
+    while (true) {
+      CEEMS_TRY(row, timer.run([&] { return cursor->next(); }));
+      if (!row) {
+        break;
+      }
+      if (const auto place = shown->place_of(cursor->text(0))) {
+        by_place.try_emplace({std::string(cursor->text(2)), *place}, cursor->text(1));
+      }
+    }
+    for (const auto& [place, id] : by_place) {
+      if (known_.insert(id).second) {
+        found_.push_back(id);
+      }
+    }
+    if (found_.size() > kMaxFoundIds) {
+      return fail(ErrorCode::kInvalidArgument, "more than {} units", kMaxFoundIds);
+    }
+    return !by_place.empty();
+  }
+
+  void keep(std::string_view id) {
+    if (known_.insert(std::string(id)).second) {
+      found_.emplace_back(id);
     }
   }
-  for (auto& [place, id] : by_place) {
-    if (std::ranges::find(found, id) == found.end()) {
-      found.push_back(std::move(id));
-    }
-  }
-  return !by_place.empty();
-}
+  [[nodiscard]] std::vector<std::string> take() { return std::move(found_); }
+
+ private:
+  const Services* services_;
+  store::FactFilter rows_;
+  std::size_t asked_ = 0;
+  std::set<std::string> known_;
+  std::vector<std::string> found_;  ///< in the order of the question
+};
 
 }  // namespace
 
@@ -66,39 +100,38 @@ Result<> find_shown_ids(const Services& services, Call& call) {
   rows.projects = split_lists(params.projects);
   rows.users = split_lists(params.users);
   set_owners(call, rows);
-  std::vector<std::string> ids;
+  ShownIdSearch search(services, std::move(rows));
   for (const std::string& value : params.uuids) {
     const auto parts = split_ids(value);
     if (std::ranges::none_of(
             parts, [](std::string_view part) { return parse_shown_ids(part).has_value(); })) {
-      ids.push_back(value);
+      search.keep(value);
       continue;
     }
     for (const std::string_view part : parts) {
-      const auto shown = parse_shown_ids(part);
-      CEEMS_TRY(found, shown ? add_found(services, rows, *shown, ids) : Result<bool>(false));
+      CEEMS_TRY(found, search.add(part));
       if (!found) {
-        ids.emplace_back(part);
+        search.keep(part);
       }
       params.found_ids = params.found_ids || found;
     }
   }
   for (auto& [param, text] : params.others) {
+    if (param != Param::kWords) {
+      continue;
+    }
     std::string words;
-    std::string_view rest = param == Param::kWords ? std::string_view(text) : std::string_view();
+    std::string_view rest = text;
     for (auto word = take_word(rest); !word.empty(); word = take_word(rest)) {
-      const auto shown = parse_shown_ids(word);
-      CEEMS_TRY(found, shown ? add_found(services, rows, *shown, ids) : Result<bool>(false));
+      CEEMS_TRY(found, search.add(word));
       if (!found) {
         words.append(words.empty() ? "" : " ").append(word);
       }
       params.found_ids = params.found_ids || found;
     }
-    if (param == Param::kWords) {
-      text = std::move(words);
-    }
+    text = std::move(words);
   }
-  params.uuids = std::move(ids);
+  params.uuids = search.take();
   return {};
 }
 

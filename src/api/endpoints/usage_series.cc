@@ -121,19 +121,6 @@ std::vector<std::int64_t> times_of(const UsageRequest& request, const TimeZone& 
   return times;
 }
 
-/// The first day of the period on which anybody used anything; 0 for none. Before it, nothing is
-/// known. It tells nothing about any of them.
-Result<std::int64_t> first_known_day(const Services& services, store::UsageSeriesQuery query) {
-  query.members = {};
-  query.members.everybody = true;
-  query.projects.clear();
-  query.users.clear();
-  query.by = store::UsageBy::kNothing;
-  query.idle = false;
-  CEEMS_TRY(days, services.reader->usage_by_day(query));
-  return days.empty() ? 0 : days.front().day_ms;
-}
-
 /// The beginning of the day or month before the one that begins then.
 std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zone) {
   std::int64_t day = zone.day_start(time_ms - kDayMs / 2);
@@ -184,7 +171,11 @@ Result<Sums> read_sums(const Services& services, const Call& call, const UsageRe
   if (query.members.everybody && query.projects.empty() && query.users.empty()) {
     sums.first_ms = days.empty() || days.front().idle_kwh ? 0 : days.front().day_ms;
   } else {
-    CEEMS_TRY(first, timer.run([&] { return first_known_day(services, query); }));
+    // Before the first day on which anyone used anything, nothing is known. It tells nothing about
+    // any of them.
+    CEEMS_TRY(first, timer.run([&] {
+      return services.reader->first_usage_day(query.days, query.clusters);
+    }));
     sums.first_ms = first;
   }
   sums.end_ms = period.to_ms + 1;

@@ -484,7 +484,9 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   measure_earlier(batch);
   const auto rules = rules_.get();
   CEEMS_TRY(read_flavors(batch, *rules));
-  CEEMS_TRY(find_longest_limits(batch));
+  if (const auto found = find_longest_limits(batch); !found) {  // advice says less
+    log::debug("the longest time limits are not known", {{"err", found.error().message}});
+  }
   measure_recent(batch);
   MonthShares months(reader_, members);
   std::optional<Costs> costs;

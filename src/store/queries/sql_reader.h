@@ -45,6 +45,8 @@ class SqlReader : public Reader {
   Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit) override;
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
+  Result<std::int64_t> first_usage_day(const TimeRange& days,
+                                       const std::vector<std::string>& clusters) override;
   Result<bool> facts_complete() override;
   Result<std::optional<StoredReport>> stored_report(const ReportKey& key) override;
   Result<std::vector<FamilyRun>> family_runs(const FamilyQuery& query) override;

@@ -87,6 +87,17 @@ Result<> read_idle(Cursor& rows, std::vector<UsageOfDay>& days) {
 
 }  // namespace
 
+Result<std::int64_t> SqlReader::first_usage_day(const TimeRange& days,
+                                                const std::vector<std::string>& clusters) {
+  Sql sql =
+      query_of("SELECT last_updated_at_ts FROM daily_usage WHERE last_updated_at_ts BETWEEN ");
+  sql.value(days.from_ms).add(" AND ").value(days.to_ms).and_filter_in("cluster_id", clusters);
+  sql.add(" ORDER BY last_updated_at_ts LIMIT 1");
+  CEEMS_TRY(rows, open(sql, kFactLimit));
+  CEEMS_TRY(row, rows->next());
+  return row ? rows->integer(0) : 0;
+}
+
 Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& query) {
   const std::string_view group = group_column(query.by);
   Sql days = query_of("SELECT last_updated_at_ts, ");

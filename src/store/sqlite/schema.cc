@@ -525,6 +525,7 @@ Result<int> upgrade(Connection& connection,
   const bool change = needs_steps(state, target);
   const int version = std::max(state.version, target.version);
   if (change && !state.empty) {
+    remove_unfinished_copies(path);
     CEEMS_TRY(bytes, size_of(connection));
     CEEMS_TRY(check_space(path, state, bytes, target));
     CEEMS_TRY(make_copy(connection, path, state.version, version, now_ms, stop));
