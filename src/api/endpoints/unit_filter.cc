@@ -37,7 +37,7 @@ class ShownIdSearch {
   ShownIdSearch(const Services& services, store::FactFilter rows)
       : services_(&services), rows_(std::move(rows)) {}
 
-  /// Adds the ids of the units that `text` names; false if it is no such id or there are none.
+  /// Adds the ids of the units that `text` names; false if none match, or for any other text.
   Result<bool> add(std::string_view text) {
     const auto shown = parse_shown_ids(text);
     if (!shown) {
