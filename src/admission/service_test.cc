@@ -64,6 +64,39 @@ TEST_F(ReviewerTest, AnswersOperationsAsTheReferenceDoes) {
   EXPECT_EQ(mutate(R"({"uid":"1","operation":"CREATE","object":null})").status, 500);
 }
 
+TEST(EnforcingReviewer, RefusesARevisionThatNamesAnotherCreator) {
+  Reviewer reviewer{{.enforce = true}, builtin_workloads()};
+  const auto ask = [&reviewer](const std::string& hook, const std::string& caller,
+                               const std::string& creator) {
+    net::Request request;
+    request.method = "POST";
+    request.path = "/ceems-admission-controller/" + hook;
+    request.headers = {{"content-type", "application/json"}};
+    // As the controllers of Kubernetes write them, for a StatefulSet and for a DaemonSet.
+    request.body =
+        R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1",)"
+        R"("operation":"CREATE","userInfo":{"username":")" +
+        caller +
+        R"(","uid":"7"},"object":{"apiVersion":"apps/v1","kind":"ControllerRevision",)"
+        R"("metadata":{"name":"web-1","ownerReferences":[{"kind":"StatefulSet","name":"web",)"
+        R"("controller":true}]},"revision":1,"data":{"spec":{"template":{"$patch":"replace",)"
+        R"("metadata":{"annotations":{)" +
+        (creator.empty() ? "" : R"(")" + std::string(kCreatedBy) + R"(":")" + creator + R"(")") +
+        R"(}},"spec":{"containers":[]}}}}}}})";
+    net::Response response;
+    reviewer.handle(request, response);
+    EXPECT_EQ(response.status, 200);
+    return response.body;
+  };
+  const std::string controller = "system:serviceaccount:kube-system:statefulset-controller";
+  EXPECT_THAT(ask("validate", "eve", "victim"), HasSubstr(R"("allowed":false)"));
+  EXPECT_THAT(ask("validate", "eve", ""), HasSubstr(R"("allowed":true)"));
+  EXPECT_THAT(ask("validate", controller, "victim"), HasSubstr(R"("allowed":true)"));
+  EXPECT_THAT(ask("mutate", "eve", "victim"), HasSubstr(R"("patchType":"JSONPatch")"));
+  EXPECT_EQ(ask("mutate", controller, "victim").find("patch"), std::string::npos)
+      << "the controller compares the data of its revisions";
+}
+
 TEST_F(ReviewerTest, LetsUnknownKindsPass) {
   const auto answer = mutate(
       R"({"uid":"1","operation":"CREATE","object":{"apiVersion":"example.org/v1","kind":"Job","metadata":7}})");

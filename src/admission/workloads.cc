@@ -28,6 +28,10 @@ std::vector<Workload> builtin_workloads() {
                  .builtin = true});
   all.push_back({.group = "apps", .kind = "ReplicaSet", .path = {"spec", "template"}});
   all.push_back({.group = "", .kind = "ReplicationController", .path = {"spec", "template"}});
+  // A StatefulSet or DaemonSet takes the template of a revision for pods that are rolled back, or
+  // that an update in parts has not reached.
+  all.push_back(
+      {.group = "apps", .kind = "ControllerRevision", .path = {"data", "spec", "template"}});
   return all;
 }
 

@@ -20,7 +20,8 @@ struct Workload {
 };
 
 /// Deployment, StatefulSet, DaemonSet, Job and CronJob, which follow the rules of the reference;
-/// ReplicaSet and ReplicationController, which a user can make without a Deployment.
+/// ReplicaSet and ReplicationController, which a user can make without a Deployment; and
+/// ControllerRevision, which has an earlier template of a StatefulSet or DaemonSet.
 std::vector<Workload> builtin_workloads();
 
 /// Parses a value of --workload: "kubeflow.org/Notebook:/spec/template",

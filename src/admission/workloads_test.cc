@@ -28,7 +28,7 @@ TEST(Workloads, AreReviewedWithoutAFlagWhereKubernetesMakesPodsOfThem) {
   }
   EXPECT_EQ(kinds,
             "apps/Deployment apps/StatefulSet apps/DaemonSet batch/Job batch/CronJob "
-            "apps/ReplicaSet /ReplicationController ");
+            "apps/ReplicaSet /ReplicationController apps/ControllerRevision ");
 }
 
 TEST(Workloads, RefuseOtherTexts) {

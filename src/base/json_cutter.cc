@@ -29,7 +29,7 @@ std::string_view skip_blanks(std::string_view text) {
 std::optional<std::string_view> take_key(std::string_view& text) {
   text = skip_blanks(text);
   const std::size_t end = text.starts_with('"') ? text.find('"', 1) : std::string_view::npos;
-  if (end == std::string_view::npos || end > kMaxKey) {
+  if (end > kMaxKey) {  // or there is none
     return std::nullopt;
   }
   const std::string_view key = text.substr(1, end - 1);
@@ -357,17 +357,28 @@ Result<> JsonCutter::step(std::string_view& rest) {
 
 /// Reads the text again that was passed over before the splitting could resume.
 Result<> JsonCutter::read_again() {
-  while (!again_.empty()) {
-    const std::string text = std::exchange(again_, {});
-    for (std::string_view rest = text; !rest.empty();) {
-      CEEMS_TRY(step(rest));
-      if (!again_.empty()) {
-        again_ += rest;
-        break;
-      }
+  struct Text {
+    std::string text;
+    std::size_t at = 0;  // up to where it has been read
+  };
+  // What is to be read before the rest of the text below it, which is never copied.
+  std::vector<Text> texts;
+  while (true) {
+    if (!again_.empty()) {
+      texts.push_back({.text = std::exchange(again_, {})});
     }
+    while (!texts.empty() && texts.back().at == texts.back().text.size()) {
+      texts.pop_back();
+    }
+    if (texts.empty()) {
+      return {};
+    }
+    Text& top = texts.back();
+    std::string_view rest = std::string_view(top.text).substr(top.at);
+    const std::size_t left = rest.size();
+    CEEMS_TRY(step(rest));
+    top.at += left - rest.size();
   }
-  return {};
 }
 
 Result<> JsonCutter::add(std::string_view part) {
@@ -409,7 +420,7 @@ Result<> JsonCutter::finish() {
   return {};
 }
 
-Result<MendedJson> mend_json(std::string_view text, std::vector<std::string> members) {
+Result<MendedJson> mend_json(std::string_view text, const std::vector<std::string>& members) {
   MendedJson mended;
   std::string lists = "{";
   std::string member;

@@ -123,6 +123,6 @@ struct MendedJson {
   std::string first_problem;
 };
 /// kParse if the document cannot be split.
-Result<MendedJson> mend_json(std::string_view text, std::vector<std::string> members);
+Result<MendedJson> mend_json(std::string_view text, const std::vector<std::string>& members);
 
 }  // namespace ceems

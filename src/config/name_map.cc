@@ -92,6 +92,14 @@ Result<> NameMap::read_table(const std::string& file) {
                   number);
     }
   }
+  for (const auto& [login, name] : table_) {
+    // Programs one behind the other would make two names of the login.
+    if (name != reserved_ && mapped(name) != name) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "{}: the name '{}' of '{}' is mapped again, to '{}': give '{}' the last name",
+                  file, name, login, mapped(name), login);
+    }
+  }
   return {};
 }
 
@@ -115,7 +123,8 @@ std::string NameMap::mapped(std::string_view login) const {
 std::string NameMap::apply(std::string_view login) const {
   std::string name = mapped(login);
   const bool reserved = name == reserved_ && login != reserved_;
-  // ceems_lb and the API server behind it may both map a login: what would change again is kept.
+  // ceems_lb and the API server behind it may both map a login: what would change again is kept,
+  // as a login of two domains.
   return name.empty() || reserved || mapped(name) != name ? std::string(login) : name;
 }
 

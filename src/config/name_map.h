@@ -12,7 +12,7 @@ namespace ceems::config {
 
 /// `ceems_api_server.identity.header.map`: how logins of Grafana or of a proxy become the names
 /// that clusters know. Without keys, names stay as they are. Applying it twice changes nothing
-/// more, as long as no name in the table's right column is a login in its left one. Immutable.
+/// more: a table whose names would be mapped again is refused. Immutable.
 class NameMap {
  public:
   NameMap() = default;

@@ -69,6 +69,13 @@ TEST(NameMap, BadTablesAreRefused) {
   EXPECT_THAT(message("\nada b c\n"), HasSubstr("names:2: expected a login and a name"));
   EXPECT_THAT(message("ada b\nada c\n"), HasSubstr("names:2: the login has another name above"));
   EXPECT_EQ(message("ada b\nada b\n"), "");
+  // Two programs, one behind the other, would make "c" of it.
+  EXPECT_THAT(message("ada b\nb c\n"),
+              HasSubstr("names: the name 'b' of 'ada' is mapped again, to 'c'"));
+  EXPECT_EQ(message("ada b\nb b\n"), "");
+  dir.write("names", "ada Bob\n");
+  EXPECT_THAT(map_of("{table: names, lower_case: true}", dir.path().string()).error().message,
+              HasSubstr("is mapped again, to 'bob'"));
   EXPECT_THAT(map_of("{table: /no/such}").error().message, HasSubstr("cannot read /no/such"));
   EXPECT_THAT(map_of("{lowercase: true}").error().message, HasSubstr("lower_case"));
 }

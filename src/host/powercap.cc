@@ -1,7 +1,5 @@
 #include "host/powercap.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -47,11 +45,7 @@ std::vector<std::pair<std::string, int>> number_zones(const std::vector<std::str
 }
 
 Powercap::Powercap(const std::string& sys, Opener opener)
-    : root_(sys + "/class/powercap"), opener_(std::move(opener)) {
-  if (!opener_) {
-    opener_ = open_file;
-  }
-}
+    : root_(sys + "/class/powercap"), opener_(std::move(opener)) {}
 
 Result<> Powercap::scan() {
   auto entries = list_directory(root_);
@@ -86,28 +80,14 @@ Result<> Powercap::scan() {
   entries_ = std::move(*entries);
   zones_ = std::move(found);
   counters_.clear();
-  counters_.resize(zones_.size());
+  for (const PowercapZone& zone : zones_) {
+    counters_.emplace_back(zone.path + "/energy_uj", opener_);
+  }
   return {};
 }
 
 Result<std::uint64_t> Powercap::energy_uj(std::size_t zone) {
-  UniqueFd& counter = counters_.at(zone);
-  const std::string path = zones_[zone].path + "/energy_uj";
-  // If the file was removed, sysfs returns ENODEV, but other file systems return its old content.
-  struct stat status{};
-  if (counter.valid() && (::fstat(counter.get(), &status) != 0 || status.st_nlink == 0)) {
-    counter.reset();
-  }
-  if (!counter.valid()) {
-    CEEMS_TRY(opened, opener_(path.c_str()));
-    counter = std::move(opened);
-  }
-  const auto done = reread(counter, buffer_, kMaxValueSize);
-  if (!done) {
-    counter.reset();
-    return fail(Error(done.error()).with_context(path));
-  }
-  return parse_number(buffer_, path);
+  return counters_.at(zone).read();
 }
 
 Result<std::uint64_t> Powercap::power_limit_uw(std::size_t zone) {

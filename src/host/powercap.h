@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
+#include "host/counter_file.h"
 
 namespace ceems::host {
 
@@ -24,13 +23,12 @@ struct PowercapZone {
 /// is ("package", 1). Other texts are kept whole and get the next number for that name.
 std::vector<std::pair<std::string, int>> number_zones(const std::vector<std::string>& names);
 
-/// Reads the powercap zones below a sysfs root. Descriptors of counters stay open, so the privilege
-/// to open them (root only since Linux 5.10) is needed only once per zone. Not thread-safe: each
+/// Reads the powercap zones below a sysfs root. Only root may open their counters since Linux 5.10.
+/// Not thread-safe: each
 /// consumer has its own object.
 class Powercap {
  public:
-  /// Opens a counter for reading. The caller can use it to raise a capability around open().
-  using Opener = std::function<Result<UniqueFd>(const char* path)>;
+  using Opener = CounterFile::Opener;
 
   explicit Powercap(const std::string& sys, Opener opener = {});
 
@@ -43,8 +41,7 @@ class Powercap {
   [[nodiscard]] const std::vector<PowercapZone>& zones() const { return zones_; }
 
   /// The counter of zones()[i] in microjoules, as the hardware counts: it wraps at
-  /// max_energy_range_uj. Errors: kPermissionDenied, kParse, and kNotFound or kUnavailable if the
-  /// zone is gone. After a reload of the kernel module the next call opens the file again.
+  /// max_energy_range_uj. Errors: any of CounterFile::read().
   Result<std::uint64_t> energy_uj(std::size_t zone);
 
   /// The power limit of zones()[i] in microwatts: that of constraint 0 or 1, whichever has the
@@ -64,7 +61,7 @@ class Powercap {
   Opener opener_;
   std::vector<std::string> entries_;
   std::vector<PowercapZone> zones_;
-  std::vector<UniqueFd> counters_;  ///< one per zone; invalid before the first read
+  std::vector<CounterFile> counters_;  ///< one per zone
   std::string buffer_;
 };
 

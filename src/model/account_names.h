@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace ceems::model {
 
@@ -17,6 +19,9 @@ struct NamesOfKind {
 
 struct AccountNames {
   NamesOfKind users = {}, projects = {};
+  /// Units that ended lately and whose owner is still a stand-in: uuid and start (epoch ms). Only
+  /// read, never stored.
+  std::set<std::pair<std::string, std::int64_t>> without_owner = {};
 };
 
 }  // namespace ceems::model

@@ -56,7 +56,11 @@ struct Unit {
   std::string elapsed;           ///< [D-]HH:MM:SS
   std::string state;
   std::string allocation = "{}";  ///< JSON object
-  std::string tags = "{}";        ///< JSON object
+  // Values that the manager had to put in place of ones that it could not read. The store marks
+  // them and takes the first good ones instead.
+  bool owner_stands_in = false;       ///< user and group, such as a number for a name
+  bool allocation_stands_in = false;  ///< and the allocated times
+  std::string tags = "{}";            ///< JSON object
   /// walltime, alloc_cputime, alloc_cpumemtime, alloc_gputime and alloc_gpumemtime in this window,
   /// in seconds (MiB·seconds for memory). A missing key counts as 0.
   MetricMap total_time_seconds;

@@ -10,6 +10,7 @@
 #include "promql/functions.h"
 #include "promql/operators.h"
 #include "promql/selector_parser.h"
+#include "promql/text/characters.h"
 #include "promql/text/lexer.h"
 #include "promql/text/literal.h"
 #include "promql/text/token_cursor.h"
@@ -514,7 +515,9 @@ class Parser {
 };
 
 Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOptions& options) {
-  if (query.size() > options.max_bytes) {
+  constexpr std::size_t kMaxWithLists = std::size_t{1} << 20U;
+  if (query.size() > std::max(options.max_bytes, kMaxWithLists) ||
+      size_without_lists(query) > options.max_bytes) {
     return std::unexpected(syntax_error_at(
         query, 0,
         fmt::format("query of {} bytes is longer than {}", query.size(), options.max_bytes)));
@@ -535,7 +538,41 @@ Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOpti
   return tokens;
 }
 
+/// The end of the string that begins at `begin` with its quote: after the closing quote, or that of
+/// the text.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  for (std::size_t at = begin + 1; at < text.size(); ++at) {
+    if (text[at] == quote) {
+      return at + 1;
+    }
+    at += text[at] == '\\' && quote != '`' ? 1U : 0U;
+  }
+  return text.size();
+}
+
 }  // namespace
+
+std::size_t size_without_lists(std::string_view text) {
+  constexpr ByteSet kInLists = ByteSet::letters_digits_and("-:/| .\\()");
+  constexpr std::size_t kQuotes = 2;
+  std::size_t size = text.size();
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (text[at] == '"' || text[at] == '\'' || text[at] == '`') {
+      const std::size_t end = end_of_string(text, at);
+      const bool closed = end - at >= kQuotes && text[end - 1] == text[at];
+      if (closed && kInLists.contains_all(text.substr(at + 1, end - at - kQuotes))) {
+        size -= end - at - kQuotes;
+      }
+      at = end;
+    } else {
+      ++at;
+    }
+  }
+  return size;
+}
 
 Parsed<ExprPtr> parse(std::string_view query, const ParseOptions& options) {
   CEEMS_TRY(tokens, tokens_within(query, options));

@@ -20,11 +20,15 @@ struct ParseOptions {
   /// keep_metric_names, default, if, ifnot, durations in steps ("5i") and names with dots
   /// (https://docs.victoriametrics.com/victoriametrics/metricsql/).
   bool metricsql = false;
-  std::size_t max_bytes = std::size_t{64} << 10U;  ///< length of the query
+  std::size_t max_bytes = std::size_t{64} << 10U;  ///< size_without_lists() of the query
   unsigned max_depth = 256;                        ///< nesting of parentheses, calls and signs
   std::size_t max_patterns = 500;  ///< number of =~ and !~, each of which is compiled
   PatternOptions patterns = {};
 };
+
+/// The length of the text without its strings that contain nothing but words separated by "|", as
+/// dashboards write lists of units. There may be thousands of units, and they cost little.
+std::size_t size_without_lists(std::string_view text);
 
 /// Parses a whole query and checks its types as Prometheus does. Regular expressions must compile
 /// in RE2. Pure; safe for concurrent use.

@@ -304,6 +304,20 @@ TEST(PromqlParser, NewerSyntaxIsBehindItsSwitches) {
   expect_refused("info(a, b{c=\"d\"})", "label selectors", all);
 }
 
+TEST(PromqlParser, ListsOfWordsDoNotCountAsLength) {
+  EXPECT_EQ(size_without_lists("m{a=\"1|2\"}"), 7U);
+  EXPECT_EQ(size_without_lists("m{a=~'(1|b)',c=`x y`}"), 13U);
+  EXPECT_EQ(size_without_lists(R"(m{a=~"1\\.b"})"), 8U);
+  for (const std::string_view text : {R"(m{a="\""})", "m{a=\"1*2\"}", "m # \"1|2\"",
+                                      "m # '\n-1-1-1 # '", "\"1", "'", "\"1\\", ""}) {
+    EXPECT_EQ(size_without_lists(text), text.size()) << text;
+  }
+  const std::string list(200'000, '1');
+  EXPECT_TRUE(parse("m{a=\"" + list + "\"}"));
+  EXPECT_FALSE(parse("m{a=\"" + list + "*\"}"));
+  EXPECT_FALSE(parse("m{a=\"" + std::string(1'100'000, '1') + "\"}"));
+}
+
 TEST(PromqlParser, TellsWhere) {
   EXPECT_EQ(read("sum(a) +\n  rate(\u00e9)"), "2:8: parse error: unexpected character: '\u00e9'");
   EXPECT_EQ(

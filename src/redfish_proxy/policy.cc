@@ -71,7 +71,14 @@ std::vector<std::string> default_resources() {
           "^/redfish/v1/SessionService/Sessions/[A-Za-z0-9_.-]*/?$",
           "^/redfish/v1/Chassis$",
           "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/?$",
-          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Power/?$"};
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Power/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/EnvironmentMetrics/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/PowerSubsystem/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/PowerSubsystem/PowerSupplies/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/PowerSubsystem/PowerSupplies/[A-Za-z0-9_.-]*/?$",
+          "^/redfish/v1/Chassis/[\\w.-]*/PowerSubsystem/PowerSupplies/[\\w.-]*/Metrics/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Sensors/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Sensors/[A-Za-z0-9_.-]*/?$"};
 }
 
 }  // namespace ceems::redfish_proxy

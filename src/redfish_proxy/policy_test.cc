@@ -20,7 +20,10 @@ TEST(ResourcePolicy, AllowsPowerAndSessionsByDefault) {
        {"/redfish/v1/", "/redfish/v1/Sessions", "/redfish/v1/Sessions/12",
         "/redfish/v1/SessionService/Sessions", "/redfish/v1/SessionService/Sessions/a-b_9",
         "/redfish/v1/Chassis", "/redfish/v1/Chassis/", "/redfish/v1/Chassis/System.Embedded.1",
-        "/redfish/v1/Chassis/1/Power", "/redfish/v1/Chassis/1/Power/", "/redfish/v1/Sessions/"}) {
+        "/redfish/v1/Chassis/1/Power", "/redfish/v1/Chassis/1/Power/", "/redfish/v1/Sessions/",
+        "/redfish/v1/Chassis/1/EnvironmentMetrics", "/redfish/v1/Chassis/1/PowerSubsystem",
+        "/redfish/v1/Chassis/1/PowerSubsystem/PowerSupplies/PSU.1/Metrics",
+        "/redfish/v1/Chassis/1/Sensors/SystemBoardPwrConsumption"}) {
     EXPECT_EQ(verdict("GET", path), Verdict::kAllowed) << path;
     EXPECT_EQ(verdict("HEAD", path), Verdict::kAllowed) << path;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include <date/date.h>
 #include <fmt/format.h>
@@ -106,6 +107,39 @@ std::string elapsed_text(std::int64_t seconds) {
   const std::string time =
       fmt::format("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
   return seconds < 86400 ? time : fmt::format("{}-{}", seconds / 86400, time);
+}
+
+std::string duration_text(double seconds, std::string_view day, char comma) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 3600;
+  constexpr std::int64_t kDay = 86400;
+  constexpr double kMax = 1e15;  // beyond it, times come from damaged data
+  constexpr double kTwoDigits = 10;
+  seconds = seconds > 0 ? std::min(seconds, kMax) : 0;
+  if (seconds < kTwoDigits && seconds != std::floor(seconds)) {
+    const int before = static_cast<int>(std::floor(std::log10(seconds))) + 1;
+    std::string text = fmt::format("{:.{}f}", seconds, std::clamp(2 - before, 0, 9));
+    if (text.find('.') != std::string::npos) {
+      text.erase(text.find_last_not_of('0') + 1);
+      text.erase(text.find_last_not_of('.') + 1);
+    }
+    std::ranges::replace(text, '.', comma);
+    return text + " s";
+  }
+  const std::int64_t total = std::llround(seconds);
+  const auto parts = [total](std::int64_t size, std::string_view first, std::int64_t part,
+                             std::string_view second, int width) {
+    const std::int64_t rest = total % size / part;
+    std::string text = fmt::format("{} {}", total / size, first);
+    return rest == 0 ? text : fmt::format("{} {:0{}} {}", text, rest, width, second);
+  };
+  if (total < kMinute) {
+    return fmt::format("{} s", total);
+  }
+  if (total < kHour) {
+    return parts(kMinute, "min", 1, "s", 2);
+  }
+  return total < kDay ? parts(kHour, "h", kMinute, "min", 2) : parts(kDay, day, kHour, "h", 1);
 }
 
 }  // namespace ceems

@@ -20,4 +20,10 @@ std::optional<std::string> complete_local(std::string_view text);
 /// 0.
 std::string elapsed_text(std::int64_t seconds);
 
+/// The two largest parts of a duration as people read it, without a second part of zero: "0.42 s",
+/// "7 s", "3 min 05 s", "2 h 09 min", "2 h", "4 d 3 h". Below 10 s it has two digits. `day` is the
+/// sign of a day, `comma` the decimal separator. Negative times are printed as 0. The page writes
+/// the same (tests/formats.json).
+std::string duration_text(double seconds, std::string_view day = "d", char comma = '.');
+
 }  // namespace ceems

@@ -57,11 +57,16 @@ re2::RE2 compiled(std::string_view pattern) {
 constexpr const char* kTooMuchWork = "checking the regular expressions takes too much work";
 constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
 
+std::string_view without_parentheses(std::string_view pattern) {
+  const bool enclosed = pattern.starts_with('(') && pattern.ends_with(')');
+  return enclosed ? pattern.substr(1, pattern.size() - 2) : pattern;
+}
+
 /// The pattern must be valid. True for one that is too large to compile.
 bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
-  if (is_words(pattern)) {
-    return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
-           pattern.contains("||");
+  if (is_list(pattern)) {
+    const Language words = listed_words(pattern, pattern.size() + 1);
+    return std::ranges::find(*words, "") != words->end();
   }
   const auto known = options.known == nullptr ? std::nullopt : options.known->find(pattern);
   if (known) {
@@ -77,12 +82,43 @@ bool is_words(std::string_view pattern) {
   return kInWords.contains_all(pattern);
 }
 
+bool is_list(std::string_view pattern) {
+  pattern = without_parentheses(pattern);
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size() && has_meaning(pattern[i + 1])) {
+      ++i;
+    } else if (!kInWords.contains(pattern[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Language listed_words(std::string_view pattern, std::size_t limit) {
+  if (!is_list(pattern)) {
+    return std::nullopt;
+  }
+  std::vector<std::string> words(1);
+  const std::string_view listed = without_parentheses(pattern);
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    if (listed[i] != '|') {
+      i += listed[i] == '\\' ? 1U : 0U;
+      words.back() += listed[i];
+    } else if (words.size() == limit) {
+      return std::nullopt;
+    } else {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
 std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOptions& options) {
   if (!is_pattern(matcher)) {
     return std::nullopt;
   }
   // Compiling takes 10 µs or more.
-  if (is_words(matcher.value) || (options.known != nullptr && options.known->find(matcher.value))) {
+  if (is_list(matcher.value) || (options.known != nullptr && options.known->find(matcher.value))) {
     return std::nullopt;
   }
   if (!options.compile) {

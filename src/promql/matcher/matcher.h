@@ -30,6 +30,13 @@ bool matches_empty(const Matcher& matcher, const PatternOptions& options = {});
 /// True for words separated by "|", as dashboards send them, without other special characters.
 bool is_words(std::string_view pattern);
 
+/// True for words separated by "|" in which any special character is quoted ("a\\.b"), with or
+/// without one pair of parentheses around them all. Such a pattern always compiles.
+bool is_list(std::string_view pattern);
+/// The words of such a list, as they are written. Nothing for any other pattern, and if there are
+/// more than `limit`.
+Language listed_words(std::string_view pattern, std::size_t limit);
+
 /// Whether the character has a special meaning in a pattern.
 bool has_meaning(char byte);
 /// A pattern that matches only this text.

@@ -42,6 +42,31 @@ TEST(FiniteLanguage, SpellsOutSmallPatterns) {
   }
 }
 
+TEST(ListedWords, AreWordsWithQuotedCharacters) {
+  EXPECT_EQ(listed_words("a|b", 2), (Words{"a", "b"}));
+  EXPECT_EQ(listed_words("a|b", 1), std::nullopt);
+  EXPECT_EQ(listed_words(R"((1\.x|a\|b|\(c\)))", 3), (Words{"1.x", "a|b", "(c)"}));
+  EXPECT_EQ(listed_words("", 1), (Words{""}));
+  EXPECT_EQ(listed_words("(a|)", 2), (Words{"a", ""}));
+  for (const char* pattern : {"a.b", "(a", "a)", "(a)(b)", "((a))", R"(a\)", R"((a\))", R"(\d)",
+                              "a*", "^a$", "[a]", "a\n", "\u00e9", "(?i)", "a{2}"}) {
+    EXPECT_EQ(listed_words(pattern, 9), std::nullopt) << pattern;
+  }
+}
+
+TEST(ListedWords, MayBeEmpty) {
+  const auto accepts_nothing = [](std::string_view pattern) {
+    return matches_empty(
+        {.label = "a", .op = MatchOperator::kMatches, .value = std::string(pattern), .offset = 0});
+  };
+  for (const char* pattern : {"", "()", "a|", "(|a)", "a||b", R"(a\||)"}) {
+    EXPECT_TRUE(accepts_nothing(pattern)) << pattern;
+  }
+  for (const char* pattern : {"a", R"(a\|)", R"(\||b)", "(a|b)"}) {
+    EXPECT_FALSE(accepts_nothing(pattern)) << pattern;
+  }
+}
+
 TEST(FiniteLanguage, TakesNothingElseForFinite) {
   for (const char* pattern :
        {".*",          ".+",      "a.",        "a*",
