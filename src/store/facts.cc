@@ -83,6 +83,10 @@ Result<std::unique_ptr<Cursor>> Reader::unit_facts(const FactListQuery& /*query*
 Result<bool> Reader::has_more_units(const FactFilter& /*filter*/, std::int64_t /*limit*/) {
   return no_facts();
 }
+Result<std::vector<UnitKind>> Reader::unit_kinds(const KindQuery& /*query*/) {
+  return std::vector<UnitKind>{};
+}
+
 Result<UnitSummary> Reader::unit_summary(const SummaryQuery& /*query*/) {
   return no_facts();
 }

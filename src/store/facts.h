@@ -153,6 +153,9 @@ struct SummaryQuery {
 
 struct UnitSummary {
   std::int64_t units = 0, running = 0, idle_units = 0;
+  /// Units of which the energy, its parts and the emissions are known: without any, the sums mean
+  /// nothing.
+  std::int64_t measured = 0, cpu_measured = 0, gpu_measured = 0, grams_known = 0;
   double kwh = 0, cpu_kwh = 0, gpu_kwh = 0, grams = 0, idle_kwh = 0;
   double cpu_seconds = 0, cpu_seconds_measured = 0, cpu_seconds_used = 0;
   double gpu_seconds = 0, gpu_seconds_measured = 0, gpu_seconds_used = 0;
@@ -163,6 +166,28 @@ struct UnitSummary {
     double kwh = 0;
   };
   std::vector<Cell> heat = {};  ///< those that are not empty
+};
+
+/// Runs of one kind: units of a user and a project on a cluster whose names differ in numbers only.
+struct UnitKind {
+  std::string cluster_id = {}, user = {}, project = {};
+  std::string name = {};  ///< with '#' for numbers (unit_name.h); empty where it may not be seen
+  std::int64_t units = 0, running = 0, failed = 0;
+  std::int64_t idle_units = 0;  ///< whose unused energy is known
+  double kwh = 0, idle_kwh = 0, grams = 0;
+  std::optional<double> cpu = {}, mem = {}, gpu = {};  ///< percent, means over reserved time
+  std::int64_t last_ended_ms = 0;                      ///< 0: none has ended
+  std::int64_t last_advised_ms = 0;  ///< the end of the last run with advice; 0: none
+  /// Mean energy in kWh of the runs that ended in the first and in the second half of the period.
+  std::optional<double> kwh_before = {}, kwh_since = {};
+};
+
+struct KindQuery {
+  FactFilter filter = {};
+  std::vector<std::string> failed = {};  ///< the states that count as failed, not empty
+  enum class Sort : std::uint8_t { kUnused, kEnergy, kUnits, kEnded };
+  Sort sort = Sort::kUnused;  ///< the most first
+  std::size_t limit = 20;
 };
 
 /// What usage over time is grouped by.

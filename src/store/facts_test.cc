@@ -154,7 +154,7 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
       "DROP TABLE ceems_unit_reports; DROP TABLE ceems_findings;"
       "DROP TABLE ceems_outbox; DROP TABLE ceems_contacts;"
       "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
-      "DROP TABLE ceems_bills; DROP TABLE ceems_flavors;"
+      "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());
@@ -397,6 +397,61 @@ TEST_P(UnitFacts, RunOnceTheyHaveStartedAndUntilTheyEnd) {
   EXPECT_EQ(column(db_->reader().unit_facts(query), 0), (Texts{"failed", "held", "runs"}));
   query.filter.state_running = false;
   EXPECT_EQ(column(db_->reader().unit_facts(query), 0), Texts{"failed"});
+}
+
+TEST_P(UnitFacts, AddUpByKind) {
+  const auto run = [](const std::string& id, const std::string& name, int hours_ago, double kwh) {
+    model::Unit unit = job(id, kNow - (hours_ago + 1) * kHour, kNow - hours_ago * kHour);
+    unit.name = name;
+    with_times(unit, 3600, 7200);
+    with(unit, Metric::kAvgCpuUsage, {{"global", 10 * kwh}});
+    with(unit, Metric::kTotalCpuEnergyUsageKwh, {{"total", kwh}});
+    unit.idle_kwh = kwh / 4;
+    return unit;
+  };
+  auto failed = run("3", "train_12", 1, 8);
+  failed.state = "TIMEOUT";
+  auto others = run("4", "train_3", 1, 1);
+  others.username = "bob";
+  auto unmeasured = job("5", kNow - 2 * kHour, kNow - kHour);
+  unmeasured.name = "idle";
+  write(kNow - 9 * kHour, kNow,
+        {run("1", "train_10", 8, 2), run("2", "train_11", 7, 2), failed, others, unmeasured});
+  KindQuery query{.filter = everybodys(), .failed = {"FAILED", "TIMEOUT"}};
+  query.filter.ended = TimeRange{kNow - 9 * kHour, kNow};
+  auto kinds = db_->reader().unit_kinds(query);
+  ASSERT_TRUE(kinds) << kinds.error().message;
+  ASSERT_EQ(kinds->size(), 3U);
+  const UnitKind& train = kinds->front();
+  EXPECT_EQ(train.name, "train_#");
+  EXPECT_EQ(train.units, 3);
+  EXPECT_EQ(train.running, 0);
+  EXPECT_EQ(train.failed, 1);
+  EXPECT_DOUBLE_EQ(train.kwh, 12);
+  EXPECT_DOUBLE_EQ(train.idle_kwh, 3);
+  EXPECT_EQ(train.idle_units, 3);
+  EXPECT_NEAR(train.cpu.value(), (20 + 20 + 80) / 3.0, 0.1);
+  EXPECT_EQ(train.gpu, std::nullopt);
+  EXPECT_DOUBLE_EQ(train.kwh_before.value(), 2);
+  EXPECT_DOUBLE_EQ(train.kwh_since.value(), 8);
+  EXPECT_EQ(train.last_ended_ms, kNow - kHour);
+  EXPECT_EQ(train.last_advised_ms, 0);
+  EXPECT_EQ((*kinds)[1].user, "bob");
+  EXPECT_EQ((*kinds)[2].name, "idle");
+  EXPECT_EQ((*kinds)[2].idle_units, 0);
+  EXPECT_EQ((*kinds)[2].kwh_since, std::nullopt);
+
+  query.limit = 1;
+  query.sort = KindQuery::Sort::kUnits;
+  EXPECT_EQ(db_->reader().unit_kinds(query)->size(), 1U);
+  // Whose names may not be seen, all of a project are one kind.
+  query.limit = 9;
+  query.filter.names = {.user = "bob"};
+  kinds = db_->reader().unit_kinds(query);
+  ASSERT_EQ(kinds->size(), 2U);
+  EXPECT_EQ((*kinds)[0].name, "");
+  EXPECT_EQ((*kinds)[0].units, 4);
+  EXPECT_EQ((*kinds)[1].name, "train_#");
 }
 
 TEST_P(UnitFacts, CursorsStayWhereTheyAreWhileRowsCome) {

@@ -127,6 +127,8 @@ using FieldList = std::span<const std::size_t>;
 struct FactFilter;
 struct FactListQuery;
 struct SummaryQuery;
+struct KindQuery;
+struct UnitKind;
 struct UnitSummary;
 struct UsageSeriesQuery;
 struct UsageOfDay;
@@ -214,6 +216,7 @@ class Reader {
   /// Whether the owners have more than `limit` units that end in the period of the filter.
   virtual Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit);
   virtual Result<UnitSummary> unit_summary(const SummaryQuery& query);
+  virtual Result<std::vector<UnitKind>> unit_kinds(const KindQuery& query);
   /// Days of daily_usage by group, in the order of days; then the unused energy, if it is asked
   /// for.
   virtual Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query);

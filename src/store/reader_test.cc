@@ -199,6 +199,52 @@ TEST_P(ReaderTest, MissingSumsAreComputedWithoutAWindow) {
   EXPECT_EQ(db_->reader().current_usage(query).value().at(0).num_units, expected);
 }
 
+TEST_P(ReaderTest, MembersSeeWhatRanWhileTheProjectHadThem) {
+  std::int64_t end = kNow;
+  const auto next = [&](const std::string& uuid, bool runs, std::int64_t length,
+                        std::vector<std::string> members) {
+    auto unit = job(uuid, end + kMinute, runs ? 0 : end + 2 * kMinute);
+    unit.username = "bob";
+    auto window = update(end, end + length, {unit});
+    window.projects = std::vector<model::Project>{{.name = "fluids", .users = std::move(members)}};
+    write(window);
+    end += length;
+  };
+  const auto seen = [&](const std::string& user) {
+    std::string all;
+    for (const std::string uuid : {"early", "running", "joined", "gone", "back", "late"}) {
+      const bool sees =
+          db_->reader().count_member_units({.names = {user}}, {"hpc"}, {uuid}).value() == 1;
+      all += sees ? uuid + " " : "";
+      for (const UnitLife& life :
+           db_->reader().unit_lives({.names = {user}}, "hpc", {uuid}).value()) {
+        EXPECT_EQ(life.in_scope, sees) << user << uuid;
+      }
+    }
+    return all;
+  };
+  next("early", false, kHour, {"bob", "eve"});
+  next("running", true, kHour, {"bob", "eve"});
+  EXPECT_EQ(seen("ada"), "");
+  next("joined", false, kHour, {"ada", "bob", "eve"});
+  EXPECT_EQ(seen("ada"), "running joined ");
+  EXPECT_EQ(seen("eve"), "early running joined ");
+  EXPECT_EQ(seen("bob"), "early running joined ");
+  next("gone", false, 6 * kDay, {"bob"});
+  EXPECT_EQ(seen("ada") + seen("eve"), "");
+  next("back", false, kHour, {"ada", "bob", "eve"});  // within a week
+  EXPECT_EQ(seen("ada"), "running joined gone back ");
+  EXPECT_EQ(seen("eve"), "early running joined gone back ");
+  next("away", false, kHour, {"bob"});
+  next("idle", false, 8 * kDay, {"bob"});
+  next("late", false, kHour, {"ada", "bob"});
+  EXPECT_EQ(seen("ada"), "running late ");
+  EXPECT_EQ(seen("bob"), "early running joined gone back late ");
+  // What is one's own stays one's own.
+  next("own", false, kHour, {"ada"});
+  EXPECT_EQ(seen("bob"), "early running joined gone back late ");
+}
+
 TEST_P(ReaderTest, OwnUnitsAreOwnWithoutAnyMembership) {
   auto own = job("own", kNow - kHour, kNow);
   auto nowhere = job("nowhere", kNow - kHour, kNow);

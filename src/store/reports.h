@@ -106,6 +106,7 @@ struct UnitFinding {
   ReportKey key = {};
   std::int64_t ended_at_ts = 0;
   std::string name = {}, user = {}, project = {};
+  std::string array = {};  ///< the id that SLURM shows, where it is not the uuid
   FindingRow finding = {};
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/json_reader.h"
 #include "base/strings.h"
+#include "model/exit_reason.h"
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/schema/fact_columns.h"
@@ -235,12 +236,8 @@ constexpr std::array<std::string_view, 13> kSourceTexts{
 /// is in the tags (TERM_MEMLIMIT of bhist(1); JOB_EXEC_KILL_MEM and ..._VMEM of OpenPBS's job.h;
 /// OOMKilled of the kubelet).
 std::string state_of(const model::Unit& unit, const Members& tags) {
-  const std::string& manager = unit.resource_manager;
-  const std::string reason = tags.text("exit_reason");
-  const std::string status = tags.text("exit_status");
-  const bool too_much_memory = (manager == "lsf" && reason == "TERM_MEMLIMIT") ||
-                               (manager == "k8s" && reason == "OOMKilled") ||
-                               (manager == "openpbs" && (status == "-26" || status == "-27"));
+  const bool too_much_memory = model::ran_out_of_memory(
+      unit.resource_manager, unit.state, tags.text("exit_reason"), tags.text("exit_status"));
   return too_much_memory && unit.ended_at_ts > 0 ? "OUT_OF_MEMORY" : state_word(unit.state);
 }
 

@@ -83,6 +83,8 @@ TEST_F(Facts, SayWhichJobsUsedTooMuchMemory) {
   EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"-29"})"), "FAILED");
   EXPECT_EQ(state("openpbs", "FAILED", R"({"exit_status":"265"})"), "FAILED");
   EXPECT_EQ(state("k8s", "Failed", R"({"exit_reason":"OOMKilled"})"), "OUT_OF_MEMORY");
+  // A container was killed and ran again; reports call the pod completed, too.
+  EXPECT_NE(state("k8s", "Succeeded", R"({"exit_reason":"OOMKilled"})"), "OUT_OF_MEMORY");
   EXPECT_EQ(state("k8s", "Failed", R"({"labels":{"exit_reason":"OOMKilled"}})"), "FAILED");
   EXPECT_EQ(state("slurm", "FAILED", kOverLimit), "FAILED");
   unit_.ended_at_ts = 0;  // it was queued again

@@ -10,6 +10,7 @@
 #include "store/schema/fact_columns.h"
 #include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
+#include "store/schema/members_table.h"
 #include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
@@ -174,11 +175,16 @@ std::string arrays_index() {
   return std::string(kArraysIndex);
 }
 
+/// Version 15: since when members of projects are known.
+std::string members_table() {
+  return create_members_table(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 14> kSteps{
-    first_tables, sums_tables, gap_tables,        leads_table, names_table,
-    counts_index, nothing,     reference_version, facts_table, report_tables,
-    mail_tables,  node_tables, flavor_table,      arrays_index};
+constexpr std::array<std::string (*)(), 15> kSteps{
+    first_tables, sums_tables, gap_tables,        leads_table,  names_table,
+    counts_index, nothing,     reference_version, facts_table,  report_tables,
+    mail_tables,  node_tables, flavor_table,      arrays_index, members_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

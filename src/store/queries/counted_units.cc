@@ -66,11 +66,12 @@ Sql estimate_units(Dialect dialect, const TimeRange& ended) {
 Sql count_members_of(Dialect dialect,
                      const Scope& members,
                      const std::vector<std::string>& clusters,
-                     const std::vector<std::string>& uuids) {
+                     const std::vector<std::string>& uuids,
+                     bool since) {
   Sql units(dialect, " FROM units WHERE cluster_id IN ");
   units.list(clusters).add(" AND uuid IN ").list(uuids);
   Sql count(dialect, "SELECT count(DISTINCT uuid)");
-  return count.append(units).and_seen_among(members, units);
+  return count.append(units).and_seen_among(members, units, since);
 }
 
 }  // namespace ceems::store

@@ -28,10 +28,11 @@ Sql count_few_units(Dialect dialect,
 Sql estimate_units(Dialect dialect, const TimeRange& ended);
 
 /// One row: the number that Reader::count_member_units() returns. Looks up the units by cluster and
-/// id, and of the projects only theirs.
+/// id, and of the projects only theirs. `since` as in Sql::and_seen_among().
 Sql count_members_of(Dialect dialect,
                      const Scope& members,
                      const std::vector<std::string>& clusters,
-                     const std::vector<std::string>& uuids);
+                     const std::vector<std::string>& uuids,
+                     bool since);
 
 }  // namespace ceems::store

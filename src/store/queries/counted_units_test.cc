@@ -54,7 +54,7 @@ class CountedUnits : public AnyDatabase {
 
 TEST_F(CountedUnits, VerifyingThreeIdsReadsNeitherOtherUnitsNorOtherProjects) {
   const Scope ada{.names = {"ada"}};
-  const Sql sql = count_members_of(Dialect::kSqlite, ada, {"hpc"}, {"1", "2", "3"});
+  const Sql sql = count_members_of(Dialect::kSqlite, ada, {"hpc"}, {"1", "2", "3"}, true);
   EXPECT_LT(steps(sql), 400) << plan(sql);
   EXPECT_EQ(*db_->reader().count_member_units(ada, {"hpc"}, {"1", "2", "3", "no"}), 3U);
   EXPECT_EQ(*db_->reader().count_member_units({.names = {"eve"}}, {"hpc"}, {"1"}), 0U);

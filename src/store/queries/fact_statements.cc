@@ -194,8 +194,16 @@ Sql one_part(const FactListQuery& query, const Sql& owner, Part part) {
 }  // namespace
 
 void append_fact(Sql& sql, Fact fact, const NameRule& names) {
-  if (fact != Fact::kName || names.everybody) {
+  if (fact != Fact::kName) {
     sql.add(column_of(fact).sql);
+  } else {
+    append_name(sql, column_of(fact).sql, names);
+  }
+}
+
+void append_name(Sql& sql, std::string_view column, const NameRule& names) {
+  if (names.everybody) {
+    sql.add(column);
     return;
   }
   sql.add("(CASE WHEN username = ").value(names.user);
@@ -207,7 +215,7 @@ void append_fact(Sql& sql, Fact fact, const NameRule& names) {
     }
     sql.add(")");
   }
-  sql.add(" THEN name ELSE '' END)");
+  sql.add(" THEN ").add(column).add(" ELSE '' END)");
 }
 
 Sql facts_statement(Dialect dialect, const FactListQuery& query) {

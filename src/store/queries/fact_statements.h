@@ -26,5 +26,7 @@ Sql filtered_facts(Dialect dialect, const FactFilter& filter, const Sql& columns
 
 /// The value of a column, as the filter lets it be seen.
 void append_fact(Sql& sql, Fact fact, const NameRule& names);
+/// The same of a column that holds a name of the unit.
+void append_name(Sql& sql, std::string_view column, const NameRule& names);
 
 }  // namespace ceems::store

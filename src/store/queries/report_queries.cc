@@ -154,10 +154,10 @@ Result<std::int64_t> SqlReader::open_reports() {
 Result<std::vector<UnitFinding>> SqlReader::findings(const FindingQuery& query) {
   Sql columns(dialect_, "cluster_id, uuid, started_at_ts, ended_at_ts, ");
   append_fact(columns, Fact::kName, query.filter.names);
-  columns.add(" AS name, username, project");
+  columns.add(" AS name, username, project, array_id");
   Sql sql = query_of(
       "SELECT f.cluster_id, f.uuid, f.started_at_ts, f.ended_at_ts, f.name, f.username, f.project,"
-      " n.rule, n.severity, n.confidence, n.runs, n.saves, n.numbers FROM (");
+      " n.rule, n.severity, n.confidence, n.runs, n.saves, n.numbers, f.array_id FROM (");
   sql.append(filtered_facts(dialect_, query.filter, columns));
   sql.add(
       ") AS f JOIN ceems_findings n ON n.cluster_id = f.cluster_id AND n.uuid = f.uuid"
@@ -179,6 +179,7 @@ Result<std::vector<UnitFinding>> SqlReader::findings(const FindingQuery& query) 
                    .runs = row.integer(10),
                    .saves_kwh = number(row, 11, kEnergyUnitKwh),
                    .numbers = std::string(row.text(12))};
+    one.array = row.text(13);
   });
   return done ? Result<std::vector<UnitFinding>>(std::move(found)) : fail(std::move(done).error());
 }

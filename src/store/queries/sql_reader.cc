@@ -136,10 +136,21 @@ Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldLi
   return open(units_statement(dialect_, query, fields, reference()), kListLimit);
 }
 
+/// An old database has no table of who joined when. Then members see all of their projects.
+Result<std::unique_ptr<Cursor>> SqlReader::open_seen(
+    const std::function<Sql(bool since)>& statement) {
+  auto rows = open_early(statement(true), kShortLimit);
+  return !rows && lacks_table(rows.error(), "ceems_members")
+             ? open_early(statement(false), kShortLimit)
+             : std::move(rows);
+}
+
 Result<std::size_t> SqlReader::count_member_units(const Scope& members,
                                                   const std::vector<std::string>& clusters,
                                                   const std::vector<std::string>& uuids) {
-  CEEMS_TRY(rows, open_early(count_members_of(dialect_, members, clusters, uuids), kShortLimit));
+  CEEMS_TRY(rows, open_seen([&](bool since) {
+              return count_members_of(dialect_, members, clusters, uuids, since);
+            }));
   CEEMS_TRY(row, rows->next());
   return row ? static_cast<std::size_t>(rows->integer(0)) : 0;
 }
@@ -149,11 +160,12 @@ Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
                                                     const std::vector<std::string>& uuids) {
   Sql units = query_of(" FROM units WHERE cluster_id = ");
   units.value(cluster).add(" AND uuid IN ").list(uuids);
-  Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
-  query.and_seen_among(members, units);
-  query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
-  query.add(" ORDER BY uuid, started_at");
-  CEEMS_TRY(rows, open_early(query, kShortLimit));
+  CEEMS_TRY(rows, open_seen([&](bool since) {
+              Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
+              query.and_seen_among(members, units, since);
+              query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts");
+              return query.append(units).add(" ORDER BY uuid, started_at");
+            }));
   std::vector<UnitLife> lives;
   while (true) {
     CEEMS_TRY(row, rows->next());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ class SqlReader : public Reader {
   Result<std::unique_ptr<Cursor>> unit_facts(const FactListQuery& query) override;
   Result<bool> has_more_units(const FactFilter& filter, std::int64_t limit) override;
   Result<UnitSummary> unit_summary(const SummaryQuery& query) override;
+  Result<std::vector<UnitKind>> unit_kinds(const KindQuery& query) override;
   Result<std::vector<UsageOfDay>> usage_by_day(const UsageSeriesQuery& query) override;
   Result<std::int64_t> first_usage_day(const TimeRange& days,
                                        const std::vector<std::string>& clusters) override;
@@ -85,6 +87,8 @@ class SqlReader : public Reader {
                                                      std::chrono::milliseconds limit) = 0;
 
  private:
+  /// open_early() for a question about who may see a unit (Sql::and_seen_among()).
+  Result<std::unique_ptr<Cursor>> open_seen(const std::function<Sql(bool since)>& statement);
   /// The same, but fails with kUnavailable while the database is upgraded.
   Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit);
   /// The spans in the range whose sums are valid.

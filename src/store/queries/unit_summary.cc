@@ -21,7 +21,7 @@ constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
 /// The sums, in the order of the columns.
-constexpr std::array<std::string_view, 14> kSums{
+constexpr std::array<std::string_view, 18> kSums{
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
     "CASE WHEN energy > 0 THEN energy ELSE 0 END",
     "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
@@ -36,6 +36,10 @@ constexpr std::array<std::string_view, 14> kSums{
     "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END",
     "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN idle_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
+    "CASE WHEN energy >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN cpu_energy >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN gpu_energy >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN grams >= 0 THEN 1 ELSE 0 END",
 };
 
 /// The bin of a use, or -1.
@@ -125,6 +129,10 @@ class Adding {
     sums_.gpu_seconds_used += number(10);
     sums_.idle_kwh += number(11) * kEnergyUnitKwh;
     sums_.idle_units += row.integer(first + 12);
+    sums_.measured += row.integer(first + 14);
+    sums_.cpu_measured += row.integer(first + 15);
+    sums_.gpu_measured += row.integer(first + 16);
+    sums_.grams_known += row.integer(first + 17);
     const Count count{.units = units,
                       .kwh = kwh,
                       .idle_of_kwh = number(13) * kEnergyUnitKwh,

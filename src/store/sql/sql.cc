@@ -156,14 +156,20 @@ Sql& Sql::and_service_of(std::string_view project, const Scope& scope) {
   return *this;
 }
 
-Sql& Sql::and_seen_among(const Scope& scope, const Sql& units) {
+Sql& Sql::and_seen_among(const Scope& scope, const Sql& units, bool since) {
   if (scope.everybody) {
     return *this;
   }
   add(" AND (username IN ").list(scope.names);
-  add(" OR (cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
+  add(" OR ((cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
   add(members()).add(" WHERE m.value IN ").list(scope.names);
   add(" AND (p.cluster_id, p.name) IN (SELECT cluster_id, project").append(units).add("))");
+  if (since) {
+    add(" AND NOT EXISTS (SELECT 1 FROM ceems_members AS s WHERE s.name IN ").list(scope.names);
+    add(" AND s.cluster_id = units.cluster_id AND s.project = units.project"
+        " AND units.ended_at_ts > 0 AND units.ended_at_ts < s.since_ms)");
+  }
+  add(")");
   or_led("project", scope);
   return add(")");
 }

@@ -56,7 +56,13 @@ class Sql {
   /// and_usage_of() for a few units, which `units` selects (" FROM units WHERE ..."): reads only
   /// the projects of these units, and keeps the condition from choosing the index by which the
   /// units are found.
-  Sql& and_seen_among(const Scope& scope, const Sql& units);
+  /// A member sees what ran while the project had them: not what had ended when they joined, as far
+  /// as ceems_members knows that. `since` is false for databases without that table.
+  Sql& and_seen_among(const Scope& scope, const Sql& units, bool since);
+
+  /// What to select from for the members of projects (p.cluster_id, p.name, m.value), one row for
+  /// each. A list that is not a JSON array has none.
+  [[nodiscard]] std::string_view members() const;
 
   [[nodiscard]] Dialect dialect() const { return dialect_; }
   /// The text, with a ? for each value; see numbered().
@@ -69,9 +75,6 @@ class Sql {
   void or_led(std::string_view project_column, const Scope& scope);
   /// Appends "(?,?),..." with the cluster and name of each led project.
   void led_list(const Scope& scope);
-  /// The members of projects, one row for each. A list that is not a JSON array has none.
-  [[nodiscard]] std::string_view members() const;
-
   Dialect dialect_;
   std::string text_;
   std::vector<SqlValue> values_;

@@ -5,6 +5,7 @@
 #include "store/schema/fact_columns.h"
 #include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
+#include "store/schema/members_table.h"
 #include "store/schema/node_columns.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
@@ -123,6 +124,8 @@ std::string own_tables(int version) {
       return create_flavor_table(Dialect::kSqlite);
     case 14:
       return std::string(kArraysIndex);
+    case 15:
+      return create_members_table(Dialect::kSqlite);
     default:
       return {};
   }

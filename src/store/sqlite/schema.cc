@@ -257,13 +257,16 @@ Result<std::int64_t> size_of(Connection& connection) {
 Result<> check_space(const std::string& path,
                      const SchemaState& state,
                      std::int64_t bytes,
-                     const SchemaTarget& target) {
+                     const SchemaTarget& target,
+                     bool copied) {
   std::error_code error;
   const auto space = std::filesystem::space(std::filesystem::path(path).parent_path(), error);
   if (error) {
     return {};  // the copy will tell
   }
-  return sqlite::check_space(path, space_to_upgrade(state, bytes, target), space.available);
+  const std::uint64_t needed = space_to_upgrade(state, bytes, target);
+  const std::uint64_t had = copied ? std::min(needed, static_cast<std::uint64_t>(bytes)) : 0;
+  return sqlite::check_space(path, needed - had, space.available);
 }
 
 /// The end of the name of a copy that is not whole yet.
@@ -277,11 +280,12 @@ std::vector<std::filesystem::path> files_beside(const std::string& path,
   const std::string start = file.filename().string() + std::string(begin);
   std::error_code error;
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           file.has_parent_path() ? file.parent_path() : ".", error)) {
-    const std::string name = entry.path().filename().string();
+  std::filesystem::directory_iterator entry(file.has_parent_path() ? file.parent_path() : ".",
+                                            error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (name.starts_with(start) && name.ends_with(end)) {
-      found.push_back(entry.path());
+      found.push_back(entry->path());
     }
   }
   return found;
@@ -298,10 +302,29 @@ void remove_unfinished_copies(const std::string& path) {
   }
 }
 
+/// Whether there seems to be a copy of the database as it is now: one of its size that is newer. It
+/// is read before it is relied on.
+bool seems_copied(const std::string& path, int version, std::int64_t bytes) {
+  std::error_code error;
+  const auto changed = std::filesystem::last_write_time(path, error);
+  if (error) {
+    return false;
+  }
+  return std::ranges::any_of(
+      files_beside(path, fmt::format(".v{}-", version), ".bak"), [&](const auto& file) {
+        std::error_code failure;
+        const auto copied = std::filesystem::last_write_time(file, failure);
+        return !failure && copied >= changed &&
+               std::cmp_equal(std::filesystem::file_size(file, failure), bytes) && !failure;
+      });
+}
+
 /// Whether the copy can be read and is as large as the original, which no other program changes.
-Result<> check_copy(Connection& original, const std::string& copy) {
+/// Reads all of it; kTimeout if it is stopped meanwhile.
+Result<> check_copy(Connection& original, const std::string& copy, const std::stop_token& stop) {
   // For writing, so that SQLite removes its files beside it afterwards.
   CEEMS_TRY(connection, Connection::open(copy, OpenMode::kReadWrite));
+  connection.stop_with(stop);
   CEEMS_TRY(statement, connection.prepare("PRAGMA quick_check(1)"));
   CEEMS_TRY(row, statement.step());
   if (!row || statement.text(0) != "ok") {
@@ -317,7 +340,10 @@ Result<> check_copy(Connection& original, const std::string& copy) {
 
 /// A whole copy of the database as it is now, from an upgrade that was interrupted; empty if there
 /// is none.
-Result<std::string> copy_of_before(Connection& connection, const std::string& path, int version) {
+Result<std::string> copy_of_before(Connection& connection,
+                                   const std::string& path,
+                                   int version,
+                                   const std::stop_token& stop) {
   // Afterwards the file is no newer than its last commit.
   CEEMS_TRY(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"));
   std::error_code error;
@@ -329,8 +355,15 @@ Result<std::string> copy_of_before(Connection& connection, const std::string& pa
   }
   for (const auto& file : files_beside(path, fmt::format(".v{}-", version), ".bak")) {
     const auto copied = std::filesystem::last_write_time(file, error);
-    if (!error && copied >= changed && check_copy(connection, file.string())) {
+    if (error || copied < changed) {
+      continue;
+    }
+    const auto whole = check_copy(connection, file.string(), stop);
+    if (whole) {
       return file.string();
+    }
+    if (stop.stop_requested()) {
+      return fail(whole.error());
     }
   }
   return "";
@@ -358,13 +391,6 @@ Result<> make_copy(Connection& connection,
                    const std::stop_token& stop) {
   std::string stamp = TimeZone().local(now_ms);
   std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
-  remove_unfinished_copies(path);
-  CEEMS_TRY(before, copy_of_before(connection, path, version));
-  if (!before.empty()) {
-    log::info("database will be upgraded; it was copied before",
-              {{"file", path}, {"from", version}, {"to", to}, {"backup", before}});
-    return {};
-  }
   std::string backup = fmt::format("{}.v{}-{}.bak", path, version, stamp);
   std::error_code error;
   for (int i = 2; std::filesystem::exists(backup, error); ++i) {  // a start within the same second
@@ -387,7 +413,7 @@ Result<> make_copy(Connection& connection,
   const std::string partial = backup + std::string(kPartial);
   auto done = connection.copy_to(partial, keep_going, &token, progress);
   if (done) {
-    done = check_copy(connection, partial);
+    done = check_copy(connection, partial, stop);
   }
   if (done) {
     done = put_in_place(partial, backup);
@@ -495,7 +521,7 @@ Result<std::int64_t> bytes_to_upgrade(Connection& connection,
   if (!bytes) {
     return bytes;
   }
-  auto done = check_space(path, state, *bytes, target);
+  auto done = check_space(path, state, *bytes, target, seems_copied(path, state.version, *bytes));
   if (done) {
     done = set_modes(connection, false);
   }
@@ -527,8 +553,14 @@ Result<int> upgrade(Connection& connection,
   if (change && !state.empty) {
     remove_unfinished_copies(path);
     CEEMS_TRY(bytes, size_of(connection));
-    CEEMS_TRY(check_space(path, state, bytes, target));
-    CEEMS_TRY(make_copy(connection, path, state.version, version, now_ms, stop));
+    CEEMS_TRY(before, copy_of_before(connection, path, state.version, stop));
+    CEEMS_TRY(check_space(path, state, bytes, target, !before.empty()));
+    if (before.empty()) {
+      CEEMS_TRY(make_copy(connection, path, state.version, version, now_ms, stop));
+    } else {
+      log::info("database will be upgraded; it was copied before",
+                {{"file", path}, {"from", state.version}, {"to", version}, {"backup", before}});
+    }
   }
   if (change) {
     if (state.empty || state.version == 0) {

@@ -11,6 +11,7 @@
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/schema/tables.h"
+#include "store/units/stand_ins.h"
 
 namespace ceems::store {
 namespace {
@@ -129,12 +130,27 @@ model::MetricMap only(const model::MetricMap& map, std::span<const std::string> 
   return result;
 }
 
-}  // namespace
+/// Whether the window has the whole time of a unit: managers report it of one that ended before the
+/// window, as it may be new.
+bool has_whole_time(const Batch& batch, const model::Unit& unit) {
+  return unit.ended_at_ts > 0 && unit.ended_at_ts <= batch.window.start_ms;
+}
 
-UnitChange change_of(const Batch& batch,
-                     const model::Unit& unit,
-                     std::span<const StoredUnit> stored) {
-  const auto [old, stale] = match(unit, stored);
+/// The unit without what it measured, so that nothing is added to its row.
+model::Unit without_measurements(model::Unit unit) {
+  unit.total_time_seconds.clear();
+  unit.has_metric.fill(false);
+  unit.peak_memory_bytes.reset();
+  unit.gpu_idle_share.reset();
+  unit.idle_kwh.reset();
+  return unit;
+}
+
+UnitChange merge(const Batch& batch,
+                 const model::Unit& unit,
+                 const StoredUnit* old,
+                 const StoredUnit* stale,
+                 bool new_owner) {
   UnitChange change;
   change.is_new = old == nullptr;
   const model::Unit& known = old != nullptr ? old->unit : unit;
@@ -145,17 +161,18 @@ UnitChange change_of(const Batch& batch,
     change.moved_from.push_back(stale->last_updated_at_ts);
     change.facts.push_back(delete_facts(batch.cluster.id, unit.uuid, stale->unit.started_at_ts));
   }
-  if (old != nullptr && old->unit.ended_at_ts > 0 && old->unit.ended_at_ts == unit.ended_at_ts) {
-    return change;  // reported again
+  const bool again =
+      old != nullptr && old->unit.ended_at_ts > 0 && old->unit.ended_at_ts == unit.ended_at_ts;
+  if (again && !new_owner) {
+    return change;
   }
-  change.counts = true;
+  change.counts = !again;
   if (old != nullptr) {
     change.moved_from.push_back(old->last_updated_at_ts);
   }
   change.times = finite_map(unit.total_time_seconds);
-  if (old != nullptr && unit.ended_at_ts > 0 && unit.ended_at_ts <= batch.window.start_ms) {
-    // Managers report the whole time of a unit that ended before the window, as it may be new. If
-    // it is not, earlier windows have counted a part of that time.
+  if (old != nullptr && has_whole_time(batch, unit)) {
+    // Earlier windows have counted a part of that time.
     const model::MetricMap counted = stored_map(old->maps[0], unit.uuid);
     for (auto& [name, value] : change.times) {
       value = std::max(0.0, value - value_or_zero(counted, name));
@@ -175,6 +192,23 @@ UnitChange change_of(const Batch& batch,
       {old == nullptr ? WriterStatement::kInsertUnit : WriterStatement::kUpdateUnit,
        unit_values(kUnits, batch, unit, old, std::move(maps))});
   return change;
+}
+
+}  // namespace
+
+UnitChange change_of(const Batch& batch,
+                     const model::Unit& unit,
+                     std::span<const StoredUnit> stored) {
+  const auto [old, stale] = match(unit, stored);
+  const auto reconciled = reconcile(
+      unit, old, old != nullptr ? stored_map(old->maps[0], unit.uuid) : model::MetricMap{},
+      has_whole_time(batch, unit));
+  if (!reconciled) {
+    return merge(batch, unit, old, stale, false);
+  }
+  const bool ended = old != nullptr && old->unit.ended_at_ts > 0 && unit.ended_at_ts > 0;
+  return merge(batch, ended ? without_measurements(reconciled->unit) : reconciled->unit,
+               reconciled->stored ? &*reconciled->stored : nullptr, stale, reconciled->new_owner);
 }
 
 UnitFill fill_of(std::string_view cluster_id,

@@ -44,6 +44,20 @@ Result<> read_kind(Session& session,
       used, [&names](std::size_t, const AnswerRow& row) { names.without_id.emplace(row.text(0)); });
 }
 
+/// Those that were updated in the last two days before the newest window.
+Result<> read_units_without_owner(Session& session,
+                                  const std::string& cluster_id,
+                                  std::set<std::pair<std::string, std::int64_t>>& units) {
+  constexpr std::string_view kWithin = "172800000";
+  Sql sql(session.dialect(), "SELECT uuid, started_at_ts FROM units WHERE cluster_id = ");
+  sql.value(cluster_id).add(" AND ended_at_ts > 0 AND last_updated_at_ts > (SELECT max(");
+  sql.add("last_updated_at_ts) FROM units) - ").add(kWithin);
+  sql.add(R"( AND allocation LIKE '%"stand_ins":[%"owner"]%' LIMIT 10000)");
+  return session.run(sql, [&units](std::size_t, const AnswerRow& row) {
+    units.emplace(row.text(0), row.integer(1));
+  });
+}
+
 Result<> add_kind(Session& session,
                   const std::string& cluster_id,
                   const Kind& kind,
@@ -81,6 +95,8 @@ Result<model::AccountNames> read_account_names(Session& session, const std::stri
     CEEMS_TRY_IN("reading names of accounts",
                  read_kind(session, cluster_id, kind, names.*kind.names));
   }
+  CEEMS_TRY_IN("reading units without owner",
+               read_units_without_owner(session, cluster_id, names.without_owner));
   return names;
 }
 

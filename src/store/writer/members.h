@@ -16,4 +16,13 @@ Result<> add_members_of_usage(Session& session,
                               std::vector<model::User>& users,
                               std::vector<model::Project>& projects);
 
+/// Remembers which members of the cluster's projects joined or left in this window, before
+/// `projects`, which are all of them, replace the stored ones. A project that was not known, or had
+/// no members, tells nothing. A user who is back within a week has not left: lists are incomplete
+/// at times.
+Result<> note_members(Session& session,
+                      const std::string& cluster_id,
+                      const model::Window& window,
+                      const std::vector<model::Project>& projects);
+
 }  // namespace ceems::store

@@ -248,6 +248,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     CEEMS_TRY(write_people(batch, people));
   }
   if (projects && (merge || !projects->empty())) {
+    CEEMS_TRY(note_members(*session_, update.cluster.id, update.window, *projects));
     People people{.upsert = WriterStatement::kUpsertProject,
                   .names = WriterStatement::kProjectNames,
                   .remove = WriterStatement::kDeleteProject,
