@@ -46,8 +46,14 @@ Result<std::set<std::string>> parse_team_members(std::string_view text) {
   return logins;
 }
 
-GrafanaAdmins::GrafanaAdmins(std::string url, std::vector<std::string> teams, Get get)
-    : url_(std::move(url)), teams_(std::move(teams)), get_(std::move(get)) {
+GrafanaAdmins::GrafanaAdmins(std::string url,
+                             std::vector<std::string> teams,
+                             Get get,
+                             config::NameMap names)
+    : url_(std::move(url)),
+      teams_(std::move(teams)),
+      get_(std::move(get)),
+      names_(std::move(names)) {
   while (url_.ends_with('/')) {
     url_.pop_back();
   }
@@ -86,7 +92,9 @@ Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
   }
   std::set<std::string> admins;
   for (const auto& [team, names] : members_) {
-    admins.insert(names.begin(), names.end());
+    for (const std::string& login : names) {
+      admins.insert(names_.apply(login));
+    }
   }
   if (partial && !partial_) {
     log::warn("cannot read a Grafana team; no administrator is removed",
@@ -100,7 +108,8 @@ Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
 
 Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
-                                                    net::ClientOptions options) {
+                                                    net::ClientOptions options,
+                                                    config::NameMap names) {
   options.max_response_bytes = kMaxAnswerBytes;
   CEEMS_TRY_IN("admin.grafana", client, net::Client::create(std::move(options)));
   const std::shared_ptr<net::Client> shared = std::move(client);
@@ -110,7 +119,8 @@ Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                const std::stop_token& stop) -> Result<net::ClientResponse> {
         const std::stop_callback cancel(stop, [&shared] { shared->cancel(); });
         return shared->get(address, {{"Content-Type", "application/json"}});
-      });
+      },
+      std::move(names));
 }
 
 }  // namespace ceems::ingest

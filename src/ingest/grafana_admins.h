@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/name_map.h"
 #include "ingest/admin_sync.h"
 #include "net/client/client.h"
 
@@ -28,8 +29,12 @@ class GrafanaAdmins final : public AdminSource {
   using Get = std::function<Result<net::ClientResponse>(const std::string& url,
                                                         const std::stop_token& stop)>;
 
-  /// `url` does not include /api.
-  GrafanaAdmins(std::string url, std::vector<std::string> teams, Get get);
+  /// `url` does not include /api. `names` maps logins to the names of users, as it does for
+  /// requests that Grafana sends: otherwise the admins are people who do not exist.
+  GrafanaAdmins(std::string url,
+                std::vector<std::string> teams,
+                Get get,
+                config::NameMap names = {});
 
   Result<AdminNames> fetch(const std::stop_token& stop) override;
 
@@ -40,6 +45,7 @@ class GrafanaAdmins final : public AdminSource {
   std::string url_;
   std::vector<std::string> teams_;
   Get get_;
+  config::NameMap names_;
   std::map<std::string, std::set<std::string>> members_;  // by team, as of its last success
   bool partial_ = false;  // some team could not be read; logged once
 };
@@ -47,7 +53,8 @@ class GrafanaAdmins final : public AdminSource {
 /// Creates the source over HTTP. kInvalidArgument as for net::Client::create().
 Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
-                                                    net::ClientOptions options);
+                                                    net::ClientOptions options,
+                                                    config::NameMap names = {});
 
 /// Returns the non-empty `login`s of a list of members. kParse for anything but a JSON list of
 /// objects that each have such a string, because a list that cannot be parsed must not revoke

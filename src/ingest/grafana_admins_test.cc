@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 
 struct Grafana {
-  GrafanaAdmins admins(std::vector<std::string> teams = {"1", "2"}) {
+  GrafanaAdmins admins(std::vector<std::string> teams = {"1", "2"}, config::NameMap names = {}) {
     return {"http://grafana.example.org/sub/", std::move(teams),
             [this](const std::string& url, const std::stop_token&) -> Result<net::ClientResponse> {
               urls.push_back(url);
@@ -20,7 +20,8 @@ struct Grafana {
               return found == bodies.end()
                          ? net::ClientResponse{.status = 404, .headers = {}, .body = "[]"}
                          : net::ClientResponse{.status = 200, .headers = {}, .body = found->second};
-            }};
+            },
+            std::move(names)};
   }
   void team(const std::string& id, const std::string& body) {
     bodies["http://grafana.example.org/sub/api/teams/" + id + "/members"] = body;
@@ -41,6 +42,18 @@ TEST(GrafanaAdmins, AreTheMembersOfAllTeams) {
   EXPECT_THAT(admins.fetch({}).value().names, ElementsAre("ann", "bob", "eve"));
   EXPECT_THAT(grafana.urls, ElementsAre("http://grafana.example.org/sub/api/teams/1/members",
                                         "http://grafana.example.org/sub/api/teams/2/members"));
+}
+
+TEST(GrafanaAdmins, HaveTheNamesThatTheirRequestsGet) {
+  Grafana grafana;
+  grafana.team("1", R"([{"login":"UNI\\Ann"},{"login":"Bob@uni.example"},{"login":"eve"},)"
+                    R"({"login":"Service"}])");
+  const auto names = config::NameMap::read(
+      config::parse_yaml("{lower_case: true, strip_domain: [uni], strip_mail: [uni.example]}", "c")
+          .value(),
+      "", "service");
+  auto admins = grafana.admins({"1"}, names.value());
+  EXPECT_THAT(admins.fetch({}).value().names, ElementsAre("Service", "ann", "bob", "eve"));
 }
 
 TEST(GrafanaAdmins, LeaveWithTheirTeam) {

@@ -19,6 +19,7 @@
 #include "store/json.h"
 #include "store/schema/tables.h"
 #include "store/sqlite/connection.h"
+#include "testing/histories.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::ingest {
@@ -377,9 +378,8 @@ TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
   options_.update_interval = minutes(1);  // how long a step forward of the clock is not trusted
   constexpr std::int64_t kSpan = 15'000;
   constexpr std::int64_t kEnd = kSpan + 600;
-  constexpr int kHistories = 1000;
-  for (int number = 0; number < kHistories; ++number) {
-    std::mt19937_64 random(static_cast<std::uint64_t>(number));
+  for (std::uint64_t number = 1; number <= testing::histories(250); ++number) {
+    std::mt19937_64 random(number);
     const auto jobs = random_jobs(random, kSpan);
     const std::string whole_id = "whole" + std::to_string(number);
     const std::string broken_id = "broken" + std::to_string(number);

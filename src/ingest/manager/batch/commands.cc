@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "config/section.h"
 #include "ingest/manager/command_directory.h"
+#include "ingest/manager/complaint.h"
 
 namespace ceems::ingest {
 namespace {
@@ -71,7 +72,13 @@ Result<> BatchCommands::run(const std::string& program,
   const std::string_view message = trim(result.error_text);
   const bool none = !nothing.empty() && message.find(nothing) != std::string_view::npos;
   const std::string problem = printable(message, 300);
-  if (result.exit_status != 0 && !none) {
+  const bool incomplete =
+      result.exit_status != 0 ||
+      complains(result.error_text,
+                {program + ": ", "failed in an lsf library call", "communication time out",
+                 "connection refused", "cannot connect to server"},
+                {"unknown job id", "job has finished", "please wait", "still trying"});
+  if (incomplete && !none) {
     return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result.exit_status,
                 problem.empty() ? "no message" : problem);
   }

@@ -45,8 +45,10 @@ class BatchCommands {
 
   using Line = std::function<Result<>(std::string_view)>;
   /// Runs a command and passes on its output line by line. An exit status other than 0 is an error,
-  /// because the output may be incomplete, unless the message is `nothing`: then there is no
-  /// output.
+  /// because the output may be incomplete, and so is a complaint on standard error (complaint.h):
+  /// the command's own messages ("qstat: ...") and failed calls of LSF's library, but not that a
+  /// job is unknown or that the command waited for the server. Unless the message is `nothing`:
+  /// then there is no output.
   Result<> run(const std::string& program,
                std::vector<std::string> arguments,
                const Line& line,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/section.h"
+#include "ingest/manager/complaint.h"
 #include "ingest/manager/exec/lines.h"
 #include "ingest/manager/manager.h"
 
@@ -120,7 +121,7 @@ class ExecManager final : public ResourceManager {
     command.environment["CEEMS_START"] = std::to_string(window.start_ms / 1000);
     command.environment["CEEMS_END"] = std::to_string(window.end_ms / 1000);
     CEEMS_TRY(result, runner_->run_lines(command, take, stop));
-    if (result.exit_status != 0) {
+    if (result.exit_status != 0 || complains(result.error_text, {}, {})) {
       return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", source(), result.exit_status,
                   printable(trim(result.error_text), 400));
     }

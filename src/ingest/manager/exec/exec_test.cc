@@ -160,6 +160,19 @@ TEST(Exec, FailsAsAWhole) {
                {.exit_status = 3, .output = std::string(kUnit), .error_text = "no license\n"});
   EXPECT_EQ((*manager)->fetch_units(kWindow, {}).error().message,
             "/opt/site/units: exit status 3: no license");
+  // A script that goes on after an error may end with 0.
+  for (const char* text : {"units: error: no answer of the database\n",
+                           "Traceback (most recent call last):\n  ...\n", "ERROR: 500\n"}) {
+    runner.reply("units", {.output = std::string(kUnit), .error_text = text});
+    EXPECT_FALSE((*manager)->fetch_units(kWindow, {})) << text;
+  }
+  for (const char* text :
+       {"units: warning: error: retried\n", "INFO: 3 errors: ignored\n", "hello\n"}) {
+    runner.reply("units", {.output = std::string(kUnit), .error_text = text});
+    EXPECT_TRUE((*manager)->fetch_units(kWindow, {})) << text;
+  }
+  runner.reply("units", {.exit_status = 3});
+  EXPECT_FALSE((*manager)->fetch_units(kWindow, {}));
   // What a failed run said must not be used for people either.
   EXPECT_FALSE((*manager)->fetch_users_projects(kWindow, {}));
 }

@@ -69,8 +69,9 @@ class LocalManager final : public ResourceManager {
         life.uuid = key.first;
         life.origin = key.second;
         life.name = info.get("name").empty() ? key.first : std::string(info.get("name"));
-        life.username =
-            std::string(info.get("username").empty() ? kUnknownUser : info.get("username"));
+        life.owner_known = !info.get("username").empty();
+        life.username = std::string(life.owner_known ? info.get("username") : kUnknownUser);
+        life.allocation_known = cpus.contains(key) && memory.contains(key);
         life.cpus = std::max(cpus[key].value, 0.0);
         life.memory_bytes = std::clamp(memory[key].value, 0.0, 9e18);
         lives.push_back(std::move(life));

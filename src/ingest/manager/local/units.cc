@@ -128,6 +128,7 @@ std::vector<UnitLife> merge_hosts(std::vector<UnitLife> lives) {
         last.seen_before_ms = std::max(last.seen_before_ms, life.seen_before_ms);
         last.cpus += life.cpus;
         last.memory_bytes += life.memory_bytes;
+        last.allocation_known = last.allocation_known && life.allocation_known;
         continue;
       }
     }
@@ -163,6 +164,7 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     unit.name = clean_text(life.name);
     unit.project = context.project;
     unit.username = clean_text(life.username);
+    unit.owner_stands_in = !life.owner_known;
     unit.created_at_ts = life.start_ms;
     unit.started_at_ts = life.start_ms;
     unit.ended_at_ts = end;
@@ -171,6 +173,7 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     unit.elapsed = elapsed_text(((end > 0 ? end : window.end_ms) - life.start_ms) / 1000);
 
     unit.allocation = allocation_text(life);
+    unit.allocation_stands_in = !life.allocation_known;
 
     const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
     unit.total_time_seconds = allocation_times(seconds, life.cpus, life.memory_bytes / kMebi, 0);

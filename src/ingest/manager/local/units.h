@@ -22,6 +22,8 @@ struct UnitLife {
   std::int64_t end_first_seen_ms = 0;  ///< time of the first sample with the end
   double cpus = 0;
   double memory_bytes = 0;
+  bool owner_known = true;
+  bool allocation_known = true;
 };
 
 /// A series of equal values; stores only the necessary raw samples.

@@ -216,6 +216,10 @@ TEST_F(Lsf, TakesOutputOfACommandThatFailedForIncomplete) {
   runner_.reply("bjobs", {.exit_status = 255, .error_text = "LSF is down. Please wait ...\n"});
   EXPECT_EQ(fetch(*manager, 0, kHour).error().message,
             "output of bjobs: bjobs: exit status 255: LSF is down. Please wait ...");
+  const std::string none = R"({"COMMAND":"bjobs","JOBS":0,"RECORDS":[]})";
+  runner_.reply("bjobs", {.output = none,
+                          .error_text = "Failed in an LSF library call: Communication time out\n"});
+  EXPECT_FALSE(fetch(*manager, 0, kHour));
   runner_.reply("bjobs", {.output = "{\"RECORDS\":[{\"JOBID\":\"1\""});
   EXPECT_EQ(fetch(*manager, 0, kHour).error().message,
             "output of bjobs: the JSON document is incomplete");

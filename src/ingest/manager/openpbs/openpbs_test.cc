@@ -145,11 +145,25 @@ TEST_F(Openpbs, TakesOutputOfACommandThatFailedForIncomplete) {
   EXPECT_EQ(fetch(*manager, 0, kHour).error().message,
             "output of qstat: qstat: exit status 35: qstat: Server is not configured for job "
             "history");
+  // It may end with 0 although it could not ask one of several servers.
+  const std::string none = R"({"timestamp":1,"pbs_server":"srv"})";
+  for (const char* text : {"qstat: cannot connect to server b (errno=15010)\n",
+                           "Connection refused\n", "pbs_client: ERROR: no licence\n"}) {
+    runner_.reply("qstat", {.output = none, .error_text = text});
+    EXPECT_FALSE(fetch(*manager, 0, kHour)) << text;
+  }
   runner_.reply("qstat", {.output = R"({"Jobs":{"1.srv":{"a":"b)"});
   EXPECT_EQ(fetch(*manager, 0, kHour).error().message,
             "output of qstat: the JSON document is incomplete, in or after 1.srv");
   runner_.reply("qstat", {.output = R"({"timestamp":1,"pbs_server":"srv"})"});
   EXPECT_THAT(fetch(*manager, 0, kHour).value(), IsEmpty());
+  std::int64_t start = kHour;
+  for (const char* text :
+       {"module: loaded pbs\n", "qstat: Unknown Job Id 7.srv\n", "WARNING: last error: none\n"}) {
+    runner_.reply("qstat", {.output = none, .error_text = text});
+    EXPECT_TRUE(fetch(*manager, start, start + kHour)) << text;
+    start += kHour;
+  }
 }
 
 TEST_F(Openpbs, RefusesAConfigurationThatCannotWork) {

@@ -110,6 +110,7 @@ model::Unit make_unit(const Server& server,
   }
   unit.state = life.status;
   unit.allocation = allocation_of(*life.flavor);
+  unit.allocation_stands_in = !life.flavor->detailed;
   unit.tags = tags_of(server);
 
   const double seconds = static_cast<double>(std::max<std::int64_t>(life.active_ms, 0)) / 1000;

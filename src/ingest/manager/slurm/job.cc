@@ -300,6 +300,8 @@ std::optional<model::Unit> to_unit(const SlurmJob& job,
   unit.project = clean_text(job.account);
   unit.groupname = clean_text(job.group);
   unit.username = clean_text(job.user);
+  // SLURM gives the number of a user where a name cannot be looked up.
+  unit.owner_stands_in = is_number(unit.username);
   unit.created_at = time_text(job.submit_ms, job.submit_text, zone);
   unit.started_at = time_text(job.start_ms, job.start_text, zone);
   unit.ended_at = ends_later ? "Unknown" : time_text(job.end_ms, job.end_text, zone);

@@ -14,6 +14,7 @@
 #include "base/time/time_text.h"
 #include "base/time/time_zone.h"
 #include "base/utf8.h"
+#include "ingest/manager/complaint.h"
 
 namespace ceems::ingest {
 namespace {
@@ -303,23 +304,6 @@ std::string fresh_delimiter() {
   return fmt::format("|{:08x}{:08x}|", random(), random());
 }
 
-/// Whether a line of standard error says that the output is not complete: "sacct: error: ...".
-/// Complaints about slurm.conf come with every command and concern no output.
-bool complains(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view line = take_until(text, '\n');
-    const bool error = line.find(": error: ") != std::string_view::npos ||
-                       line.find(": fatal: ") != std::string_view::npos;
-    const bool of_configuration = line.find("_parse_next_key") != std::string_view::npos ||
-                                  line.find("s_p_parse") != std::string_view::npos ||
-                                  line.find("deprecated") != std::string_view::npos;
-    if (error && !of_configuration) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Returns "2026-01-31T23:59:59" in UTC. sacct reads it in the zone of TZ, which we set. UTC has no
 /// hour that occurs twice.
 std::string utc_text(std::int64_t epoch_ms) {
@@ -481,7 +465,9 @@ class SlurmCli final : public SlurmSource {
                      std::move(stop)));
     const std::string problem = printable(trim(result.error_text), 300);
     // A command that cannot reach the database may say so and end with 0.
-    if (result.exit_status != 0 || complains(result.error_text)) {
+    // Complaints about slurm.conf come with every command and concern no output.
+    if (result.exit_status != 0 ||
+        complains(result.error_text, {}, {"_parse_next_key", "s_p_parse", "deprecated"})) {
       return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result.exit_status,
                   problem.empty() ? "no message" : problem);
     }

@@ -47,6 +47,16 @@ class SlurmManager final : public ResourceManager {
         coordinators_lead_(coordinators_lead),
         reads_js1_(reads_js1) {}
 
+  /// Asks again for the jobs whose owners had no names when the program was stopped.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): as the base class has it
+  void restore_names(std::optional<model::AccountNames> stored) override {
+    if (stored) {
+      for (const Start& start : stored->without_owner) {
+        open_.try_emplace(start);
+      }
+    }
+  }
+
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
     std::erase_if(open_, [window](const auto& entry) {
@@ -109,8 +119,7 @@ class SlurmManager final : public ResourceManager {
   };
   using OpenJobs = std::map<Start, Open>;
 
-  /// SLURM gives the number of a user where a name cannot be looked up.
-  static bool is_stand_in(const model::Unit& unit) { return is_number(unit.username); }
+  static bool is_stand_in(const model::Unit& unit) { return unit.owner_stands_in; }
   /// Whether the job is to be asked for again: it runs, or its owner has no name yet.
   static bool is_open(const model::Unit& unit, model::Window window) {
     return unit.ended_at_ts == 0 ||
