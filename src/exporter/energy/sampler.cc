@@ -67,6 +67,7 @@ Sampler::Sampler(const SamplerOptions& options,
       meters_(std::move(meters)),
       devices_(std::move(devices)),
       state_(std::move(state)),
+      gate_(meters_, node_limits(meters_, paths)),
       cpu_use_(host::read_cpu_topology(paths), options.second_thread),
       source_failing_(sources_.size()),
       meter_failing_(meters_.size()),
@@ -188,10 +189,15 @@ void Sampler::read_memory(Clock::SteadyTime now) {
   }
 }
 
-void Sampler::read_meter(std::size_t i, const MeterContext& context) {
+void Sampler::read_meter(std::size_t i, MeterContext& context) {
+  context.gate = &gate_.gate(i);
   auto reading = meters_[i]->read(context);
   bool failing = meter_failing_[i];
-  log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
+  const auto doubt = gate_.gate(i).doubt();
+  const bool said = doubt && *doubt != Doubt::kUnreadable;  // by the gate, which has its reason
+  if (reading || !said) {
+    log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
+  }
   meter_failing_[i] = failing;
   if (reading) {
     const auto& earlier = readings_[i];  // by another attempt of this sample
@@ -238,6 +244,17 @@ void Sampler::take_sample(bool may_block) {
     devices->read(context, managers_, device_samples_);
     devices_used = devices->read_use(managers_, device_uses_) || devices_used;
   }
+  double device_joules = 0;
+  for (const DeviceSample& device : device_samples_) {
+    device_joules += device.joules;
+  }
+  gate_.judge({.time = now,
+               .suspended = context.suspended,
+               .utilisation = context.utilisation,
+               .sockets = use.sockets,
+               .device_joules = device_joules,
+               .devices = device_samples_.size(),
+               .readings = readings_});
   const MutexLock account_lock(account_mutex_);
   account_.advance({.time = now,
                     .readings = readings_,

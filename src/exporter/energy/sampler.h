@@ -17,6 +17,7 @@
 #include "exporter/energy/account/use_meter.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/meter/reading_gate.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
@@ -69,6 +70,9 @@ class Sampler {
   /// recent enough, and its meters return what they have instead of blocking.
   void tick(Caller caller) CEEMS_EXCLUDES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
 
+  /// Which readings of the meters are believed. Safe for concurrent use.
+  [[nodiscard]] const ReadingGate& gate() const { return gate_; }
+
   /// Names of the models of the devices; see DeviceMeters::models().
   [[nodiscard]] std::string device_models() const;
 
@@ -91,7 +95,7 @@ class Sampler {
   Clock::SteadyTime read_counters(MeterContext& context, Timing& timing)
       CEEMS_REQUIRES(tick_mutex_);
   void read_stat() CEEMS_REQUIRES(tick_mutex_);
-  void read_meter(std::size_t i, const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
+  void read_meter(std::size_t i, MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
   void use_cpus(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   NodeUse node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   void read_memory(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
@@ -105,6 +109,8 @@ class Sampler {
   const Meters meters_;                                     // read with tick_mutex_ held
   const DeviceMeterList devices_;                           // read with tick_mutex_ held
   const std::unique_ptr<StateFile> state_;                  // may be null; used by the thread
+
+  ReadingGate gate_;  // judges with tick_mutex_ held
 
   Mutex tick_mutex_;  // held for a whole tick
   CpuUseMeter cpu_use_ CEEMS_GUARDED_BY(tick_mutex_);

@@ -39,6 +39,7 @@ std::size_t Account::add_source(const SourceInfo& info) {
   CEEMS_CHECK(info.domain != Domain::kOther);  // kOther is computed, never metered
   SourceAccount source;
   source.info = info;
+  source_places_.push_back(known_set_.add(info.domain, info.name));
   sources_.insert(sources_.end() - 1, source);
   return sources_.size() - 2;
 }
@@ -78,8 +79,9 @@ std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
     return watts;  // configured for all devices together
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    if (const auto device = device_idle_[i].watts();
-        device && device_sources_[i].info.domain == domain) {
+    if (const auto device = devices_[i].idle.watts(); device &&
+                                                      device_sources_[i].info.domain == domain &&
+                                                      known_set_.member(devices_[i].place)) {
       watts = watts.value_or(0) + *device;
     }
   }
@@ -118,7 +120,8 @@ std::optional<double> Account::other_idle_watts() const {
     // Fans and the power supply follow the known domains, not the use of the CPUs.
     if (!known(Domain::kPackage)) {
       const auto estimate = wall_estimate();
-      return estimate ? std::optional(estimate->watts) : std::nullopt;
+      return estimate ? std::optional(estimate->watts + wall_watts_.losses() * known_watts)
+                      : std::nullopt;
     }
     const auto wall = lag_.watts_at(known_watts);
     return wall ? std::optional(rest_of_wall(*wall, known_watts)) : learned.watts();
@@ -147,13 +150,6 @@ std::optional<double> Account::idle_watts(Domain domain) const {
   return watts ? std::optional(*watts * idle_scale()) : watts;
 }
 
-double Account::device_idle_watts(std::size_t device) const {
-  const auto& given = options_.idle_watts.at(index(device_sources_[device].info.domain));
-  const double watts = given ? *given / static_cast<double>(device_sources_.size())
-                             : device_idle_[device].watts().value_or(0);
-  return watts * idle_scale();
-}
-
 std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < sample.readings.size(); ++i) {
@@ -179,11 +175,23 @@ void Account::charge(Domain domain, std::span<const double> units, const Remaind
   unallocated_.at(part).add(rest.unallocated);
 }
 
-/// `split_` is the idle part of the charged energy.
-void Account::note_idle(Domain domain) {
+/// `split_` is the idle part of the charged energy, `unused` the part of each reservation that was
+/// not used.
+void Account::note_idle(Domain domain, std::span<const double> unused) {
   const auto entries = units_.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     entries[i]->idle_parts.at(index(domain)).add(split_[i]);
+    entries[i]->unused_parts.at(index(domain)).add(split_[i] * unused[i]);
+  }
+}
+
+void Account::find_unused(const NodeUse& node) {
+  const auto entries = units_.entries();
+  unused_cpus_.resize(entries.size());
+  unused_memory_.resize(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    unused_cpus_[i] = entries[i]->unused_cpus();
+    unused_memory_[i] = entries[i]->unused_memory(node.memory_total_bytes);
   }
 }
 
@@ -191,10 +199,11 @@ void Account::split_and_charge(Domain domain,
                                double joules,
                                double idle_joules,
                                double total_use,
-                               std::span<const Claim> claims) {
+                               std::span<const Claim> claims,
+                               std::span<const double> unused) {
   const double idle = std::min(idle_joules, joules);
   charge(domain, split_, split(idle, idle, 0, claims, split_));
-  note_idle(domain);
+  note_idle(domain, unused);
   const Remainder rest = split(joules - idle, 0, total_use, claims, split_);
   charge(domain, split_, rest);
   for (std::size_t i = 0; i < split_.size(); ++i) {
@@ -283,7 +292,8 @@ void Account::split_books(Domain domain, const Interval& interval) {
         book_claims_[i].use = book.watts.watts()[use++];
       }
     }
-    split_and_charge(domain, book.joules, idle, book.watts.total_watts(), book_claims_);
+    split_and_charge(domain, book.joules, idle, book.watts.total_watts(), book_claims_,
+                     package ? unused_cpus_ : unused_memory_);
   }
 }
 
@@ -295,68 +305,8 @@ void Account::split_gpus(const Interval& interval) {
     idle.observe(joules, interval.seconds, interval.utilisation);
     no_claims_.assign(units_.entries().size(), Claim{});
     split_and_charge(Domain::kGpu, joules,
-                     idle.watts().value_or(0) * idle_scale() * interval.seconds, 0, no_claims_);
-  }
-}
-
-std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
-  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    if (device_sources_[i].info.name == info.name) {
-      return i;
-    }
-  }
-  if (device_sources_.size() == kMaxDevices) {
-    return std::nullopt;
-  }
-  CEEMS_CHECK(info.domain != Domain::kOther && info.domain != Domain::kNode);
-  SourceAccount& source = device_sources_.emplace_back();
-  source.info = info;
-  device_idle_.emplace_back(kDeviceFullLoadIdle);
-  device_idle_.back().restore(restored_.bins_of({.domain = info.domain, .device = info.name}));
-  return device_sources_.size() - 1;
-}
-
-void Account::take_devices(const Sample& sample, Interval& interval) {
-  for (const DeviceSample& device : sample.devices) {
-    const auto position = find_or_add_device(device.source);
-    if (!position) {
-      continue;
-    }
-    SourceAccount& source = device_sources_[*position];
-    source.fresh = device.fresh;
-    const double joules = joules_of(device.joules);
-    source.joules.add(joules);
-    const std::size_t domain = index(source.info.domain);
-    interval.device_joules.at(domain) += joules;
-    interval.known_joules += joules;
-    interval.known_source = interval.known_source || source.joules.value() > 0;
-    known_.at(domain) = true;
-  }
-}
-
-void Account::split_devices(const Sample& sample) {
-  for (const DeviceSample& device : sample.devices) {
-    const auto position = find_or_add_device(device.source);
-    const double joules = joules_of(device.joules);
-    if (!position || joules <= 0) {
-      continue;
-    }
-    device_idle_[*position].observe(
-        joules, device.seconds,
-        device.utilisation.value_or(std::numeric_limits<double>::quiet_NaN()));
-    device_claims_.assign(units_.entries().size(), Claim{});
-    for (const DeviceHolder& holder : device.holders) {
-      const UnitEntry* unit = units_.find(holder.manager, holder.cgrouphostname, holder.uuid);
-      if (unit == nullptr) {
-        continue;
-      }
-      Claim& claim = device_claims_[unit->position];
-      claim.alloc += std::max(0.0, holder.alloc) * unit->presence;
-      claim.use += std::max(0.0, holder.use) * unit->presence;
-    }
-    split_and_charge(device_sources_[*position].info.domain, joules,
-                     device_idle_watts(*position) * device.seconds, device.total_use,
-                     device_claims_);
+                     idle.watts().value_or(0) * idle_scale() * interval.seconds, 0, no_claims_,
+                     unused_cpus_);
   }
 }
 
@@ -364,21 +314,30 @@ void Account::split_other(const Interval& interval) {
   SourceAccount& source = sources_[interval.wall.value_or(sources_.size() - 1)];
   double other = 0;
   if (interval.wall) {
-    other = other_.advance(interval.joules.at(index(Domain::kNode)),
-                           lag_.comparable_joules(interval.known_joules, interval.seconds),
+    const double comparable =
+        lag_.comparable_joules(interval.known_joules, interval.seconds, interval.even_joules);
+    other = other_.advance(interval.joules.at(index(Domain::kNode)), comparable,
                            kMaxDebtSeconds * peak_known_watts_);
+    source.other_joules.add(other);
+    source.joules.add(interval.known_joules + other);
+    if (known_set_.any_missing() && other > 0 && interval.seconds > 0) {
+      other -= split_missing(interval, other, comparable / interval.seconds);
+    }
+  } else {
+    source.joules.add(interval.known_joules);
   }
-  source.joules.add(interval.known_joules + other);
   if (other <= 0) {
     return;
   }
-  source.other_joules.add(other);
   if (!interval.known_source) {
     // Only the node's energy is known. It is split as the energy of the packages would be.
     split_wall(other, idle_watts(Domain::kNode).value_or(0) * interval.seconds);
     return;
   }
-  const double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
+  double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
+  const Losses losses = split_losses(interval, other, idle_joules);
+  other -= losses.joules;
+  idle_joules -= losses.idle_joules;
   if (!known(Domain::kPackage)) {
     // It contains the energy of the packages.
     split_wall(other, idle_joules);
@@ -386,9 +345,9 @@ void Account::split_other(const Interval& interval) {
   }
   // What fans and the power supply take more when the known domains work goes where their active
   // energy went.
-  const double idle = active_joules_ > 0 ? idle_joules : other;
+  const double idle = active_joules_ > 0 ? std::min(idle_joules, other) : other;
   charge(Domain::kOther, split_, split(idle, idle, 0, claims_.cpus(), split_));
-  note_idle(Domain::kOther);
+  note_idle(Domain::kOther, unused_cpus_);
   if (other > idle) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
@@ -430,15 +389,21 @@ void Account::advance(const Sample& sample) {
     SourceAccount& source = sources_[i];
     const Domain domain = source.info.domain;
     source.fresh = reading->fresh;
-    const double joules = joules_of(reading->joules);
+    source.info.method = reading->method.value_or(source.info.method);
+    const double shown = joules_of(reading->joules);
+    const double joules = reading->elsewhere ? 0 : shown;
     if (source.info.method != Method::kModelled &&
         (domain == Domain::kPackage || domain == Domain::kNode)) {
-      measured_ = measured_ || joules > 0;
+      measured_ = measured_ || shown > 0;
     }
     if (domain != Domain::kNode) {
       source.joules.add(joules);
       interval.joules.at(index(domain)) += joules;
       interval.known_joules += joules;
+      interval.even_joules += joules;
+      if (joules > 0) {
+        known_set_.see(source_places_[i]);
+      }
       // A counter that has never moved, as some hypervisors show one, does not count as known.
       interval.known_source = interval.known_source || source.joules.value() > 0;
       known_.at(index(domain)) = true;
@@ -446,6 +411,8 @@ void Account::advance(const Sample& sample) {
   }
   take_devices(sample, interval);
   interval.wall = wall_source(sample);
+  follow_known_set(interval);
+  hold_devices(interval);
   if (interval.wall && !known(Domain::kPackage)) {
     follow_use(interval);
   }
@@ -469,13 +436,14 @@ void Account::advance(const Sample& sample) {
       known_.at(index(Domain::kNode)) || interval.wall || interval.known_source;
   node_source_ = choose_node_source(interval, first);
   if (interval.seconds >= 0.1) {
-    peak_known_watts_ = std::max(peak_known_watts_, interval.known_joules / interval.seconds);
+    peak_known_watts_ = std::max(peak_known_watts_, interval.even_joules / interval.seconds);
   }
   const auto entries = units_.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     entries[i]->position = i;
   }
   split_.assign(entries.size(), 0);
+  find_unused(sample.node);
   active_units_.assign(entries.size(), 0);
   active_system_ = 0;
   active_joules_ = 0;
@@ -485,6 +453,7 @@ void Account::advance(const Sample& sample) {
   }
   split_gpus(interval);
   split_devices(sample);
+  note_active_devices(interval);
   split_other(interval);
 }
 

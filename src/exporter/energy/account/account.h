@@ -16,6 +16,7 @@
 #include "exporter/energy/account/attribution.h"
 #include "exporter/energy/account/claims.h"
 #include "exporter/energy/account/idle_power.h"
+#include "exporter/energy/account/known_set.h"
 #include "exporter/energy/account/meter_lag.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/account/unit_watts.h"
@@ -82,6 +83,8 @@ class Account {
   /// Fraction of a GPU's power at full load that is taken as its idle power until it was seen idle.
   /// (An H200 draws 75 W of 700 W when idle; GPUs in general 5 % to 20 %.)
   static constexpr double kDeviceFullLoadIdle = 0.2;
+  /// What the supply loses for a device at rest, as a fraction of its power (a supply of 92 %).
+  static constexpr double kIdleLosses = 0.08;
 
   explicit Account(const AccountOptions& options);
 
@@ -149,6 +152,18 @@ class Account {
     double seconds = 0;
   };
   using Before = std::unordered_map<std::string, PowerEstimate>;
+  /// A device between its readings, which come at their own pace and may cease.
+  struct Device {
+    IdlePower idle{kDeviceFullLoadIdle};
+    std::size_t place = 0;      ///< in known_set_
+    double watts = 0;           ///< of the last reading
+    Clock::SteadyTime fresh{};  ///< when it was taken
+    double highest_watts = 0;   ///< of all readings
+    std::optional<double> utilisation;
+    // Of the last reading, for the time until the next one.
+    std::vector<DeviceHolder> holders;
+    double total_use = 0;
+  };
   static const PowerEstimate* before_of(const Before& before, const UnitEntry& unit);
   static std::string unit_name(const UnitEntry& unit);
 
@@ -176,10 +191,31 @@ class Account {
                         double joules,
                         double idle_joules,
                         double total_use,
-                        std::span<const Claim> claims);
+                        std::span<const Claim> claims,
+                        std::span<const double> unused);
   [[nodiscard]] std::optional<std::size_t> find_or_add_device(const SourceInfo& info);
   void take_devices(const Sample& sample, Interval& interval);
   void split_devices(const Sample& sample);
+  void hold_devices(Interval& interval);
+  void claim_device(std::span<const DeviceHolder> holders);
+  void find_unused_device(std::optional<double> utilisation, double total_use);
+  void note_active_devices(const Interval& interval);
+  [[nodiscard]] bool shown(const Device& device) const;
+  void charge_device(Domain domain, double joules, double idle_joules, double total_use);
+  /// Of `other`, what fans and the supply draw for devices.
+  struct Losses {
+    double joules = 0;
+    double idle_joules = 0;  // of these
+  };
+  Losses split_losses(const Interval& interval, double other, double idle_joules);
+  double split_missing(const Interval& interval, double other, double comparable_watts);
+  [[nodiscard]] std::optional<double> expected_rest(double comparable_watts) const;
+  void follow_known_set(const Interval& interval);
+  [[nodiscard]] std::optional<double> moved_watts() const;
+  void learn_rest_anew();
+  [[nodiscard]] Learned::Idle learned_rest() const;
+  void add_learned_wall(Learned::Idle& entry) const;
+  [[nodiscard]] std::optional<Learned::Lag> learned_lag() const;
   [[nodiscard]] std::optional<double> unscaled_idle_watts(Domain domain) const;
   [[nodiscard]] double known_idle_watts() const;
   [[nodiscard]] double idle_scale() const;
@@ -190,18 +226,35 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> choose_node_source(const Interval& interval,
                                                               bool first) const;
   void charge(Domain domain, std::span<const double> units, const Remainder& rest);
-  void note_idle(Domain domain);
+  void note_idle(Domain domain, std::span<const double> unused);
+  void find_unused(const NodeUse& node);
 
   AccountOptions options_;
   std::vector<SourceAccount> sources_;  // "sum" is the last one
   std::vector<SourceAccount> device_sources_;
-  std::vector<IdlePower> device_idle_;  // same index as device_sources_
+  /// Another power of a device than was held since `from`.
+  struct Correction {
+    double watts = 0;
+    Clock::SteadyTime from{};
+  };
+  /// A value of the wall meter, until the devices' readings of that time have come.
+  struct WallValue {
+    double watts = 0;
+    Clock::SteadyTime fresh{};
+  };
+  void take_wall_values(const Reading& reading, Clock::SteadyTime now);
+  std::vector<Correction> corrections_;  // of this interval
+  std::vector<WallValue> wall_values_;
+  std::vector<Device> devices_;  // same index as device_sources_
+  KnownSet known_set_;
+  std::vector<std::size_t> source_places_;  // of sources_ in it
+  bool all_known_ = true;                   // no member was missing in the last interval
   UnitTable units_;
   std::array<bool, kDomainCount> known_{};
   std::array<IdlePower, kDomainCount> idle_;           // of domains without books
   std::array<std::vector<Book>, kDomainCount> books_;  // of kPackage and kDram
   Claims claims_;
-  Learned restored_;  // for devices and sockets that come later
+  Learned restored_;  // for devices and sockets that come later, and for other known_set_
   std::optional<double> model_idle_watts_;
   Parts system_;
   Parts unallocated_;
@@ -231,6 +284,10 @@ class Account {
   std::vector<UnitWatts::Use> uses_;
   std::vector<UnitWatts::Use> wall_uses_;
   std::vector<double> split_;
+  // The part of what each has reserved that it did not use, 0...1.
+  std::vector<double> unused_cpus_;
+  std::vector<double> unused_memory_;
+  std::vector<double> unused_device_;
   // Active energy of the known domains.
   std::vector<double> active_units_;
   double active_system_ = 0;
@@ -242,7 +299,10 @@ struct Account::Interval {
   double seconds = 0;
   std::array<double, kDomainCount> joules{};  // of sources that have a value; kNode: of `wall`
   std::array<double, kDomainCount> device_joules{};  // of devices
-  double known_joules = 0;                           // package + dram + gpu, devices included
+  /// known_joules without the unevenness of devices, which have readings at their own pace: each
+  /// draws the watts of the last one.
+  double even_joules = 0;
+  double known_joules = 0;          // package + dram + gpu, devices included
   bool known_source = false;        // a source of these has a value and has delivered energy before
   std::optional<std::size_t> wall;  // index of the source that determines the node's energy
   double utilisation = std::numeric_limits<double>::quiet_NaN();

@@ -62,6 +62,15 @@ class AccountDeviceTest : public ::testing::Test {
     return -1;
   }
 
+  double unused(const std::string& uuid) {
+    for (const auto& entry : account_.units()) {
+      if (entry->uuid == uuid) {
+        return entry->unused_idle_joules(Domain::kGpu);
+      }
+    }
+    return -1;
+  }
+
   Account account_;
   UnitSnapshot snapshot_;
   std::vector<DeviceSample> devices_;
@@ -92,6 +101,32 @@ TEST_F(AccountDeviceTest, SplitsASharedDeviceByShareWhenIdleAndByUseWhenActive) 
   EXPECT_DOUBLE_EQ(unit("2"), 75 + 180);
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 60);
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 0);
+}
+
+/// By the time in which the device was busy for the unit; where that is not known, nothing is
+/// unused.
+TEST_F(AccountDeviceTest, CountsIdlePowerOfTheTimeInWhichItWasNotBusy) {
+  device("a").joules = 400;  // 100 idle
+  device("a").total_use = 1;
+  device("a").utilisation = 0.3;
+  device("a").holders = {holder("1", 1, 1)};
+  sample();
+  EXPECT_NEAR(unused("1"), 70, 1e-9);
+  // Shared in halves: one was busy for 0.9 * 0.8 of the time, more than its half; the other for
+  // 0.18.
+  device("a").utilisation = 0.9;
+  device("a").holders = {holder("1", 0.5, 0.8), holder("2", 0.5, 0.2)};
+  sample();
+  EXPECT_NEAR(unused("1"), 70, 1e-9);
+  EXPECT_NEAR(unused("2"), 50 * (1 - 0.18 / 0.5), 1e-9);
+  device("a").utilisation.reset();
+  device("a").holders = {holder("1", 1, 1)};
+  sample();
+  EXPECT_NEAR(unused("1"), 70, 1e-9);
+  device("a").utilisation = 0.0;
+  device("a").total_use = 0;
+  sample();
+  EXPECT_NEAR(unused("1"), 170, 1e-9);
 }
 
 TEST_F(AccountDeviceTest, ADeviceWithoutHoldersIsUnallocatedAndSystem) {
@@ -224,8 +259,9 @@ TEST(AccountWithGpusAndAWallMeter, SplitsTheRestByCpuTime) {
                      .managers = {&manager, 1},
                      .devices = {&device, 1}});
   }
-  EXPECT_DOUBLE_EQ(account.units()[0]->joules(Domain::kNode), 300 + 50);
-  EXPECT_DOUBLE_EQ(account.units()[1]->joules(Domain::kNode), 50 + 100);
+  // Of the 200 J, the supply loses 30 J for the GPU, 10 J of them at rest.
+  EXPECT_DOUBLE_EQ(account.units()[0]->joules(Domain::kNode), 300 + 30 + 45);
+  EXPECT_DOUBLE_EQ(account.units()[1]->joules(Domain::kNode), 45 + 80);
   EXPECT_DOUBLE_EQ(account.node_joules(Domain::kNode), 500);
 }
 

@@ -70,8 +70,8 @@ PowerEstimate Account::learned_estimate(Domain domain) const {
     add(book.idle_estimate());
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    if (device_sources_[i].info.domain == domain) {
-      add(device_idle_[i].estimate());
+    if (device_sources_[i].info.domain == domain && known_set_.member(devices_[i].place)) {
+      add(devices_[i].idle.estimate());
     }
   }
   return sum;
@@ -106,12 +106,13 @@ IdleBasis Account::idle_basis(Domain domain) const {
 std::string Account::meters_of(Domain domain) const {
   std::string names;
   for (const SourceAccount& source : sources_) {
-    const bool metered = source.info.method == Method::kMeasured;
-    if (metered && (domain == Domain::kOther || source.info.domain == domain)) {
+    const Domain metered = domain == Domain::kOther ? Domain::kNode : domain;
+    if (source.info.method == Method::kMeasured && source.info.domain == metered) {
       names += (names.empty() ? "" : ",") + source.info.name;
     }
   }
-  return names;
+  // The rest of the node is the node without the members of the known set.
+  return domain == Domain::kOther ? names + ":" + known_set_.names() : names;
 }
 
 Learned::Idle Account::place_of_book(Domain domain, std::size_t book) const {
@@ -159,8 +160,10 @@ void Account::restore_books(Domain domain) {
 /// Of the source whose lag is learned.
 void Account::restore_lag() {
   if (lag_source_) {
-    if (const MeterLag::State* state = restored_.lag_of(sources_[*lag_source_].info.name)) {
+    const std::string& name = sources_[*lag_source_].info.name;
+    if (const MeterLag::State* state = restored_.lag_of(name)) {
       lag_.restore(*state);
+      lag_.set_line(restored_.lag_of(name, known_set_.names()));
     }
   }
 }
@@ -178,7 +181,7 @@ std::vector<Learned::UnitCore> Account::learned_units(const UnitWatts& watts) co
 
 /// Of what the wall meter shows where no meter shows the packages.
 Domain Account::wall_domain() const {
-  return known(Domain::kDram) || known(Domain::kGpu) ? Domain::kOther : Domain::kNode;
+  return known_set_.empty() ? Domain::kNode : Domain::kOther;
 }
 
 /// Begins to learn what units draw at the wall, starting from stored values.
@@ -192,7 +195,10 @@ void Account::begin_wall() {
   }
   const Learned::Idle* before = restored_.find({.domain = domain, .meters = meters_of(domain)});
   if (before != nullptr) {
-    wall_watts_.restore({.idle = before->estimate, .core = before->core, .system = before->system});
+    wall_watts_.restore({.idle = before->estimate,
+                         .core = before->core,
+                         .system = before->system,
+                         .losses = before->losses});
     for (const Learned::UnitCore& unit : before->units) {
       wall_before_.emplace(unit.unit, unit.core);
     }
@@ -204,12 +210,11 @@ Learned Account::learned() const {
   for (const Domain domain : kDomains) {
     Learned::Idle whole{
         .domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()};
-    if (learned_until_ && !known(Domain::kPackage) && domain == wall_domain()) {
-      const UnitWatts::State state = wall_watts_.state();
-      whole.estimate = wall_estimate();
-      whole.core = state.core;
-      whole.system = state.system;
-      whole.units = learned_units(wall_watts_);
+    if (domain == wall_domain()) {
+      add_learned_wall(whole);
+    }
+    if (domain == Domain::kOther) {
+      whole = learned_rest();
     }
     learned.add(std::move(whole));
     const std::vector<Book>& books = books_.at(index(domain));
@@ -227,11 +232,20 @@ Learned Account::learned() const {
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     const SourceInfo& info = device_sources_[i].info;
-    learned.add({.domain = info.domain, .device = info.name, .bins = device_idle_[i].state()});
+    learned.add({.domain = info.domain, .device = info.name, .bins = devices_[i].idle.state()});
   }
-  if (const auto state = lag_source_ ? lag_.state() : std::nullopt) {
-    learned.lags.push_back({.source = sources_[*lag_source_].info.name, .state = *state});
+  if (auto lag = learned_lag()) {
+    learned.lags.push_back(*std::move(lag));
   }
+  // The rest of the node beside other known domains.
+  Learned others;
+  for (const Learned::Idle& entry : restored_.idle) {
+    if (entry.domain == Domain::kOther) {
+      others.idle.push_back(entry);
+    }
+  }
+  others.lags = restored_.lags;
+  learned.add_missing(others);
   return learned;
 }
 
@@ -240,6 +254,8 @@ void Account::restore(const Learned& learned) {
   for (const Domain domain : kDomains) {
     if (has_books(domain)) {
       restore_books(domain);
+    } else if (domain == Domain::kOther) {
+      // See learn_rest_anew().
     } else {
       idle_.at(index(domain))
           .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
@@ -248,7 +264,7 @@ void Account::restore(const Learned& learned) {
   restore_lag();
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     const SourceInfo& info = device_sources_[i].info;
-    device_idle_[i].restore(learned.bins_of({.domain = info.domain, .device = info.name}));
+    devices_[i].idle.restore(learned.bins_of({.domain = info.domain, .device = info.name}));
   }
 }
 

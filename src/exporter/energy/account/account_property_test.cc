@@ -16,15 +16,11 @@
 #include "exporter/energy/account/account.h"
 #include "exporter/energy/meter/counter_unwrap.h"
 #include "exporter/energy/meter/held_power.h"
+#include "testing/histories.h"
 
 namespace ceems::exporter::energy {
 namespace {
 
-#ifdef __SANITIZE_THREAD__
-constexpr std::uint64_t kHistories = 500;  // one thread, so ThreadSanitizer has little to find
-#else
-constexpr std::uint64_t kHistories = 10'000;
-#endif
 constexpr int kMaxUuid = 20;
 
 class Random {
@@ -320,6 +316,7 @@ class History {
         rises(last_units_.at(manager).at(uuid).at(d), unit->joules(domain), "unit");
         rises(last_idle_.at(manager).at(uuid).at(d), unit->idle_joules(domain), "idle");
         ASSERT_LE(unit->idle_joules(domain), unit->joules(domain));
+        ASSERT_LE(unit->unused_idle_joules(domain), unit->idle_joules(domain));
         shown.at(manager).at(uuid) = true;
       }
       const double node = account_.node_joules(domain);
@@ -364,7 +361,7 @@ class History {
 };
 
 TEST(AccountProperty, ConservesEnergyInRandomHistories) {
-  for (std::uint64_t seed = 1; seed <= kHistories; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::histories(2000); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     History(seed).run();
     if (HasFailure()) {

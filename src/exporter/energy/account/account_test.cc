@@ -79,6 +79,9 @@ class AccountTest : public ::testing::Test {
                       Reading{.joules = *watts * length, .fresh = now_, .idle_watts = model_idle_})
                 : std::nullopt);
     }
+    if (elsewhere_ && readings[*elsewhere_]) {
+      readings[*elsewhere_]->elsewhere = true;
+    }
     const ManagerUnits units{.manager = "slurm", .snapshot = &snapshot_};
     account_.advance({.time = now_, .readings = readings, .node = node_, .managers = {&units, 1}});
   }
@@ -99,6 +102,14 @@ class AccountTest : public ::testing::Test {
     }
     return -1;
   }
+  double unused_joules(const std::string& uuid, Domain domain) {
+    for (const auto& entry : account_.units()) {
+      if (entry->uuid == uuid) {
+        return entry->unused_idle_joules(domain);
+      }
+    }
+    return -1;
+  }
   double source_joules(const std::string& name) {
     for (const auto& source : account_.sources()) {
       if (source.info.name == name) {
@@ -114,6 +125,7 @@ class AccountTest : public ::testing::Test {
   std::vector<std::optional<double>> watts_;
   std::map<std::string, double> use_;
   std::optional<double> model_idle_;
+  std::optional<std::size_t> elsewhere_;  // Reading::elsewhere of this source
   Clock::SteadyTime now_{seconds(1000)};
   bool started_ = false;
 };
@@ -171,6 +183,37 @@ TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
   EXPECT_NEAR(idle_joules("b", Domain::kNode), 57.5, 1e-9);
 }
 
+/// A unit with 81 % of its CPUs busy has 19 % of their idle power unused, whatever it costs.
+TEST_F(WorkedExample, CountsIdleEnergyOfWhatWasNotUsed) {
+  add("rapl-package-0", Domain::kPackage);
+  add("rapl-dram-0", Domain::kDram);
+  add("ipmi", Domain::kNode);
+  unit("a", 16);
+  unit("b", 32);
+  unit("a", 0).stats.memory_total_bytes = 64e9;
+  unit("a", 0).stats.memory_used_bytes = 48'000'000'000;
+  unit("b", 0).stats.memory_total_bytes = 128e9;  // its memory is not counted
+  use_["a"] = 0.81 * 16;
+  node_.busy_cpus = 20;
+  watts_ = {{160}, {30}, {250}};
+  step();
+  EXPECT_NEAR(unused_joules("a", Domain::kPackage), 0.19 * 15, 1e-9);
+  EXPECT_NEAR(unused_joules("a", Domain::kDram), 0.25 * 2.5, 1e-9);
+  EXPECT_NEAR(unused_joules("a", Domain::kOther), 0.19 * 11.25, 1e-9);
+  EXPECT_NEAR(unused_joules("a", Domain::kNode), 0.19 * 26.25 + 0.625, 1e-9);
+  // It slept, so all of its CPUs' part was unused.
+  EXPECT_NEAR(unused_joules("b", Domain::kPackage), 30, 1e-9);
+  EXPECT_EQ(unused_joules("b", Domain::kDram), 0);
+  // What was touched once counts as used; more CPU time than reserved leaves nothing.
+  unit("a", 0).stats.memory_used_bytes = 1'000'000'000;
+  unit("a", 0).stats.memory_held_bytes = 64'000'000'000;
+  use_["a"] = 17;
+  step();
+  EXPECT_NEAR(unused_joules("a", Domain::kPackage), 0.19 * 15, 1e-9);
+  EXPECT_NEAR(unused_joules("a", Domain::kDram), 0.25 * 2.5, 1e-9);
+  EXPECT_NEAR(idle_joules("a", Domain::kPackage), 30, 1e-9);
+}
+
 TEST_F(AccountTest, CountsIdleEnergyWhereOnlyTheNodeIsKnown) {
   AccountOptions options = with_idle_watts({{Domain::kNode, 80}});
   account_ = Account(options);
@@ -185,6 +228,7 @@ TEST_F(AccountTest, CountsIdleEnergyWhereOnlyTheNodeIsKnown) {
   EXPECT_NEAR(idle_joules("a", Domain::kOther), 20, 1e-9);
   EXPECT_NEAR(idle_joules("a", Domain::kNode), 20, 1e-9);
   EXPECT_EQ(idle_joules("a", Domain::kPackage), 0);
+  EXPECT_NEAR(unused_joules("a", Domain::kOther), 20 * (1 - 10.0 / 16), 1e-9);
 }
 
 TEST_F(AccountTest, ChargesAOneCoreJobOnAnIdleLargeNodeLittle) {
@@ -219,6 +263,18 @@ TEST_F(AccountTest, TakesTheSumOfKnownDomainsAsNodeWithoutAWallMeter) {
   EXPECT_DOUBLE_EQ(source_joules("power-model"), 0);  // the model never counts beside a meter
   EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 600);
   EXPECT_FALSE(account_.known(Domain::kOther));
+}
+
+TEST_F(AccountTest, APackageThatCountsElsewhereIsNoReasonForTheModel) {
+  add("rapl-package-0", Domain::kPackage);
+  add("rapl-dram-0", Domain::kDram);
+  add_model();
+  watts_ = {{50}, {10}, {999}};
+  elsewhere_ = 0;
+  step(10);
+  EXPECT_DOUBLE_EQ(source_joules("rapl-package-0"), 0);
+  EXPECT_DOUBLE_EQ(source_joules("power-model"), 0);
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 100);
 }
 
 TEST_F(AccountTest, TakesTheModelWhereNothingDelivers) {

@@ -20,7 +20,7 @@ void Account::split_wall(double joules, double idle_joules) {
   charge(Domain::kOther, split_,
          split(joules, idle_joules, wall_watts_.total_watts(), book_claims_, split_));
   split(std::min(idle_joules, joules), idle_joules, 0, book_claims_, split_);
-  note_idle(Domain::kOther);
+  note_idle(Domain::kOther, unused_cpus_);
 }
 
 /// Notes what units use, because the wall meter will show later what they draw.
@@ -92,7 +92,8 @@ void Account::learn_units_from_wall(const AlignedReading& reading, double watts)
                      .cores_max = claims_.cores_max(),
                      .cores = means->cores,
                      .awake = means->awake,
-                     .beside_resting = means->beside_resting},
+                     .beside_resting = means->beside_resting,
+                     .known_joules = reading.known_watts * reading.window},
                     history_.uses(), learned_until_ ? end - *learned_until_ : reading.window);
   learned_until_ = end;
 }
@@ -129,6 +130,38 @@ double Account::rest_of_wall(double wall, double known_watts) const {
   return combine({.watts = rest, .deviation = kMemory * wall}, *by_use).watts;
 }
 
+/// Gives the values of the wall meter to what learns from them, once all devices have told what
+/// they drew until then.
+void Account::take_wall_values(const Reading& reading, Clock::SteadyTime now) {
+  constexpr auto kMaxWait = std::chrono::seconds(4);
+  const bool fresh = lag_fresh_ != reading.fresh;
+  lag_fresh_ = reading.fresh;
+  const double watts = reading.watts.value_or(0);  // never missing here
+  if (!all_known_) {
+    wall_values_.clear();
+  } else if (fresh) {
+    wall_values_.push_back({.watts = watts, .fresh = reading.fresh});
+  }
+  const auto age = [now](Clock::SteadyTime time) {
+    return std::chrono::duration<double>(now - time).count();
+  };
+  const auto waits = [&](const WallValue& value) {
+    return now - value.fresh < kMaxWait &&
+           std::ranges::any_of(
+               devices_,
+               [&](const Device& device) { return shown(device) && device.fresh < value.fresh; });
+  };
+  std::size_t taken = 0;
+  for (; taken < wall_values_.size() && !waits(wall_values_[taken]); ++taken) {
+    lag_.learn(wall_values_[taken].watts, age(wall_values_[taken].fresh));
+  }
+  wall_values_.erase(wall_values_.begin(),
+                     wall_values_.begin() + static_cast<std::ptrdiff_t>(taken));
+  if (fresh) {
+    lag_.hold(watts, age(reading.fresh));
+  }
+}
+
 /// Learns the idle power of the node and of the rest of it from what a wall meter shows.
 void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
   if (!interval.wall) {
@@ -141,24 +174,41 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     lag_.reset();
     lag_source_ = interval.wall;
     lag_fresh_.reset();
+    wall_values_.clear();
     learned_until_.reset();  // another meter may see other parts of the node
     learned_lag_.reset();
     counted_ = {};
     restore_lag();
   }
+  const auto before = sample.time - std::chrono::duration_cast<Clock::SteadyTime::duration>(
+                                        std::chrono::duration<double>(interval.seconds));
+  for (const Correction& correction : corrections_) {
+    lag_.correct(correction.watts, std::chrono::duration<double>(before - correction.from).count());
+  }
   const bool alone = !known(Domain::kPackage);
-  lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds,
+  // Where CPUs are part of the rest, it is learned without what it draws for the known domains.
+  const double losses = alone ? wall_watts_.losses() : 0;
+  lag_.advance(interval.seconds, interval.even_joules, claims_.cores() * interval.seconds,
                std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)),
                alone && wall_watts_.idle() ? wall_watts_.total_watts() * interval.seconds : 0);
+  if (sources_[*interval.wall].info.method == Method::kDerived) {
+    return;  // an estimate by what is known already
+  }
   if (!reading.watts) {  // a counter of energy has no lag
     const double wall = interval.joules.at(index(Domain::kNode));
     node.observe(wall, interval.seconds, interval.utilisation);
-    if (interval.known_source) {
-      other.observe(wall - interval.known_joules, interval.seconds, interval.utilisation);
+    if (!all_known_) {
+      return;
     }
-    counted_.watts += wall - interval.known_joules;  // joules until the window is full
+    if (interval.known_source) {
+      other.observe(wall - (1 + losses) * interval.even_joules, interval.seconds,
+                    interval.utilisation);
+    }
+    counted_.known_watts += interval.even_joules;
+    counted_.watts += wall - interval.even_joules;  // joules until the window is full
     counted_.window += interval.seconds;
     if (alone && counted_.window >= IdlePower::kWindow) {
+      counted_.known_watts /= counted_.window;
       learn_units_from_wall(counted_, counted_.watts / counted_.window);
       counted_ = {};
     }
@@ -169,14 +219,10 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     node.observe(*reading.watts, 1, interval.utilisation);
   }
   if (!other.watts() && interval.known_source && interval.seconds > 0) {
-    other.observe(*reading.watts - interval.known_joules / interval.seconds, 1,
+    other.observe(*reading.watts - (1 + losses) * interval.even_joules / interval.seconds, 1,
                   interval.utilisation);
   }
-  if (lag_fresh_ == reading.fresh) {
-    return;
-  }
-  lag_fresh_ = reading.fresh;
-  lag_.take(*reading.watts, std::chrono::duration<double>(sample.time - reading.fresh).count());
+  take_wall_values(reading, sample.time);
   while (const auto aligned = lag_.next()) {
     const double use = claims_.cores_max() > 0
                            ? std::min(1.0, aligned->busy_cores / claims_.cores_max())
@@ -186,8 +232,8 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
       learn_units_from_wall(*aligned, aligned->watts - aligned->known_watts);
     }
     if (interval.known_source) {
-      other.observe((aligned->watts - aligned->known_watts) * aligned->seconds, aligned->seconds,
-                    use);
+      other.observe((aligned->watts - (1 + losses) * aligned->known_watts) * aligned->seconds,
+                    aligned->seconds, use);
     }
   }
 }

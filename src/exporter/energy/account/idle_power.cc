@@ -93,6 +93,32 @@ void IdlePower::restore(std::span<const Bin> state) {
   }
 }
 
+void IdlePower::move(double watts) {
+  for (Bin& bin : bins_) {
+    bin.watts += bin.windows > 0 ? watts : 0;
+    bin.windows = std::min(bin.windows, kSure);
+  }
+  if (std::ranges::any_of(bins_,
+                          [](const Bin& bin) { return bin.windows > 0 && bin.watts <= 0; })) {
+    forget();
+  } else if (std::ranges::any_of(bins_, &Bin::plausible)) {
+    estimate_ = fit();
+  } else {
+    estimate_.reset();
+  }
+  joules_ = 0;
+  busy_seconds_ = 0;
+  window_.restart();
+}
+
+void IdlePower::forget() {
+  bins_.fill({});
+  estimate_.reset();
+  joules_ = 0;
+  busy_seconds_ = 0;
+  window_.restart();
+}
+
 void IdlePower::observe(double joules, double seconds, double utilisation, const Timing& timing) {
   if (configured_ || !(joules > 0) || !(seconds > 0)) {
     return;  // the meter did not move, which shows nothing about the power

@@ -99,6 +99,11 @@ class IdlePower {
   /// Continues with the state of another object. Bins with windows stay as they are, and
   /// implausible values are left out.
   void restore(std::span<const Bin> state);
+  /// The power is `watts` more at any use from now on (less than 0: less). What was seen counts
+  /// less than what will be. Forgets everything where nothing would remain.
+  void move(double watts);
+  /// Forgets what was seen.
+  void forget();
 
  private:
   static void add(Bin& bin, double use, double watts);

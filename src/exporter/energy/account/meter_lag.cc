@@ -35,6 +35,8 @@ constexpr double kHalfLife = 4 * 3600;
 constexpr double kSteadyPower = 0.02;
 constexpr double kSteadyUse = 0.02;
 constexpr double kSteadyCpus = 0.5;
+/// What a line counts for, in seconds of values, after it was moved.
+constexpr double kMovedSeconds = 300;
 /// By what factor the shortest period that was seen grows at each change.
 constexpr double kForgetPeriod = 1.01;
 /// The part of a period that counts as a whole one, because readings are never exactly on time.
@@ -152,7 +154,7 @@ bool MeterLag::steady() const {
 /// Takes a value that the meter has just made. A value that did not change although the node's
 /// power did shows as much as one that changed, if it had the time to: one that slides changes by
 /// little from second to second.
-void MeterLag::learn(double watts, double time) {
+void MeterLag::compare(double watts, double time) {
   const double change = reference_watts_ ? watts - *reference_watts_ : 0;
   const double least = std::max(kMinChangeWatts, kMinChange * watts);
   const bool changed = std::abs(change) >= least;
@@ -208,26 +210,52 @@ void MeterLag::choose() {
 }
 
 /// Notes when the meter changes. Returns whether it has made its value since it was last asked.
-bool MeterLag::updated(double watts, double time) {
-  const bool changed = !last_watts_ || *last_watts_ != watts;
+bool MeterLag::Updates::take(double new_watts, double new_time) {
+  const bool changed = !watts || *watts != new_watts;
   if (changed) {
-    if (last_change_) {
-      period_ = std::min(time - *last_change_, period_.value_or(kMaxSeconds) * kForgetPeriod);
+    if (change) {
+      period = std::min(new_time - *change, period.value_or(kMaxSeconds) * kForgetPeriod);
     }
-    last_change_ = time;
+    change = new_time;
   }
-  const bool often = period_ && last_time_ && time - *last_time_ >= kPeriodSlack * *period_;
-  last_watts_ = watts;
-  last_time_ = time;
+  const bool often = period && time && new_time - *time >= kPeriodSlack * *period;
+  watts = new_watts;
+  time = new_time;
   return changed || often;
 }
 
-void MeterLag::take(double watts, double age) {
+void MeterLag::correct(double watts, double age) {
+  if (!std::isfinite(watts) || !valid(age)) {
+    return;
+  }
+  const double begin = newest_.time - age;
+  for (std::size_t i = mark_count_; i > 0 && i + kMarks > mark_count_; --i) {
+    Mark& mark = marks_[(i - 1) % kMarks];
+    if (mark.time <= begin) {
+      break;
+    }
+    mark.known_joules += watts * (mark.time - begin);
+  }
+  newest_.known_joules += watts * age;
+}
+
+void MeterLag::hold(double watts, double age) {
+  if (!valid(watts) || mark_count_ == 0 || !std::isfinite(age)) {
+    return;
+  }
+  new_seconds_ = std::max(age, 0.0);
+  const double time = newest_.time - *new_seconds_;
+  if (shown_.take(watts, time) && best_) {
+    const auto described = means_of(*best_, time);
+    held_known_watts_ = described ? std::optional(described->known_watts) : std::nullopt;
+  }
+}
+
+void MeterLag::learn(double watts, double age) {
   if (!valid(watts) || mark_count_ == 0 || !std::isfinite(age)) {
     return;
   }
   const double time = newest_.time - std::max(age, 0.0);
-  new_seconds_ = std::max(age, 0.0);
   for (std::size_t delay = 0; delay < kDelays.size(); ++delay) {
     const double end = time - kDelays.at(delay);
     const auto last = at(end);
@@ -237,14 +265,10 @@ void MeterLag::take(double watts, double age) {
     }
   }
   Kept kept{.time = time, .watts = watts, .made_after = time};
-  if (updated(watts, time)) {
-    learn(watts, time);
+  if (learned_.take(watts, time)) {
+    compare(watts, time);
   } else {
-    kept.made_after = last_change_.value_or(time);
-  }
-  if (best_ && kept.made_after == time) {
-    const auto& described = candidates_.at(*best_).now;
-    held_known_watts_ = described ? std::optional(described->known_watts) : std::nullopt;
+    kept.made_after = learned_.change.value_or(time);
   }
   const bool any = !best_ && steady();
   kept.seconds = std::min(last_kept_ ? time - *last_kept_ : kWindows.front(), kMaxSeconds);
@@ -285,7 +309,7 @@ std::optional<AlignedReading> MeterLag::align(std::size_t candidate, const Kept&
       .seconds = std::clamp(gap, kept.seconds, most),
       .window = kWindows.at(candidate % kWindows.size()),
       .age = newest_.time - kept.time + kDelays.at(candidate / kWindows.size()),
-      .period = period_.value_or(kMaxSeconds),
+      .period = learned_.period.value_or(kMaxSeconds),
       .repeated = kept.made_after < kept.time};
   line_.add(reading);
   return reading;
@@ -389,17 +413,17 @@ void MeterLag::restore(const State& state) {
   candidate.by_model = sums(state.by_model);
   choose();
   if (best_ == place && line_.weight <= 0) {
-    const auto [weight, known, watts, spread, together] = state.line;
-    line_ = {
-        .weight = weight, .known = known, .watts = watts, .spread = spread, .together = together};
+    set_line(&state);
   }
 }
 
-double MeterLag::comparable_joules(double known_joules, double seconds) {
+double MeterLag::comparable_joules(double known_joules,
+                                   double seconds,
+                                   std::optional<double> even_joules) {
   if (!valid(seconds)) {
     return known_joules;
   }
-  const double known_watts = known_joules / seconds;
+  const double known_watts = even_joules.value_or(known_joules) / seconds;
   const double recent = std::min(new_seconds_.value_or(seconds), seconds);
   const double aligned = held_known_watts_.value_or(known_watts) * recent +
                          former_known_watts_.value_or(known_watts) * (seconds - recent);
@@ -409,6 +433,34 @@ double MeterLag::comparable_joules(double known_joules, double seconds) {
   const double settled = std::max(ahead_joules_ * std::min(1.0, seconds / kSettle), -aligned);
   ahead_joules_ -= settled;
   return aligned + settled;
+}
+
+void MeterLag::restart_history() {
+  mark_count_ = 0;
+  for (Candidate& candidate : candidates_) {
+    candidate.last.reset();
+    candidate.now.reset();
+  }
+  reference_watts_.reset();
+  steady_.reset();
+  kept_begin_ = kept_end_;
+  held_known_watts_.reset();
+  former_known_watts_.reset();
+}
+
+void MeterLag::move_line(double watts) {
+  line_.known += watts;
+  const double part = line_.weight > kMovedSeconds ? kMovedSeconds / line_.weight : 1;
+  line_.weight *= part;
+}
+
+void MeterLag::set_line(const State* state) {
+  line_ = {};
+  if (state != nullptr && state->plausible()) {
+    const auto [weight, known, watts, spread, together] = state->line;
+    line_ = {
+        .weight = weight, .known = known, .watts = watts, .spread = spread, .together = together};
+  }
 }
 
 void MeterLag::reset() {

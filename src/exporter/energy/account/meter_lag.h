@@ -77,9 +77,21 @@ class MeterLag {
                double late = 0,
                double modelled_joules = 0);
 
+  /// The known domains drew `watts` more or less than advance() was given, all the time since `age`
+  /// seconds before the end of the last interval. Meters that have a reading once a second tell
+  /// afterwards.
+  void correct(double watts, double age);
+
   /// Takes a value of the meter that was read `age` seconds before the end of the last interval.
   /// Call it once per value, after advance().
-  void take(double watts, double age);
+  void take(double watts, double age) {
+    learn(watts, age);
+    hold(watts, age);
+  }
+  /// The first half of take(), once it is known what the known domains drew until then.
+  void learn(double watts, double age);
+  /// The other half, which comparable_joules() needs at once.
+  void hold(double watts, double age);
 
   /// Returns the values whose time is known, one after another; nothing when there are no more.
   /// Call it after take(). Values that came before the lag was known are kept for some minutes and
@@ -101,9 +113,21 @@ class MeterLag {
 
   /// The joules of the known domains to be subtracted from the meter's energy of the last interval,
   /// in which they used `known_joules`: the joules of the time that the meter's value describes if
-  /// that is known, else `known_joules`. In the long run all results sum to all `known_joules`.
-  /// Call it once per interval, after take().
-  double comparable_joules(double known_joules, double seconds);
+  /// that is known, else `even_joules`, which is what advance() was given if that is not the same.
+  /// In the long run all results sum to all `known_joules`. Call it once per interval, after
+  /// take().
+  double comparable_joules(double known_joules,
+                           double seconds,
+                           std::optional<double> even_joules = {});
+
+  /// Other domains are known from now on. Forgets what the known ones drew, and values whose time
+  /// is not known; keeps the lag and the line.
+  void restart_history();
+  /// The known domains draw `watts` more from now on, which the wall meter showed before, too (less
+  /// than 0: the other way round). The line moves with them, and newer values count for more.
+  void move_line(double watts);
+  /// Replaces the line by that of another state, or by none.
+  void set_line(const State* state);
 
   /// Forgets everything, because another meter is used from now on. What comparable_joules() still
   /// owes is kept.
@@ -147,6 +171,14 @@ class MeterLag {
     double made_after = 0;  // the meter made it between this and `time`
     double seconds = 0;     // since the value before it
   };
+  /// When the meter makes its values.
+  struct Updates {
+    std::optional<double> watts;   // the last value
+    std::optional<double> time;    // when the meter had it
+    std::optional<double> change;  // when the meter had another value than before
+    std::optional<double> period;  // the meter has a new value at least this often, in seconds
+    [[nodiscard]] bool take(double watts, double time);
+  };
   /// A line through (known power, value), as weighted means and sums about them.
   struct Line {
     double weight = 0;
@@ -171,8 +203,7 @@ class MeterLag {
   static bool similar(const Means& a, const Means& b);
   [[nodiscard]] bool steady() const;
   std::optional<AlignedReading> align(std::size_t candidate, const Kept& kept);
-  void learn(double watts, double time);
-  [[nodiscard]] bool updated(double watts, double time);
+  void compare(double watts, double time);
   void choose();
 
   std::array<Mark, kMarks> marks_{};
@@ -182,11 +213,9 @@ class MeterLag {
   std::optional<std::size_t> best_;
   std::optional<double> reference_watts_;  // the value that the next change is counted from
   double reference_time_ = 0;
-  std::optional<double> last_watts_;
-  std::optional<double> last_time_;    // when the meter had it
-  std::optional<double> last_change_;  // when the meter had another value than before
-  std::optional<double> period_;       // the meter has a new value at least this often, in seconds
-  std::optional<double> last_kept_;    // time of the last value that was kept
+  Updates learned_;
+  Updates shown_;
+  std::optional<double> last_kept_;       // time of the last value that was kept
   std::optional<double> last_returned_;   // time of the last value that was returned
   std::optional<AlignedReading> steady_;  // the newest value if any time would do
   std::array<Kept, kKept> kept_{};        // a ring

@@ -62,6 +62,31 @@ double UnitEntry::idle_joules(Domain domain) const {
   return sum;
 }
 
+double UnitEntry::unused_idle_joules(Domain domain) const {
+  const auto part = [this](std::size_t i) {
+    return std::min({unused_parts.at(i).value(), idle_parts.at(i).value(), parts.at(i).value()});
+  };
+  if (domain != Domain::kNode) {
+    return part(index(domain));
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < kPartCount; ++i) {
+    sum += part(i);
+  }
+  return sum;
+}
+
+double UnitEntry::unused_cpus() const {
+  const double reserved = cpus * presence;
+  return reserved > 0 ? 1 - std::clamp(busy_cpus / reserved, 0.0, 1.0) : 0;
+}
+
+double UnitEntry::unused_memory(double memory_total_bytes) const {
+  const double touched = std::max(use.memory_peak_bytes().value_or(0), memory_used_bytes);
+  const bool limited = memory_limit_bytes > 0 && memory_limit_bytes < memory_total_bytes;
+  return limited && touched > 0 ? 1 - std::clamp(touched / memory_limit_bytes, 0.0, 1.0) : 0;
+}
+
 UnitEntry* UnitTable::find_or_add(std::string_view manager, const Unit& unit, bool& added) {
   make_key(key_, manager, unit.cgrouphostname, unit.uuid);
   added = false;

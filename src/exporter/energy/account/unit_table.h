@@ -112,7 +112,8 @@ struct UnitEntry {
   std::string cgrouphostname;
   std::string uuid;
   std::array<JouleCounter, kPartCount> parts;
-  std::array<JouleCounter, kPartCount> idle_parts;  ///< of these: idle energy of what it reserves
+  std::array<JouleCounter, kPartCount> idle_parts;    ///< of these: idle energy of what it reserves
+  std::array<JouleCounter, kPartCount> unused_parts;  ///< of these: of what it did not use then
   UnitUse use;
 
   // State of the current interval, for attribution.
@@ -123,6 +124,13 @@ struct UnitEntry {
   double memory_used_bytes = 0;                     ///< without the inactive file cache
   double presence = 1;  ///< fraction of the interval in which it existed, 0...1
 
+  /// The part of its reserved CPUs that was not busy in the interval, 0...1. 0 without a
+  /// reservation, because such a unit is charged with what it uses.
+  [[nodiscard]] double unused_cpus() const;
+  /// The part of its reserved memory that it has never touched so far, 0...1. 0 without a limit,
+  /// with one of all of the node's memory or more, and where its memory is not counted.
+  [[nodiscard]] double unused_memory(double memory_total_bytes) const;
+
   std::optional<Clock::SteadyTime> ended;  ///< set when it has ended
   bool scraped_since_end = false;
   std::uint64_t serial = 0;  ///< counts from 1; never reused
@@ -132,6 +140,9 @@ struct UnitEntry {
   [[nodiscard]] double joules(Domain domain) const;
   /// The part of joules() that is idle energy of what the unit has reserved; at most joules().
   [[nodiscard]] double idle_joules(Domain domain) const;
+  /// The part of idle_joules() of what the unit had reserved and did not use in that interval; at
+  /// most idle_joules().
+  [[nodiscard]] double unused_idle_joules(Domain domain) const;
 
  private:
   friend class UnitTable;

@@ -14,6 +14,8 @@ constexpr double kAverageDeviation = 0.7;
 constexpr double kRestoredDeviation = 0.02;
 /// The same of watts per core, because the program may do something else by now.
 constexpr double kRestoredCore = 0.1;
+/// By what part of it the idle power may be off by which another was moved.
+constexpr double kMovedDeviation = 0.2;
 /// By how much idle power changes in a second, as a fraction of it.
 constexpr double kIdleDrift = 0.0002;
 /// By how much watts per core change in a second, as a fraction of the average: for a unit, and for
@@ -36,6 +38,7 @@ constexpr double kUnevenSeconds = 0.03;
 /// Larger deviations are cut to this many standard deviations.
 constexpr double kMaxSurprise = 4;
 constexpr double kMaxTurbo = 0.6;
+constexpr double kMaxLosses = 0.4;
 /// More of the idle power is not assumed to be what the first core wakes.
 constexpr double kMaxWake = 0.2;
 /// The least idle power in watts, and the least watts of a core, as a fraction of idle power by all
@@ -61,6 +64,7 @@ void UnitWatts::restore(const State& state) {
   take(restored_.idle, state.idle);
   take(restored_.core, state.core);
   take(restored_.system, state.system);
+  take(restored_.losses, state.losses);
 }
 
 PowerEstimate UnitWatts::estimate(std::size_t place) const {
@@ -74,7 +78,15 @@ UnitWatts::State UnitWatts::state() const {
   }
   PowerEstimate idle = estimate(kIdle);
   idle.watts = std::max(idle.watts, kMinIdleWatts);
-  return {.idle = idle, .core = estimate(kAverage), .system = estimate(kSystem)};
+  return {.idle = idle,
+          .core = estimate(kAverage),
+          .system = estimate(kSystem),
+          .losses = assumed_.losses > 0 ? std::optional(estimate(kLosses)) : std::nullopt};
+}
+
+double UnitWatts::losses() const {
+  const double assumed = restored_.losses ? restored_.losses->watts : assumed_.losses;
+  return mean_.empty() ? assumed : mean_[kLosses];
 }
 
 std::optional<PowerEstimate> UnitWatts::of_unit(std::uint64_t key) const {
@@ -89,6 +101,13 @@ double UnitWatts::core_watts() const {
   return std::max(mean_[kAverage], kMinCoreWatts * idle / cores_max_);
 }
 
+void UnitWatts::move_idle(double watts) {
+  if (!mean_.empty() && !fixed_idle_) {
+    mean_[kIdle] = std::max(mean_[kIdle] + watts, kMinIdleWatts);
+    covariance(kIdle, kIdle) += squared(kMovedDeviation * watts);
+  }
+}
+
 void UnitWatts::take(const Interval& interval, std::span<const Use> units) {
   cores_max_ = interval.cores_max;
   const double resting = 1 - std::min(1.0, interval.cores / cores_max_);
@@ -97,6 +116,7 @@ void UnitWatts::take(const Interval& interval, std::span<const Use> units) {
   };
   beside_resting_ += beside_resting(interval);
   joules_ += interval.joules;
+  known_joules_ += interval.known_joules;
   core_seconds_ += interval.cores * interval.seconds;
   awake_seconds_ +=
       (interval.awake < 0 ? std::min(1.0, interval.cores) : interval.awake) * interval.seconds;
@@ -205,7 +225,7 @@ void UnitWatts::close_window(const Past& past) {
   const double watts = joules_ / past.seconds;
   const double cores = core_seconds_ / past.seconds;
   if (mean_.empty()) {
-    begin(watts, cores);
+    begin(std::max(0.0, watts - losses() * known_joules_ / past.seconds), cores);
   }
   adopt_units();
   drift(past.elapsed);
@@ -219,6 +239,7 @@ void UnitWatts::restart_window() {
     unit.beside_resting = 0;
   }
   joules_ = 0;
+  known_joules_ = 0;
   core_seconds_ = 0;
   beside_resting_ = 0;
   awake_seconds_ = 0;
@@ -240,12 +261,13 @@ void UnitWatts::begin(double watts, double cores) {
   }
   const double core = assumed * slope / cores_max_;
   const double wake = std::min(assumed_.wake_watts, kMaxWake * idle);
-  mean_ = {idle, core, wake, assumed_.turbo, core};
+  mean_ = {idle, core, wake, assumed_.turbo, assumed_.losses, core};
   covariance_.assign(kFixed * kFixed, 0);
   covariance(kIdle, kIdle) = squared(deviation);
   covariance(kAverage, kAverage) = squared(kAverageDeviation * core);
   covariance(kWake, kWake) = squared(wake);
   covariance(kTurbo, kTurbo) = squared(assumed_.turbo_deviation);
+  covariance(kLosses, kLosses) = squared(assumed_.losses_deviation);
   covariance(kSystem, kAverage) = covariance(kAverage, kSystem) = covariance(kAverage, kAverage);
   covariance(kSystem, kSystem) = covariance(kAverage, kAverage) + squared(assumed_.spread * core);
   const auto replace = [this](std::size_t place, const std::optional<PowerEstimate>& by) {
@@ -257,12 +279,16 @@ void UnitWatts::begin(double watts, double cores) {
   };
   replace(kAverage, restored_.core);
   replace(kSystem, restored_.system);
+  if (restored_.losses && assumed_.losses > 0) {
+    mean_[kLosses] = restored_.losses->watts;
+    covariance(kLosses, kLosses) = squared(restored_.losses->deviation);
+  }
 }
 
 /// Gives units that used something a place in the state, and takes it from those that are gone.
 void UnitWatts::adopt_units() {
   const std::size_t old = mean_.size();
-  std::vector<std::size_t> from = {kIdle, kAverage, kWake, kTurbo, kSystem};
+  std::vector<std::size_t> from = {kIdle, kAverage, kWake, kTurbo, kLosses, kSystem};
   bool changed = false;
   for (auto& [key, unit] : units_) {
     if (from.size() == kFixed + kMaxUnits) {
@@ -328,6 +354,7 @@ double UnitWatts::expect(double seconds) {
   slope_.assign(mean_.size(), 0);
   slope_[kIdle] = 1;
   slope_[kWake] = awake_seconds_ / seconds;
+  slope_[kLosses] = known_joules_ / seconds;
   double active = 0;
   double by_turbo = 0;  // the only part of the state that power is not linear in
   const auto add = [&](std::size_t place, double core_seconds, double beside_resting) {
@@ -342,7 +369,7 @@ double UnitWatts::expect(double seconds) {
     }
   }
   slope_[kTurbo] = std::max(by_turbo, 0.0);
-  return mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
+  return mean_[kIdle] + slope_[kWake] * mean_[kWake] + slope_[kLosses] * mean_[kLosses] + active;
 }
 
 void UnitWatts::correct(double watts, const Past& past) {
@@ -376,6 +403,7 @@ void UnitWatts::correct(double watts, const Past& past) {
     mean_[i] = std::max(mean_[i], 0.0);  // nothing draws less
   }
   mean_[kTurbo] = std::min(mean_[kTurbo], kMaxTurbo);
+  mean_[kLosses] = std::min(mean_[kLosses], kMaxLosses);
   learn_noise((squared(surprise) - uncertain) / std::max(usual, uneven));
 }
 

@@ -60,6 +60,7 @@ class UnitWatts {
     std::optional<PowerEstimate> idle = {};
     std::optional<PowerEstimate> core = {};    ///< watts per busy core on average
     std::optional<PowerEstimate> system = {};  ///< watts per busy core of the system
+    std::optional<PowerEstimate> losses = {};  ///< see losses()
     bool operator==(const State&) const = default;
   };
   /// One interval: energy, the cores that can be busy, and those that were: what units did not use
@@ -74,6 +75,8 @@ class UnitWatts {
     double awake = -1;
     /// As in Use, of everything.
     double beside_resting = -1;
+    /// What known domains draw, which are not part of `joules`, but whose losses are.
+    double known_joules = 0;
   };
 
   /// An assumed value and its standard deviation.
@@ -85,6 +88,9 @@ class UnitWatts {
     double turbo_deviation = 0;
     /// Watts that the first busy core wakes. It may be off by as much.
     double wake_watts = 0;
+    /// Fans and losses of the supply for each watt of the known domains, and their deviation.
+    double losses = 0;
+    double losses_deviation = 0;
     /// Deviation of a unit's watts from the average, as a fraction of it.
     double spread = 0.4;
   };
@@ -103,7 +109,10 @@ class UnitWatts {
   /// The same at the wall, where fans and the losses of the supply add a tenth.
   static Assumptions wall(double full_load_idle, double sockets = 1) {
     constexpr double kAtWall = 1.1;
-    return packages(full_load_idle, kAtWall * sockets);
+    Assumptions assumptions = packages(full_load_idle, kAtWall * sockets);
+    assumptions.losses = kAtWall - 1;
+    assumptions.losses_deviation = 0.06;
+    return assumptions;
   }
   /// Most units hardly use memory's bandwidth, and a few use most of it.
   static Assumptions memory(double full_load_idle) {
@@ -119,6 +128,9 @@ class UnitWatts {
   /// Sets the idle power to a fixed value in watts, which is not learned then.
   void fix_idle(double watts) { fixed_idle_ = watts; }
 
+  /// The idle power is `watts` more from now on (less than 0: less).
+  void move_idle(double watts);
+
   /// Takes one interval with all units that may use something. Units that are missing are
   /// forgotten.
   void observe(const Interval& interval, std::span<const Use> units);
@@ -133,6 +145,9 @@ class UnitWatts {
   /// Before the first window is full, the restored value, if any.
   [[nodiscard]] std::optional<PowerEstimate> idle() const { return state().idle; }
   [[nodiscard]] State state() const;
+  /// Watts that fans and the supply draw for each watt of the known domains: 0.1 at a supply of
+  /// 94 % with fans of 4 %.
+  [[nodiscard]] double losses() const;
   /// Watts per busy core of a unit. Nothing if it has not been in a full window yet or has none of
   /// its own.
   [[nodiscard]] std::optional<PowerEstimate> of_unit(std::uint64_t key) const;
@@ -150,8 +165,9 @@ class UnitWatts {
   static constexpr std::size_t kAverage = 1;
   static constexpr std::size_t kWake = 2;
   static constexpr std::size_t kTurbo = 3;
-  static constexpr std::size_t kSystem = 4;
-  static constexpr std::size_t kFixed = 5;
+  static constexpr std::size_t kLosses = 4;
+  static constexpr std::size_t kSystem = 5;
+  static constexpr std::size_t kFixed = 6;
   static constexpr std::size_t kNone = std::size_t(-1);
 
   struct Unit {
@@ -198,6 +214,7 @@ class UnitWatts {
   double joules_ = 0;
   double core_seconds_ = 0;
   double awake_seconds_ = 0;
+  double known_joules_ = 0;
   double beside_resting_ = 0;         // core-seconds weighted with the part of the cores that rests
   double system_core_seconds_ = 0;    // of a full one
   double system_beside_resting_ = 0;  // likewise

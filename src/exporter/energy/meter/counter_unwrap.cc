@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/energy/meter/source_gate.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -27,6 +28,12 @@ constexpr std::array<PowerBound, kDomainCount> kUnknownLimits{{
 /// The most joules that `watts` can mean in an interval.
 double most_joules(double watts, double seconds) {
   return watts * (CounterUnwrap::kMargin * seconds + CounterUnwrap::kSlack);
+}
+
+bool all_ones(std::uint64_t value) {
+  return value == std::numeric_limits<std::uint64_t>::max() ||
+         value == std::numeric_limits<std::int64_t>::max() ||
+         value == std::numeric_limits<std::uint32_t>::max();
 }
 
 }  // namespace
@@ -61,6 +68,7 @@ double CounterUnwrap::advance(std::uint64_t raw_uj,
   const bool slept = suspended - std::exchange(last_suspended_, suspended) >= kMinSuspend;
   last_uj_ = raw_uj;
   missed_ = false;
+  assumed_ = false;
   if (first) {
     reject_held_back();
     last_watts_ = 0;
@@ -70,6 +78,7 @@ double CounterUnwrap::advance(std::uint64_t raw_uj,
   const bool down = raw_uj < last;
   if (!joules || (down && (slept || *joules > most_joules(bound_.expected, seconds)))) {
     reject_held_back();  // a reset
+    assumed_ = true;
     return 0;
   }
   if (!slept && *joules <= most_joules(bound_.expected, seconds)) {
@@ -91,7 +100,8 @@ double CounterUnwrap::advance(std::uint64_t raw_uj,
 }
 
 /// What an interval would count with the power of the last one that was believed.
-double CounterUnwrap::usual_joules(double seconds) const {
+double CounterUnwrap::usual_joules(double seconds) {
+  assumed_ = true;
   return std::min(last_watts_, bound_.expected) * seconds;
 }
 
@@ -115,6 +125,7 @@ double CounterUnwrap::hold_back(double joules, double seconds) {
     reject_held_back();
     return counted;
   }
+  assumed_ = false;
   last_watts_ = held_.watts();
   bound_.expected = std::max(bound_.expected, last_watts_);
   return counted + std::exchange(held_, HeldBack{}).joules;
@@ -136,12 +147,24 @@ void CounterUnwrap::miss() {
   reject_held_back();
 }
 
-Reading MeteredCounter::advance(std::uint64_t raw_uj,
-                                const MeterContext& context,
-                                const SourceInfo& source) {
+Result<Reading> MeteredCounter::advance(std::uint64_t raw_uj,
+                                        const MeterContext& context,
+                                        const SourceInfo& source) {
+  if (all_ones(raw_uj)) {
+    miss(context, source);
+    if (context.gate != nullptr) {
+      context.gate->exclude(Doubt::kSentinel);
+    }
+    return fail(ErrorCode::kUnavailable, "{}: the counter shows {:#x}", source.name, raw_uj);
+  }
   const double joules = counter_.advance(raw_uj, context.now, context.suspended);
   publish(context, source);
-  return {.joules = joules, .fresh = context.now, .idle_watts = {}};
+  return Reading{.joules = joules,
+                 .fresh = context.now,
+                 .idle_watts = {},
+                 .watts = {},
+                 .raw_uj = raw_uj,
+                 .assumed = counter_.assumed()};
 }
 
 void MeteredCounter::miss(const MeterContext& context, const SourceInfo& source) {

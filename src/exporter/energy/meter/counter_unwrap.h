@@ -63,6 +63,8 @@ class CounterUnwrap {
   /// Records that the counter could not be read.
   void miss();
 
+  /// Whether advance() returned the power of an interval before, or nothing for a reset.
+  [[nodiscard]] bool assumed() const { return assumed_; }
   [[nodiscard]] const Rejected& rejected() const { return rejected_; }
   [[nodiscard]] double held_back_joules() const { return held_.joules; }
   [[nodiscard]] double expected_watts() const { return bound_.expected; }
@@ -78,7 +80,7 @@ class CounterUnwrap {
   };
 
   [[nodiscard]] std::optional<double> step(std::uint64_t last_uj, std::uint64_t raw_uj) const;
-  [[nodiscard]] double usual_joules(double seconds) const;
+  [[nodiscard]] double usual_joules(double seconds);
   double hold_back(double joules, double seconds);
   void reject(double joules);
   void reject_held_back();
@@ -89,6 +91,7 @@ class CounterUnwrap {
   Clock::SteadyTime last_time_{};
   std::chrono::nanoseconds last_suspended_{};
   bool missed_ = false;
+  bool assumed_ = false;
   double last_watts_ = 0;  // of the last interval that was believed
   HeldBack held_;
   Rejected rejected_;
@@ -103,8 +106,11 @@ class MeteredCounter {
 
   MeteredCounter(std::uint64_t range_uj, PowerBound bound) : counter_(range_uj, bound) {}
 
-  /// The reading of `source` when its counter shows `raw_uj`.
-  Reading advance(std::uint64_t raw_uj, const MeterContext& context, const SourceInfo& source);
+  /// The reading of `source` when its counter shows `raw_uj`. All ones, which is what a register or
+  /// a driver shows that has no value, is kUnavailable.
+  Result<Reading> advance(std::uint64_t raw_uj,
+                          const MeterContext& context,
+                          const SourceInfo& source);
   void miss(const MeterContext& context, const SourceInfo& source);
   [[nodiscard]] Rejected rejected() const { return {.joules = joules_, .steps = steps_}; }
 

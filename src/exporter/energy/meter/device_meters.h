@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account/unit_table.h"
+#include "exporter/energy/meter/apu_power.h"
 #include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {
@@ -61,6 +62,8 @@ class DeviceMeters {
     static_cast<void>(uses);
     return false;
   }
+  /// What the meters of the host count. Called at most once, before read().
+  virtual void set_host(const SocketParts& parts) { static_cast<void>(parts); }
   /// Names of the models that are present, each once; empty while they are not known.
   [[nodiscard]] virtual std::string models() const { return {}; }
 };

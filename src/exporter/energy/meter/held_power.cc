@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 namespace ceems::exporter::energy {
@@ -14,9 +13,11 @@ double seconds_between(Clock::SteadyTime from, Clock::SteadyTime to) {
 
 }  // namespace
 
-void HeldPower::set(const PowerReading& reading) {
-  if (!std::isfinite(reading.watts) || reading.watts < 0 ||
-      (current_ && reading.time < current_->time)) {
+void HeldPower::set(const PowerReading& reading, SourceGate* gate) {
+  if (current_ && reading.time < current_->time) {
+    return;
+  }
+  if (gate != nullptr ? !gate->believes(reading) : judge_watts(reading.watts).has_value()) {
     return;
   }
   if (current_ && done_ && reading.time > *done_) {
@@ -25,6 +26,9 @@ void HeldPower::set(const PowerReading& reading) {
     done_ = reading.time;
   }
   current_ = reading;
+  if (gate == nullptr || gate->still_seconds() < SourceGate::kStale) {
+    fresh_ = reading.time;
+  }
 }
 
 std::optional<double> HeldPower::advance(Clock::SteadyTime now) {
@@ -41,7 +45,7 @@ std::optional<double> HeldPower::advance(Clock::SteadyTime now) {
 }
 
 std::optional<Clock::SteadyTime> HeldPower::fresh() const {
-  return current_ ? std::optional(current_->time) : std::nullopt;
+  return fresh_;
 }
 
 std::optional<double> HeldPower::watts() const {
@@ -60,7 +64,7 @@ Result<Reading> PublishedPowerMeter::read(const MeterContext& context) {
   {
     const MutexLock lock(mutex_);
     for (const PowerReading& reading : queue_) {
-      power_.set(reading);
+      power_.set(reading, context.gate);
     }
     queue_.clear();
   }

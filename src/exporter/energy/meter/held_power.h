@@ -6,14 +6,9 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/meter/source_gate.h"
 
 namespace ceems::exporter::energy {
-
-/// One reading of a power meter.
-struct PowerReading {
-  double watts = 0;
-  Clock::SteadyTime time{};  ///< time of the measurement; at the latest, when the answer arrived
-};
 
 /// Integrates a power that is known at discrete times. Each value holds until the next one, but at
 /// most for kMaxHold. After that the meter counts as silent and nothing is added. Not thread-safe.
@@ -21,18 +16,19 @@ class HeldPower {
  public:
   static constexpr auto kMaxHold = std::chrono::seconds(120);
 
-  /// Readings must come in the order of their times. Others, and those that are not a valid power
-  /// (negative or not finite), are dropped.
-  void set(const PowerReading& reading);
+  /// Readings must come in the order of their times. Others, and those that `gate` does not believe
+  /// (without one: that no meter can mean), are dropped.
+  void set(const PowerReading& reading, SourceGate* gate = nullptr);
   /// Joules since the last call that returned any (0 after a gap); nothing without a valid reading.
   std::optional<double> advance(Clock::SteadyTime now);
-  /// Time of the newest reading.
+  /// Time of the newest reading that is not a repetition of what the meter showed long before.
   [[nodiscard]] std::optional<Clock::SteadyTime> fresh() const;
   /// Power of the newest reading.
   [[nodiscard]] std::optional<double> watts() const;
 
  private:
   std::optional<PowerReading> current_;
+  std::optional<Clock::SteadyTime> fresh_;
   std::optional<Clock::SteadyTime> done_;  // integrated up to here
   double pending_joules_ = 0;              // of readings that were replaced since advance()
 };

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "exporter/energy/meter/power_model.h"
 #include "host/cpu_topology.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -28,6 +29,9 @@ std::optional<Domain> zone_domain(std::string_view name) {
 }
 
 constexpr std::string_view kMsrType = "intel-rapl";
+
+/// A cap of a server that is lower than this is none. In watts.
+constexpr double kLeastCap = 200;
 
 /// Returns "intel-rapl" for "intel-rapl:0:1".
 std::string_view control_type(std::string_view entry) {
@@ -65,7 +69,7 @@ PowerBound zone_bound(host::Powercap& powercap, std::size_t zone, Domain domain)
 
 /// Adds the powercap meters. Returns the sum of the packages' long-term power limits.
 std::optional<double> add_powercap(const host::Paths& paths,
-                                   const host::Powercap::Opener& opener,
+                                   const host::CounterFile::Opener& opener,
                                    Meters& meters) {
   const auto powercap = std::make_shared<host::Powercap>(paths.sys.string(), opener);
   if (!powercap->scan()) {
@@ -110,7 +114,59 @@ std::optional<double> add_powercap(const host::Paths& paths,
   return tdp > 0 ? std::optional(tdp) : std::nullopt;
 }
 
-void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
+/// The highest power to which the platform can cap itself, from the file beside that of the value.
+std::optional<double> highest_cap(const host::HwmonSensor& sensor) {
+  const std::string base = sensor.path.substr(0, sensor.path.rfind('_'));
+  const auto microwatts = host::read_hwmon_value(base + "_cap_max");
+  const double watts = microwatts ? static_cast<double>(*microwatts) * 1e-6 : 0;
+  return watts >= kLeastCap ? std::optional(watts) : std::nullopt;
+}
+
+/// The driver of a sensor. Before Linux 6.15 acpi_power_meter showed its name in the directory of
+/// the device only.
+std::string driver_of(const host::HwmonSensor& sensor) {
+  constexpr std::size_t kMaxText = 256;
+  if (!sensor.chip_name.empty()) {
+    return sensor.chip_name;
+  }
+  const auto name =
+      host::read_file(sensor.path.substr(0, sensor.path.rfind('/')) + "/name", kMaxText);
+  return name ? host::clean_hwmon_name(*name) : std::string();
+}
+
+/// What the vendor says that an ACPI power meter measures; empty if nothing.
+std::string oem_info(const host::HwmonSensor& sensor) {
+  constexpr std::size_t kMaxText = 256;
+  const std::string directory = sensor.path.substr(0, sensor.path.rfind('/'));
+  const auto text =
+      host::read_file(fmt::format("{}/{}_oem_info", directory, sensor.sensor), kMaxText);
+  return text ? std::string(trim(*text)) : std::string();
+}
+
+/// True if the ACPI power meter is one of a part of the node. It is then taken as a rail, if it is
+/// known which and if it has a value: a module without GPUs has meters that show 0.
+bool take_rail(const host::HwmonSensor& sensor, const Clock& clock, SocketRails& rails) {
+  const std::string text = oem_info(sensor);
+  const auto name = parse_rail_name(text);
+  if (!name) {
+    if (is_part_of_socket(text)) {
+      log::info("power meter of an unknown part of a socket left out",
+                {{"chip", sensor.chip}, {"oem_info", printable(text)}});
+    }
+    return is_part_of_socket(text);
+  }
+  if (const auto value = host::read_hwmon_value(sensor.path); value && *value > 0) {
+    rails.add(*name, std::make_unique<HwmonPowerMeter>(sensor.path,
+                                                       SourceInfo{.name = printable(text)}, clock));
+  }
+  return true;
+}
+
+void add_hwmon(const host::Paths& paths,
+               const Clock& clock,
+               const host::CounterFile::Opener& opener,
+               const std::shared_ptr<SocketRails>& rails,
+               Meters& meters) {
   const auto sensors = host::find_hwmon_sensors(paths.sys.string());
   if (!sensors) {
     return;
@@ -131,13 +187,17 @@ void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
       continue;
     }
     const bool power = sensor.file.type == host::HwmonType::kPower;
-    if (power && sensor.chip_name == "power_meter") {
+    const std::string driver = driver_of(sensor);
+    if (power && driver == "power_meter" && take_rail(sensor, clock, *rails)) {
+      continue;
+    }
+    if (power && driver == "power_meter") {
       meters.push_back(std::make_unique<HwmonPowerMeter>(sensor.path,
                                                          SourceInfo{.name = name,
                                                                     .domain = Domain::kNode,
                                                                     .method = Method::kMeasured,
                                                                     .rank = kPowerMeterRank},
-                                                         clock));
+                                                         clock, highest_cap(sensor)));
     } else if (power && sensor.chip_name == "fam15h_power" && !has_package) {
       meters.push_back(std::make_unique<HwmonPowerMeter>(
           sensor.path,
@@ -146,10 +206,17 @@ void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
     } else if (!power && sensor.chip_name == "amd_energy" && sensor.label.starts_with("Esocket") &&
                !has_package) {
       meters.push_back(std::make_unique<HwmonEnergyMeter>(
-          sensor.path,
+          host::CounterFile(sensor.path, opener),
           SourceInfo{.name = name, .domain = Domain::kPackage, .method = Method::kMeasured}));
     }
   }
+  const Meters found = SocketRails::meters(rails);
+  meters.insert(meters.end(), found.begin(), found.end());
+}
+
+bool has_apus(const host::Paths& paths) {
+  const auto text = host::read_file((paths.proc / "cpuinfo").string());
+  return text && is_apu(*text);
 }
 
 void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters& meters) {
@@ -169,10 +236,20 @@ void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters
 
 Meters find_meters(const host::Paths& paths,
                    const Clock& clock,
-                   const host::Powercap::Opener& opener) {
+                   const host::CounterFile::Opener& opener,
+                   const SocketParts& parts) {
   Meters meters;
+  const auto rails = parts.rails != nullptr ? parts.rails : std::make_shared<SocketRails>();
   const auto tdp_watts = add_powercap(paths, opener, meters);
-  add_hwmon(paths, clock, meters);
+  add_hwmon(paths, clock, opener, rails, meters);
+  if (parts.apu != nullptr && has_apus(paths)) {
+    parts.apu->set_topology(host::read_cpu_topology(paths));
+    for (auto& meter : meters) {
+      if (meter->source().domain == Domain::kPackage) {
+        meter = std::make_shared<ApuPackageMeter>(meter, parts.apu);
+      }
+    }
+  }
   add_model(paths, tdp_watts, meters);
   return meters;
 }
@@ -193,8 +270,14 @@ Result<Reading> RaplMeter::read(const MeterContext& context) {
   return counter_.advance(*raw, context, source_);
 }
 
-HwmonPowerMeter::HwmonPowerMeter(std::string path, SourceInfo source, const Clock& clock)
-    : path_(std::move(path)), source_(std::move(source)), clock_(clock) {}
+HwmonPowerMeter::HwmonPowerMeter(std::string path,
+                                 SourceInfo source,
+                                 const Clock& clock,
+                                 std::optional<double> capacity_watts)
+    : path_(std::move(path)),
+      source_(std::move(source)),
+      clock_(clock),
+      capacity_watts_(capacity_watts) {}
 
 Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
   std::optional<Error> error;
@@ -204,9 +287,12 @@ Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
     const auto after = clock_.steady_now();
     next_ = context.now +
             std::max<Clock::SteadyTime::duration>(kMinPause, kPausePerRead * (after - before));
-    if (microwatts && *microwatts > 0) {  // 0 means that the meter has no value
-      power_.set({.watts = static_cast<double>(*microwatts) * 1e-6, .time = context.now});
-    } else if (!microwatts) {
+    if (microwatts) {
+      power_.set({.watts = static_cast<double>(*microwatts) * 1e-6,
+                  .time = context.now,
+                  .capacity_watts = capacity_watts_},
+                 context.gate);
+    } else {
       error = microwatts.error();
     }
   }
@@ -221,19 +307,23 @@ Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
                  .watts = power_.watts()};
 }
 
-HwmonEnergyMeter::HwmonEnergyMeter(std::string path, SourceInfo source)
-    : path_(std::move(path)),
+HwmonEnergyMeter::HwmonEnergyMeter(host::CounterFile file, SourceInfo source)
+    : file_(std::move(file)),
       source_(std::move(source)),
-      counter_(std::numeric_limits<std::uint64_t>::max(), power_bound(source_.domain)) {}
+      counter_(std::numeric_limits<std::uint64_t>::max(), power_bound(source_.domain)) {
+  // Opens the counter while the process still has the privileges of the user who started it.
+  static_cast<void>(file_.read().has_value());
+}
 
 Result<Reading> HwmonEnergyMeter::read(const MeterContext& context) {
-  const auto raw = host::read_hwmon_value(path_);
-  if (!raw || *raw <= 0) {
+  const auto raw = file_.read();
+  if (!raw || *raw == 0) {
     counter_.miss(context, source_);
-    return fail(raw ? Error{ErrorCode::kUnavailable, fmt::format("{}: no energy reading", path_)}
-                    : raw.error());
+    return fail(
+        raw ? Error{ErrorCode::kUnavailable, fmt::format("{}: no energy reading", source_.name)}
+            : raw.error());
   }
-  return counter_.advance(static_cast<std::uint64_t>(*raw), context, source_);
+  return counter_.advance(*raw, context, source_);
 }
 
 }  // namespace ceems::exporter::energy

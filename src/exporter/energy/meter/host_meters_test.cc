@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/read_file.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -215,6 +216,41 @@ TEST_F(HostMetersTest, TakesOldAmdDriversOnlyWithoutRapl) {
   zone("intel-rapl:0", "package-0", "1");
   EXPECT_EQ(names(find_meters(paths_, clock_)),
             (std::vector<std::string>{"package rapl-package-0", "node power-model"}));
+}
+
+TEST_F(HostMetersTest, OpensCountersOfAmdThroughTheOpener) {
+  dir_.write("sys/class/hwmon/hwmon0/name", "amd_energy\n");
+  dir_.write("sys/class/hwmon/hwmon0/energy1_input", "1000000\n");
+  dir_.write("sys/class/hwmon/hwmon0/energy1_label", "Esocket0\n");
+  std::vector<std::string> opened;
+  auto meters = find_meters(paths_, clock_, [&opened](const char* path) {
+    opened.emplace_back(path);
+    return host::open_file(path);
+  });
+  EXPECT_DOUBLE_EQ(read(*meters.front())->joules, 0);
+  clock_.advance(seconds(1));
+  dir_.write("sys/class/hwmon/hwmon0/energy1_input", "3000000\n");
+  EXPECT_DOUBLE_EQ(read(*meters.front())->joules, 2);
+  ASSERT_EQ(opened.size(), 1U);  // once, at the start, when the privilege may be there
+  EXPECT_TRUE(opened[0].ends_with("hwmon0/energy1_input")) << opened[0];
+}
+
+TEST_F(HostMetersTest, DoesNotBelieveAllOnesNorMoreThanTheCap) {
+  zone("intel-rapl:0", "package-0", "18446744073709551615");
+  dir_.write("sys/class/hwmon/hwmon0/power1_average", "900000000\n");
+  dir_.write("sys/class/hwmon/hwmon0/power1_cap_max", "500000000\n");
+  dir_.write("sys/class/hwmon/hwmon0/name", "power_meter\n");
+  auto meters = find_meters(paths_, clock_);
+  EXPECT_FALSE(read(*meters.at(0)));
+  SourceGate gate("wall");
+  const auto power = [&] {
+    clock_.advance(seconds(1));
+    return meters.at(1)->read({.now = clock_.steady_now(), .utilisation = {}, .gate = &gate});
+  };
+  EXPECT_FALSE(power());
+  EXPECT_EQ(gate.excluded(Doubt::kTooHigh), 1U);
+  dir_.write("sys/class/hwmon/hwmon0/power1_average", "600000000\n");
+  EXPECT_TRUE(power());
 }
 
 TEST_F(HostMetersTest, DoesWithoutAModelWhereProcCannotBeRead) {

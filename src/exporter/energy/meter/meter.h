@@ -79,6 +79,8 @@ struct SourceInfo {
   int socket = -1;
 };
 
+class SourceGate;
+
 /// The arguments of a read.
 struct MeterContext {
   Clock::SteadyTime now{};
@@ -88,6 +90,8 @@ struct MeterContext {
   bool may_block = true;
   /// The time since boot for which the machine was suspended.
   std::chrono::nanoseconds suspended{};
+  /// Judges each power before it is integrated; null: only what no meter can mean is dropped.
+  SourceGate* gate = nullptr;
 };
 
 struct Reading {
@@ -96,6 +100,15 @@ struct Reading {
   std::optional<double> idle_watts;  ///< idle power, if the source itself knows it
   /// What the hardware showed at `fresh`, if it shows power and not energy.
   std::optional<double> watts = {};
+  /// What a counter showed, in microjoules.
+  std::optional<std::uint64_t> raw_uj = {};
+  /// True if the counter did not show `joules`: it jumped, and the power of the interval before
+  /// counts, or it started again, and nothing does (counter_unwrap.h).
+  bool assumed = false;
+  /// The energy counts as that of a GPU, so this source adds none (apu_power.h).
+  bool elsewhere = false;
+  /// How the value was obtained, where that is not SourceInfo::method.
+  std::optional<Method> method = {};
 };
 
 /// What a source's counter showed but cannot have measured (counter_unwrap.h), since the start.

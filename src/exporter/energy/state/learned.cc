@@ -197,6 +197,9 @@ class Reader {
       if (key == "system") {
         return read_estimate(entry.system.emplace());
       }
+      if (key == "losses") {
+        return read_estimate(entry.losses.emplace());
+      }
       if (key == "units") {
         return object([&](std::string_view unit) { return read_unit(unit, entry.units); });
       }
@@ -267,6 +270,9 @@ class Reader {
     const bool done = object([&](std::string_view key) {
       if (key == "source") {
         return text(entry.source);
+      }
+      if (key == "known") {
+        return text(entry.known);
       }
       if (key == "delay") {
         return number(entry.state.lag.delay);
@@ -349,6 +355,24 @@ const std::vector<IdlePower::Bin>& Learned::bins_of(const Idle& place) const {
   return found == nullptr ? none : found->bins;
 }
 
+const MeterLag::State* Learned::lag_of(std::string_view source, std::string_view known) const {
+  const auto found = std::ranges::find_if(
+      lags, [&](const Lag& entry) { return entry.source == source && entry.known == known; });
+  return found == lags.end() ? nullptr : &found->state;
+}
+
+void Learned::put(Idle entry) {
+  std::erase_if(idle, [&entry](const Idle& other) { return other.same_place(entry); });
+  add(std::move(entry));
+}
+
+void Learned::put(Lag entry) {
+  std::erase_if(lags, [&entry](const Lag& other) {
+    return other.source == entry.source && other.known == entry.known;
+  });
+  lags.push_back(std::move(entry));
+}
+
 const MeterLag::State* Learned::lag_of(std::string_view source) const {
   const auto found = std::ranges::find(lags, source, &Lag::source);
   return found == lags.end() ? nullptr : &found->state;
@@ -361,7 +385,7 @@ void Learned::add_missing(const Learned& older) {
     }
   }
   for (const Lag& entry : older.lags) {
-    if (lag_of(entry.source) == nullptr) {
+    if (lag_of(entry.source, entry.known) == nullptr) {
       lags.push_back(entry);
     }
   }
@@ -410,7 +434,7 @@ void write_lags(JsonWriter& json, const std::vector<Learned::Lag>& lags) {
   json.key("lags").begin_array();
   for (const Learned::Lag& entry : lags) {
     if (entry.state.plausible()) {
-      json.begin_object().member("source", entry.source);
+      json.begin_object().member("source", entry.source).member("known", entry.known);
       json.member("delay", entry.state.lag.delay).member("window", entry.state.lag.window);
       write_numbers(json, "by_power", entry.state.by_power);
       write_numbers(json, "by_use", entry.state.by_use);
@@ -452,6 +476,7 @@ std::string to_json(const Learned& learned, const MachineIdentity& machine) {
     write_estimate(json, "estimate", entry.estimate);
     write_estimate(json, "core", entry.core);
     write_estimate(json, "system", entry.system);
+    write_estimate(json, "losses", entry.losses);
     write_units(json, entry.units, units);
     json.end_object();
   }
@@ -481,6 +506,9 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
 IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed) {
   IdleEstimates estimates{};
   for (const Learned::Idle& entry : learned.idle) {
+    if (entry.domain == Domain::kOther && estimates.at(index(Domain::kOther))) {
+      continue;  // beside other known domains
+    }
     const double ratio = entry.domain == Domain::kPackage ? assumed.packages
                          : entry.domain == Domain::kDram  ? assumed.memory
                                                           : assumed.node;

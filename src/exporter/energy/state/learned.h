@@ -49,6 +49,7 @@ struct Learned {
     std::optional<PowerEstimate> estimate = {};  ///< of the idle power
     std::optional<PowerEstimate> core = {};      ///< watts per busy core on average
     std::optional<PowerEstimate> system = {};    ///< the same of the system
+    std::optional<PowerEstimate> losses = {};    ///< UnitWatts::losses()
     std::vector<UnitCore> units = {};
     [[nodiscard]] bool same_place(const Idle& other) const;
   };
@@ -57,6 +58,7 @@ struct Learned {
   /// How late a wall meter is.
   struct Lag {
     std::string source;
+    std::string known = {};  ///< names of what was known beside it, which its line belongs to
     MeterLag::State state;
   };
   std::vector<Lag> lags;
@@ -69,8 +71,14 @@ struct Learned {
   /// The bins of an entry for the same place (`place.bins` does not matter); empty if there is
   /// none.
   [[nodiscard]] const std::vector<IdlePower::Bin>& bins_of(const Idle& place) const;
-  /// The lag of a source, or null.
+  /// The lag of a source beside these known domains, or null.
+  [[nodiscard]] const MeterLag::State* lag_of(std::string_view source,
+                                              std::string_view known) const;
+  /// The same whatever was known. Its line does not hold then.
   [[nodiscard]] const MeterLag::State* lag_of(std::string_view source) const;
+  /// Adds an entry or replaces the one for the same place.
+  void put(Idle entry);
+  void put(Lag entry);
   /// Adds what `older` has and this has not: of meters and devices that were not there this time.
   void add_missing(const Learned& older);
 };

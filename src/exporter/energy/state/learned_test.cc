@@ -31,6 +31,7 @@ Learned example() {
                .device = "GPU-\"\xff\n",
                .bins = {{.use = 1, .watts = 700, .windows = 90}}});
   learned.lags.push_back({.source = "ipmi_dcmi",
+                          .known = "rapl-package-0",
                           .state = {.lag = {.delay = 5, .window = 60},
                                     .by_power = {4, 5, 6.25, 8},
                                     .by_use = {1, 2, 4, 8},
@@ -65,7 +66,8 @@ TEST(Learned, IsWrittenAsOneLine) {
       R"({"domain":"gpu","device":"GPU-\")"
       "\uFFFD"
       R"(\n","meters":"","bins":[[1,700,90]]}],)"
-      R"("lags":[{"source":"ipmi_dcmi","delay":5,"window":60,"by_power":[4,5,6.25,8],)"
+      R"("lags":[{"source":"ipmi_dcmi","known":"rapl-package-0","delay":5,"window":60,)"
+      R"("by_power":[4,5,6.25,8],)"
       R"("by_use":[1,2,4,8],"by_model":[2,2,3,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
       "\n");
 }
