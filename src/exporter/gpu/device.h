@@ -60,6 +60,7 @@ struct Device {
   std::optional<unsigned> render_minor = {};
   bool split = false;                   ///< only its instances are assigned
   bool vgpu = false;                    ///< can have vGPUs
+  bool lost = false;                    ///< present or known, but it does not answer
   std::vector<std::string> mdevs = {};  ///< UUIDs of vGPUs that are not on an instance
   std::vector<Instance> instances = {};
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
+
 namespace ceems::exporter::gpu {
 namespace {
 
@@ -169,6 +171,51 @@ std::optional<double> memory_of(const DeviceHolder& holder,
   return sum;
 }
 
+/// One meter and the GPUs that it measures together.
+struct Meter {
+  std::string name;
+  const DeviceState* shown_by = nullptr;  // one of the dies
+  std::vector<const DeviceState*> dies;
+};
+
+bool shows_energy(const DeviceState& device) {
+  return device.energy_joules.value_or(0) > 0 || device.power_watts.value_or(0) > 0;
+}
+
+/// The dies of one module have one meter if only one of them shows energy, or all show the same.
+bool have_one_meter(const std::vector<const DeviceState*>& dies) {
+  const auto shown = std::ranges::find_if(dies, [](const auto* die) { return shows_energy(*die); });
+  return shown != dies.end() && std::ranges::all_of(dies, [&](const DeviceState* die) {
+           return die == *shown || !shows_energy(*die) ||
+                  (die->energy_joules && die->energy_joules == (*shown)->energy_joules);
+         });
+}
+
+/// The meters of all GPUs that answer.
+std::vector<Meter> meters_of(const std::vector<DeviceState>& devices) {
+  std::vector<Meter> meters;
+  std::set<std::string_view> done;
+  for (const DeviceState& device : devices) {
+    if (!device.lost.empty()) {
+      continue;
+    }
+    std::vector<const DeviceState*> dies;
+    for (const DeviceState& other : devices) {
+      if (!device.module.empty() && other.module == device.module && other.lost.empty()) {
+        dies.push_back(&other);
+      }
+    }
+    if (dies.size() < 2 || !have_one_meter(dies)) {
+      meters.push_back({.name = device.uuid, .shown_by = &device, .dies = {&device}});
+    } else if (done.insert(device.module).second) {
+      const auto shown =
+          std::ranges::find_if(dies, [](const auto* die) { return shows_energy(*die); });
+      meters.push_back({.name = "module " + device.module, .shown_by = *shown, .dies = dies});
+    }
+  }
+  return meters;
+}
+
 }  // namespace
 
 std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
@@ -302,35 +349,116 @@ bool DeviceCounter::advance(const DeviceState& device,
     return false;
   }
   sample.fresh = taken;
-  sample.source.method =
-      device.energy_joules ? energy::Method::kMeasured : energy::Method::kDerived;
+  const double limit = device.power_limit_watts.value_or(0);
+  const double max_watts = limit > 0 ? std::min(kMaxWatts, kMaxOfLimit * limit) : kMaxWatts;
   const auto last_joules = joules_;
   const auto last_watts = watts_;
   const auto last_taken = taken_;
-  joules_ = device.energy_joules;
-  watts_ = device.power_watts;
-  taken_ = taken;
-  if (!last_taken || taken <= *last_taken || taken - *last_taken > kMaxGap) {
-    return true;
+  if (!last_taken || taken > *last_taken) {
+    joules_ = device.energy_joules;
+    watts_ = device.power_watts ? within(*device.power_watts, max_watts) : std::nullopt;
+    taken_ = taken;
+    Amount amount;
+    if (last_taken && taken - *last_taken <= kMaxGap) {
+      const double seconds = std::chrono::duration<double>(taken - *last_taken).count();
+      const auto by_power = watts_ && last_watts
+                                ? std::optional((*watts_ + *last_watts) / 2 * seconds)
+                                : std::nullopt;
+      if (joules_ && last_joules) {
+        amount = count(*joules_ - *last_joules, by_power, seconds, max_watts);
+      } else if (by_power) {
+        const Amount held = std::exchange(held_, {});
+        amount = {.joules = held.joules + *by_power, .seconds = held.seconds + seconds};
+      }
+    } else {
+      held_ = {};
+    }
+    sample.joules = amount.joules;
+    sample.seconds = amount.seconds;
   }
-  const double seconds = std::chrono::duration<double>(taken - *last_taken).count();
-  double joules = 0;
-  if (joules_ && last_joules) {
-    joules = *joules_ - *last_joules;
-  } else if (watts_ && last_watts) {
-    joules = (*watts_ + *last_watts) / 2 * seconds;
-  }
-  if (joules >= 0 && joules <= kMaxWatts * seconds) {  // false for NaN
-    sample.joules = joules;
-    sample.seconds = seconds;
-  }
+  sample.source.method = joules_ && !still_ ? energy::Method::kMeasured : energy::Method::kDerived;
   return true;
+}
+
+/// The energy of an interval in which the counter counted this much.
+DeviceCounter::Amount DeviceCounter::count(double counted,
+                                           std::optional<double> by_power,
+                                           double seconds,
+                                           double max_watts) {
+  constexpr double kLeastJoules = 0.5;  // a GPU that draws less may have a counter that is coarser
+  const bool stopped = counted == 0 && by_power.value_or(0) >= kLeastJoules * seconds;
+  const bool possible =  // false for NaN
+      counted >= 0 && counted <= max_watts * (seconds + held_.seconds);
+  moved_ = stopped || !possible ? 0 : moved_ + 1;
+  if (still_) {
+    still_ = moved_ < kTrusted;
+    return {.joules = by_power.value_or(0), .seconds = by_power ? seconds : 0};
+  }
+  if (stopped) {
+    held_.joules += by_power.value_or(0);
+    held_.seconds += seconds;
+    still_ = held_.seconds >= std::chrono::duration<double>(kStill).count();
+    return still_ ? std::exchange(held_, {}) : Amount{};
+  }
+  const Amount held = std::exchange(held_, {});
+  if (possible) {
+    return {.joules = counted, .seconds = held.seconds + seconds};
+  }
+  return by_power ? Amount{.joules = held.joules + *by_power, .seconds = held.seconds + seconds}
+                  : Amount{};
+}
+
+std::vector<double> parts_of_module(std::span<const DeviceState* const> dies) {
+  // An MI250X draws 90 W idle and 560 W with both dies busy.
+  constexpr double kIdle = 0.2;
+  double sum = 0;
+  std::vector<double> parts;
+  for (const DeviceState* die : dies) {
+    parts.push_back(kIdle + busy_part(*die).value_or(0));
+    sum += parts.back();
+  }
+  for (double& part : parts) {
+    part /= sum;
+  }
+  return parts;
 }
 
 DeviceEnergy::DeviceEnergy(std::shared_ptr<Monitor> monitor, std::shared_ptr<Inventory> inventory)
     : monitor_(std::move(monitor)), inventory_(std::move(inventory)) {}
 
-void DeviceEnergy::read(const energy::MeterContext& /*context*/,
+std::map<std::string, std::uint64_t> DeviceEnergy::still_readings() const {
+  const MutexLock lock(mutex_);
+  return still_;
+}
+
+/// `name` is that of the meter: the GPU, or the module that its die is of.
+bool DeviceEnergy::advance(const std::string& name,
+                           const DeviceState& device,
+                           Clock::SteadyTime taken,
+                           DeviceSample& sample) {
+  if (!counters_.contains(name) && counters_.size() >= kMaxCounters) {
+    return false;
+  }
+  DeviceCounter& counter = counters_[name];
+  const bool before = counter.stands_still();
+  if (!counter.advance(device, taken, sample)) {
+    return false;
+  }
+  if (counter.stands_still() && sample.seconds > 0) {
+    const MutexLock lock(mutex_);
+    if (++still_[device.uuid] == 1) {
+      log::warn(
+          "the energy counter of a GPU stands still while it draws power; its energy is taken "
+          "from its power until the counter moves again",
+          {{"uuid", device.uuid}, {"name", device.name}});
+    }
+  } else if (before && !counter.stands_still()) {
+    log::info("the energy counter of a GPU moves again", {{"uuid", device.uuid}});
+  }
+  return true;
+}
+
+void DeviceEnergy::read(const energy::MeterContext& context,
                         std::span<const energy::ManagerUnits> managers,
                         std::vector<DeviceSample>& samples) {
   const auto reading = monitor_->latest();
@@ -341,17 +469,24 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
       inventory_ == nullptr ? Assignments::List()
                             : live_assignments(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
-  for (const DeviceState& device : reading->devices) {
-    if (!counters_.contains(device.uuid) && counters_.size() >= kMaxCounters) {
+  for (const Meter& meter : meters_of(reading->devices)) {
+    DeviceSample whole;
+    whole.source = {.name = {}, .domain = energy::Domain::kGpu};
+    if (!advance(meter.name, *meter.shown_by, reading->taken, whole)) {
       continue;
     }
-    DeviceSample sample;
-    sample.source = {.name = device.uuid, .domain = energy::Domain::kGpu};
-    if (!counters_[device.uuid].advance(device, reading->taken, sample)) {
-      continue;
+    const auto parts = parts_of_module(meter.dies);
+    for (std::size_t i = 0; i < meter.dies.size(); ++i) {
+      DeviceSample& sample = samples.emplace_back(whole);
+      sample.source.name = meter.dies[i]->uuid;
+      sample.joules *= parts[i];
+      find_holders(*meter.dies[i], assignments, processes, sample);
+      shared_.correct(*meter.dies[i], context.utilisation, managers, context.now, sample);
+      // Elsewhere use is sampled, which misleads the filter more than equal watts do.
+      if (meter.dies[i]->split) {
+        watts_[sample.source.name].weigh(sample);
+      }
     }
-    find_holders(device, assignments, processes, sample);
-    samples.push_back(std::move(sample));
   }
 }
 
@@ -370,7 +505,9 @@ bool DeviceEnergy::read_use(std::span<const energy::ManagerUnits> managers,
                             : live_assignments(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
   for (const DeviceState& device : reading->devices) {
-    find_uses(device, assignments, processes, seconds, uses);
+    if (device.lost.empty()) {
+      find_uses(device, assignments, processes, seconds, uses);
+    }
   }
   return true;
 }

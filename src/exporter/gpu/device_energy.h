@@ -1,15 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/gpu/claim/assignments.h"
+#include "exporter/gpu/device_watts.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/monitor.h"
+#include "exporter/gpu/shared_power.h"
 
 namespace ceems::exporter::gpu {
 
@@ -62,21 +67,45 @@ void find_uses(const DeviceState& device,
                std::vector<energy::DeviceUse>& uses);
 
 /// Energy of one GPU from reading to reading: by its counter, or from its power (mean of the power
-/// at both ends). A counter that falls, or rises by more than a GPU can use, restarts.
+/// at both ends). A counter that falls, or rises by more than a GPU can use, restarts, and that
+/// interval is charged by power.
+///
+/// A counter that stands still while the GPU draws power is waited for, so that a slow counter
+/// loses nothing: nothing is charged for kStill, then what the power was since it stopped. From
+/// then on power counts, until the counter has moved in kTrusted readings in a row; what it counted
+/// meanwhile, or catches up with, is left out, because it has been charged.
 class DeviceCounter {
  public:
   static constexpr double kMaxWatts = 10'000;
+  static constexpr double kMaxOfLimit = 4;  ///< times the power limit, where it is known
+  static constexpr auto kStill = std::chrono::seconds(5);
+  static constexpr unsigned kTrusted = 3;
   static constexpr auto kMaxGap = std::chrono::seconds(120);  ///< energy of longer gaps is left out
 
   /// Sets joules, seconds, fresh and the method of `sample`. False if there is no value. The same
   /// reading again returns 0 joules in 0 seconds.
   bool advance(const DeviceState& device, Clock::SteadyTime taken, energy::DeviceSample& sample);
+  /// The counter stands still, and power counts.
+  [[nodiscard]] bool stands_still() const { return still_; }
 
  private:
-  std::optional<double> joules_;
+  struct Amount {
+    double joules = 0;
+    double seconds = 0;
+  };
+  Amount count(double counted, std::optional<double> by_power, double seconds, double max_watts);
+
+  std::optional<double> joules_;  // of the last reading, as all of these
   std::optional<double> watts_;
   std::optional<Clock::SteadyTime> taken_;
+  bool still_ = false;
+  unsigned moved_ = 0;  // readings in a row, while it is not trusted
+  Amount held_;         // by power, since the counter stopped
 };
+
+/// The dies of one module, such as the MI250X, have one meter, which only one of them shows. The
+/// part of its energy that is a die's: by use, with a base for a die that has no work.
+std::vector<double> parts_of_module(std::span<const DeviceState* const> dies);
 
 /// The GPUs of a monitor for the energy sampler. The names of the sources are the uuids of the
 /// GPUs.
@@ -92,14 +121,26 @@ class DeviceEnergy final : public energy::DeviceMeters {
   bool read_use(std::span<const energy::ManagerUnits> managers,
                 std::vector<energy::DeviceUse>& uses) override;
   [[nodiscard]] std::string models() const override;
+  /// Readings for which the counter of a GPU stood still, by uuid. Thread-safe.
+  [[nodiscard]] std::map<std::string, std::uint64_t> still_readings() const;
+  void set_host(const energy::SocketParts& parts) override { shared_.set_host(parts); }
 
  private:
   static constexpr std::size_t kMaxCounters = 1024;  // all GPUs ever seen
 
+  bool advance(const std::string& name,
+               const DeviceState& device,
+               Clock::SteadyTime taken,
+               energy::DeviceSample& sample);
+
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;
   std::map<std::string, DeviceCounter> counters_;  // by uuid
+  std::map<std::string, DeviceWatts> watts_;       // by uuid
   std::optional<Clock::SteadyTime> used_;          // the reading of the last read_use()
+  mutable Mutex mutex_;
+  std::map<std::string, std::uint64_t> still_ CEEMS_GUARDED_BY(mutex_);
+  SharedPower shared_;
 };
 
 }  // namespace ceems::exporter::gpu

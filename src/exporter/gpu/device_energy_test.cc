@@ -1,5 +1,6 @@
 #include "exporter/gpu/device_energy.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "exporter/gpu/inventory/device_names.h"
+#include "exporter/gpu/library/fake_scenario.h"
+#include "testing/eventually.h"
+#include "testing/fake_clock.h"
 
 namespace ceems::exporter::gpu {
 namespace {
@@ -318,6 +322,135 @@ TEST_F(DeviceCounterTest, RestartsAfterImpossibleSteps) {
   EXPECT_EQ(step(1e15, {}), Step(0, 0));
   EXPECT_EQ(step(1e15 + 100, {}), Step(100, 1));
   EXPECT_EQ(step(1e15 + 2000, {}, 600), Step(0, 0)) << "a gap";
+}
+
+TEST_F(DeviceCounterTest, ChargesByPowerWhileTheCounterStandsStill) {
+  step(1000, 300);
+  double joules = 0;
+  double time = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto [more, in] = step(1000, 300);
+    joules += more;
+    time += in;
+    EXPECT_EQ(counter_.stands_still(), i >= 4) << i;
+  }
+  EXPECT_EQ(joules, 60 * 300) << "nothing is lost, from the first second on";
+  EXPECT_EQ(time, 60);
+  EXPECT_EQ(method_, energy::Method::kDerived);
+  // It catches up at once: that has been charged.
+  EXPECT_EQ(step(1000 + 61 * 300, 300), Step(300, 1));
+  EXPECT_EQ(step(1000 + 62 * 300, 300), Step(300, 1));
+  EXPECT_EQ(step(1000 + 63 * 300, 300), Step(300, 1));
+  EXPECT_TRUE(counter_.stands_still());
+  EXPECT_EQ(step(1000 + 64 * 300, 300), Step(300, 1));
+  EXPECT_EQ(step(1000 + 64 * 300 + 290, 300), Step(290, 1));
+  EXPECT_FALSE(counter_.stands_still());
+  EXPECT_EQ(method_, energy::Method::kMeasured);
+}
+
+TEST_F(DeviceCounterTest, WaitsForASlowCounter) {
+  step(1000, 300);
+  EXPECT_EQ(step(1000, 300), Step(0, 0));
+  EXPECT_EQ(step(1000, 300), Step(0, 0));
+  EXPECT_EQ(step(1870, 300), Step(870, 3));
+  EXPECT_EQ(step(1870, 0.1), Step(0, 0));
+  EXPECT_EQ(step(1870, 0.1), Step(0, 2));
+  EXPECT_EQ(step(1870, 0.1), Step(0, 1)) << "a GPU without power may stand still";
+  EXPECT_FALSE(counter_.stands_still());
+}
+
+TEST_F(DeviceCounterTest, ACounterOfJumpsLosesAndAddsNothing) {
+  step(0, 300);
+  double joules = 0;
+  for (int i = 1; i <= 120; ++i) {  // it is written every 20 s
+    joules += step(i / 20 * 20 * 300, 300).first;
+  }
+  EXPECT_EQ(joules, 120 * 300);
+}
+
+TEST_F(DeviceCounterTest, ChargesImpossibleStepsByPower) {
+  step(1000, 300);
+  EXPECT_EQ(step(10, 300), Step(300, 1)) << "the driver was reloaded";
+  EXPECT_EQ(step(1e15, 300), Step(300, 1));
+  EXPECT_EQ(step(1e15 + 250, 300), Step(250, 1));
+  EXPECT_EQ(step({}, 65535), Step(0, 0)) << "no GPU draws that";
+  EXPECT_EQ(step({}, 300), Step(0, 0));
+  EXPECT_EQ(step({}, 300), Step(300, 1));
+}
+
+TEST(Modules, DiesShareTheirMeterByUse) {
+  DeviceState one;
+  DeviceState two;
+  one.utilisation = 1;
+  two.utilisation = 0;
+  EXPECT_THAT(parts_of_module(std::array<const DeviceState*, 2>{&one, &two}),
+              ElementsAre(1.2 / 1.4, 0.2 / 1.4));
+  one.utilisation.reset();
+  EXPECT_THAT(parts_of_module(std::array<const DeviceState*, 2>{&one, &two}),
+              ElementsAre(0.5, 0.5));
+  EXPECT_THAT(parts_of_module(std::array<const DeviceState*, 1>{&one}), ElementsAre(1));
+}
+
+/// The energy of each die of one MI250X after a second with these values.
+class ModuleEnergyTest : public ::testing::Test {
+ protected:
+  ModuleEnergyTest() {
+    auto library = load_library(Vendor::kAmd, CEEMS_FAKE_ROCM_SMI);
+    EXPECT_TRUE(library);
+    std::vector<std::unique_ptr<GpuLibrary>> libraries;
+    libraries.push_back(*std::move(library));
+    monitor_ = std::make_shared<Monitor>(
+        MonitorOptions{.interval = std::chrono::milliseconds(5), .first_wait = testing::kPatience},
+        clock_, std::move(libraries), nullptr, std::make_shared<ProcessList>());
+    energy_ = std::make_unique<DeviceEnergy>(monitor_, nullptr);
+    monitor_->start();
+    monitor_->wait_first(std::chrono::steady_clock::now() + testing::kPatience);
+  }
+
+  std::vector<double> after_a_second() {
+    static_cast<void>(read());
+    clock_.advance(seconds(1));
+    EXPECT_TRUE(
+        testing::eventually([this] { return monitor_->latest()->taken == clock_.steady_now(); }));
+    return read();
+  }
+  std::vector<double> read() {
+    std::vector<DeviceSample> samples;
+    energy_->read({}, {}, samples);
+    std::vector<double> joules;
+    for (const DeviceSample& sample : samples) {
+      joules.push_back(sample.joules);
+    }
+    return joules;
+  }
+
+  FakeScenario scenario_{{{"count", "2"},
+                          {"0.pci", std::to_string(0xc1U << 8U)},
+                          {"1.pci", std::to_string(0xc6U << 8U)},
+                          {"0.serial", "PCB1"},
+                          {"1.serial", "PCB1"},
+                          {"0.power", "420000000"},
+                          {"0.busy", "100"},
+                          {"1.power", "0"},
+                          {"1.busy", "0"}}};
+  testing::FakeClock clock_;
+  std::shared_ptr<Monitor> monitor_;
+  std::unique_ptr<DeviceEnergy> energy_;
+};
+
+TEST_F(ModuleEnergyTest, IsThatOfTheDieThatShowsIt) {
+  const auto joules = after_a_second();
+  ASSERT_THAT(joules, SizeIs(2));
+  EXPECT_NEAR(joules[0], 360, 1e-9);
+  EXPECT_NEAR(joules[1], 60, 1e-9);
+}
+
+TEST_F(ModuleEnergyTest, DiesThatBothShowTheirOwnHaveTheirOwn) {
+  scenario_.set("1.power", "90000000");
+  clock_.advance(seconds(1));
+  EXPECT_TRUE(
+      testing::eventually([this] { return monitor_->latest()->devices.at(1).power_watts == 90; }));
+  EXPECT_THAT(after_a_second(), ElementsAre(420, 90));
 }
 
 TEST_F(DeviceCounterTest, HasNoValueWithoutEither) {

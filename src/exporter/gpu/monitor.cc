@@ -2,17 +2,27 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
 #include "base/mutex.h"
 #include "exporter/gpu/inventory/device_names.h"
+#include "exporter/gpu/inventory/lost.h"
 
 namespace ceems::exporter::gpu {
 namespace {
 
 constexpr auto kFirstPause = std::chrono::seconds(5);
-constexpr auto kMaxPause = std::chrono::minutes(5);
+constexpr auto kMaxPause = std::chrono::minutes(1);
+constexpr unsigned kSilentReadings = 3;  // without a value until a GPU counts as lost
+
+/// The last state of a GPU with a value, and its readings since then.
+struct Silence {
+  DeviceState spoke = {};
+  unsigned readings = 0;
+};
 
 /// One library and its state.
 struct Watched {
@@ -21,6 +31,9 @@ struct Watched {
   bool listed = false;  // the last read was a full one
   bool failing = false;
   std::string error;
+  std::vector<DeviceState> last = {};          // the last reading
+  std::map<std::string, Silence> silent = {};  // by uuid
+  std::set<std::string> told = {};             // uuids of lost GPUs that were logged
   Clock::SteadyTime next_start{};
   Clock::SteadyTime::duration pause = kFirstPause;
 };
@@ -40,6 +53,11 @@ void report(Watched& watched, const Error* error, bool alone) {
   } else {
     log::info("library of a GPU vendor works again", {{"vendor", vendor}});
   }
+}
+
+bool has_values(const DeviceState& device) {
+  return device.power_watts || device.energy_joules || device.utilisation ||
+         device.temperature_celsius;
 }
 
 ProcessList::List processes_of(const std::vector<DeviceState>& devices) {
@@ -91,57 +109,125 @@ struct Monitor::Work {
     return clock.steady_now();
   }
 
+  /// Starts the library again later, each time after a longer pause.
+  static void restart_later(Watched& watched, Clock::SteadyTime now) {
+    watched.running = false;
+    watched.next_start = now + watched.pause;
+    watched.pause = std::min<Clock::SteadyTime::duration>(2 * watched.pause, kMaxPause);
+  }
+
   /// Calls the library. Nothing if it fails, or while it pauses after a failure.
-  std::optional<std::vector<DeviceState>> read(Watched& watched, bool everything) {
+  std::optional<std::vector<DeviceState>> call(Watched& watched, bool everything) {
     const auto now = time();
-    bool first = false;
-    if (!watched.running) {
+    const bool first = !watched.running;
+    if (first) {
       if (now < watched.next_start) {
         return std::nullopt;
       }
       const auto started = watched.library->start();
-      watched.running = started.has_value();
-      first = true;
       if (!started) {
-        watched.next_start = now + watched.pause;
-        watched.pause = std::min<Clock::SteadyTime::duration>(2 * watched.pause, kMaxPause);
-        report(watched, &started.error(), libraries.size() == 1);
+        restart_later(watched, now);
+        report(watched, &started.error(), alone(watched));
         return std::nullopt;
       }
-      watched.pause = kFirstPause;
+      watched.running = true;
+      watched.next_start = now + watched.pause;
     }
     watched.listed = everything || first;
     auto devices = watched.library->read(watched.listed);
-    report(watched, devices ? nullptr : &devices.error(), libraries.size() == 1);
     if (!devices) {
-      watched.running = false;
-      watched.next_start = now + watched.pause;
+      restart_later(watched, now);
+      report(watched, &devices.error(), alone(watched));
       return std::nullopt;
     }
+    find_lost(watched, *devices);
+    watch_over(watched, *devices, now);
     return *std::move(devices);
+  }
+
+  /// If there is neither another library nor a reading, SlowSource logs the failure.
+  [[nodiscard]] bool alone(const Watched& watched) const {
+    return libraries.size() == 1 && watched.last.empty();
+  }
+
+  void find_lost(Watched& watched, std::vector<DeviceState>& devices) const {
+    recall(watched.last, devices);
+    if (inventory != nullptr && watched.listed) {
+      inventory->identify_lost(devices);
+    }
+    for (DeviceState& device : devices) {
+      if (!device.lost.empty()) {
+        continue;
+      }
+      if (has_values(device)) {
+        auto& silence = watched.silent[device.uuid];
+        const std::optional<double> counter = silence.spoke.energy_joules;
+        silence = {.spoke = device};
+        if (!device.energy_joules) {  // the reading may have been taken while it fell silent
+          silence.spoke.energy_joules = counter;
+        }
+      } else if (const auto silence = watched.silent.find(device.uuid);
+                 silence != watched.silent.end() && ++silence->second.readings >= kSilentReadings) {
+        device = as_lost(silence->second.spoke,
+                         "none of its values can be read any more; see dmesg of the node");
+      }
+    }
+  }
+
+  /// Logs which GPUs are lost and which have come back. Restarts the library if there are any.
+  void watch_over(Watched& watched,
+                  const std::vector<DeviceState>& devices,
+                  Clock::SteadyTime now) {
+    const auto vendor = to_string(watched.library->vendor());
+    bool any = false;
+    bool all = !devices.empty();
+    for (const DeviceState& device : devices) {
+      const bool lost = !device.lost.empty();
+      any = any || lost;
+      all = all && lost;
+      if (lost && watched.told.insert(device.uuid).second) {
+        log::warn("a GPU does not answer; it keeps its number, and its counters keep their values",
+                  {{"vendor", vendor},
+                   {"uuid", device.uuid},
+                   {"pci_address", device.address ? to_string(*device.address) : std::string()},
+                   {"err", device.lost}});
+      } else if (!lost && watched.told.erase(device.uuid) > 0) {
+        log::info("a GPU answers again", {{"vendor", vendor}, {"uuid", device.uuid}});
+      }
+    }
+    const Error error{ErrorCode::kUnavailable, all ? devices.front().lost : std::string()};
+    report(watched, all ? &error : nullptr, false);
+    if (!any) {
+      watched.pause = kFirstPause;
+    } else if (all || now >= watched.next_start) {
+      restart_later(watched, now);
+      watched.next_start = all ? watched.next_start : now;  // the others are read all the time
+    }
   }
 
   Result<std::shared_ptr<const Reading>> read_all() {
     auto reading = std::make_shared<Reading>();
     const bool everything = reads++ % kSeldom == 0;
-    bool any = false;
-    std::string errors;
     for (Watched& watched : libraries) {
-      if (auto devices = read(watched, everything)) {
-        any = true;
+      if (auto devices = call(watched, everything)) {
+        watched.last = *devices;
         if (inventory != nullptr && watched.listed) {
-          auto named = *devices;
-          name_devices({}, named);
+          name_devices({}, *devices);
           inventory->observe(watched.library->vendor(),
-                             inventory_devices(named, watched.library->vendor()));
+                             inventory_devices(*devices, watched.library->vendor()));
         }
-        std::ranges::move(*devices, std::back_inserter(reading->devices));
       } else {
-        errors += (errors.empty() ? "" : "; ") + watched.error;
+        for (DeviceState& device : watched.last) {
+          device = as_lost(device, watched.error);
+        }
       }
+      if (!watched.error.empty()) {
+        reading->error += (reading->error.empty() ? "" : "; ") + watched.error;
+      }
+      reading->devices.insert(reading->devices.end(), watched.last.begin(), watched.last.end());
     }
-    if (!any) {
-      return fail(ErrorCode::kUnavailable, "{}", errors);
+    if (reading->devices.empty() && !reading->error.empty()) {
+      return fail(ErrorCode::kUnavailable, "{}", reading->error);
     }
     name_devices(inventory == nullptr ? Inventory::Devices{} : *inventory->devices(),
                  reading->devices);

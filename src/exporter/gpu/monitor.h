@@ -17,7 +17,8 @@ namespace ceems::exporter::gpu {
 /// One reading of all GPUs.
 struct Reading {
   Clock::SteadyTime taken{};
-  std::vector<DeviceState> devices;  ///< NVIDIA first, then AMD, then Intel
+  std::vector<DeviceState> devices;  ///< NVIDIA first, then AMD, then Intel; lost ones, too
+  std::string error = {};            ///< of the libraries that cannot be read now
 };
 
 struct MonitorOptions {
@@ -30,7 +31,9 @@ struct MonitorOptions {
 };
 
 /// Reads the libraries of GPU vendors in one thread. latest() returns at once, whatever the
-/// libraries do. A library that fails is restarted after growing pauses. Thread-safe after start().
+/// libraries do. A library that fails, or of which a GPU is lost, is closed and opened again after
+/// growing pauses. A GPU that a library no longer lists, or that has no more values, is lost; it
+/// keeps its place and its counters until the program ends. Thread-safe after start().
 class Monitor {
  public:
   /// Every kSeldom-th reading also reads what changes slowly.

@@ -142,10 +142,95 @@ TEST_F(MonitorTest, RestartsALibraryAfterAPause) {
   scenario_.set("nvmlInit_v2", "9");
   begin();
   EXPECT_EQ(monitor_->latest(), nullptr);
-  EXPECT_EQ(monitor_->last_error(), "nvmlInit_v2 returned 9");
+  EXPECT_THAT(monitor_->last_error(), ::testing::StartsWith("nvmlInit_v2: the driver is not"));
   scenario_.erase("nvmlInit_v2");
   clock_.advance(std::chrono::seconds(6));
   EXPECT_TRUE(eventually([this] { return monitor_->latest() != nullptr; }));
+}
+
+TEST_F(MonitorTest, ALostGpuKeepsItsNumberAndTheLibraryIsOpenedAgain) {
+  begin();
+  const auto lost = [this](bool expected) {
+    return eventually([&, this] {
+      const auto reading = monitor_->latest();
+      return reading != nullptr && reading->devices.at(0).lost.empty() != expected &&
+             reading->devices.at(1).lost.empty();
+    });
+  };
+  scenario_.set("0.nvmlDeviceGetHandleByIndex_v2", "15");
+  scenario_.set("0.nvmlDeviceGetPowerUsage", "15");
+  EXPECT_TRUE(lost(true));
+  clock_.advance(std::chrono::seconds(6));  // it is opened again
+  EXPECT_TRUE(lost(true));
+  const auto reading = monitor_->latest();
+  EXPECT_EQ(reading->devices.at(0).uuid, "GPU-a");
+  EXPECT_EQ(reading->devices.at(0).index, "0");
+  EXPECT_EQ(reading->devices.at(1).instances.at(0).index, "1");
+  scenario_.erase("0.nvmlDeviceGetHandleByIndex_v2");
+  scenario_.erase("0.nvmlDeviceGetPowerUsage");
+  clock_.advance(std::chrono::minutes(6));
+  EXPECT_TRUE(lost(false));
+}
+
+TEST(AmdMonitor, AGpuWithoutAnyValueIsLost) {
+  FakeScenario scenario(FakeScenario::Values{{"count", "2"},
+                                             {"0.serial", "one"},
+                                             {"0.pci", std::to_string(0xc1U << 8U)},
+                                             {"0.power", "90000000"},
+                                             {"0.energy", "1000000"},
+                                             {"1.serial", "two"},
+                                             {"1.pci", std::to_string(0xc6U << 8U)},
+                                             {"1.power", "80000000"}});
+  auto library = load_library(Vendor::kAmd, CEEMS_FAKE_ROCM_SMI);
+  ASSERT_TRUE(library);
+  std::vector<std::unique_ptr<GpuLibrary>> libraries;
+  libraries.push_back(*std::move(library));
+  testing::FakeClock clock;
+  Monitor monitor({.interval = milliseconds(5), .first_wait = kPatience}, clock,
+                  std::move(libraries), nullptr, std::make_shared<ProcessList>());
+  monitor.start();
+  monitor.wait_first(std::chrono::steady_clock::now() + kPatience);
+  const auto lost = [&](bool expected) {
+    return eventually([&] {
+      const auto reading = monitor.latest();
+      return reading != nullptr && reading->devices.at(0).lost.empty() != expected;
+    });
+  };
+  EXPECT_TRUE(lost(false));
+  scenario.set("0.rsmi_dev_power_get", "2");
+  scenario.set("0.rsmi_dev_energy_count_get", "2");  // last, so that the last value is its counter
+  EXPECT_TRUE(lost(true));
+  EXPECT_TRUE(monitor.latest()->devices.at(0).energy_joules) << "it keeps its counter";
+  EXPECT_EQ(monitor.latest()->devices.at(1).power_watts, 80);
+  scenario.erase("0.rsmi_dev_power_get");
+  EXPECT_TRUE(lost(false));
+}
+
+TEST_F(MonitorTest, CountersStayWhileTheLibraryFails) {
+  scenario_.set("0.energy", "5000");
+  begin();
+  scenario_.set("nvmlDeviceGetPowerUsage", "1");  // uninitialised
+  scenario_.set("nvmlInit_v2", "18");
+  const auto all_lost = [this](const std::string& why) {
+    return eventually([&, this] {
+      const auto reading = monitor_->latest();
+      return reading != nullptr && std::ranges::all_of(reading->devices, [&](const auto& device) {
+               return device.lost.find(why) != std::string::npos;
+             });
+    });
+  };
+  EXPECT_TRUE(all_lost("NVML is not open (1)"));
+  clock_.advance(std::chrono::seconds(6));
+  EXPECT_TRUE(all_lost("different versions (18)"));
+  EXPECT_EQ(monitor_->latest()->devices.at(0).energy_joules, 5);
+  EXPECT_THAT(monitor_->latest()->error, ::testing::HasSubstr("(18)"));
+  scenario_.erase("nvmlDeviceGetPowerUsage");
+  scenario_.erase("nvmlInit_v2");
+  clock_.advance(std::chrono::minutes(6));
+  EXPECT_TRUE(eventually([this] {
+    const auto reading = monitor_->latest();
+    return reading != nullptr && reading->error.empty() && reading->devices.at(0).power_watts == 50;
+  }));
 }
 
 }  // namespace

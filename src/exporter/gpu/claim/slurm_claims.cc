@@ -10,15 +10,63 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "exporter/gpu/claim/batch_claims.h"
 #include "host/cgroup/process.h"
 #include "host/read_file.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter::gpu {
 namespace {
+
+/// N of /dev/nvidia<N>. A lost GPU that does not say its own gets one that is left.
+FileNumbers by_driver_minor(const std::vector<Device>& devices) {
+  FileNumbers numbers;
+  std::vector<const Device*> without_minor;
+  std::size_t count = 0;
+  for (const Device& device : devices) {
+    if (device.vendor != Vendor::kNvidia) {
+      continue;
+    }
+    ++count;
+    if (!device.driver_minor) {
+      without_minor.push_back(&device);
+    } else if (!numbers.emplace(std::to_string(*device.driver_minor), device.index).second) {
+      return {};
+    }
+  }
+  if (!std::ranges::all_of(without_minor, &Device::lost)) {
+    return {};
+  }
+  auto next = without_minor.begin();
+  for (std::size_t n = 0; n < count && next != without_minor.end(); ++n) {
+    if (numbers.emplace(std::to_string(n), (*next)->index).second) {
+      ++next;
+    }
+  }
+  return numbers;
+}
+
+/// The place of /dev/dri/renderD<N> among the GPUs of AMD.
+FileNumbers by_render_node(const std::vector<Device>& devices) {
+  std::map<unsigned, std::string> nodes;
+  for (const Device& device : devices) {
+    if (device.vendor == Vendor::kAmd &&
+        (!device.render_minor || !nodes.emplace(*device.render_minor, device.index).second)) {
+      return {};
+    }
+  }
+  FileNumbers numbers;
+  for (const auto& [minor, index] : nodes) {
+    numbers.emplace(std::to_string(numbers.size()), index);
+  }
+  return numbers;
+}
 
 constexpr std::size_t kMaxOrdinals = 1024;
 constexpr std::size_t kMaxOrdinal = 32;
@@ -36,6 +84,20 @@ std::vector<std::string> split_ordinals(std::string_view text) {
   return ordinals;
 }
 
+/// Nothing if any entry is a number.
+std::vector<std::string> split_uuids(std::string_view text) {
+  constexpr std::size_t kMaxUuid = 96;
+  std::vector<std::string> uuids;
+  while (!text.empty() && uuids.size() < kMaxOrdinals) {
+    const auto part = trim(take_until(text, ','));
+    if (part.size() > kMaxUuid || !(part.starts_with("GPU-") || part.starts_with("MIG-"))) {
+      return {};
+    }
+    uuids.emplace_back(part);
+  }
+  return uuids;
+}
+
 constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 constexpr std::size_t kMaxFile = 65536;
 
@@ -45,6 +107,7 @@ struct Job {
   bool settled = false;  ///< its environment has determined its GPUs
   Evidence evidence = Evidence::kEnvironment;
   std::vector<std::string> ordinals;
+  std::vector<std::string> uuids;  ///< from the same process
   std::uint64_t shares = 0;
   std::vector<std::string> used;  ///< GPUs on which its processes were seen
   ProcessLooks looks;             ///< reads of environments
@@ -95,7 +158,7 @@ class SlurmClaims final : public ClaimSource {
     claim.cgrouphostname = unit.cgrouphostname;
     if (auto file = map_file(unit)) {
       claim.evidence = Evidence::kRootFile;
-      claim.ordinals = std::move(file->ordinals);
+      claim.ordinals = indexes_of(file->ordinals);
       claim.shares = file->shares;
       claims.push_back(std::move(claim));
       return;
@@ -121,10 +184,13 @@ class SlurmClaims final : public ClaimSource {
     if (!by_process.ordinals.empty()) {
       claims.push_back(std::move(by_process));
     }
+    const auto named = named_by(job);
     claim.evidence = job.evidence;
-    claim.ordinals = without(without(job.ordinals, seen), denied);
+    claim.ordinals = without(without(named, seen), denied);
     claim.shares = job.shares;
-    if (!claim.ordinals.empty()) {
+    if (contradicts(named, seen)) {
+      report_contradiction(unit, named, seen);
+    } else if (!claim.ordinals.empty()) {
       report(claim);
       claims.push_back(std::move(claim));
     }
@@ -210,6 +276,14 @@ class SlurmClaims final : public ClaimSource {
     source_ = devices;
     devices_ = *devices;
     apply_order_map(options_.order, devices_);
+    by_file_ = options_.order.empty() ? indexes_by_file(devices_) : FileNumbers{};
+    if (!by_file_.empty() && !std::exchange(told_order_, true)) {
+      log::info(
+          "device files of GPUs are in another order than the GPUs of the library; SLURM is taken "
+          "to "
+          "number device files (--collector.slurm.gpu-order-map)",
+          {{"collector", "slurm"}});
+    }
     groups_.refresh();
   }
 
@@ -258,6 +332,7 @@ class SlurmClaims final : public ClaimSource {
       }
       if (job.ordinals.empty() && !found->job_gpus.empty()) {
         job.ordinals = std::move(found->job_gpus);
+        job.uuids = std::move(found->uuids);
         job.evidence = evidence;
       }
       if (step_gpus.empty() && !found->step_gpus.empty()) {
@@ -279,6 +354,49 @@ class SlurmClaims final : public ClaimSource {
     }
   }
 
+  /// The GPUs that the environment names. UUIDs say better than numbers which they are, if there
+  /// are as many; a job may restrict itself to fewer than it holds.
+  [[nodiscard]] std::vector<std::string> named_by(const Job& job) const {
+    auto indexes = visible_indexes(job.uuids, devices_);
+    return !indexes.empty() && indexes.size() == job.ordinals.size() ? indexes
+                                                                     : indexes_of(job.ordinals);
+  }
+
+  /// The GPUs that SLURM's numbers mean.
+  [[nodiscard]] std::vector<std::string> indexes_of(const std::vector<std::string>& numbers) const {
+    if (by_file_.empty()) {
+      return numbers;
+    }
+    std::vector<std::string> indexes;
+    for (const std::string& number : numbers) {
+      if (const auto found = by_file_.find(number); found != by_file_.end()) {
+        indexes.push_back(found->second);
+      }
+    }
+    return indexes;
+  }
+
+  /// Whether the job computes on GPUs, and on none of those that the numbers mean. The numbers are
+  /// wrong then.
+  static bool contradicts(const std::vector<std::string>& named,
+                          const std::vector<std::string>& seen) {
+    return !named.empty() && !seen.empty() && without(named, seen).size() == named.size();
+  }
+
+  void report_contradiction(const Unit& unit,
+                            const std::vector<std::string>& named,
+                            const std::vector<std::string>& seen) {
+    if (!std::exchange(told_contradiction_, true)) {
+      log::warn(
+          "a job computes on other GPUs than its SLURM_JOB_GPUS names; those on which its "
+          "processes are count. Check --collector.slurm.gpu-order-map and gres.conf",
+          {{"collector", "slurm"},
+           {"uuid", unit.uuid},
+           {"named", fmt::format("{}", fmt::join(named, ","))},
+           {"seen", fmt::format("{}", fmt::join(seen, ","))}});
+    }
+  }
+
   void report(const Claim& claim) {
     if (claim.evidence == Evidence::kEnvironment && !std::exchange(told_, true)) {
       log::warn(
@@ -296,6 +414,9 @@ class SlurmClaims final : public ClaimSource {
   UniqueFd map_directory_;
   std::map<std::string, std::uint64_t> warned_;
   bool told_ = false;
+  bool told_order_ = false;
+  bool told_contradiction_ = false;
+  FileNumbers by_file_;
   std::shared_ptr<const Inventory::Devices> source_;
   std::vector<Device> devices_;
   DeviceGroups groups_;
@@ -320,6 +441,8 @@ std::optional<JobEnvironment> parse_job_environment(std::string_view environ,
       found.job_gpus = split_ordinals(value);
     } else if (name == "SLURM_STEP_GPUS") {
       found.step_gpus = split_ordinals(value);
+    } else if (name == "CUDA_VISIBLE_DEVICES") {
+      found.uuids = split_uuids(value);
     } else if (name == "SLURM_SHARDS_ON_NODE" || name == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") {
       found.shares = parse_int(value).value_or(0);
     }
@@ -395,6 +518,26 @@ void apply_order_map(const std::vector<OrderEntry>& order, std::vector<Device>& 
       }
     }
   }
+}
+
+FileNumbers indexes_by_file(const std::vector<Device>& devices) {
+  if (std::ranges::any_of(devices, &Device::split)) {
+    return {};
+  }
+  FileNumbers numbers;
+  for (const Vendor vendor : {Vendor::kNvidia, Vendor::kAmd}) {
+    auto found = vendor == Vendor::kNvidia ? by_driver_minor(devices) : by_render_node(devices);
+    if (found.empty()) {
+      continue;
+    }
+    if (!numbers.empty()) {
+      return {};  // numbers of two vendors mean nothing
+    }
+    numbers = std::move(found);
+  }
+  return std::ranges::all_of(numbers, [](const auto& n) { return n.first == n.second; })
+             ? FileNumbers{}
+             : numbers;
 }
 
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,10 +32,19 @@ std::vector<OrderEntry> parse_order_map(std::string_view text);
 /// Sets the SLURM index of the devices and instances in `order`. The others keep theirs.
 void apply_order_map(const std::vector<OrderEntry>& order, std::vector<Device>& devices);
 
+/// Indexes of GPUs by the numbers that SLURM gives them. SLURM numbers device files, as gres.conf
+/// lists them and AutoDetect finds them. On some servers their order is not that of NVML. Empty if
+/// the numbers are the indexes, or if it is not known: GPUs are split, the driver does not say its
+/// minors.
+using FileNumbers = std::map<std::string, std::string>;
+FileNumbers indexes_by_file(const std::vector<Device>& devices);
+
 /// The GPUs that the environment of a job's process names.
 struct JobEnvironment {
   std::vector<std::string> job_gpus;   ///< SLURM_JOB_GPUS
   std::vector<std::string> step_gpus;  ///< SLURM_STEP_GPUS
+  /// CUDA_VISIBLE_DEVICES, if all its entries are UUIDs: GPU-UUID, MIG-UUID, MIG-GPU-UUID/GI/CI.
+  std::vector<std::string> uuids = {};
   /// SLURM_SHARDS_ON_NODE or CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, whichever comes later. Nothing if
   /// there is neither, 0 if it is not a plain number.
   std::optional<std::uint64_t> shares = {};
@@ -72,8 +82,11 @@ struct SlurmClaimOptions {
 /// 4. The environment of slurmstepd.
 /// 5. The environment of the job's own processes, which its user controls. It is read once, from
 ///    the oldest process that has it when the job is first seen with one. Later processes change
-///    nothing. It never assigns a GPU that the device cgroup denies (an instance of a denied GPU is
-///    denied, too), nor one that another job holds with better evidence (shares.h).
+///    nothing. Its numbers are of device files (indexes_by_file()), unless there is an order
+///    map, or CUDA_VISIBLE_DEVICES has as many UUIDs (MIG). Where the job's processes are on other
+///    GPUs only, the numbers are wrong and do not count. It never assigns a GPU that the device
+///    cgroup denies (an instance of a denied GPU is denied, too), nor one that another job holds
+///    with better evidence (shares.h).
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,
                                                std::shared_ptr<Inventory> inventory);
 

@@ -123,9 +123,8 @@ class SlurmClaimsTest : public ::testing::Test {
     return snapshot_.units.emplace_back(std::move(unit));
   }
   void start() {
-    runner_.answer("nvidia-smi", [](const os::Command&) {
-      return os::CommandResult{.output = std::string(kQuery)};
-    });
+    runner_.answer("nvidia-smi",
+                   [this](const os::Command&) { return os::CommandResult{.output = query_}; });
     InventoryOptions inventory;
     inventory.paths = options_.paths;
     inventory.type = "nvidia";
@@ -159,6 +158,7 @@ class SlurmClaimsTest : public ::testing::Test {
   testing::TempDir dir_;
   testing::FakeRunner runner_;
   SlurmClaimOptions options_;
+  std::string query_{kQuery};
   UnitSnapshot snapshot_;
   std::unique_ptr<ClaimSource> source_;
 };
@@ -312,6 +312,28 @@ TEST_F(SlurmClaimsTest, PrefersTheDeviceGroupToTheEnvironment) {
   EXPECT_EQ(claims(), "7:group:1,3,:4");
 }
 
+TEST_F(SlurmClaimsTest, InstancesOfPermutedGpusAreKnownByFilesAndUuids) {
+  // The library lists the split GPU c last, and the driver first.
+  query_ = kQuery;
+  for (const auto& [from, to] : {std::pair("<minor_number>2", "<minor_number>x"),
+                                 std::pair("<minor_number>0", "<minor_number>2"),
+                                 std::pair("<minor_number>x", "<minor_number>0")}) {
+    query_.replace(query_.find(from), std::string_view(from).size(), to);
+  }
+  options_.unified = false;
+  options_.mig_minors = {{.capability = 21, .gpu = 0, .gpu_instance = 3},
+                         {.capability = 30, .gpu = 0, .gpu_instance = 5}};
+  dir_.write("proc/devices", "Character devices:\n235 nvidia-caps\n");
+  job("7", {});
+  dir_.write("cgroup/devices/slurm/uid_1000/job_7/devices.list",
+             "c 195:255 rwm\nc 195:0 rwm\nc 235:30 r\n");
+  process(11, env("8", "SLURM_JOB_GPUS=2\0CUDA_VISIBLE_DEVICES=MIG-GPU-c/3/0"s));
+  job("8", {11});
+  job("9", {});
+  dir_.write("cgroup/devices/slurm/uid_1000/job_9/devices.list", "c 195:2 rwm\n");
+  EXPECT_EQ(claims(), "7:group:3, 8:env:2, 9:group:0,");
+}
+
 TEST_F(SlurmClaimsTest, EnvironmentGetsNothingThatTheDeviceGroupDenies) {
   options_.unified = false;
   process(10, env("7", "SLURM_JOB_GPUS=0,1,3"));
@@ -370,6 +392,71 @@ TEST_F(SlurmClaimsTest, KeepsGpusOnWhichItsProcessesWereSeen) {
                   .pids = {11}}});
   source_.reset();
   EXPECT_EQ(claims(), "7:process:4,");
+}
+
+std::vector<Device> gpus_with_minors(const std::vector<std::optional<std::uint64_t>>& minors) {
+  std::vector<Device> devices(minors.size());
+  for (std::size_t i = 0; i < minors.size(); ++i) {
+    devices[i].position = i;
+    devices[i].index = std::to_string(i);
+    devices[i].uuid = "GPU-" + std::to_string(i);
+    devices[i].driver_minor = minors[i];
+    devices[i].lost = !minors[i];
+  }
+  return devices;
+}
+
+TEST(FileNumbers, AreTheMinorsOfTheDriver) {
+  EXPECT_THAT(indexes_by_file(gpus_with_minors({0, 1, 2})), IsEmpty()) << "nothing to translate";
+  EXPECT_EQ(indexes_by_file(gpus_with_minors({2, 3, 0, 1})),
+            (FileNumbers{{"0", "2"}, {"1", "3"}, {"2", "0"}, {"3", "1"}}));
+  // Its minor is not known any more, and it is the only one left.
+  EXPECT_EQ(indexes_by_file(gpus_with_minors({2, {}, 0, 1})),
+            (FileNumbers{{"0", "2"}, {"1", "3"}, {"2", "0"}, {"3", "1"}}));
+}
+
+TEST(FileNumbers, AreUnknownWhereTheyWouldBeGuesses) {
+  auto devices = gpus_with_minors({1, {}});
+  devices[1].lost = false;
+  EXPECT_THAT(indexes_by_file(devices), IsEmpty()) << "a tool that lists no minors";
+  EXPECT_THAT(indexes_by_file(gpus_with_minors({1, 1})), IsEmpty());
+  devices = gpus_with_minors({1, 0});
+  devices[0].split = true;
+  EXPECT_THAT(indexes_by_file(devices), IsEmpty());
+}
+
+TEST(FileNumbers, OfAmdAreTheOrderOfRenderNodes) {
+  auto devices = gpus_with_minors({{}, {}, {}});
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].vendor = Vendor::kAmd;
+    devices[i].render_minor = i == 0 ? 131 : 128 + static_cast<unsigned>(i);
+  }
+  EXPECT_EQ(indexes_by_file(devices), (FileNumbers{{"0", "1"}, {"1", "2"}, {"2", "0"}}));
+}
+
+TEST_F(SlurmClaimsTest, AsManyUuidsAsNumbersSayWhichGpusTheyAre) {
+  process(10, env("7", "SLURM_JOB_GPUS=0,2\0CUDA_VISIBLE_DEVICES=GPU-b,MIG-GPU-c/5/0"s));
+  process(11, env("8", "SLURM_JOB_GPUS=0,1\0CUDA_VISIBLE_DEVICES=GPU-b"s));
+  process(12, env("9", "SLURM_JOB_GPUS=0\0CUDA_VISIBLE_DEVICES=GPU-unknown"s));
+  process(13, env("10", "SLURM_JOB_GPUS=0\0CUDA_VISIBLE_DEVICES=1"s));
+  job("7", {10});
+  job("8", {11});
+  job("9", {12});
+  job("10", {13});
+  EXPECT_EQ(claims(), "7:env:1,3, 8:env:0,1, 9:env:0, 10:env:0,");
+}
+
+TEST_F(SlurmClaimsTest, ProcessesOnOtherGpusOnlyRefuteTheNumbers) {
+  const auto list = std::make_shared<ProcessList>();
+  options_.processes = list;
+  process(10, env("7", "SLURM_JOB_GPUS=1"));
+  job("7", {10});
+  list->publish({{.vendor = Vendor::kNvidia,
+                  .device_uuid = "GPU-a",
+                  .index = "0",
+                  .gpu_instance = {},
+                  .pids = {10}}});
+  EXPECT_EQ(claims(), "7:process:0,");
 }
 
 TEST_F(SlurmClaimsTest, SurvivesHostileProcesses) {

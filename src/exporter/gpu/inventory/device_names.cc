@@ -118,6 +118,7 @@ std::vector<Device> inventory_devices(const std::vector<DeviceState>& devices, V
     device.sm_count = state.sm_count;
     device.split = state.split;
     device.vgpu = state.vgpu;
+    device.lost = !state.lost.empty();
     for (const InstanceState& part : state.instances) {
       Instance& instance = device.instances.emplace_back();
       instance.index = part.index;

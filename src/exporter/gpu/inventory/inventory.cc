@@ -78,7 +78,7 @@ void keep_lost(const std::vector<Device>& known,
         !host::is_directory((pci / to_string(*device.address)).string())) {
       continue;
     }
-    found.insert(found.begin() + static_cast<std::ptrdiff_t>(place), device);
+    found.insert(found.begin() + static_cast<std::ptrdiff_t>(place), device)->lost = true;
     any = true;
   }
   if (any) {
@@ -271,8 +271,10 @@ void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::
   if (observed_lately(vendor)) {  // reported during the listing
     return;
   }
-  log::info("GPUs found",
-            {{"vendor", to_string(vendor)}, {"count", found->devices.size()}, {"by", found->by}});
+  log::info("GPUs found", {{"vendor", to_string(vendor)},
+                           {"count", found->devices.size()},
+                           {"lost", std::ranges::count(found->devices, true, &Device::lost)},
+                           {"by", found->by}});
   replace(vendor, std::move(found->devices));
 }
 
@@ -305,6 +307,11 @@ void Inventory::observe(Vendor vendor, Devices devices) {
 }
 
 void Inventory::replace(Vendor vendor, Devices found) {
+  const std::size_t listed = found.size();
+  gpu::identify_lost(options_.paths, found);
+  if (found.size() > listed) {
+    number_devices(found);
+  }
   keep_lost(*devices_, vendor, options_.paths.sys / "bus/pci/devices", found);
   keep_mdevs(*devices_, found);
   auto devices = std::make_shared<Devices>(*devices_);

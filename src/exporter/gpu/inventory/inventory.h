@@ -15,6 +15,7 @@
 #include "exporter/gpu/claim/assignments.h"
 #include "exporter/gpu/device.h"
 #include "exporter/gpu/inventory/lister.h"
+#include "exporter/gpu/inventory/lost.h"
 #include "os/command.h"
 
 namespace ceems::exporter::gpu {
@@ -29,7 +30,8 @@ namespace ceems::exporter::gpu {
 /// take precedence over the lister's. Without a GPU there is no thread.
 ///
 /// A GPU that is no longer listed while its PCI device exists (fallen off the bus) keeps its place,
-/// so that the GPUs after it keep their numbers.
+/// so that the GPUs after it keep their numbers. One that is lost at the start has a place, too
+/// (lost.h).
 class Inventory {
  public:
   using Devices = std::vector<Device>;
@@ -62,6 +64,11 @@ class Inventory {
   void want_mdevs();
   /// Makes the thread read the vGPUs again and waits at most `patience` for it. For changed VMs.
   void refresh_mdevs(std::chrono::milliseconds patience = std::chrono::milliseconds(20));
+
+  /// Names and adds lost GPUs; see identify_lost().
+  void identify_lost(std::vector<DeviceState>& devices) const {
+    gpu::identify_lost(options_.paths, devices);
+  }
 
   [[nodiscard]] Assignments& assignments() { return assignments_; }
 

@@ -86,7 +86,8 @@ json::object to_json(const Device& device) {
                       {"name", device.name},
                       {"sm_count", device.sm_count},
                       {"split", device.split},
-                      {"vgpu", device.vgpu}};
+                      {"vgpu", device.vgpu},
+                      {"lost", device.lost}};
   if (device.driver_minor) {
     object["driver_minor"] = *device.driver_minor;
   }
@@ -128,6 +129,7 @@ Result<Device> device_of(const json::value& value) {
   device.sm_count = fields.number("sm_count").value_or(0);
   device.split = fields.flag("split");
   device.vgpu = fields.flag("vgpu");
+  device.lost = fields.flag("lost");
   if (const auto* instances = fields.list("instances")) {
     if (instances->size() > kMaxInstances) {
       return fail(ErrorCode::kParse, "list of GPUs: expected at most {} instances per GPU",

@@ -32,6 +32,34 @@ void* SharedLibrary::address(const char* name) const {
   return dlsym(handle_.get(), name);
 }
 
+DeviceState as_lost(const DeviceState& state, std::string why) {
+  DeviceState kept{.vendor = state.vendor,
+                   .index = state.index,
+                   .uuid = state.uuid,
+                   .sm_count = state.sm_count,
+                   .name = state.name,
+                   .address = state.address,
+                   .driver_minor = state.driver_minor,
+                   .module = state.module,
+                   .split = state.split,
+                   .vgpu = state.vgpu,
+                   .lost = std::move(why),
+                   .energy_joules = state.energy_joules,
+                   .ecc_corrected = state.ecc_corrected,
+                   .ecc_uncorrected = state.ecc_uncorrected,
+                   .xids = state.xids,
+                   .errors = state.errors};
+  for (const InstanceState& instance : state.instances) {
+    kept.instances.push_back({.index = instance.index,
+                              .uuid = instance.uuid,
+                              .number = instance.number,
+                              .gpu_instance = instance.gpu_instance,
+                              .compute_instance = instance.compute_instance,
+                              .sm_count = instance.sm_count});
+  }
+  return kept;
+}
+
 std::vector<std::string> library_names(Vendor vendor) {
   switch (vendor) {
     case Vendor::kNvidia:

@@ -137,8 +137,13 @@ struct DeviceState {
   std::string name;
   std::optional<PciAddress> address = {};
   std::optional<std::uint64_t> driver_minor = {};  ///< N of /dev/nvidia<N>
-  bool split = false;                              ///< only its instances are assigned
-  bool vgpu = false;                               ///< can have vGPUs
+  std::string module = {};  ///< the same text for dies that have one meter; empty for most GPUs
+  bool mps = false;         ///< shared by a server of MPS, which is not among the processes
+  bool split = false;       ///< only its instances are assigned
+  bool vgpu = false;        ///< can have vGPUs
+  /// Why it does not answer, in words; empty if it does. Its values are absent then, except the
+  /// counters, which stay as they were last.
+  std::string lost = {};
 
   std::optional<double> power_watts = {};
   std::optional<double> power_limit_watts = {};
@@ -159,6 +164,9 @@ struct DeviceState {
   std::optional<double> ecc_uncorrected = {};
   /// Xid errors since start(), by number.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> xids = {};
+  /// Calls that failed since the program started, by the name of the error. Values that are
+  /// not supported do not count.
+  std::vector<std::pair<std::string, std::uint64_t>> errors = {};
   Traffic pcie = {};
   Traffic link = {};  ///< NVLink, xGMI or Xe Link; all links together
   Activity activity = {};
@@ -166,6 +174,9 @@ struct DeviceState {
   std::vector<InstanceState> instances = {};
   std::vector<ProcessUse> processes = {};
 };
+
+/// The state of a GPU that was in `state` when it answered last, and does not now.
+DeviceState as_lost(const DeviceState& state, std::string why);
 
 /// A vendor's library. Used by one thread at a time. Every call may take long or hang, so a
 /// separate thread makes them (monitor.h).
@@ -178,8 +189,8 @@ class GpuLibrary {
   /// The devices and their instances as they are now, without readings. Call it after start().
   virtual std::vector<DeviceState> list() = 0;
   /// Reads all devices. What changes slowly (memory, temperature, clocks, errors, traffic, MIG
-  /// layout) is read only if `everything` is set, and otherwise keeps its value. An error means
-  /// that no device could be read and that start() must be called again.
+  /// layout) is read only if `everything` is set, and otherwise keeps its value. A device that does
+  /// not answer is listed as lost. An error means that start() must be called again.
   virtual Result<std::vector<DeviceState>> read(bool everything) = 0;
 };
 

@@ -113,6 +113,27 @@ std::optional<double> amd_joules(std::uint64_t count, float microjoules) {
                  : std::nullopt;
 }
 
+void find_amd_modules(const std::vector<DeviceState*>& states) {
+  std::vector<DeviceState*> single;  // dies of MI250 and MI250X whose other die is not known
+  for (DeviceState* state : states) {
+    const auto same = std::ranges::count(states, state->uuid, &DeviceState::uuid);
+    const bool serial =
+        std::ranges::any_of(state->uuid, [](char c) { return c >= '0' && c <= '9'; });
+    const std::string name = to_lower(state->name);
+    const bool mi250 =
+        name.find("mi250") != std::string::npos || name == "0x7408" || name == "0x740c";  // PCI ids
+    if (serial && same == 2) {
+      state->module = state->uuid;
+    } else if (mi250) {
+      single.push_back(state);
+    }
+  }
+  for (std::size_t i = 0; single.size() % 2 == 0 && i < single.size(); ++i) {
+    const auto& address = single[i - i % 2]->address;
+    single[i]->module = address ? to_string(*address) : fmt::format("module{}", i / 2);
+  }
+}
+
 std::optional<AmdMetrics> parse_amd_metrics(std::string_view table) {
   struct {
     std::uint16_t size;

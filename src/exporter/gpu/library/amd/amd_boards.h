@@ -33,6 +33,11 @@ std::optional<AmdPlace> amd_place(std::uint64_t id);
 /// Energy of a counter that is incremented for each `microjoules`. Nothing for an invalid reading.
 std::optional<double> amd_joules(std::uint64_t count, float microjoules);
 
+/// Sets DeviceState::module of the dies of modules with two: those with the serial number of one
+/// other, or MI250 and MI250X without serial numbers in pairs, in the order of the list. Call it
+/// while `uuid` is the serial number that the library gave.
+void find_amd_modules(const std::vector<DeviceState*>& states);
+
 template <class Handle>
 struct AmdPartition {
   Handle handle = {};
@@ -81,8 +86,14 @@ class AmdBoards {
     }
   }
 
-  /// Call after the last device. Determines which GPUs are split and makes the uuids unique.
+  /// Call after the last device. Determines which GPUs are split and which are dies of one module,
+  /// and makes the uuids unique.
   void finish() {
+    std::vector<DeviceState*> states;
+    for (Gpu& gpu : gpus_) {
+      states.push_back(&gpu.state);
+    }
+    find_amd_modules(states);
     std::set<std::string> uuids;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       DeviceState& state = gpus_[i].state;

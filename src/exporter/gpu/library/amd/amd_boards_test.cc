@@ -27,6 +27,34 @@ void set(std::string& table, std::size_t place, Number value) {
   std::memcpy(table.data() + place, &value, sizeof(value));
 }
 
+/// The modules of GPUs with these names and serial numbers.
+std::vector<std::string> modules(const std::vector<std::pair<std::string, std::string>>& gpus) {
+  std::vector<DeviceState> states(gpus.size());
+  std::vector<DeviceState*> pointers;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    states[i].name = gpus[i].first;
+    states[i].uuid = gpus[i].second;
+    pointers.push_back(&states[i]);
+  }
+  find_amd_modules(pointers);
+  std::vector<std::string> list;
+  for (const DeviceState& state : states) {
+    list.push_back(state.module);
+  }
+  return list;
+}
+
+TEST(AmdModules, HaveTheSerialNumberOfTwoDies) {
+  const std::string name = "AMD Instinct MI250X";
+  EXPECT_THAT(modules({{name, "PCB1"}, {name, "PCB1"}, {name, "PCB2"}, {name, "PCB2"}}),
+              ElementsAre("PCB1", "PCB1", "PCB2", "PCB2"));
+  EXPECT_THAT(modules({{name, "N/A"}, {name, "N/A"}, {name, "N/A"}, {name, "N/A"}}),
+              ElementsAre("module0", "module0", "module1", "module1"));
+  EXPECT_THAT(modules({{name, "PCB1"}}), ElementsAre("")) << "the other die is not visible";
+  const std::string other = "AMD Instinct MI100";
+  EXPECT_THAT(modules({{other, "N/A"}, {other, "N/A"}, {other, "PCB3"}}), ElementsAre("", "", ""));
+}
+
 TEST(AmdMetrics, ReadsTheTableOfAnMi250) {
   std::string text = table(3, 120);
   set<std::uint16_t>(text, 22, 93);    // average_socket_power

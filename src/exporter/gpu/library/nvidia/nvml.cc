@@ -5,6 +5,7 @@
 #include <set>
 
 #include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/nvidia/nvml_errors.h"
 
 namespace ceems::exporter::gpu::nvml {
 namespace {
@@ -88,6 +89,9 @@ Api::Api(const SharedLibrary& l)
       get_pcie_throughput(l.symbol<DeviceGetPcieThroughput>("nvmlDeviceGetPcieThroughput")),
       get_processes(
           l.symbol<DeviceGetComputeRunningProcessesV3>("nvmlDeviceGetComputeRunningProcesses_v3")),
+      get_mps_clients(l.symbol<DeviceGetComputeRunningProcessesV3>(
+          "nvmlDeviceGetMPSComputeRunningProcesses_v3")),
+      get_process_name(l.symbol<SystemGetProcessName>("nvmlSystemGetProcessName")),
       get_process_utilization(
           l.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")),
       get_samples(l.symbol<DeviceGetSamples>("nvmlDeviceGetSamples")),
@@ -135,13 +139,13 @@ Result<> Nvml::start() {
   }
   stop();
   if (const Return result = api_.init(); result != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "nvmlInit_v2 returned {}", result);
+    return fail(ErrorCode::kUnavailable, "nvmlInit_v2: {}", describe(result));
   }
   running_ = true;
   unsigned count = 0;
   if (const Return result = api_.get_count(&count); result != kSuccess) {
     stop();
-    return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 returned {}", result);
+    return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2: {}", describe(result));
   }
   if (count > kMaxDevices) {
     stop();
@@ -153,10 +157,17 @@ Result<> Nvml::start() {
   std::set<std::string> uuids;
   for (unsigned i = 0; i < count; ++i) {
     Gpu gpu;
-    if (api_.get_handle(i, &gpu.handle) != kSuccess) {
-      continue;  // lost, or not available in this container
+    Return result = api_.get_handle(i, &gpu.handle);
+    if (result == kSuccess) {
+      result = identify(i, gpu);
     }
-    identify(i, gpu);
+    if (is_failure(result)) {  // it keeps its number
+      gpu = {};
+      gpu.state.uuid = fmt::format("nvidia{}", i);
+      gpu.state.lost = describe(result);
+    } else if (gpu.state.uuid.empty()) {
+      continue;  // not available in this container
+    }
     if (!uuids.insert(gpu.state.uuid).second) {
       gpu.state.uuid += fmt::format("#{}", i);
       uuids.insert(gpu.state.uuid);
@@ -166,10 +177,18 @@ Result<> Nvml::start() {
   return {};
 }
 
-void Nvml::identify(unsigned index, Gpu& gpu) {
+/// The error of a GPU that does not even say which it is.
+Return Nvml::identify(unsigned index, Gpu& gpu) {
   DeviceState& state = gpu.state;
   state.vendor = Vendor::kNvidia;
-  state.uuid = text(api_.get_uuid, gpu.handle);
+  std::array<char, kTextSize> buffer{};
+  if (api_.get_uuid != nullptr) {
+    const Return result = api_.get_uuid(gpu.handle, buffer.data(), buffer.size());
+    if (is_failure(result)) {
+      return result;
+    }
+    state.uuid = result == kSuccess ? text_of(buffer.data(), buffer.size()) : std::string();
+  }
   if (state.uuid.empty()) {
     state.uuid = fmt::format("nvidia{}", index);
   }
@@ -186,12 +205,15 @@ void Nvml::identify(unsigned index, Gpu& gpu) {
     // Consumer GPUs refuse this and then have no such series.
     static_cast<void>(api_.register_events(gpu.handle, kEventXid, events_));
   }
+  return kSuccess;
 }
 
 std::vector<DeviceState> Nvml::list() {
   std::vector<DeviceState> states;
   for (Gpu& gpu : gpus_) {
-    list_instances(gpu);
+    if (gpu.handle != nullptr) {
+      list_instances(gpu);
+    }
     states.push_back(with_instances(gpu));
   }
   return states;
@@ -210,48 +232,76 @@ Result<std::vector<DeviceState>> Nvml::read(bool everything) {
     return fail(ErrorCode::kUnavailable, "NVML is not started");
   }
   std::vector<DeviceState> states;
-  bool uninitialized = false;
-  bool lost = false;
   for (Gpu& gpu : gpus_) {
-    if (everything) {
-      list_instances(gpu);
-    }
-    const Return result = read_often(gpu);
-    uninitialized = uninitialized || result == kUninitialized;
-    if (result == kGpuIsLost || result == kUninitialized) {
-      lost = true;
-      continue;
-    }
-    read_instances(gpu);
-    read_processes(gpu);
-    if (everything) {
-      read_seldom(gpu);
-    }
-    states.push_back(with_instances(gpu));
+    states.push_back(gpu.handle == nullptr ? gpu.state : read_device(gpu, everything));
   }
   read_events();
-  if (uninitialized || (lost && states.empty())) {
-    return fail(ErrorCode::kUnavailable, "{}",
-                uninitialized ? "NVML must be restarted" : "all GPUs have fallen off the bus");
+  for (DeviceState& state : states) {
+    if (const auto known = xids_.find(state.uuid); known != xids_.end()) {
+      state.xids = known->second;
+    }
+    if (const auto known = errors_.find(state.uuid); known != errors_.end()) {
+      state.errors = known->second;
+    }
   }
   return states;
 }
 
-Return Nvml::read_often(Gpu& gpu) const {
+/// A GPU of which a call says so is lost, and one that fails at every call.
+DeviceState Nvml::read_device(Gpu& gpu, bool everything) {
+  gpu.answered = false;
+  gpu.failure = kSuccess;
+  const auto counted = gpu.state.energy_joules;
+  if (everything) {
+    list_instances(gpu);
+  }
+  read_often(gpu);
+  const bool fatal = gpu.failure == kGpuIsLost || gpu.failure == kUninitialized;
+  if (fatal || (gpu.failure != kSuccess && !gpu.answered)) {
+    gpu.state.energy_joules = counted;
+    return as_lost(with_instances(gpu), describe(gpu.failure));
+  }
+  if (everything) {
+    read_seldom(gpu);
+  }
+  read_instances(gpu);
+  read_processes(gpu);
+  return with_instances(gpu);
+}
+
+/// Whether the call succeeded. Counts failures.
+bool Nvml::took(Gpu& gpu, Return result) const {
+  if (result == kSuccess) {
+    gpu.answered = true;
+  } else if (is_failure(result)) {
+    gpu.failure = result;
+    Errors& errors = errors_[gpu.state.uuid];
+    const auto name = error_name(result);
+    const auto known = std::ranges::find(errors, name, &Errors::value_type::first);
+    if (known != errors.end()) {
+      ++known->second;
+    } else if (errors.size() < kMaxXids) {
+      errors.emplace_back(name, 1);
+    }
+  }
+  return result == kSuccess;
+}
+
+void Nvml::read_often(Gpu& gpu) const {
   DeviceState& state = gpu.state;
   unsigned milliwatts = 0;
-  const Return result =
-      api_.get_power == nullptr ? kNotFound : api_.get_power(gpu.handle, &milliwatts);
-  state.power_watts = result == kSuccess ? within(milliwatts * 1e-3, kMaxWatts) : std::nullopt;
+  const bool powered =
+      api_.get_power != nullptr && took(gpu, api_.get_power(gpu.handle, &milliwatts));
+  state.power_watts = powered ? within(milliwatts * 1e-3, kMaxWatts) : std::nullopt;
   unsigned long long millijoules = kNoValue;
   const bool counted = api_.get_energy != nullptr &&
-                       api_.get_energy(gpu.handle, &millijoules) == kSuccess &&
+                       took(gpu, api_.get_energy(gpu.handle, &millijoules)) &&
                        millijoules != kNoValue;
   state.energy_joules =
       counted ? std::optional(static_cast<double>(millijoules) * 1e-3) : std::nullopt;
   Utilization utilization{};
   const bool known =
-      api_.get_utilization != nullptr && api_.get_utilization(gpu.handle, &utilization) == kSuccess;
+      api_.get_utilization != nullptr && took(gpu, api_.get_utilization(gpu.handle, &utilization));
   state.utilisation = known ? from_percent(utilization.gpu) : std::nullopt;
   state.memory_utilisation = known ? from_percent(utilization.memory) : std::nullopt;
   if (gpu.has_gpm && !state.split) {
@@ -265,7 +315,6 @@ Return Nvml::read_often(Gpu& gpu) const {
   }
   const auto sampled = gpu.busy.read(api_.get_samples, gpu.handle);
   state.busy = state.activity.graphics ? state.activity.graphics : sampled;
-  return result;
 }
 
 void Nvml::read_seldom(Gpu& gpu) const {
@@ -285,13 +334,13 @@ void Nvml::read_seldom(Gpu& gpu) const {
   }
   unsigned celsius = 0;
   const bool warm = api_.get_temperature != nullptr &&
-                    api_.get_temperature(gpu.handle, kTemperatureGpu, &celsius) == kSuccess;
+                    took(gpu, api_.get_temperature(gpu.handle, kTemperatureGpu, &celsius));
   state.temperature_celsius = warm ? within(celsius, kMaxCelsius) : std::nullopt;
   read_clocks(gpu);
   for (const int type : {kEccCorrected, kEccUncorrected}) {
     unsigned long long errors = 0;
     const bool known = api_.get_ecc_errors != nullptr &&
-                       api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors) == kSuccess &&
+                       took(gpu, api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors)) &&
                        errors != kNoValue;
     (type == kEccCorrected ? state.ecc_corrected : state.ecc_uncorrected) =
         known ? std::optional(static_cast<double>(errors)) : std::nullopt;
@@ -305,7 +354,7 @@ void Nvml::read_clocks(Gpu& gpu) const {
   for (const ClockName& clock : kClocks) {
     unsigned megahertz = 0;
     if (api_.get_clock != nullptr &&
-        api_.get_clock(gpu.handle, clock.type, &megahertz) == kSuccess) {
+        took(gpu, api_.get_clock(gpu.handle, clock.type, &megahertz))) {
       if (const auto hertz = within(megahertz * 1e6, kMaxHertz)) {
         state.clocks_hertz.emplace_back(clock.name, *hertz);
       }
@@ -396,15 +445,22 @@ void Nvml::read_pcie_rates(Gpu& gpu) const {
 void Nvml::list_instances(Gpu& gpu) const {
   unsigned mode = 0;
   unsigned pending = 0;
-  gpu.state.split = api_.get_mig_mode != nullptr &&
-                    api_.get_mig_mode(gpu.handle, &mode, &pending) == kSuccess && mode == 1;
+  const Return answer =
+      api_.get_mig_mode == nullptr ? kNotSupported : api_.get_mig_mode(gpu.handle, &mode, &pending);
+  if (is_failure(answer)) {
+    return;  // the instances keep their numbers
+  }
+  gpu.state.split = answer == kSuccess && mode == 1;
   std::vector<MigDevice> found;
   const auto count = gpu.state.split ? number(api_.get_max_instances, gpu.handle) : std::nullopt;
   for (unsigned i = 0;
        api_.get_instance != nullptr && i < std::min<std::size_t>(count.value_or(0), kMaxInstances);
        ++i) {
     MigDevice instance;
-    if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
+    if (const Return result = api_.get_instance(gpu.handle, i, &instance.handle);
+        is_failure(result)) {
+      return;
+    } else if (result != kSuccess) {
       continue;  // an unused index
     }
     instance.state.number = i;
@@ -452,103 +508,6 @@ void Nvml::read_instances(Gpu& gpu) const {
   }
 }
 
-void Nvml::add_processes(Device handle,
-                         const MigDevice* instance,
-                         std::vector<ProcessUse>& list) const {
-  if (api_.get_processes == nullptr) {
-    return;
-  }
-  std::vector<ProcessInfo> infos(64);
-  auto count = static_cast<unsigned>(infos.size());
-  Return result = api_.get_processes(handle, &count, infos.data());
-  if (result == kInsufficientSize) {
-    infos.resize(std::min<std::size_t>(std::size_t{count} + 16, kMaxProcesses));
-    count = static_cast<unsigned>(infos.size());
-    result = api_.get_processes(handle, &count, infos.data());
-  }
-  if (result != kSuccess) {
-    return;
-  }
-  infos.resize(std::min<std::size_t>(count, infos.size()));
-  for (const ProcessInfo& info : infos) {
-    ProcessUse use{.pid = static_cast<int>(info.pid)};
-    if (use.pid <= 0) {
-      continue;
-    }
-    if (info.used_gpu_memory != kNoValue) {
-      use.memory_bytes = within(static_cast<double>(info.used_gpu_memory), kMaxBytes);
-    }
-    if (instance != nullptr) {
-      use.gpu_instance = instance->state.gpu_instance;
-      use.compute_instance = instance->state.compute_instance;
-    }
-    list.push_back(use);
-  }
-}
-
-void Nvml::read_processes(Gpu& gpu) const {
-  std::vector<ProcessUse>& list = gpu.state.processes;
-  list.clear();
-  if (gpu.state.split) {
-    for (const MigDevice& instance : gpu.instances) {
-      add_processes(instance.handle, &instance, list);
-    }
-    return;  // NVML has no utilisation of processes in MIG mode
-  }
-  add_processes(gpu.handle, nullptr, list);
-  read_process_utilisation(gpu);
-  for (ProcessUse& use : list) {
-    if (const auto known = gpu.process_use.find(use.pid); known != gpu.process_use.end()) {
-      use.utilisation = known->second;
-      gpu.process_use.erase(known);
-    }
-  }
-  // The rest are processes with graphics only, or that have ended.
-  for (const auto& [pid, utilisation] : gpu.process_use) {
-    list.push_back({.pid = pid, .utilisation = utilisation});
-  }
-}
-
-/// The driver keeps samples of some seconds, and each reading gets those since the last one. A
-/// process without a sample among them did nothing.
-void Nvml::read_process_utilisation(Gpu& gpu) const {
-  gpu.process_use.clear();
-  if (api_.get_process_utilization == nullptr) {
-    return;
-  }
-  std::vector<ProcessUtilizationSample> samples(256);
-  auto count = static_cast<unsigned>(samples.size());
-  Return result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
-  if (result == kInsufficientSize) {
-    samples.resize(std::min<std::size_t>(std::size_t{count} + 64, kMaxProcesses));
-    count = static_cast<unsigned>(samples.size());
-    result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
-  }
-  if (result != kSuccess && result != kNotFound) {  // kNotFound: no process was active
-    return;
-  }
-  for (const ProcessUse& use : gpu.state.processes) {
-    gpu.process_use[use.pid] = 0;
-  }
-  if (result == kNotFound) {
-    return;
-  }
-  samples.resize(std::min<std::size_t>(count, samples.size()));
-  std::map<int, std::pair<double, int>> sums;
-  for (const ProcessUtilizationSample& sample : samples) {
-    gpu.last_sample = std::max(gpu.last_sample, sample.time_stamp);
-    const auto use = from_percent(sample.sm_util);
-    if (use && static_cast<int>(sample.pid) > 0) {
-      auto& [sum, number] = sums[static_cast<int>(sample.pid)];
-      sum += *use;
-      ++number;
-    }
-  }
-  for (const auto& [pid, sum] : sums) {
-    gpu.process_use[pid] = sum.first / sum.second;
-  }
-}
-
 void Nvml::read_events() {
   if (events_ == nullptr || api_.event_set_wait == nullptr) {
     return;
@@ -564,7 +523,7 @@ void Nvml::read_events() {
     if (event.event_type != kEventXid || gpu == gpus_.end()) {
       continue;
     }
-    auto& xids = gpu->state.xids;
+    auto& xids = xids_[gpu->state.uuid];
     const auto known = std::find_if(xids.begin(), xids.end(),
                                     [&](const auto& xid) { return xid.first == event.event_data; });
     if (known != xids.end()) {

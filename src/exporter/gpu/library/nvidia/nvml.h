@@ -41,6 +41,8 @@ struct Api {
   DeviceGetFieldValues* get_fields;
   DeviceGetPcieThroughput* get_pcie_throughput;
   DeviceGetComputeRunningProcessesV3* get_processes;
+  DeviceGetComputeRunningProcessesV3* get_mps_clients;
+  SystemGetProcessName* get_process_name;
   DeviceGetProcessUtilization* get_process_utilization;
   DeviceGetSamples* get_samples;
   DeviceGetMigMode* get_mig_mode;
@@ -83,15 +85,23 @@ class Nvml final : public GpuLibrary {
     std::map<unsigned, std::unique_ptr<Gpm>> instance_gpm;  // by GPU instance id
     bool has_gpm = false;
     BusySamples busy;
+    bool answered = false;      // to a call of this reading
+    Return failure = kSuccess;  // the last one of this reading
 
     unsigned long long last_sample = 0;  // of process utilisation, microseconds
     std::map<int, double> process_use;   // last known SM utilisation
+    std::map<int, bool> is_server;       // of MPS, by pid
   };
 
+  using Xids = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  using Errors = std::vector<std::pair<std::string, std::uint64_t>>;
+
   static DeviceState with_instances(const Gpu& gpu);
+  [[nodiscard]] bool took(Gpu& gpu, Return result) const;
+  [[nodiscard]] DeviceState read_device(Gpu& gpu, bool everything);
   void stop();
-  void identify(unsigned index, Gpu& gpu);
-  [[nodiscard]] Return read_often(Gpu& gpu) const;
+  [[nodiscard]] Return identify(unsigned index, Gpu& gpu);
+  void read_often(Gpu& gpu) const;
   void read_seldom(Gpu& gpu) const;
   void read_clocks(Gpu& gpu) const;
   void read_fields(Gpu& gpu) const;
@@ -101,6 +111,12 @@ class Nvml final : public GpuLibrary {
   void read_processes(Gpu& gpu) const;
   void read_process_utilisation(Gpu& gpu) const;
   void add_processes(Device handle, const MigDevice* instance, std::vector<ProcessUse>& list) const;
+  static void list_processes(DeviceGetComputeRunningProcessesV3* get,
+                             Device handle,
+                             const MigDevice* instance,
+                             std::vector<ProcessUse>& list);
+  void leave_out_server(Gpu& gpu) const;
+  [[nodiscard]] bool is_mps_server(int pid) const;
   void read_events();
   [[nodiscard]] std::optional<double> field(const FieldValue& value, double factor) const;
 
@@ -109,6 +125,9 @@ class Nvml final : public GpuLibrary {
   bool running_ = false;
   EventSet events_ = nullptr;
   std::vector<Gpu> gpus_;
+  // Since the program started, by uuid: NVML may be opened again in between.
+  std::map<std::string, Xids> xids_;
+  mutable std::map<std::string, Errors> errors_;
 };
 
 }  // namespace ceems::exporter::gpu::nvml

@@ -209,6 +209,7 @@ using DeviceGetPcieThroughput = Return(Device device, int counter, unsigned* kib
 using DeviceGetComputeRunningProcessesV3 = Return(Device device,
                                                   unsigned* count,
                                                   ProcessInfo* processes);
+using SystemGetProcessName = Return(unsigned pid, char* name, unsigned length);
 using DeviceGetProcessUtilization = Return(Device device,
                                            ProcessUtilizationSample* samples,
                                            unsigned* count,

@@ -230,7 +230,7 @@ TEST(Nvml, AnErrorOfOneFunctionLosesItsValueOnly) {
   EXPECT_EQ(devices[0].utilisation, 0.42);
 }
 
-TEST(Nvml, LeavesOutAGpuThatIsLost) {
+TEST(Nvml, AGpuThatIsLostKeepsItsPlaceAndCounters) {
   FakeScenario scenario(h100());
   scenario.set("count", "2");
   scenario.set("1.uuid", "GPU-bbbb");
@@ -239,14 +239,75 @@ TEST(Nvml, LeavesOutAGpuThatIsLost) {
   ASSERT_TRUE(library->start());
   EXPECT_THAT(read(*library), SizeIs(2));
   scenario.set("0.nvmlDeviceGetPowerUsage", "15");
+  scenario.set("xids", "0:79");
   const auto devices = read(*library);
-  ASSERT_THAT(devices, SizeIs(1));
-  EXPECT_EQ(devices[0].uuid, "GPU-bbbb");
-  scenario.set("1.nvmlDeviceGetPowerUsage", "15");
-  EXPECT_FALSE(library->read(true));
+  ASSERT_THAT(devices, SizeIs(2));
+  EXPECT_THAT(devices[0].lost, HasSubstr("fallen off the bus (15); look for Xid"));
+  EXPECT_DOUBLE_EQ(devices[0].energy_joules.value_or(0), 123456.789);
+  EXPECT_EQ(devices[0].ecc_corrected, 3);
+  EXPECT_FALSE(devices[0].power_watts);
+  EXPECT_THAT(devices[0].processes, IsEmpty());
+  EXPECT_THAT(devices[0].xids, ElementsAre(Pair(79, 1)));
+  EXPECT_THAT(devices[0].errors, ElementsAre(Pair("gpu_is_lost", 1)));
+  EXPECT_EQ(devices[1].uuid, "GPU-bbbb");
+  EXPECT_EQ(devices[1].lost, "");
   scenario.erase("0.nvmlDeviceGetPowerUsage");
+  EXPECT_EQ(read(*library)[0].lost, "") << "it answers again";
+  EXPECT_THAT(read(*library)[0].xids, ElementsAre(Pair(79, 1)));
+}
+
+TEST(Nvml, AGpuThatIsLostAtTheStartHasItsNumber) {
+  FakeScenario scenario(h100());
+  scenario.set("count", "3");
+  scenario.set("1.uuid", "GPU-bbbb");
+  scenario.set("2.uuid", "GPU-cccc");
+  scenario.set("1.nvmlDeviceGetHandleByIndex_v2", "15");
+  scenario.set("2.nvmlDeviceGetUUID", "999");
+  const auto library = load();
   ASSERT_TRUE(library->start());
-  EXPECT_THAT(read(*library), SizeIs(1));
+  const auto devices = read(*library);
+  ASSERT_THAT(devices, SizeIs(3));
+  EXPECT_EQ(devices[0].lost, "");
+  EXPECT_THAT(devices[1].lost, HasSubstr("(15)"));
+  EXPECT_THAT(devices[2].lost, HasSubstr("an internal error of the driver (999)"));
+  EXPECT_FALSE(devices[2].address);
+  EXPECT_THAT(library->list(), SizeIs(3));
+  scenario.set("1.nvmlDeviceGetHandleByIndex_v2", "4");  // not for this container
+  ASSERT_TRUE(library->start());
+  EXPECT_THAT(library->list(), SizeIs(2));
+}
+
+TEST(Nvml, AGpuThatFailsAtEveryCallIsLost) {
+  FakeScenario scenario(h100());
+  const auto library = load();
+  ASSERT_TRUE(library->start());
+  for (const char* function : {"nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
+                               "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMigMode"}) {
+    read(*library);
+    scenario.set(function, "999");
+  }
+  const auto devices = read(*library);
+  EXPECT_THAT(devices[0].lost, HasSubstr("(999)"));
+  EXPECT_THAT(devices[0].errors, ElementsAre(Pair("unknown", 9)));
+}
+
+TEST(Nvml, TheServerOfMpsIsNoUser) {
+  FakeScenario scenario(h100());
+  scenario.set("0.processes", "100:1048576 900:30000000");
+  scenario.set("0.process_utilization", "900:60 100:20");
+  scenario.set("0.mps_clients", "100:1048576 101:2097152");
+  scenario.set("mps_server", "900");
+  const auto library = load();
+  ASSERT_TRUE(library->start());
+  const auto devices = read(*library);
+  EXPECT_TRUE(devices[0].mps);
+  const auto& processes = devices[0].processes;
+  ASSERT_THAT(processes, SizeIs(2));
+  EXPECT_EQ(processes[0].pid, 100);
+  EXPECT_EQ(processes[0].utilisation, 0.2);
+  EXPECT_EQ(processes[1].pid, 101);
+  EXPECT_EQ(processes[1].utilisation, 0.6) << "the server worked for it";
+  EXPECT_EQ(processes[1].memory_bytes, 2097152);
 }
 
 TEST(Nvml, ReportsWhyItDoesNotStart) {
@@ -254,7 +315,9 @@ TEST(Nvml, ReportsWhyItDoesNotStart) {
   const auto library = load();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "nvmlInit_v2 returned 9");
+  EXPECT_EQ(failed.error().message,
+            "nvmlInit_v2: the driver is not loaded (9); modprobe nvidia, and see dmesg if that "
+            "fails");
   scenario.erase("nvmlInit_v2");
   scenario.set("count", "2147483648");
   const auto absurd = library->start();

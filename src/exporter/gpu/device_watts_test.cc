@@ -1,0 +1,77 @@
+#include "exporter/gpu/device_watts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::exporter::gpu {
+namespace {
+
+using energy::DeviceSample;
+
+/// A GPU of 75 W idle with a unit that draws 500 W per GPU and one that draws 250 W.
+class DeviceWattsTest : public ::testing::Test {
+ protected:
+  DeviceSample second(double hot, double mild) {
+    DeviceSample sample;
+    sample.seconds = 1;
+    sample.joules = 75 + 500 * hot + 250 * mild;
+    for (const auto& [uuid, use] : {std::pair("hot", hot), std::pair("mild", mild)}) {
+      if (use >= 0) {
+        sample.holders.push_back(
+            {.manager = "slurm", .cgrouphostname = "", .uuid = uuid, .alloc = 0.5, .use = use});
+        sample.total_use += use;
+      }
+    }
+    watts_.weigh(sample);
+    return sample;
+  }
+
+  DeviceWatts watts_;
+};
+
+TEST_F(DeviceWattsTest, LearnsFromStartsAndStops) {
+  for (int i = 0; i < 120; ++i) {
+    second(0.4, 0);
+  }
+  for (int i = 0; i < 120; ++i) {
+    second(0.4, 0.4);
+  }
+  for (int i = 0; i < 60; ++i) {
+    second(0, 0.4);
+  }
+  const auto sample = second(0.4, 0.4);
+  ASSERT_EQ(sample.holders.size(), 2U);
+  EXPECT_NEAR(sample.holders[0].use / sample.total_use, 2.0 / 3, 0.04);
+  EXPECT_NEAR(sample.holders[1].use / sample.total_use, 1.0 / 3, 0.04);
+}
+
+TEST_F(DeviceWattsTest, DividesByUseAtFirst) {
+  const auto sample = second(0.2, 0.6);
+  EXPECT_NEAR(sample.holders[0].use / sample.total_use, 0.25, 1e-9);
+}
+
+TEST_F(DeviceWattsTest, LeavesASampleWithoutEnergyAlone) {
+  DeviceSample sample;
+  sample.holders.push_back(
+      {.manager = "slurm", .cgrouphostname = "", .uuid = "a", .alloc = 1, .use = 0.5});
+  sample.total_use = 0.5;
+  watts_.weigh(sample);
+  EXPECT_EQ(sample.holders[0].use, 0.5);
+  EXPECT_EQ(sample.total_use, 0.5);
+}
+
+TEST_F(DeviceWattsTest, AUnitOnTwoInstancesIsOne) {
+  DeviceSample sample;
+  sample.seconds = 1;
+  sample.joules = 300;
+  for (const double use : {0.1, 0.3}) {
+    sample.holders.push_back(
+        {.manager = "slurm", .cgrouphostname = "", .uuid = "a", .alloc = 0.5, .use = use});
+    sample.total_use += use;
+  }
+  watts_.weigh(sample);
+  EXPECT_NEAR(sample.holders[1].use / sample.holders[0].use, 3, 1e-9);
+}
+
+}  // namespace
+}  // namespace ceems::exporter::gpu
