@@ -30,6 +30,7 @@ CollectorSpec lsf_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec meminfo_collector();
 CollectorSpec netdev_collector();
 CollectorSpec openpbs_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec pdu_collector();
 CollectorSpec rapl_collector();
 CollectorSpec redfish_collector();
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared);

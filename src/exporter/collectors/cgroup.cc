@@ -163,7 +163,8 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
   return make_unit_collector(
       {.name = "cgroup",
        .source = std::move(source),
-       .metrics = UnitMetrics(context.hostname, options.metrics),
+       .metrics =
+           UnitMetrics(context.hostname, for_mount(options.metrics, mount, context, "cgroup")),
        .subs = std::move(sub_collectors),
        .extra = [facts](const UnitSnapshot& snapshot,
                         metrics::Sink& sink) { facts->add(snapshot, sink); }},

@@ -65,15 +65,23 @@ class EnergyCollector final : public Collector {
       account.mark_scraped();
     });
     node_info_.add(sampler_->device_models(), sink);
-    add_rejected(sink);
+    add_excluded(sink);
     return {};
   }
 
  private:
-  void add_rejected(metrics::Sink& sink) {
-    for (const auto& meter : meters_) {
-      if (const auto rejected = meter->rejected()) {
-        const std::string& source = meter->source().name;
+  void add_excluded(metrics::Sink& sink) {
+    for (std::size_t i = 0; i < meters_.size(); ++i) {
+      const std::string& source = meters_[i]->source().name;
+      const energy::SourceGate& gate = sampler_->gate().source(i);
+      for (std::size_t reason = 0; reason < energy::kDoubtCount; ++reason) {
+        const auto doubt = static_cast<energy::Doubt>(reason);
+        if (const auto readings = gate.excluded(doubt); readings > 0) {
+          sink.add(excluded_, static_cast<double>(readings),
+                   {hostname_, source, energy::to_string(doubt)});
+        }
+      }
+      if (const auto rejected = meters_[i]->rejected()) {
         sink.add(rejected_joules_, rejected->joules, {hostname_, source});
         sink.add(rejected_steps_, static_cast<double>(rejected->steps), {hostname_, source});
       }
@@ -120,7 +128,9 @@ class EnergyCollector final : public Collector {
       // Only one source of the node counts at a time. One that never counted is not shown, except
       // for the one that counts now, so that the first page already has the energy of the node.
       const bool shown = counted || account.node_source() == i;
-      if (info.domain != Domain::kNode || shown) {
+      // A meter that never had a value measures nothing.
+      const bool seen = source.fresh.has_value() && info.domain != Domain::kNode;
+      if (seen || shown) {
         sink.add(node_joules_, source.joules.value(), {hostname_, domain, info.name});
         sink.add(info_, 1, {hostname_, domain, info.name, energy::to_string(info.method)});
       }
@@ -196,6 +206,10 @@ class EnergyCollector final : public Collector {
                              "Steps of a counter that were too large to be energy.",
                              Type::kCounter,
                              {"hostname", "source"}};
+  const Desc excluded_{"ceems_energy_readings_excluded_total",
+                       "Readings of a source that were not believed, by reason.",
+                       Type::kCounter,
+                       {"hostname", "source", "reason"}};
   const Desc info_{"ceems_energy_source_info",
                    "Sources of energy and how their values are obtained.",
                    Type::kGauge,
@@ -223,7 +237,12 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
                energy::parse_second_thread(flags.second_thread));
   CEEMS_TRY_IN("--collector.energy.model-watts", model,
                energy::parse_model_watts(flags.model_watts));
-  auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
+  const energy::SocketParts parts{.rails = std::make_shared<energy::SocketRails>(),
+                                  .apu = std::make_shared<energy::ApuPower>()};
+  auto meters = energy::find_meters(context.paths, *context.clock, open_privileged, parts);
+  for (const auto& devices : sources.devices) {
+    devices->set_host(parts);
+  }
   if (const std::optional<energy::ModelWatts>& readings = model; readings) {
     energy::calibrate(meters, *readings);
   }

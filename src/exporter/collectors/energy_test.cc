@@ -98,6 +98,9 @@ ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="package",
 ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
 ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="other",hostname="n1",manager="slurm",uuid="42\n\"\\"} 200
 ceems_compute_unit_idle_energy_joules_total{cgrouphostname="vnode1",domain="package",hostname="n1",manager="slurm",uuid="42\n\"\\"} 300
+ceems_compute_unit_unused_idle_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
+ceems_compute_unit_unused_idle_energy_joules_total{cgrouphostname="vnode1",domain="other",hostname="n1",manager="slurm",uuid="42\n\"\\"} 200
+ceems_compute_unit_unused_idle_energy_joules_total{cgrouphostname="vnode1",domain="package",hostname="n1",manager="slurm",uuid="42\n\"\\"} 300
 ceems_ended_units_energy_joules_total{domain="node",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="other",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="package",hostname="n1"} 0
@@ -134,6 +137,24 @@ TEST_F(EnergyCollectorTest, ReportsTheNodeAsASumWithoutAWallMeter) {
   EXPECT_THAT(page, HasSubstr("ceems_energy_source_info{domain=\"node\",hostname=\"n1\","
                               "method=\"derived\",source=\"sum\"} 1"));
   EXPECT_THAT(page, Not(HasSubstr("domain=\"other\"")));
+}
+
+TEST_F(EnergyCollectorTest, CountsWhatItDoesNotBelieve) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  wall_->publish({.watts = 65'535, .time = test_.clock.steady_now()});
+  scrape(0);
+  const std::string page = scrape(10);
+  EXPECT_THAT(page, HasSubstr("ceems_energy_readings_excluded_total{hostname=\"n1\",reason="
+                              "\"sentinel\",source=\"ipmi\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("ceems_node_energy_joules_total{domain=\"node\",hostname=\"n1\","
+                              "source=\"sum\"} 600\n"));
+  EXPECT_THAT(page, Not(HasSubstr("reason=\"frozen\"")));
+}
+
+TEST_F(EnergyCollectorTest, DoesNotCallAMeterThatNeverAnsweredMeasured) {
+  wall_->publish({.watts = 100, .time = test_.clock.steady_now()});
+  scrape(0);
+  EXPECT_THAT(scrape(10), Not(HasSubstr("method=\"measured\",source=\"rapl-package-0\"")));
 }
 
 TEST_F(EnergyCollectorTest, LetsTheAgeOfAVanishedSourceGrow) {

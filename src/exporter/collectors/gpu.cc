@@ -32,8 +32,9 @@ class GpuMetrics {
  public:
   explicit GpuMetrics(std::string hostname);
 
-  /// Adds one GPU with its instances.
-  void add(const gpu::DeviceState& device, metrics::Sink& sink) const;
+  /// Adds one GPU with its instances. `still` is the number of readings for which its energy
+  /// counter stood still.
+  void add(const gpu::DeviceState& device, std::uint64_t still, metrics::Sink& sink) const;
   /// Adds what the units use of it. `processes` is the result of gpu::unit_processes().
   void add_units(const gpu::DeviceState& device,
                  std::span<const gpu::UnitProcess> processes,
@@ -48,6 +49,8 @@ class GpuMetrics {
   std::string hostname_;
 
   metrics::Desc info_;
+  metrics::Desc up_;
+  metrics::Desc errors_;
   metrics::Desc power_;
   metrics::Desc power_limit_;
   metrics::Desc energy_;
@@ -156,6 +159,11 @@ GpuMetrics::GpuMetrics(std::string hostname)
             "GPUs and instances of GPUs; the value is 1.",
             Type::kGauge,
             {"hostname", "index", "gpuuuid", "gpuiid", "vendor", "name", "pci_address"}),
+      up_(gauge("up", "1 if the GPU answers, 0 if it is lost; its counters stay as they were.")),
+      errors_(counter("read_errors_total",
+                      "Calls of the GPU's library that failed, and readings of an energy counter "
+                      "that stood still, since the exporter started.",
+                      "error")),
       power_(gauge("power_watts", "Power that the GPU draws.")),
       power_limit_(gauge("power_limit_watts", "Power limit of the GPU.")),
       energy_(
@@ -204,11 +212,20 @@ GpuMetrics::GpuMetrics(std::string hostname)
       unit_utilisation_(unit_desc("utilization_ratio",
                                   "Fraction of the time in which the unit used the GPU's SMs.")) {}
 
-void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const {
+void GpuMetrics::add(const gpu::DeviceState& device,
+                     std::uint64_t still,
+                     metrics::Sink& sink) const {
   const std::string_view vendor = to_string(device.vendor);
   const Row row{hostname_, device.index, device.uuid, "", vendor};
   const std::string address = device.address ? to_string(*device.address) : std::string();
   sink.add(info_, 1, {hostname_, device.index, device.uuid, "", vendor, device.name, address});
+  row.add(up_, device.lost.empty() ? 1 : 0, sink);
+  for (const auto& [error, count] : device.errors) {
+    row.add(errors_, static_cast<double>(count), error, sink);
+  }
+  if (still > 0) {
+    row.add(errors_, static_cast<double>(still), "energy_stands_still", sink);
+  }
   row.add(power_, device.power_watts, sink);
   row.add(power_limit_, device.power_limit_watts, sink);
   row.add(energy_, device.energy_joules, sink);
@@ -227,7 +244,9 @@ void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const 
   add_errors(device, row, sink);
   add_traffic(device, row, sink);
   add_activity(device.activity, row, sink);
-  row.add(processes_, processes_on(device, nullptr), sink);
+  if (device.lost.empty()) {
+    row.add(processes_, processes_on(device, nullptr), sink);
+  }
   for (const gpu::InstanceState& instance : device.instances) {
     const std::string id = std::to_string(instance.gpu_instance);
     const Row part{hostname_, instance.index, device.uuid, id, vendor};
@@ -235,7 +254,9 @@ void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const 
     part.add(utilisation_, instance.utilisation, sink);
     part.add(memory_used_, instance.memory_used_bytes, sink);
     part.add(memory_total_, instance.memory_total_bytes, sink);
-    part.add(processes_, processes_on(device, &instance), sink);
+    if (device.lost.empty()) {
+      part.add(processes_, processes_on(device, &instance), sink);
+    }
     add_activity(instance.activity, part, sink);
   }
 }
@@ -373,10 +394,16 @@ class GpuCollector final : public Collector {
     if (reading == nullptr) {
       return fail(ErrorCode::kUnavailable, "no recent reading: {}", monitor_->last_error());
     }
+    const auto still = devices_->still_readings();
     for (const gpu::DeviceState& device : reading->devices) {
-      metrics_.add(device, sink);
+      const auto found = still.find(device.uuid);
+      metrics_.add(device, found == still.end() ? 0 : found->second, sink);
     }
     add_units(*reading, sink);
+    const auto lost = [](const gpu::DeviceState& device) { return !device.lost.empty(); };
+    if (!reading->devices.empty() && std::ranges::all_of(reading->devices, lost)) {
+      return fail(ErrorCode::kUnavailable, "no GPU answers: {}", reading->devices.front().lost);
+    }
     return {};
   }
 

@@ -10,6 +10,7 @@
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/collectors/unit_flags.h"
 #include "exporter/gpu/library/fake_scenario.h"
+#include "testing/eventually.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -115,6 +116,30 @@ TEST_F(GpuCollectorTest, ExposesDevices) {
                         R"(vendor="nvidia"} 1)"));
   EXPECT_THAT(samples, Not(HasSubstr("ceems_gpu_temperature_celsius"))) << "it reports none";
   ASSERT_THAT(collector_->source_ages(), SizeIs(1));
+}
+
+TEST_F(GpuCollectorTest, ALostGpuStaysOnThePageWithItsCounters) {
+  scenario_.set("xids", "0:79");
+  make();
+  start_and_wait(*collector_);
+  EXPECT_THAT(samples_of(*collector_), HasSubstr("ceems_gpu_up{gpuiid=\"\",gpuuuid=\"GPU-a\","
+                                                 "hostname=\"n1\",index=\"0\","
+                                                 "vendor=\"nvidia\"} 1\n"));
+  scenario_.set("0.nvmlDeviceGetPowerUsage", "15");
+  std::string page;
+  EXPECT_TRUE(testing::eventually([&] {
+    Result<> result;
+    page = samples_of(*collector_, &result);
+    return !result && page.find("ceems_gpu_up") != std::string::npos &&
+           page.find("vendor=\"nvidia\"} 0\n") != std::string::npos;
+  }));
+  const std::string labels =
+      R"({gpuiid="",gpuuuid="GPU-a",hostname="n1",index="0",vendor="nvidia")";
+  EXPECT_THAT(page, HasSubstr("ceems_gpu_energy_joules_total" + labels + "} 2\n"));
+  EXPECT_THAT(page, HasSubstr("xid=\"79\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("error=\"gpu_is_lost\""));
+  EXPECT_THAT(page, Not(HasSubstr("ceems_gpu_power_watts")));
+  EXPECT_THAT(page, Not(HasSubstr("ceems_gpu_processes")));
 }
 
 TEST_F(GpuCollectorTest, SumsTheUseOfAUnitsProcesses) {

@@ -1,15 +1,22 @@
 #include "host/infiniband.h"
 
 #include <array>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include <re2/re2.h>
+
 #include "base/log.h"
+#include "base/strings.h"
 #include "exporter/collector.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {
+
+constexpr const char* kExcludeDevices = "collector.infiniband.device-exclude";
 
 metrics::Desc make_desc(const char* stem,
                         const char* help,
@@ -96,7 +103,8 @@ constexpr std::array kCounters{
 
 class InfinibandCollector final : public Collector {
  public:
-  explicit InfinibandCollector(const CollectorContext& context) : sys_(context.paths.sys) {
+  InfinibandCollector(const CollectorContext& context, std::unique_ptr<const RE2> exclude)
+      : sys_(context.paths.sys), exclude_(std::move(exclude)) {
     for (const CounterInfo& counter : kCounters) {
       counters_.push_back(make_desc(counter.stem, counter.help, metrics::Type::kCounter));
     }
@@ -104,23 +112,21 @@ class InfinibandCollector final : public Collector {
 
   Result<> collect(metrics::Sink& sink) override {
     CEEMS_TRY(devices, host::read_infiniband(sys_));
-    series_ = 0;
+    std::erase_if(devices, [this](const host::InfinibandDevice& device) {
+      return exclude_ && RE2::FullMatch(device.name, *exclude_);
+    });
     std::optional<Error> problem;
     for (const host::InfinibandDevice& device : devices) {
       if (!problem && !device.problems.empty()) {
-        problem = device.problems.front();
+        problem = Error(device.problems.front()).with_context(device.name);
       }
       if (device.firmware || !device.ports.empty()) {
         sink.add(info_, 1,
                  {device.name, device.board_id, device.firmware.value_or(""), device.hca_type});
-        ++series_;
       }
       for (const host::InfinibandPort& port : device.ports) {
         add_port(sink, device.name, port, problem);
       }
-    }
-    if (series_ == 0 && problem) {
-      return fail(std::move(*problem));
     }
     report(problem);
     return {};
@@ -153,7 +159,6 @@ class InfinibandCollector final : public Collector {
     if (value) {
       // Wraps like the reference's 64-bit product. A double would continue beyond 2^64.
       sink.add(desc, static_cast<double>(*value * factor), {device, port.number});
-      ++series_;
     }
   }
 
@@ -164,15 +169,16 @@ class InfinibandCollector final : public Collector {
     }
     reported_ = problem.has_value();
     if (problem) {
-      log::error("not everything can be read; the series concerned are missing",
-                 {{"collector", "infiniband"}, {"err", problem->message}});
+      log::error(
+          "not everything can be read; the series concerned are missing",
+          {{"collector", "infiniband"}, {"err", problem->message}, {"flag", kExcludeDevices}});
     } else {
       log::info("everything can be read again", {{"collector", "infiniband"}});
     }
   }
 
   std::string sys_;
-  std::size_t series_ = 0;  // of this scrape
+  std::unique_ptr<const RE2> exclude_;
   bool reported_ = false;
   metrics::Desc info_ = make_desc("info",
                                   "What the InfiniBand device is; the value is always 1.",
@@ -197,18 +203,35 @@ class InfinibandCollector final : public Collector {
 
 /// --collector.infiniband: state, rate and counters of the ports below <sysfs>/class/infiniband,
 /// including Omni-Path adapters (hfi1). The series have no label `hostname`. An error in one
-/// device, port or counter removes only its own series. The scrape fails if there are devices but
-/// none can be read.
+/// device, port or counter removes only its own series, with one line in the log.
 CollectorSpec infiniband_collector() {
+  const auto exclude = std::make_shared<std::string>();
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",
-          .create = [](const CollectorContext& context,
-                       const Sources&) -> Result<std::unique_ptr<Collector>> {
+          .add_flags =
+              [exclude](config::FlagSet& flags) {
+                flags.add(kExcludeDevices, *exclude,
+                          {.help = "Leave out devices whose whole name matches this regular "
+                                   "expression (default: none), such as mana_.*"});
+              },
+          .create = [exclude](const CollectorContext& context,
+                              const Sources&) -> Result<std::unique_ptr<Collector>> {
             const std::string sys = context.paths.sys;
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);
             }
-            return std::make_unique<InfinibandCollector>(context);
+            std::unique_ptr<const RE2> regex;
+            if (!exclude->empty()) {
+              RE2::Options options;
+              options.set_log_errors(false);
+              regex = std::make_unique<const RE2>(*exclude, options);
+              if (!regex->ok()) {
+                return fail(ErrorCode::kInvalidArgument,
+                            "--{}: invalid regular expression '{}': {}", kExcludeDevices,
+                            printable(*exclude), printable(regex->error()));
+              }
+            }
+            return std::make_unique<InfinibandCollector>(context, std::move(regex));
           }};
 }
 

@@ -127,11 +127,26 @@ TEST_F(InfinibandTest, KeepsValidDevicesBesideInvalidOnes) {
   EXPECT_NE(page.find("link_downed_total{device=\"mlx5_0\",port=\"1\"} 2\n"), std::string::npos);
 }
 
-TEST_F(InfinibandTest, FailsIfNothingOfAnyDeviceCanBeRead) {
-  write("bad0/node_type", "1: CA\n");
+TEST_F(InfinibandTest, AnUnreadableDeviceAloneIsNotAFailure) {
+  write("mana_0/node_type", "1: CA\n");
   EXPECT_EQ(samples(), "");
-  ASSERT_FALSE(result_);
-  EXPECT_EQ(result_.error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(InfinibandTest, LeavesOutDevicesByTheirWholeName) {
+  write("mlx5_0/fw_ver", "1\n");
+  write("mana_0/fw_ver", "2\n");
+  write("my_mana_0/fw_ver", "3\n");
+  collector_ = *create_collector(infiniband_collector(), host_.context,
+                                 {"--collector.infiniband.device-exclude=mana_.*"});
+  const std::string page = samples();
+  EXPECT_NE(page.find("device=\"mlx5_0\""), std::string::npos);
+  EXPECT_NE(page.find("device=\"my_mana_0\""), std::string::npos);
+  EXPECT_EQ(page.find("device=\"mana_0\""), std::string::npos);
+  const auto bad = create_collector(infiniband_collector(), host_.context,
+                                    {"--collector.infiniband.device-exclude=("});
+  ASSERT_FALSE(bad);
+  EXPECT_TRUE(bad.error().message.starts_with("--collector.infiniband.device-exclude: invalid"));
 }
 
 TEST_F(InfinibandTest, ReturnsNoDataWithoutTheClassAndNothingWithoutDevices) {

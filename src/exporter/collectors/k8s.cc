@@ -114,11 +114,12 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
       sub_collectors.insert(sub_collectors.begin(), std::move(map));
     }
   }
-  return make_unit_collector({.name = "k8s",
-                              .source = std::move(source),
-                              .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = std::move(sub_collectors)},
-                             *context.clock);
+  return make_unit_collector(
+      {.name = "k8s",
+       .source = std::move(source),
+       .metrics = UnitMetrics(context.hostname, for_mount(metrics, mount, context, "k8s")),
+       .subs = std::move(sub_collectors)},
+      *context.clock);
 }
 
 /// --collector.k8s: pods of Kubernetes.

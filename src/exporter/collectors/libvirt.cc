@@ -46,14 +46,16 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
                                           domains, [inventory] { inventory->refresh_mdevs(); })));
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
-  return make_unit_collector({.name = "libvirt",
-                              .source = std::move(source),
-                              .metrics = UnitMetrics(context.hostname, options.metrics),
-                              .subs = std::move(sub_collectors),
-                              .extra = [domains](const UnitSnapshot& snapshot,
-                                                 metrics::Sink&) { domains->keep_only(snapshot); },
-                              .capabilities = {CAP_DAC_READ_SEARCH}},
-                             *context.clock);
+  return make_unit_collector(
+      {.name = "libvirt",
+       .source = std::move(source),
+       .metrics =
+           UnitMetrics(context.hostname, for_mount(options.metrics, mount, context, "libvirt")),
+       .subs = std::move(sub_collectors),
+       .extra = [domains](const UnitSnapshot& snapshot,
+                          metrics::Sink&) { domains->keep_only(snapshot); },
+       .capabilities = {CAP_DAC_READ_SEARCH}},
+      *context.clock);
 }
 
 /// --collector.libvirt: VMs that OpenStack runs with libvirt and QEMU.

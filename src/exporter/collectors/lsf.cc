@@ -125,11 +125,12 @@ Result<std::unique_ptr<Collector>> make_lsf_collector(
   }
   sub_collectors.insert(sub_collectors.begin(),
                         std::make_unique<AllocationThread>(std::move(allocations)));
-  return make_unit_collector({.name = "lsf",
-                              .source = std::move(units),
-                              .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = std::move(sub_collectors)},
-                             *context.clock);
+  return make_unit_collector(
+      {.name = "lsf",
+       .source = std::move(units),
+       .metrics = UnitMetrics(context.hostname, for_mount(metrics, mount, context, "lsf")),
+       .subs = std::move(sub_collectors)},
+      *context.clock);
 }
 
 /// --collector.lsf: jobs of IBM Spectrum LSF.

@@ -60,11 +60,12 @@ Result<std::unique_ptr<Collector>> make_openpbs_collector(
     source->want_processes();
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
-  return make_unit_collector({.name = "openpbs",
-                              .source = std::move(source),
-                              .metrics = UnitMetrics(context.hostname, metrics),
-                              .subs = std::move(sub_collectors)},
-                             *context.clock);
+  return make_unit_collector(
+      {.name = "openpbs",
+       .source = std::move(source),
+       .metrics = UnitMetrics(context.hostname, for_mount(metrics, mount, context, "openpbs")),
+       .subs = std::move(sub_collectors)},
+      *context.clock);
 }
 
 /// --collector.openpbs: jobs of OpenPBS and PBS Professional.

@@ -8,6 +8,9 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/log.h"
 #include "base/strings.h"
 #include "exporter/perf/profiler.h"
@@ -32,6 +35,11 @@ Result<> probe(perf::Kernel& kernel,
     auto handle = kernel.open(perf::all_events()[event], {.thread = ::getpid()}, exclude_kernel);
     if (handle) {
       kernel.close(*handle);
+      if (const auto missing = perf::unsupported_events(kernel, events, exclude_kernel);
+          !missing.empty()) {
+        log::warn("this machine does not have some of the selected events",
+                  {{"collector", "perf"}, {"events", fmt::format("{}", fmt::join(missing, ","))}});
+      }
       return {};
     }
     last = std::move(handle).error();

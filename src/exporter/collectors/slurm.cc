@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
 #include "exporter/gpu/claim/slurm_claims.h"
@@ -48,6 +49,17 @@ Result<std::unique_ptr<SubCollector>> make_gpu_map(
                                  std::move(claims), std::move(map));
 }
 
+std::shared_ptr<RunningJobs> running_jobs(const SlurmGpuOptions& options) {
+  std::vector<std::string> spools;
+  for (std::string_view rest = options.spools; !rest.empty();) {
+    if (const auto spool = trim(take_until(rest, ',')); !spool.empty()) {
+      spools.emplace_back(spool);
+    }
+  }
+  return std::make_shared<RunningJobs>(
+      RunningJobsOptions{.spools = std::move(spools), .map_directory = options.map_directory});
+}
+
 void add_gpu_flags(SlurmGpuOptions& gpu, config::FlagSet& flags) {
   flags.add("collector.slurm.gres-config-file", gpu.gres_config_file,
             {.help = "gres.conf of SLURM, for shards and MPS"});
@@ -57,6 +69,9 @@ void add_gpu_flags(SlurmGpuOptions& gpu, config::FlagSet& flags) {
   flags.add("collector.slurm.gpu-map-dir", gpu.map_directory,
             {.help = "Directory where a prolog writes the GPU indexes of each job to a file "
                      "named by the job's number and owned by root; empty: none"});
+  flags.add("collector.slurm.spool-dir", gpu.spools,
+            {.help = "SlurmdSpoolDir of slurm.conf, with %n and %h as there; several are separated "
+                     "by commas. Shows which jobs run while they have no process"});
   flags.add_enum(
       "collector.slurm.gpu-evidence", gpu.evidence, {"any", "trusted"},
       {.help = "Evidence for the GPUs of a job: any, which includes the "
@@ -84,6 +99,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
                                               .stats = {.swap = options.swap,
                                                         .pressure = options.pressure,
                                                         .block_io = options.block_io},
+                                              .running = running_jobs(gpu),
                                               .keep_ended = context.keep_ended},
                                              slurm_matcher(mount.mode), *context.clock));
   if (!host::slurm_present(context.paths, mount, cgroups.active_subsystem)) {
@@ -97,13 +113,14 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
     source->want_processes();
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
-  return make_unit_collector({.name = "slurm",
-                              .source = std::move(source),
-                              .metrics = UnitMetrics(context.hostname, options),
-                              .subs = std::move(sub_collectors),
-                              // To verify that the slurmstepd of a job named by SLUID is genuine.
-                              .capabilities = {CAP_SYS_PTRACE}},
-                             *context.clock);
+  return make_unit_collector(
+      {.name = "slurm",
+       .source = std::move(source),
+       .metrics = UnitMetrics(context.hostname, for_mount(options, mount, context, "slurm")),
+       .subs = std::move(sub_collectors),
+       // To verify that the slurmstepd of a job named by SLUID is genuine.
+       .capabilities = {CAP_SYS_PTRACE}},
+      *context.clock);
 }
 
 /// --collector.slurm: jobs of SLURM. Also adds the flags that all unit collectors share.

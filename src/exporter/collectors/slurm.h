@@ -15,6 +15,8 @@ struct SlurmGpuOptions {
   std::string gres_config_file = "/etc/slurm/gres.conf";
   std::string order_map;
   std::string map_directory = "/run/ceems/slurm-gpu-map";
+  /// SlurmdSpoolDir: Slurm's default, and the defaults of packages.
+  std::string spools = "/var/spool/slurmd,/var/spool/slurm/slurmd,/var/lib/slurm/slurmd";
   std::string evidence = "any";  ///< or "trusted"
   bool every_gres_file = false;
   std::shared_ptr<const gpu::ProcessList> processes = {};  ///< may be null

@@ -47,6 +47,32 @@ TEST(Slurm, ShowsJobsOfCgroupV2) {
                                "6.7108864e+10")));
 }
 
+TEST(Slurm, LeavesOutCpuTimeThatCgroupV1DoesNotCount) {
+  const testing::TempDir root;
+  const std::string memory = "sys/fs/cgroup/memory/slurm/uid_1000/job_7/";
+  root.write(memory + "step_batch/cgroup.procs", "5001\n");
+  root.write("proc/5001/stat",
+             "5001 (app) S 1 5001 5001 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5001 0 0\n");
+  root.write(memory + "cgroup.procs", "");
+  root.write(memory + "memory.usage_in_bytes", "4096\n");
+  const auto page = [&] {
+    TestContext test(root.path());
+    const auto collector =
+        make_slurm_collector(test.context, {.active_subsystem = "memory", .force_version = "v1"},
+                             {}, {})
+            .value();
+    return samples_of(*collector);
+  };
+  EXPECT_THAT(page(), HasSubstr("unit_memory_used_bytes"));
+  EXPECT_THAT(page(), Not(HasSubstr("unit_cpu_user_seconds_total")));
+  const std::string cpuacct = "sys/fs/cgroup/cpu,cpuacct/";
+  root.write(cpuacct + "cgroup.procs", "");
+  EXPECT_THAT(page(), Not(HasSubstr("unit_cpu_user_seconds_total"))) << "the job has none there";
+  root.write(cpuacct + "slurm/uid_1000/job_7/cpuacct.stat", "user 150\nsystem 50\n");
+  EXPECT_THAT(page(), HasSubstr("unit_cpu_user_seconds_total{cgrouphostname=\"\",hostname=\"n1\","
+                                "manager=\"slurm\",uuid=\"7\"} 1.5\n"));
+}
+
 TEST(Slurm, ShowsRdmaObjects) {
   const std::string page = page_of("slurm-v2", "v2");
   const std::string labels =

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+
 namespace ceems::exporter {
 namespace {
 
@@ -70,6 +72,18 @@ UnitMetrics::UnitMetrics(std::string hostname, UnitMetricOptions options)
       rdma_objects_(device_desc("unit_rdma_hca_objects", "Current number of RDMA HCA objects")),
       error_(unit_desc("collect_error", "Indicates collection error, 0=no error, 1=error")) {}
 
+UnitMetricOptions for_mount(UnitMetricOptions options,
+                            const host::CgroupMount& mount,
+                            const CollectorContext& context,
+                            std::string_view collector) {
+  options.zero_cpu_time = mount.mode == host::CgroupMode::kUnified;
+  if (!options.zero_cpu_time && !host::find_v1_hierarchy(context.paths.cgroup, "cpuacct", true)) {
+    log::warn("cgroup v1 has no cpuacct for these units, so their CPU time is not known",
+              {{"collector", collector}});
+  }
+  return options;
+}
+
 void UnitMetrics::add(const UnitSnapshot& snapshot, metrics::Sink& sink) const {
   const auto alive = std::count_if(snapshot.units.begin(), snapshot.units.end(),
                                    [](const Unit& unit) { return !unit.ended; });
@@ -87,8 +101,10 @@ void UnitMetrics::add_unit(std::string_view manager, const Unit& unit, metrics::
     sink.add(desc, static_cast<double>(value), labels);
   };
   const UnitStats& stats = unit.stats;
-  add(cpu_user_, stats.cpu_user_seconds);
-  add(cpu_system_, stats.cpu_system_seconds);
+  if (options_.zero_cpu_time || stats.cpu_seconds() > 0) {
+    add(cpu_user_, stats.cpu_user_seconds);
+    add(cpu_system_, stats.cpu_system_seconds);
+  }
   add(cpus_, stats.cpus);
   add_count(memory_rss_, stats.memory_rss_bytes);
   add_count(memory_cache_, stats.memory_cache_bytes);
@@ -146,6 +162,11 @@ UnitUseMetrics::UnitUseMetrics(std::string hostname)
                             "reserved, by domain.",
                             Type::kCounter,
                             {"domain"})),
+      unused_joules_(use_desc("unused_idle_energy_joules_total",
+                              "Part of the idle energy of what the unit has reserved and did not "
+                              "use at that time, by domain.",
+                              Type::kCounter,
+                              {"domain"})),
       shmem_(use_desc("memory_shmem_bytes", "Shared memory used in bytes", Type::kGauge)),
       memory_peak_(use_desc("memory_peak_bytes",
                             "Most memory, without file cache, that the unit has used in bytes",
@@ -174,9 +195,10 @@ void UnitUseMetrics::add(const energy::UnitEntry& unit,
                          metrics::Sink& sink) const {
   for (const energy::Domain domain : energy::kDomains) {
     if (account.known(domain)) {
-      sink.add(
-          idle_joules_, unit.idle_joules(domain),
-          {unit.manager, hostname_, unit.cgrouphostname, unit.uuid, energy::to_string(domain)});
+      const std::array<std::string_view, 5> labels = {unit.manager, hostname_, unit.cgrouphostname,
+                                                      unit.uuid, energy::to_string(domain)};
+      sink.add(idle_joules_, unit.idle_joules(domain), labels);
+      sink.add(unused_joules_, unit.unused_idle_joules(domain), labels);
     }
   }
   const energy::UnitUse& use = unit.use;

@@ -3,8 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include "exporter/collector.h"
 #include "exporter/energy/account/account.h"
 #include "exporter/unit/unit.h"
+#include "host/cgroup/mount.h"
 #include "metrics/desc.h"
 #include "metrics/sink.h"
 
@@ -15,7 +17,17 @@ struct UnitMetricOptions {
   bool swap = false;
   bool pressure = false;
   bool block_io = false;
+  /// Whether a CPU time of 0 is a measured value. In cgroup v1 it is what a unit without a cgroup
+  /// in the hierarchy cpuacct has, whose CPU time is unknown; it then has no series.
+  bool zero_cpu_time = true;
 };
+
+/// The options for units of this mount. Logs once if cgroup v1 has no hierarchy cpuacct, so that
+/// the CPU time of no unit is known.
+UnitMetricOptions for_mount(UnitMetricOptions options,
+                            const host::CgroupMount& mount,
+                            const CollectorContext& context,
+                            std::string_view collector);
 
 /// Adds units to a page: the families ceems_compute_unit* that all unit collectors share. Names,
 /// HELP texts, types and labels are the same as in the reference. Not thread-safe.
@@ -71,6 +83,7 @@ class UnitUseMetrics {
   std::string hostname_;
 
   metrics::Desc idle_joules_;
+  metrics::Desc unused_joules_;
   metrics::Desc shmem_;
   metrics::Desc memory_peak_;
   metrics::Desc cpu_max_;

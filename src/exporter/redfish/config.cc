@@ -17,6 +17,7 @@ using config::Node;
 
 constexpr const char* kSection = "redfish_collector";
 constexpr const char* kOldSection = "redfish_web_config";
+constexpr const char* kPduSection = "pdu_collector";
 constexpr std::int64_t kMaxMilliseconds = 600'000;
 
 template <class T>
@@ -126,33 +127,37 @@ Result<> read_http(const Node& node, Config& config) {
   return {};
 }
 
-Result<Config> read_section(const Node& node, const ConfigContext& context) {
+/// `more` are keys of this section beside the keys of every service.
+Result<Config> read_service(const Node& node,
+                            const ConfigContext& context,
+                            std::initializer_list<std::string_view> more) {
   if (!node.is_map()) {
     return fail(node.error("expected a mapping"));
   }
-  CEEMS_TRY(node.only_keys({"protocol",
-                            "hostname",
-                            "port",
-                            "username",
-                            "password",
-                            "use_session_token",
-                            "timeout",
-                            "external_url",
-                            "insecure_skip_verify",
-                            "node_chassis",
-                            "tls_config",
-                            "basic_auth",
-                            "authorization",
-                            "bearer_token",
-                            "bearer_token_file",
-                            "oauth2",
-                            "proxy_url",
-                            "no_proxy",
-                            "proxy_from_environment",
-                            "proxy_connect_header",
-                            "follow_redirects",
-                            "enable_http2",
-                            "http_headers"}));
+  std::vector<std::string_view> keys{"protocol",
+                                     "hostname",
+                                     "port",
+                                     "username",
+                                     "password",
+                                     "use_session_token",
+                                     "timeout",
+                                     "external_url",
+                                     "insecure_skip_verify",
+                                     "tls_config",
+                                     "basic_auth",
+                                     "authorization",
+                                     "bearer_token",
+                                     "bearer_token_file",
+                                     "oauth2",
+                                     "proxy_url",
+                                     "no_proxy",
+                                     "proxy_from_environment",
+                                     "proxy_connect_header",
+                                     "follow_redirects",
+                                     "enable_http2",
+                                     "http_headers"};
+  keys.insert(keys.end(), more);
+  CEEMS_TRY(node.only_keys(keys));
   Config config;
   Result<> done = read_place(node, context, config);
   if (done) {
@@ -170,14 +175,19 @@ Result<Config> read_section(const Node& node, const ConfigContext& context) {
   if (done) {
     done = read_external_url(node["external_url"], config);
   }
-  if (const Node chassis = node["node_chassis"]; done && chassis.present()) {
-    done = take(chassis.as_string_list(), config.node_chassis);
-  }
   if (done) {
     done = read_http(node, config);
   }
   if (!done) {
     return fail(std::move(done).error());
+  }
+  return config;
+}
+
+Result<Config> read_section(const Node& node, const ConfigContext& context) {
+  CEEMS_TRY(config, read_service(node, context, {"node_chassis"}));
+  if (const Node chassis = node["node_chassis"]; chassis.present()) {
+    CEEMS_TRY(take(chassis.as_string_list(), config.node_chassis));
   }
   for (const auto& [name, into] : {std::pair("REDFISH_WEB_USERNAME", &config.username),
                                    std::pair("REDFISH_WEB_PASSWORD", &config.password)}) {
@@ -186,6 +196,27 @@ Result<Config> read_section(const Node& node, const ConfigContext& context) {
     }
   }
   return config;
+}
+
+Result<PduConfig> read_pdu(const Node& node, const ConfigContext& context) {
+  PduConfig pdu;
+  CEEMS_TRY(service, read_service(node, context, {"name", "outlets"}));
+  pdu.service = std::move(service);
+  if (pdu.service.hostname.empty()) {
+    return fail(node.error("hostname is missing"));
+  }
+  pdu.name = pdu.service.hostname;
+  CEEMS_TRY(read_string(node["name"], pdu.name));
+  for (const auto& [outlet, of] : node["outlets"].entries()) {
+    CEEMS_TRY(read_string(of, pdu.outlets[outlet]));
+    if (pdu.outlets[outlet].empty()) {
+      return fail(of.error("expected the name of the node that this outlet feeds"));
+    }
+  }
+  if (pdu.outlets.empty()) {
+    return fail(node.error("outlets is missing, expected a mapping from outlets to nodes"));
+  }
+  return pdu;
 }
 
 }  // namespace
@@ -233,6 +264,26 @@ Result<Config> parse_config(std::string_view text,
   }
   return fail(ErrorCode::kInvalidArgument, "{}: the section redfish_collector is missing or empty",
               name);
+}
+
+Result<std::vector<PduConfig>> parse_pdu_config(std::string_view text,
+                                                std::string_view name,
+                                                const ConfigContext& context) {
+  CEEMS_TRY(document, config::parse_yaml(text, name));
+  CEEMS_TRY(document.only_keys({kPduSection}));
+  const Node section = document[kPduSection];
+  if (section.items().empty()) {
+    return fail(ErrorCode::kInvalidArgument, "{}: {} is not a list of units", name, kPduSection);
+  }
+  std::vector<PduConfig> units;
+  for (const Node& node : section.items()) {
+    CEEMS_TRY(unit, read_pdu(node, context));
+    if (std::ranges::find(units, unit.name, &PduConfig::name) != units.end()) {
+      return fail(node.error(fmt::format("the name {} is taken", printable(unit.name))));
+    }
+    units.push_back(std::move(unit));
+  }
+  return units;
 }
 
 }  // namespace ceems::exporter::redfish

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,5 +48,16 @@ struct ConfigContext {
 Result<Config> parse_config(std::string_view text,
                             std::string_view name,
                             const ConfigContext& context);
+
+/// A power distribution unit in the file of --collector.pdu.config.file.
+struct PduConfig {
+  std::string name;                            ///< value of the label `pdu`; unique
+  Config service;                              ///< with a hostname
+  std::map<std::string, std::string> outlets;  ///< node by outlet (PduReader)
+};
+/// Parses the text of that file: at least one unit. Errors as above.
+Result<std::vector<PduConfig>> parse_pdu_config(std::string_view text,
+                                                std::string_view name,
+                                                const ConfigContext& context);
 
 }  // namespace ceems::exporter::redfish

@@ -1,11 +1,11 @@
 #include "exporter/redfish/documents.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "exporter/redfish/json_fields.h"
 
 namespace ceems::exporter::redfish {
 namespace {
@@ -14,32 +14,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxLink = 2048;
 constexpr std::size_t kMaxId = 256;
-constexpr double kMaxWatts = 1e9;  // larger values are invalid
-
-Result<json::object> parse_object(std::string_view text) {
-  boost::system::error_code error;
-  json::value document = json::parse(json::string_view(text.data(), text.size()), error);
-  if (error || !document.is_object()) {
-    return fail(ErrorCode::kParse, "expected a JSON object");
-  }
-  return std::move(document.get_object());
-}
-
-const json::object* object_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr ? value->if_object() : nullptr;
-}
-
-const json::array* array_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr ? value->if_array() : nullptr;
-}
-
-std::string string_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? json::value_to<std::string>(*value)
-                                                : std::string();
-}
 
 /// The link in an object such as {"@odata.id": "/redfish/v1/Chassis"}; "href" in old services.
 std::string link_of(const json::object* object) {
@@ -61,43 +35,6 @@ std::vector<std::string> links_of(const json::array* array) {
     }
   }
   return links;
-}
-
-/// Adds a number. A missing one or null counts as 0.
-Result<> add_watts(const json::object& object, std::string_view key, double& sum) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr || value->is_null()) {
-    return {};
-  }
-  if (!value->is_number()) {
-    return fail(ErrorCode::kParse, "{}: expected a number", key);
-  }
-  const double watts = value->to_number<double>();
-  if (!(std::abs(watts) <= kMaxWatts)) {
-    return fail(ErrorCode::kParse, "{}: expected watts", key);
-  }
-  sum += watts;
-  return {};
-}
-
-Result<> add_entry(const json::object& entry, Watts& sum) {
-  CEEMS_TRY(add_watts(entry, "PowerConsumedWatts", sum.current));
-  const json::value* metrics = entry.if_contains("PowerMetrics");
-  if (metrics == nullptr || metrics->is_null()) {
-    return {};
-  }
-  if (!metrics->is_object()) {
-    return fail(ErrorCode::kParse, "PowerMetrics: expected an object");
-  }
-  const json::object& values = metrics->get_object();
-  Result<> added = add_watts(values, "MinConsumedWatts", sum.minimum);
-  if (added) {
-    added = add_watts(values, "MaxConsumedWatts", sum.maximum);
-  }
-  if (added) {
-    added = add_watts(values, "AverageConsumedWatts", sum.average);
-  }
-  return added;
 }
 
 }  // namespace
@@ -147,12 +84,12 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
   CEEMS_TRY(document, parse_object(text));
   Chassis chassis{.id = string_at(document, "Id"),
                   .power = link_of(object_at(document, "Power")),
+                  .environment = link_of(object_at(document, "EnvironmentMetrics")),
+                  .power_subsystem = link_of(object_at(document, "PowerSubsystem")),
+                  .sensors = link_of(object_at(document, "Sensors")),
                   .has_system = false};
   if (chassis.id.empty() || chassis.id.size() > kMaxId) {
-    while (link.ends_with('/')) {
-      link.remove_suffix(1);
-    }
-    chassis.id = link.substr(link.rfind('/') + 1).substr(0, kMaxId);
+    chassis.id = last_part(link).substr(0, kMaxId);
   }
   if (const json::object* links = object_at(document, "Links")) {
     const json::array* systems = array_at(*links, "ComputerSystems");
@@ -161,26 +98,9 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
   return chassis;
 }
 
-Result<Watts> parse_power(std::string_view text) {
+Result<std::string> parse_link(std::string_view text, std::string_view key) {
   CEEMS_TRY(document, parse_object(text));
-  Watts sum;
-  const json::value* control = document.if_contains("PowerControl");
-  if (control == nullptr || control->is_null()) {
-    return sum;
-  }
-  if (!control->is_array()) {
-    return fail(ErrorCode::kParse, "PowerControl: expected a list");
-  }
-  for (const json::value& entry : control->get_array()) {
-    if (entry.is_null()) {
-      continue;
-    }
-    if (!entry.is_object()) {
-      return fail(ErrorCode::kParse, "PowerControl: expected a list of objects");
-    }
-    CEEMS_TRY_IN("PowerControl", add_entry(entry.get_object(), sum));
-  }
-  return sum;
+  return link_of(object_at(document, key));
 }
 
 }  // namespace ceems::exporter::redfish

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,20 +27,76 @@ Result<Collection> parse_collection(std::string_view text);
 
 struct Chassis {
   std::string id;
-  std::string power;        ///< path of its Power resource, or empty
-  bool has_system = false;  ///< it contains a computer system
+  std::string power;            ///< path of its Power resource, or empty; so are the next three,
+  std::string environment;      ///< EnvironmentMetrics,
+  std::string power_subsystem;  ///< PowerSubsystem,
+  std::string sensors;          ///< and the collection Sensors, which replaced Power in 2020
+  bool has_system = false;      ///< it contains a computer system
 };
 /// `link` is the path of the document. Its last part replaces a missing Id.
 Result<Chassis> parse_chassis(std::string_view text, std::string_view link);
 
-/// Watts, summed over the PowerControl entries; 0 if unknown.
+/// Watts; 0 if unknown. A value may be a number, a text such as "341 W", or an object with a
+/// `Reading`. Anything else, negative values and those by which firmware says that it has no
+/// reading (32767, 65535, 4294967295) are unknown, and never lose the values beside them.
 struct Watts {
   double current = 0;
   double minimum = 0;
   double maximum = 0;
   double average = 0;
 };
+
+/// Power of a chassis from its Power resource, from the first of these that has any:
+/// - PowerControl (PowerConsumedWatts, else CurConsumedWatts of its PowerMetrics). Entries for
+/// subsystems (by Name and PhysicalContext: CPU, memory, GPU, fans,
+/// ...)
+///   are parts of the whole and not added. Entries that differ by a number alone ("Node 1 Power",
+///   "Node 2 Power") are added; of any others the greatest contains the rest. Without a Name or
+///   PhysicalContext, an entry that is at least the sum of the others is the whole; otherwise they
+///   are added.
+/// - PowerConsumedWatts of the resource itself (HPE iLO 4).
+/// - Oem: CurrentPowerConsumptionW (Fujitsu) and similar names.
+/// - PowerSupplies: the sum of input power, or of output power where no supply has the former
+///   (also HPE's AveragePowerOutputWatts), if each supply that is present has a reading.
+/// kNoData: none has; the message lists what was there.
 Result<Watts> parse_power(std::string_view text);
+
+/// PowerWatts of an EnvironmentMetrics resource, or its Oem. kNoData as above.
+Result<Watts> parse_environment(std::string_view text);
+
+/// The link under `key`, such as PowerSupplies of a PowerSubsystem. Empty if there is none.
+Result<std::string> parse_link(std::string_view text, std::string_view key);
+
+/// Input power of a PowerSupplyMetrics resource in watts. kNoData if it has none.
+Result<double> parse_supply_metrics(std::string_view text);
+
+/// Whether a sensor with this path may be one of the power of the whole chassis, by its name.
+bool may_be_power_sensor(std::string_view link);
+/// Watts of a Sensor resource that measures the power of the whole chassis. kNoData for any other.
+Result<Watts> parse_power_sensor(std::string_view text);
+
+/// A counter of energy.
+struct EnergyCounter {
+  double joules = 0;
+  double step = 0;  ///< its smallest step, as far as the digits of the value show it
+};
+/// EnergyJoules or else EnergykWh of an EnvironmentMetrics, PowerSupplyMetrics or Outlet resource,
+/// or a Sensor of the energy of a whole. kNoData: none is above 0.
+Result<EnergyCounter> parse_energy(std::string_view text);
+
+/// An outlet of a power distribution unit. A switched-off one has 0 W.
+struct Outlet {
+  std::optional<double> watts;
+  std::optional<double> joules;
+};
+/// PowerWatts and a counter of energy of an Outlet resource. Values of another form are unknown.
+Result<Outlet> parse_outlet(std::string_view text);
+
+/// The part of a path after its last slash, apart from slashes at the end: the Id of a resource.
+std::string_view last_part(std::string_view link);
+
+/// Whether a sensor with this path may be one of the energy of the whole chassis, by its name.
+bool may_be_energy_sensor(std::string_view link);
 
 /// The path and query of "/a/b" or "https://host/a/b". Empty for anything else and for a link that
 /// is too long.

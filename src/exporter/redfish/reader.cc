@@ -58,6 +58,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr const char* kRoot = "/redfish/v1/";
+constexpr std::size_t kMaxSaid = 2000;  // of a message
+constexpr seconds kEnergyPause{15};
 constexpr seconds kFirstPause{5};
 constexpr seconds kMaxPause{60};
 constexpr seconds kFirstRefusalPause{60};
@@ -310,7 +312,8 @@ Result<> Reader::add_chassis(const std::string& link, std::vector<Known>& found)
         {{"collector", "redfish"}, {"chassis", printable(link)}, {"err", chassis.error().message}});
     return {};
   }
-  if (chassis->power.empty()) {
+  if (chassis->power.empty() && chassis->environment.empty() && chassis->power_subsystem.empty() &&
+      chassis->sensors.empty()) {
     return {};
   }
   const std::string stem = metrics::sanitize_name(chassis->id);
@@ -321,17 +324,22 @@ Result<> Reader::add_chassis(const std::string& link, std::vector<Known>& found)
   }
   ChassisReading last;
   bool was_read = false;
+  std::optional<PowerPlace> place;
+  EnergyScale scale;
   for (const Known& known : chassis_) {
     if (known.label == label) {
       last = known.last;
       was_read = known.was_read;
+      place = known.place;
+      scale = known.scale;
     }
   }
   found.push_back({.chassis = *std::move(chassis),
                    .label = std::move(label),
                    .last = std::move(last),
                    .was_read = was_read,
-                   .fresh = false});
+                   .place = place,
+                   .scale = scale});
   return {};
 }
 
@@ -339,6 +347,7 @@ Result<Readings> Reader::read_all() {
   std::size_t good = 0;
   int silences = 0;
   std::optional<Error> first;
+  std::string nothing;  // of the chassis without power
   bool refused = false;
   for (Known& known : chassis_) {
     known.fresh = false;
@@ -350,7 +359,14 @@ Result<Readings> Reader::read_all() {
           ChassisReading{.label = known.label, .watts = *watts, .time = clock_.steady_now()};
       known.was_read = true;
       known.fresh = true;
+      correct(known);
       ++good;
+      continue;
+    }
+    if (watts.error().code == ErrorCode::kNoData) {
+      known.was_read = false;  // the last reading would be served for minutes
+      nothing += fmt::format("{}chassis {}: {}", nothing.empty() ? "" : "; ", known.label,
+                             watts.error().message);
       continue;
     }
     chassis_gone_ = chassis_gone_ || watts.error().code == ErrorCode::kNotFound;
@@ -370,27 +386,102 @@ Result<Readings> Reader::read_all() {
     }
     return fail(*std::move(first));
   }
+  if (good == 0) {
+    return fail(ErrorCode::kNoData, "the service reports no power: {}",
+                nothing.empty() ? "no chassis has a resource for it" : nothing.substr(0, kMaxSaid));
+  }
   pause_ = seconds(0);
   last_error_.reset();
   report_partial(first);
   return collect_readings();
 }
 
-Result<Watts> Reader::read_power(const Known& known) {
-  auto text = session_->get(known.chassis.power);
+/// Sets the power of the node's energy by the counter of energy, if the chassis has one.
+void Reader::correct(Known& known) {
+  std::optional<EnergyCounter> counter;
+  const auto now = clock_.steady_now();
+  if (may_fall_back(known) && now >= known.next_energy) {
+    known.next_energy = now + kEnergyPause;
+    counter = read_energy(known);
+  }
+  const double before = known.scale.factor();
+  known.corrected_watts = known.scale.correct(known.last.watts.current, counter, known.last.time);
+  if ((before == 1) != (known.scale.factor() == 1)) {
+    log::info(before == 1 ? "power is scaled to the BMC's counter of energy"
+                          : "power is not scaled to the BMC's counter of energy any more",
+              {{"collector", "redfish"}, {"chassis", known.label}});
+  }
+}
+
+/// Reads a resource and logs in again if the token is refused.
+Result<std::string> Reader::get_renewing(const std::string& path) {
+  auto text = session_->get(path);
   if (!text && is_refusal(text.error()) && session_->wants_token() && !renewed_ &&
       clock_.steady_now() >= next_renewal_) {
     renewed_ = true;
     CEEMS_TRY(renew());
-    text = session_->get(known.chassis.power);
+    text = session_->get(path);
     if (!text && is_refusal(text.error())) {
       next_renewal_ = clock_.steady_now() + kMaxPause;  // a new token did not help
     }
   }
-  if (!text) {
-    return fail(std::move(text).error());
+  return text;
+}
+
+Result<Watts> Reader::read_power(Known& known) {
+  if (known.nothing && clock_.steady_now() < known.next_search) {
+    return fail(*known.nothing);
   }
-  return parse_power(*text);
+  if (known.place) {
+    auto watts = read_place(known.chassis, *known.place);
+    if (watts || watts.error().code != ErrorCode::kNoData) {
+      return watts;
+    }
+  }
+  auto watts = search_power(known);
+  known.nothing.reset();
+  if (!watts && watts.error().code == ErrorCode::kNoData) {
+    known.nothing = watts.error();
+    known.next_search = clock_.steady_now() + kListAgainSoon;
+  }
+  return watts;
+}
+
+/// Tries all places. A failure counts only if no other place has the power.
+Result<Watts> Reader::search_power(Known& known) {
+  constexpr std::array kPlaces{
+      std::pair(PowerPlace::kPower, &Chassis::power),
+      std::pair(PowerPlace::kEnvironment, &Chassis::environment),
+      std::pair(PowerPlace::kSupplies, &Chassis::power_subsystem),
+      std::pair(PowerPlace::kSensors, &Chassis::sensors),
+  };
+  known.place.reset();
+  std::optional<Error> failure;
+  std::string seen;
+  for (const auto& [place, link] : kPlaces) {
+    const std::string& path = known.chassis.*link;
+    if (path.empty() || (place != PowerPlace::kPower && !may_fall_back(known))) {
+      continue;
+    }
+    auto watts = read_place(known.chassis, place);
+    if (watts) {
+      known.place = place;
+      return watts;
+    }
+    if (is_silence(watts.error()) || is_refusal(watts.error())) {
+      return watts;
+    }
+    if (watts.error().code == ErrorCode::kNoData) {
+      seen +=
+          fmt::format("{}{}: {}", seen.empty() ? "" : "; ", printable(path), watts.error().message);
+    } else if (!failure) {
+      failure = std::move(watts).error();
+    }
+  }
+  if (failure) {
+    return fail(*std::move(failure));
+  }
+  return fail(ErrorCode::kNoData, "no power in {}", seen.empty() ? "any resource" : seen);
 }
 
 Result<> Reader::renew() {
@@ -439,17 +530,18 @@ std::optional<double> Reader::node_watts() {
       if (known == chassis_.end() || !known->fresh) {
         return std::nullopt;
       }
-      sum += known->last.watts.current;
+      sum += known->corrected_watts;
     }
     return sum > 0 ? std::optional(sum) : std::nullopt;
   }
-  if (std::ranges::all_of(chassis_, &Known::fresh)) {
+  if (std::ranges::all_of(chassis_, [](const Known& k) { return k.fresh || k.nothing; })) {
     const Known* best = nullptr;
     for (const Known& known : chassis_) {
       const auto key = [](const Known& k) {
         return std::pair(k.chassis.has_system, k.last.watts.current);
       };
-      if (known.last.watts.current > 0 && (best == nullptr || key(known) > key(*best))) {
+      if (known.fresh && known.last.watts.current > 0 &&
+          (best == nullptr || key(known) > key(*best))) {
         best = &known;
       }
     }
@@ -457,7 +549,7 @@ std::optional<double> Reader::node_watts() {
   }
   const auto chosen = std::ranges::find(chassis_, node_, &Known::label);
   return chosen != chassis_.end() && chosen->fresh && chosen->last.watts.current > 0
-             ? std::optional(chosen->last.watts.current)
+             ? std::optional(chosen->corrected_watts)
              : std::nullopt;
 }
 

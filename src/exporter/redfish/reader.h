@@ -14,6 +14,7 @@
 #include "exporter/ipmi/conversation.h"
 #include "exporter/redfish/config.h"
 #include "exporter/redfish/documents.h"
+#include "exporter/redfish/energy.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::redfish {
@@ -89,7 +90,7 @@ struct ChassisReading {
 struct Readings {
   std::vector<ChassisReading>
       chassis;  ///< all chassis with a recent reading, in the order of the list
-  /// Power of the node, if it was read just now.
+  /// Power of the node, if it was read just now, scaled to its counter of energy (EnergyScale).
   std::optional<double> node_watts;
 };
 
@@ -111,9 +112,18 @@ struct ReaderOptions {
 ///   none.
 /// - It reads at most kMaxPages pages and kMaxChassis chassis.
 ///
+/// The power of a chassis is in the first of these resources that has any: Power, and for chassis
+/// that contain a computer system (all, if none does) or are configured also EnvironmentMetrics,
+/// the supplies of PowerSubsystem, Sensors. A chassis without any is left out. If no chassis has
+/// any, that is an error (kNoData), which lists what was there. Fallbacks are tried again every
+/// minute.
+///
 /// If no chassis is configured, the power of the node is the greatest current power among the
 /// chassis that contain a computer system, or among all if none does. Chassis contain each other
 /// (node, GPU tray), so their sum would count energy twice.
+///
+/// The counter of energy that scales the power of the node is read every 15 s from the first of
+/// EnvironmentMetrics, the supplies of PowerSubsystem and Sensors that has one.
 ///
 /// Used by one thread at a time.
 class Reader {
@@ -130,19 +140,40 @@ class Reader {
   Result<Readings> read(const std::stop_token& stop);
 
  private:
+  /// Resources that may have the power of a chassis, in the order in which they are tried.
+  enum class PowerPlace { kPower, kEnvironment, kSupplies, kSensors };
+
   struct Known {
     Chassis chassis;
     std::string label;
     ChassisReading last;  ///< valid if was_read
     bool was_read = false;
     bool fresh = false;  ///< last was read by this read()
+    /// Where its power was found.
+    std::optional<PowerPlace> place{};
+    std::optional<Error> nothing{};  ///< kNoData of the last read: it has no power
+    Clock::SteadyTime next_search{};
+    /// Paths whose sum is its counter of energy; not searched yet if unset.
+    std::optional<std::vector<std::string>> energy{};
+    Clock::SteadyTime next_energy{};
+    EnergyScale scale{};
+    double corrected_watts = 0;  ///< of `last`
   };
 
   Result<> connect();
   Result<> list_chassis(std::string_view collection);
   Result<> add_chassis(const std::string& link, std::vector<Known>& found);
   Result<Readings> read_all();
-  Result<Watts> read_power(const Known& known);
+  Result<Watts> read_power(Known& known);
+  Result<Watts> search_power(Known& known);
+  Result<Watts> read_place(const Chassis& chassis, PowerPlace place);
+  Result<std::vector<std::string>> supply_metrics(const std::string& subsystem);
+  Result<Watts> read_supplies(const std::string& subsystem);
+  Result<Watts> read_sensors(const std::string& collection);
+  void correct(Known& known);
+  std::optional<EnergyCounter> read_energy(Known& known);
+  Result<std::string> get_renewing(const std::string& path);
+  [[nodiscard]] bool may_fall_back(const Known& known) const;
   Result<> renew();
   void back_off(const Error& error);
   void report_partial(const std::optional<Error>& error);

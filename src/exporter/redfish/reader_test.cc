@@ -170,7 +170,7 @@ TEST(RedfishReader, APartlyFailedConnectIsRepaired) {
 TEST(RedfishReader, AnEmptyListIsReadAgain) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis", {.body = "{}"});
-  EXPECT_EQ(bench.watts(), "");
+  EXPECT_EQ(bench.watts(), "the service reports no power: no chassis has a resource for it");
   bench.service.set("/redfish/v1/Chassis",
                     {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}]})"});
   bench.clock.advance(seconds(61));
@@ -182,11 +182,7 @@ TEST(RedfishReader, OneChassisDoesNotAffectTheOthers) {
   bench.watts();
   const std::string power = "/redfish/v1/Chassis/Node-1/Power";
   const std::vector<MockService::Answer> bad{
-      {.status = 500},
-      {.body = "<html>"},
-      {.body = R"({"PowerControl":[{"PowerConsumedWatts":"1"}]})"},
-      {.status = 404},
-      {.body = std::string(100'000, '[')}};
+      {.status = 500}, {.body = "<html>"}, {.status = 404}, {.body = std::string(100'000, '[')}};
   for (const auto& answer : bad) {
     bench.service.set(power, answer);
     EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "the last reading is used";
@@ -238,7 +234,7 @@ TEST(RedfishReader, NumberOfPagesAndChassisIsLimited) {
              R"({{"Members":[],"Members@odata.nextLink":"/redfish/v1/Chassis?$skip={}"}})",
              page + 1)});
   }
-  EXPECT_EQ(bench.watts(), "");
+  EXPECT_THAT(bench.watts(), HasSubstr("no power"));
   EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis?$skip=31"), 1);
   EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis?$skip=32"), 0);
 
@@ -263,6 +259,56 @@ TEST(RedfishReader, ChassisWithoutPowerAreLeftOutSilently) {
   bench.service.set("/redfish/v1/Chassis/Tray", {.body = R"({"Id":"Tray"})"});
   EXPECT_EQ(bench.watts(), "Node_1=400.25");
   EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis/Tray/Power"), 0);
+}
+
+TEST(RedfishReader, FindsThePowerInTheResourcesThatReplacedPower) {
+  Bench bench;
+  const auto link = [](const char* key, const char* path) {
+    return fmt::format(R"("{}":{{"@odata.id":"{}"}})", key, path);
+  };
+  const std::string system = R"({"Id":"1","Links":{"ComputerSystems":[{}]},)";
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/1"}]})"});
+  bench.service.set("/redfish/v1/Chassis/1",
+                    {.body = system + link("EnvironmentMetrics", "/e") + "," +
+                             link("PowerSubsystem", "/p") + "," + link("Sensors", "/s") + "}"});
+  bench.service.set("/e", {.body = R"({"PowerWatts":{"Reading":0}})"});
+  bench.service.set("/p", {.body = "{" + link("PowerSupplies", "/ps") + "}"});
+  bench.service.set("/ps",
+                    {.body = R"({"Members":[{"@odata.id":"/ps/1"},{"@odata.id":"/ps/2"}]})"});
+  bench.service.set("/ps/1", {.body = "{" + link("Metrics", "/m") + "}"});
+  bench.service.set("/ps/2", {.body = "{" + link("Metrics", "/m") + "}"});
+  bench.service.set("/m", {.body = "{}"});
+  bench.service.set("/s", {.body = R"({"Members":[{"@odata.id":"/s/CPU1_Power"},
+                                                  {"@odata.id":"/s/SystemBoardPwrConsumption"}]})"});
+  bench.service.set("/s/SystemBoardPwrConsumption", {.body = R"({"Reading":null})"});
+  EXPECT_EQ(bench.watts(),
+            "the service reports no power: chassis 1: no power in /e: PowerWatts is zero or not a "
+            "power; /p: a supply has no InputPowerWatts; /s: none of 2 sensors is the power of the "
+            "chassis");
+  bench.service.set("/s/SystemBoardPwrConsumption", {.body = R"({"Reading":300})"});
+  EXPECT_THAT(bench.watts(), HasSubstr("no power")) << "it is not searched at each read";
+  bench.clock.advance(seconds(61));
+  EXPECT_EQ(bench.watts(), "1=300");
+  EXPECT_EQ(bench.read()->node_watts, 300);
+  bench.service.set("/s/SystemBoardPwrConsumption", {.body = R"({"Reading":65535})"});
+  bench.service.set("/m", {.body = R"({"InputPowerWatts":{"Reading":160}})"});
+  EXPECT_EQ(bench.watts(), "1=320") << "a source that has no reading any more is replaced";
+  bench.service.set("/e", {.body = R"({"PowerWatts":{"Reading":412.5}})"});
+  EXPECT_EQ(bench.watts(), "1=320") << "what was found is kept";
+  EXPECT_EQ(bench.service.count("GET /s/CPU1_Power"), 0);
+}
+
+TEST(RedfishReader, AChassisWithoutPowerDoesNotHideTheOthers) {
+  Bench bench;
+  bench.service.set_power("Node-1", 0);
+  EXPECT_EQ(bench.watts(), "Tray=900");
+  bench.clock.advance(seconds(61));
+  bench.service.set_power("Node-1", 400);
+  EXPECT_EQ(bench.watts(), "Node_1=400 Tray=900");
+  EXPECT_EQ(bench.read()->node_watts, 400);
+  bench.service.set_power("Node-1", 0);
+  EXPECT_EQ(bench.watts(), "Tray=900") << "zero is not served as the last value";
 }
 
 TEST(RedfishReader, RedirectsStayOnTheHost) {
@@ -357,6 +403,72 @@ TEST(RedfishReader, TheNodeIsTheSumOfTheNamedChassis) {
   EXPECT_EQ(bench.read()->node_watts, std::nullopt);
   Bench wrong(ReaderOptions{.node_chassis = {"Nowhere"}});
   EXPECT_EQ(wrong.read()->node_watts, std::nullopt);
+}
+
+/// The power of the node after 100 s of reads, whose chassis has `links` and draws 440 W by the
+/// counter that `count` sets.
+double node_watts_after(Bench& bench,
+                        const std::string& links,
+                        const std::function<void(double joules)>& count) {
+  bench.service.set_chassis("Node-1", R"("Links":{"ComputerSystems":[{}]},)" + links);
+  double joules = 3.6e9;
+  for (int read = 0; read < 20; ++read) {
+    count(joules);
+    static_cast<void>(bench.read().has_value());
+    bench.clock.advance(seconds(5));
+    joules += 5 * 440;
+  }
+  return bench.read()->node_watts.value_or(0);
+}
+
+TEST(RedfishReader, ACounterOfEnergyScalesThePowerOfTheNode) {
+  Bench bench;
+  EXPECT_NEAR(node_watts_after(
+                  bench, R"("EnvironmentMetrics":{"@odata.id":"/env"},)",
+                  [&](double joules) {
+                    bench.service.set(
+                        "/env",
+                        {.body = fmt::format(R"({{"EnergyJoules":{{"Reading":{}}}}})", joules)});
+                  }),
+              440, 0.5);
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "the series stay those of the BMC";
+  EXPECT_LE(bench.service.count("GET /env"), 9) << "every 15 s";
+  bench.service.set("/env", {.status = 500});
+  bench.clock.advance(seconds(20));
+  EXPECT_NEAR(*bench.read()->node_watts, 440, 0.5);
+}
+
+TEST(RedfishReader, FindsCountersOfSuppliesAndSensors) {
+  Bench supplies;
+  supplies.service.set("/ps", {.body = R"({"PowerSupplies":{"@odata.id":"/ps/all"}})"});
+  supplies.service.set("/ps/all",
+                       {.body = R"({"Members":[{"@odata.id":"/ps/1"},{"@odata.id":"/ps/2"}]})"});
+  supplies.service.set("/ps/1", {.body = R"({"Metrics":{"@odata.id":"/ps/1/m"}})"});
+  supplies.service.set("/ps/2", {.body = R"({"Metrics":{"@odata.id":"/ps/2/m"}})"});
+  EXPECT_NEAR(node_watts_after(supplies, R"("PowerSubsystem":{"@odata.id":"/ps"},)",
+                               [&](double joules) {
+                                 for (const char* path : {"/ps/1/m", "/ps/2/m"}) {
+                                   supplies.service.set(
+                                       path, {.body = fmt::format(R"({{"EnergykWh":{:.6f}}})",
+                                                                  joules / 2 / 3.6e6)});
+                                 }
+                               }),
+              440, 0.5);
+
+  Bench sensors;
+  sensors.service.set(
+      "/s",
+      {.body = R"({"Members":[{"@odata.id":"/s/CPU1_Energy"},{"@odata.id":"/s/TotalEnergy"}]})"});
+  EXPECT_NEAR(
+      node_watts_after(
+          sensors, R"("Sensors":{"@odata.id":"/s"},)",
+          [&](double joules) {
+            sensors.service.set(
+                "/s/TotalEnergy",
+                {.body = fmt::format(R"({{"ReadingType":"EnergyJoules","Reading":{}}})", joules)});
+          }),
+      440, 0.5);
+  EXPECT_EQ(sensors.service.count("GET /s/CPU1_Energy"), 0);
 }
 
 TEST(BmcAddress, IsTheNameWithoutTrailingDotOrTheAddress) {
