@@ -1,5 +1,6 @@
 #include "exporter/doctor/doctor.h"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,11 +14,18 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/strings.h"
 #include "exporter/doctor/report.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/flag_names.h"
 #include "exporter/gpu/library/gpu_library.h"
+#include "exporter/ipmi/power_command.h"
 #include "exporter/libvirt/domains.h"
+#include "exporter/perf/events.h"
+#include "exporter/perf/kernel.h"
+#include "exporter/redfish/reader.h"
+#include "exporter/source/privileged_open.h"
+#include "os/command.h"
 
 namespace ceems::exporter {
 namespace {
@@ -51,6 +59,13 @@ bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> nam
   });
 }
 
+/// The libraries that flags name, by Vendor.
+std::array<std::string, 3> libraries_of(const config::FlagSet& flags) {
+  return {first_value(flags, {"collector.gpu.library-path.nvidia"}),
+          first_value(flags, {"collector.gpu.library-path.amd"}),
+          first_value(flags, {"collector.gpu.library-path.intel"})};
+}
+
 /// What the exporter that runs as a service has learned, or one with the same flags.
 energy::Learned learned(const config::FlagSet& flags, const host::Paths& paths) {
   std::string file = first_value(flags, {"collector.energy.state-file"});
@@ -58,6 +73,63 @@ energy::Learned learned(const config::FlagSet& flags, const host::Paths& paths) 
     file = kServiceStateFile;
   }
   return energy::StateFile(std::move(file), energy::this_machine(paths), real_clock()).load();
+}
+
+perf::GroupChoice chosen(const config::FlagSet& flags, const char* on, const char* list) {
+  return {.on = any_on(flags, {on}), .profilers = flags.values(list)};
+}
+
+std::vector<std::size_t> selected_events(const config::FlagSet& flags) {
+  return perf::choose_events(
+      chosen(flags, "collector.perf.hardware-events", "collector.perf.hardware-profilers"),
+      chosen(flags, "collector.perf.software-events", "collector.perf.software-profilers"),
+      chosen(flags, "collector.perf.hardware-cache-events", "collector.perf.cache-profilers"));
+}
+
+constexpr std::chrono::milliseconds kDeviceTimeout{2000};
+
+/// With the flags of the collector: by its command, else from the device, else by an installed
+/// tool.
+Result<double> read_ipmi(const std::string& command, int number, bool only_device) {
+  const std::string path = environment("PATH");
+  const auto by = [&path](ipmi::PowerProgram program) -> Result<double> {
+    ipmi::PowerCommand reader(
+        {.program = std::move(program),
+         .search_path = path,
+         .may_become_root = [] { return os::may_raise(CAP_SETUID) && os::may_raise(CAP_SETGID); }},
+        os::real_runner());
+    CEEMS_TRY(power, reader.read({}));
+    return power.current;
+  };
+  if (!command.empty() && !only_device) {
+    CEEMS_TRY(program, ipmi::program_of(command, path));
+    return by(std::move(program));
+  }
+  ipmi::NativePower device([number] { return ipmi::open_ipmi("/dev", number, open_privileged); },
+                           kDeviceTimeout);
+  auto power = device.read({});
+  if (power && power->current > 0) {
+    return power->current;
+  }
+  auto tool = only_device ? std::nullopt : ipmi::search_program(path);
+  if (tool) {
+    return by(*std::move(tool));
+  }
+  return power ? Result<double>(power->current) : fail(std::move(power).error());
+}
+
+/// Reads all chassis once.
+Result<std::string> read_redfish(redfish::Config config) {
+  redfish::ReaderOptions options{.node_chassis = config.node_chassis};
+  CEEMS_TRY(session, redfish::Session::create(std::move(config)));
+  redfish::Reader reader(std::move(session), std::move(options), real_clock());
+  CEEMS_TRY(readings, reader.read({}));
+  if (!readings.node_watts) {
+    return fail(ErrorCode::kNoData, "{} chassis report power, but none is known to be the node",
+                readings.chassis.size());
+  }
+  return fmt::format("{} chassis report power; the node draws {:.0f} W", readings.chassis.size(),
+                     *readings.node_watts);
 }
 
 }  // namespace
@@ -77,6 +149,7 @@ Findings examine(const DoctorContext& context) {
   examine_ebpf(context, findings);
   examine_gpus(context, findings);
   examine_energy(context, findings);
+  examine_validation(context, findings);
   return findings;
 }
 
@@ -142,9 +215,31 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   context.gres_config = first_value(flags, {"collector.slurm.gres-config-file"});
   context.gpu_map_directory = first_value(flags, {"collector.slurm.gpu-map-dir"});
   context.gpu_hints_count = first_value(flags, {"collector.slurm.gpu-evidence"}) != "trusted";
-  context.has_library = [](gpu::Vendor vendor) {
-    return gpu::load_library(vendor, {}).has_value();
+  context.read_gpus = [paths = context.paths, libraries = libraries_of(flags)](gpu::Vendor vendor) {
+    return read_gpus(paths, vendor, libraries.at(static_cast<std::size_t>(vendor)));
   };
+  for (const gpu::Vendor vendor : {gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel}) {
+    if (!libraries_of(flags).at(static_cast<std::size_t>(vendor)).empty()) {
+      context.gpu_libraries.insert(vendor);
+    }
+  }
+  context.redfish_expands = any_on(flags, {"collector.redfish.config.file.expand-env-vars"});
+  context.read_redfish = read_redfish;
+  context.read_ipmi = [command = first_value(flags, {"collector.ipmi_dcmi.cmd"}),
+                       number = parse_int<int>(first_value(flags, {"collector.ipmi_dcmi.dev-num"})),
+                       native = any_on(flags, {"collector.ipmi_dcmi.force-native-mode"})] {
+    return read_ipmi(command, number.value_or(0), native);
+  };
+  context.read_hsmp = [] {
+    hsmp::Reader reader([] { return hsmp::open_hsmp("/dev/hsmp", open_privileged); });
+    return reader.read({});
+  };
+  context.missing_perf_events = [events = selected_events(flags)] {
+    perf::RealKernel kernel;
+    return perf::unsupported_events(kernel, events, !os::may_raise(CAP_PERFMON));
+  };
+  context.infiniband_exclude = first_value(flags, {"collector.infiniband.device-exclude"});
+  context.rapl_watch = std::chrono::milliseconds(500);
   context.web_config = options.web_config_file;
   context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});
   context.learned = learned(flags, context.paths);

@@ -48,8 +48,9 @@ class Host {
     write("sys/bus/pci/devices/0000:3b:00.0/vendor", "0x10de\n");
     write("cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
     write("cgroup/system.slice/slurmstepd.scope/cgroup.controllers", "cpu memory\n");
-    write("cgroup/machine.slice/cgroup.controllers", "");
-    write("cgroup/kubepods.slice/cgroup.controllers", "");
+    write("cgroup/system.slice/slurmstepd.scope/job_1/cgroup.controllers", "cpu memory\n");
+    write(R"(cgroup/machine.slice/machine-qemu\x2d1\x2dinstance\x2d01.scope/cgroup.procs)", "");
+    write("cgroup/kubepods.slice/kubepods-pod1.slice/cgroup.procs", "");
     write("etc/gres.conf", "Name=gpu\n");
     write("etc/qemu/instance-00000001.xml", "<domain/>");
     write("etc/redfish.yml", "redfish_collector:\n  protocol: https\n  hostname: bmc\n");
@@ -61,6 +62,7 @@ class Host {
     write("bin/nvidia-smi", "", 0755);
     context.paths = {.proc = at("proc"), .sys = at("sys"), .cgroup = at("cgroup")};
     context.dev = at("dev");
+    context.run = at("run");
     context.search_path = at("bin");
     context.cgroup_version = "v2";
     context.xml_directories = {at("etc/qemu"), at("run/qemu")};
@@ -115,10 +117,38 @@ Findings faults_of(const Host& host) {
   return faults;
 }
 
+TEST(Doctor, SaysWhatTheBmcReportsAndThatCoresAreUnknown) {
+  Host host;
+  host.context.read_redfish = [](const redfish::Config&) -> Result<std::string> {
+    return "1 chassis report power; the node draws 341 W";
+  };
+  host.write("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n");
+  const std::string text = as_text(examine(host.context));
+  EXPECT_THAT(text, HasSubstr("the node draws 341 W"));
+  EXPECT_THAT(text, HasSubstr("1 CPUs online, unknown number of physical cores"));
+}
+
+TEST(Doctor, LeavesOutExcludedInfinibandDevices) {
+  Host host;
+  host.write("sys/class/infiniband/mana_0/node_type", "1: CA\n");
+  EXPECT_THAT(as_text(examine(host.context)), HasSubstr("infiniband.device-exclude leaves"));
+  host.context.infiniband_exclude = "mana_.*";
+  EXPECT_THAT(as_text(examine(host.context)), HasSubstr("1 devices, 1 ports, 1 of them active"));
+}
+
 TEST(Doctor, FindsNothingOnAHealthyHost) {
   const Host host;
   EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
   EXPECT_EQ(exit_status(examine(host.context)), 0);
+}
+
+TEST(Doctor, FindsPodsWhereverTheKubeletHasThem) {
+  Host host;
+  host.remove("cgroup/kubepods.slice");
+  host.write(
+      "cgroup/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod12.slice/cgroup.procs", "");
+  EXPECT_EQ(exit_status(examine(host.context)), 0);
+  EXPECT_THAT(as_text(examine(host.context)), HasSubstr("cgroups of 1 pods, the first in"));
 }
 
 TEST(Doctor, ReportsHowManyFilesConnectionsLeave) {
@@ -163,8 +193,79 @@ TEST(Doctor, ReportsThatUsersCanForgeGpusWithoutAProlog) {
 TEST(Doctor, NeedsNoToolIfTheGpusHaveTheirLibrary) {
   Host host;
   host.remove("bin/nvidia-smi");
-  host.context.has_library = [](gpu::Vendor vendor) { return vendor == gpu::Vendor::kNvidia; };
+  host.context.read_gpus = [](gpu::Vendor /*vendor*/) -> Result<GpuReadings> {
+    return GpuReadings{.first = std::vector<gpu::DeviceState>(1),
+                       .second = std::vector<gpu::DeviceState>(1)};
+  };
   EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
+}
+
+TEST(Doctor, NamesWhatIsWrongWithGpus) {
+  Host host;
+  host.remove("bin/nvidia-smi");
+  std::vector<gpu::DeviceState> gpus(2);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i].uuid = "GPU-" + std::to_string(i);
+    gpus[i].index = std::to_string(i);
+    gpus[i].power_watts = 300;
+    gpus[i].energy_joules = 5;
+    gpus[i].driver_minor = 1 - i;
+  }
+  GpuReadings readings{.first = gpus, .second = gpus};
+  readings.second[1].energy_joules = 305;
+  host.context.read_gpus = [&](gpu::Vendor /*vendor*/) -> Result<GpuReadings> { return readings; };
+  const auto of_gpus = [&host](Finding::State state) {
+    std::string text;
+    for (const Finding& finding : examine(host.context)) {
+      if (finding.collector == "gpu" && finding.state == state) {
+        text += finding.cause + " | " + finding.fix + "\n";
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(
+      of_gpus(Finding::State::kWorks),
+      "2 GPUs of NVIDIA, read through its library; the energy counter of 0 stands still: its "
+      "power is used; /dev/nvidia<N> are in another order, which SLURM's numbers follow | \n");
+  readings.second[0] = gpu::as_lost(gpus[0], "the GPU has fallen off the bus (15); reboot");
+  EXPECT_EQ(
+      of_gpus(Finding::State::kCannot),
+      "GPU 0 (GPU-0) of NVIDIA does not answer: the GPU has fallen off the bus (15); reboot | "
+      "look for Xid in dmesg, drain the node, and reset the GPU or reboot "
+      "(docs/runbooks/gpu.md#ceemsgpumissing)\n");
+  host.context.read_gpus = [](gpu::Vendor /*vendor*/) -> Result<GpuReadings> {
+    return fail(ErrorCode::kUnavailable, "nvmlInit_v2: versions differ (18)");
+  };
+  EXPECT_EQ(of_gpus(Finding::State::kCannot).substr(0, 66),
+            "the library of NVIDIA does not work: nvmlInit_v2: versions differ ");
+}
+
+TEST(Doctor, SaysWhatSensorsAndSocketsShow) {
+  Host host;
+  host.write("sys/class/hwmon/hwmon0/power2_input", "0\n");
+  host.write("sys/class/hwmon/hwmon0/power2_input_lowest", "0\n");
+  EXPECT_THAT(as_text(examine(host.context)),
+              HasSubstr("; without a power now: " + host.at("sys/class/hwmon/hwmon0/power2_input") +
+                        " (0 uW)\n"));
+  host.context.read_hsmp = []() -> Result<std::vector<hsmp::Socket>> {
+    return std::vector<hsmp::Socket>{{.number = 0, .power_watts = 181.5},
+                                     {.number = 1, .power_watts = 160}};
+  };
+  EXPECT_THAT(as_text(examine(host.context)), HasSubstr("2 sockets draw 342 W\n"));
+}
+
+TEST(Doctor, SaysHowInstancesOfPermutedGpusAreKnown) {
+  Host host;
+  std::vector<gpu::DeviceState> gpus(2);
+  gpus[0].driver_minor = 1;
+  gpus[1].driver_minor = 0;
+  gpus[1].split = true;
+  host.context.read_gpus = [&](gpu::Vendor) -> Result<GpuReadings> {
+    return GpuReadings{.first = gpus, .second = gpus};
+  };
+  EXPECT_THAT(as_text(examine(host.context)),
+              HasSubstr("/dev/nvidia<N> are in another order, so the instances of a job are known "
+                        "by device files, UUIDs and processes, not by SLURM's numbers alone\n"));
 }
 
 TEST(Doctor, SaysWhichReleaseHasTheSameFlags) {
@@ -236,11 +337,58 @@ const std::vector<Fault> kFaults{
     {"RaplWithoutCounter",
      [](Host& host) { host.remove("sys/class/powercap/intel-rapl:0/energy_uj"); }, "rapl",
      "no zone has a counter", "modprobe"},
+    {"RaplZoneUnreadable",
+     [](Host& host) {
+       const std::string zone = "sys/class/powercap/intel-rapl:1/";
+       host.write(zone + "name", "package-1\n");
+       host.write(zone + "energy_uj", "garbage\n");
+       host.write(zone + "max_energy_range_uj", "100\n");
+     },
+     "rapl", "1 of 2 zones cannot be read: ", "energy of this part is missing"},
+    {"RaplFrozen", [](Host& host) { host.context.rapl_watch = std::chrono::milliseconds(1); },
+     "rapl", "stand still while the node works: ", "modprobe"},
+    {"BmcDeactivated",
+     [](Host& host) {
+       host.context.read_ipmi = []() -> Result<double> {
+         return fail(ErrorCode::kUnavailable, "power measurement is deactivated");
+       };
+     },
+     "ipmi_dcmi", "but it shows no power: power measurement is deactivated", "activate"},
+    {"BmcWithoutReading",
+     [](Host& host) { host.context.read_ipmi = []() -> Result<double> { return 0.0; }; },
+     "ipmi_dcmi", "the BMC reports no current power", "--collector.redfish"},
+    {"PerfEventMissing",
+     [](Host& host) {
+       host.context.missing_perf_events = [] {
+         return std::vector<std::string>{"CpuCycles", "CpuInstr"};
+       };
+     },
+     "perf", "does not have the selected events CpuCycles, CpuInstr", "PMU"},
+    {"RedfishWithoutPower",
+     [](Host& host) {
+       host.context.read_redfish = [](redfish::Config config) -> Result<std::string> {
+         return fail(ErrorCode::kNoData, "{}: the service reports no power", config.hostname);
+       };
+     },
+     "redfish", "bmc: the service reports no power", "--collector.ipmi_dcmi"},
     {"NoPowerSensor", [](Host& host) { host.remove("sys/class/hwmon/hwmon0/power1_input"); },
      "hwmon", "hwmon", "--collector.hwmon"},
     {"SensorForRootOnly",
      [](Host& host) { host.write("sys/class/hwmon/hwmon0/power1_input", "1\n", 0400); }, "hwmon",
      "power1_input, and the exporter does not run as root", "chmod a+r"},
+    {"SensorWithoutPower",
+     [](Host& host) {
+       host.write("sys/class/hwmon/hwmon0/power1_input", "4294967295000000\n");
+       host.write("sys/class/hwmon/hwmon0/power2_input", "none\n");
+     },
+     "hwmon", "power1_input (4294967295000000 uW); ", "update the firmware"},
+    {"HsmpSilent",
+     [](Host& host) {
+       host.context.read_hsmp = []() -> Result<std::vector<hsmp::Socket>> {
+         return fail(ErrorCode::kUnavailable, "no socket reports its power");
+       };
+     },
+     "amd_hsmp", "no socket reports its power", "enable HSMP in the BIOS"},
     {"CrayWanted", [](Host& host) { host.context.wanted.insert("cray_pm_counters"); },
      "cray_pm_counters", "pm_counters", "--collector.cray_pm_counters"},
     {"CrayGarbage",
@@ -317,8 +465,33 @@ const std::vector<Fault> kFaults{
      "no cgroups of libvirt", "systemd-machined"},
     {"NoDomainXml", [](Host& host) { host.remove("etc/qemu"); }, "libvirt", "VMs have no UUID",
      "mount the directory"},
-    {"NotANodeOfTheCluster", [](Host& host) { host.remove("cgroup/kubepods.slice"); }, "k8s",
-     "no cgroups of the kubelet", "/sys/fs/cgroup"},
+    {"NotANodeOfTheCluster",
+     [](Host& host) {
+       host.remove("cgroup/kubepods.slice");
+       host.remove("run/kubelet.sock");
+     },
+     "k8s", "no cgroups of the kubelet", "/sys/fs/cgroup"},
+    {"KubeletWithoutPods",
+     [](Host& host) {
+       host.remove("cgroup/kubepods.slice/kubepods-pod1.slice");
+       host.write("cgroup/kubepods.slice/cgroup.procs", "");
+       host.write("proc/812/comm", "kubelet\n");
+     },
+     "k8s", "/cgroup/kubepods.slice, although this runs: kubelet (process 812)", "systemd-cgls"},
+    {"KubeletSocketWithoutPods", [](Host& host) { host.remove("cgroup/kubepods.slice"); }, "k8s",
+     "/cgroup, although this runs: /", "systemd-cgls"},
+    {"SlurmdWithoutCgroups",
+     [](Host& host) {
+       host.remove("cgroup/system.slice");
+       host.write("proc/77/comm", "slurmd\n");
+     },
+     "slurm", "/cgroup, although this runs: slurmd (process 77)", "proctrack/cgroup"},
+    {"LibvirtWithoutVms",
+     [](Host& host) {
+       host.remove("cgroup/machine.slice");
+       host.write("run/libvirt/virtqemud-sock", "");
+     },
+     "libvirt", "/run/libvirt/virtqemud-sock", "instance-"},
     {"NoKubeletSocket", [](Host& host) { host.remove("run/kubelet.sock"); }, "k8s",
      "GPUs of pods are unknown", "pod-resources"},
     {"ParanoidKernel",

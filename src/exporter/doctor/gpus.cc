@@ -1,14 +1,22 @@
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "exporter/gpu/inventory/device_names.h"
+#include "exporter/gpu/inventory/lost.h"
 #include "exporter/gpu/inventory/sysfs.h"
 #include "os/command.h"
 
 namespace ceems::exporter {
 namespace {
+
+constexpr auto kGpuPause = std::chrono::milliseconds(1500);
 
 struct VendorNeeds {
   gpu::Vendor vendor;
@@ -19,18 +27,95 @@ struct VendorNeeds {
   const char* package;
 };
 
+/// "0", or the uuid of a GPU without a number.
+std::string name_of(const gpu::DeviceState& device) {
+  return device.index.empty() ? device.uuid : device.index;
+}
+
+bool stands_still(const gpu::DeviceState& before, const gpu::DeviceState& now) {
+  constexpr double kBusyWatts = 5;  // less may be below the counter's step
+  return now.energy_joules && now.energy_joules == before.energy_joules &&
+         std::min(now.power_watts.value_or(0), before.power_watts.value_or(0)) > kBusyWatts;
+}
+
+/// What is odd about GPUs that work, each beginning with "; ".
+std::string oddities(const GpuReadings& readings) {
+  std::vector<std::string> still;
+  std::set<std::string> modules;
+  bool ordered = true;
+  const bool split = std::ranges::any_of(readings.second, &gpu::DeviceState::split);
+  for (std::size_t i = 0; i < readings.second.size(); ++i) {
+    const gpu::DeviceState& device = readings.second[i];
+    if (i < readings.first.size() && stands_still(readings.first[i], device)) {
+      still.push_back(name_of(device));
+    }
+    if (!device.module.empty()) {
+      modules.insert(device.module);
+    }
+    ordered = ordered && device.driver_minor.value_or(i) == i;
+  }
+  std::string text;
+  if (!still.empty()) {
+    text += fmt::format("; the energy counter of {} stands still: its power is used",
+                        fmt::join(still, ", "));
+  }
+  if (!ordered) {
+    text += split ? "; /dev/nvidia<N> are in another order, so the instances of a job are known "
+                    "by device files, UUIDs and processes, not by SLURM's numbers alone"
+                  : "; /dev/nvidia<N> are in another order, which SLURM's numbers follow";
+  }
+  if (std::ranges::any_of(readings.second, &gpu::DeviceState::mps)) {
+    text += "; MPS shares GPUs, and its clients count as their users";
+  }
+  if (!modules.empty()) {
+    text += fmt::format("; {} modules of two dies have one meter each", modules.size());
+  }
+  return text;
+}
+
+/// False if there is no library.
+bool examine_library(const DoctorContext& context, const VendorNeeds& needs, Report& report) {
+  const auto readings = context.read_gpus
+                            ? context.read_gpus(needs.vendor)
+                            : Result<GpuReadings>(fail(ErrorCode::kNotFound, "no library"));
+  if (!readings) {
+    if (readings.error().code != ErrorCode::kNotFound) {
+      report.cannot(
+          fmt::format("the library of {} does not work: {}", needs.name, readings.error().message),
+          "see docs/runbooks/gpu.md#ceemsgpumissing");
+      return true;
+    }
+    return false;
+  }
+  std::size_t count = 0;
+  for (const gpu::DeviceState& device : readings->second) {
+    if (device.lost.empty()) {
+      ++count;
+      continue;
+    }
+    report.cannot(fmt::format("GPU {} ({}) of {} does not answer: {}", name_of(device), device.uuid,
+                              needs.name, device.lost),
+                  "look for Xid in dmesg, drain the node, and reset the GPU or reboot "
+                  "(docs/runbooks/gpu.md#ceemsgpumissing)");
+  }
+  if (count > 0) {
+    report.works(fmt::format("{} GPUs of {}, read through its library{}", count, needs.name,
+                             oddities(*readings)));
+  }
+  return count > 0 || !readings->second.empty();
+}
+
 void examine_vendor(const DoctorContext& context,
                     const VendorNeeds& needs,
                     std::ptrdiff_t count,
                     Report report) {
+  if (examine_library(context, needs, report) || count == 0) {
+    return;
+  }
   if (!exists(context.dev / needs.device)) {
     report.cannot(fmt::format("{} GPUs of {} on the PCI bus, but no {}; the driver is not loaded",
                               count, needs.name, (context.dev / needs.device).string()),
                   needs.driver);
-    return;
-  }
-  if (context.has_library && context.has_library(needs.vendor)) {
-    report.works(fmt::format("{} GPUs of {}, read through its library", count, needs.name));
     return;
   }
   for (const std::string& tool : needs.tools) {
@@ -48,9 +133,13 @@ void examine_vendor(const DoctorContext& context,
 /// Whether the environment of jobs, which users control, counts if there is no better evidence.
 void examine_evidence(const DoctorContext& context, Report report) {
   if (report.wanted() && context.gpu_hints_count && !exists(context.gpu_map_directory)) {
+    const bool unified = exists(context.paths.cgroup / "cgroup.controllers");
     report.works(
-        "GPUs of jobs; the environment of a job's processes decides which it holds if "
-        "neither a device cgroup nor a process on the GPU shows it",
+        fmt::format(
+            "GPUs of jobs; the environment of a job's processes decides which it holds if {}",
+            unified ? "no process on the GPU shows it, because the devices that a job may open "
+                      "cannot be read with cgroup v2"
+                    : "neither a device cgroup nor a process on the GPU shows it"),
         fmt::format("have the prolog write {}/JOBID (docs/exporter/collectors.md), or "
                     "--collector.slurm.gpu-evidence=trusted",
                     context.gpu_map_directory.empty() ? "DIRECTORY" : context.gpu_map_directory));
@@ -58,6 +147,23 @@ void examine_evidence(const DoctorContext& context, Report report) {
 }
 
 }  // namespace
+
+Result<GpuReadings> read_gpus(const host::Paths& paths,
+                              gpu::Vendor vendor,
+                              const std::string& path) {
+  CEEMS_TRY(library, gpu::load_library(vendor, path, paths.sys));
+  CEEMS_TRY(library->start());
+  GpuReadings readings;
+  CEEMS_TRY(first, library->read(true));
+  std::this_thread::sleep_for(kGpuPause);
+  CEEMS_TRY(second, library->read(true));
+  readings.first = std::move(first);
+  readings.second = std::move(second);
+  gpu::identify_lost(paths, readings.first);
+  gpu::identify_lost(paths, readings.second);
+  gpu::name_devices({}, readings.second);
+  return readings;
+}
 
 void examine_gpus(const DoctorContext& context, Findings& findings) {
   const auto gpus = gpu::pci_gpus(context.paths);
@@ -78,7 +184,7 @@ void examine_gpus(const DoctorContext& context, Findings& findings) {
   bool any = false;
   for (const VendorNeeds& needs : all) {
     const auto count = std::ranges::count(gpus, needs.vendor, &gpu::PciGpu::vendor);
-    if (count > 0) {
+    if (count > 0 || context.gpu_libraries.contains(needs.vendor)) {
       any = true;
       examine_vendor(context, needs, count, Report(context, findings, "gpu"));
     }

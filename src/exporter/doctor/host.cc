@@ -37,8 +37,10 @@ void examine_cpu(const DoctorContext& context, Report report) {
     report.cannot(cpus.error().message, "give the path of a real /proc with --path.procfs");
     return;
   }
-  report.works(fmt::format("{} CPUs online, {} physical cores{}", times->cpus, cpus->physical_cores,
-                           in_virtual_machine(context.paths) ? ", a virtual machine" : ""));
+  report.works(fmt::format(
+      "{} CPUs online, {} physical cores{}", times->cpus,
+      cpus->physical_cores == 0 ? "unknown number of" : std::to_string(cpus->physical_cores),
+      in_virtual_machine(context.paths) ? ", a virtual machine" : ""));
 }
 
 void examine_meminfo(const DoctorContext& context, Report report) {

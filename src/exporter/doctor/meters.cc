@@ -1,12 +1,22 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "config/environment.h"
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "exporter/energy/meter/source_gate.h"
+#include "exporter/options.h"
 #include "exporter/redfish/config.h"
+#include "exporter/source/privileged_open.h"
 #include "host/cray_pm_counters.h"
 #include "host/hwmon.h"
 #include "host/powercap.h"
@@ -21,6 +31,55 @@ bool has_rapl_cpu(const host::Paths& paths) {
   const auto text = host::read_file(paths.proc / "cpuinfo");
   const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
   return cpus && (cpus->vendor == "GenuineIntel" || cpus->vendor == "AuthenticAMD");
+}
+
+/// Does some work for as long as the counters are watched.
+void keep_busy(std::chrono::milliseconds period) {
+  const auto end = std::chrono::steady_clock::now() + period;
+  volatile double value = 1;
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 1000; ++i) {
+      value = value * 1.0000001 + 1e-9;
+    }
+  }
+}
+
+/// Reads each zone twice with a load in between, and names those that cannot be read and packages
+/// that stand still. Whether all is well.
+bool report_unreadable_zones(const DoctorContext& context, Report& report) {
+  host::Powercap powercap(context.paths.sys, open_privileged);
+  static_cast<void>(powercap.scan().has_value());
+  std::vector<std::optional<std::uint64_t>> before;
+  std::vector<std::string> unreadable;
+  std::vector<std::string> frozen;
+  for (std::size_t i = 0; i < powercap.zones().size(); ++i) {
+    const auto energy = powercap.energy_uj(i);
+    before.push_back(energy ? std::optional(*energy) : std::nullopt);
+    if (!energy) {
+      unreadable.push_back(
+          fmt::format("{} ({})", powercap.zones()[i].path, energy.error().message));
+    }
+  }
+  keep_busy(context.rapl_watch);
+  for (std::size_t i = 0; i < powercap.zones().size() && context.rapl_watch.count() > 0; ++i) {
+    const auto& zone = powercap.zones()[i];
+    const auto energy = powercap.energy_uj(i);
+    if (energy && before[i] == *energy &&
+        (zone.name.starts_with("package") || zone.name == "psys")) {
+      frozen.push_back(zone.path);
+    }
+  }
+  if (!unreadable.empty()) {
+    report.cannot(fmt::format("{} of {} zones cannot be read: {}", unreadable.size(),
+                              powercap.zones().size(), fmt::join(unreadable, "; ")),
+                  "check the mode of its energy_uj and dmesg; the energy of this part is missing");
+  }
+  if (!frozen.empty()) {
+    report.cannot(
+        fmt::format("counters stand still while the node works: {}", fmt::join(frozen, ", ")),
+        "modprobe -r intel_rapl_msr; modprobe intel_rapl_msr, and update the BIOS");
+  }
+  return unreadable.empty() && frozen.empty();
 }
 
 void examine_rapl(const DoctorContext& context, Report report) {
@@ -56,8 +115,10 @@ void examine_rapl(const DoctorContext& context, Report report) {
                   "intel_rapl_msr, and check dmesg");
     return;
   }
-  report.works(fmt::format("{} zones, the first is {}", powercap.zones().size(),
-                           powercap.zones().front().name));
+  if (report_unreadable_zones(context, report)) {
+    report.works(fmt::format("{} zones, the first is {}", powercap.zones().size(),
+                             powercap.zones().front().name));
+  }
 }
 
 void examine_hwmon(const DoctorContext& context, Report report) {
@@ -76,8 +137,29 @@ void examine_hwmon(const DoctorContext& context, Report report) {
         fmt::format("chmod a+r {} (a udev rule makes this permanent)", closed->path));
     return;
   }
-  report.works(fmt::format("{} power and energy sensors, the first of {}", sensors->size(),
-                           sensors->front().chip));
+  std::vector<std::string> silent;
+  std::size_t current = 0;  // all but the lowest and highest values
+  for (const host::HwmonSensor& sensor : *sensors) {
+    if (sensor.file.property != host::HwmonProperty::kInput &&
+        sensor.file.property != host::HwmonProperty::kAverage) {
+      continue;
+    }
+    ++current;
+    if (const auto value = host::read_hwmon_value(sensor.path); !value) {
+      silent.push_back(fmt::format("{} ({})", sensor.path, value.error().message));
+    } else if (sensor.file.type == host::HwmonType::kPower &&
+               energy::judge_watts(static_cast<double>(*value) * 1e-6)) {
+      silent.push_back(fmt::format("{} ({} uW)", sensor.path, *value));
+    }
+  }
+  if (silent.size() == current) {
+    report.absent(fmt::format("no sensor shows a power: {}", fmt::join(silent, "; ")),
+                  "update the firmware, or remove --collector.hwmon");
+    return;
+  }
+  report.works(fmt::format(
+      "{} power and energy sensors, the first of {}{}", sensors->size(), sensors->front().chip,
+      silent.empty() ? "" : fmt::format("; without a power now: {}", fmt::join(silent, "; "))));
 }
 
 void examine_cray(const DoctorContext& context, Report report) {
@@ -96,6 +178,24 @@ void examine_cray(const DoctorContext& context, Report report) {
   report.works(fmt::format("{} domains", domains->size()));
 }
 
+/// Reports the reading, for a BMC that can be asked in the way that `how` says.
+void report_ipmi_reading(const DoctorContext& context, std::string how, Report& report) {
+  if (!context.read_ipmi) {
+    report.works(std::move(how));
+    return;
+  }
+  const auto watts = context.read_ipmi();
+  if (watts && *watts > 0) {
+    report.works(fmt::format("{}; the node draws {:.0f} W", how, *watts));
+    return;
+  }
+  report.cannot(
+      fmt::format("{}, but it shows no power: {}", how,
+                  watts ? std::string("the BMC reports no current power") : watts.error().message),
+      "activate the power measurement (DCMI) of the BMC or update its firmware; otherwise try "
+      "--collector.redfish and remove --collector.ipmi_dcmi");
+}
+
 void examine_ipmi(const DoctorContext& context, Report report) {
   const std::string device = context.dev / "ipmi0";
   const bool node =
@@ -104,7 +204,7 @@ void examine_ipmi(const DoctorContext& context, Report report) {
     if (!report.wanted()) {
       report.off("there is an IPMI device; --collector.ipmi_dcmi reads its power");
     } else if (context.may_raise(CAP_DAC_OVERRIDE)) {
-      report.works("the IPMI device can be opened");
+      report_ipmi_reading(context, "the IPMI device can be opened", report);
     } else {
       report.cannot(fmt::format("only root may open {}", device),
                     "start as root (privileges are dropped after opening it), or link the drop-in "
@@ -116,7 +216,7 @@ void examine_ipmi(const DoctorContext& context, Report report) {
   for (const char* tool : {"ipmi-dcmi", "ipmitool", "ipmiutil", "capmc"}) {
     if (const auto path = os::find_program(tool, context.search_path)) {
       if (report.wanted()) {
-        report.works("no IPMI device; uses " + *path);
+        report_ipmi_reading(context, "no IPMI device; uses " + *path, report);
       } else {
         report.off("not requested");
       }
@@ -139,7 +239,22 @@ void examine_hsmp(const DoctorContext& context, Report report) {
   } else if (!report.wanted()) {
     report.off("there is a device; --collector.amd_hsmp reads power, clocks and memory bandwidth");
   } else if (world_readable(device) || context.may_raise(CAP_DAC_READ_SEARCH)) {
-    report.works("the device can be opened");
+    if (!context.read_hsmp) {
+      report.works("the device can be opened");
+      return;
+    }
+    const auto sockets = context.read_hsmp();
+    if (sockets) {
+      double watts = 0;
+      for (const hsmp::Socket& socket : *sockets) {
+        watts += socket.power_watts.value_or(0);
+      }
+      report.works(fmt::format("{} sockets draw {:.0f} W", sockets->size(), watts));
+    } else {
+      report.cannot(
+          fmt::format("{} can be opened, but shows no power: {}", device, sockets.error().message),
+          "enable HSMP in the BIOS and update it; otherwise remove --collector.amd_hsmp");
+    }
   } else {
     report.cannot(
         fmt::format("only root may open {}", device),
@@ -159,19 +274,34 @@ void examine_redfish(const DoctorContext& context, Report report) {
                   "--collector.redfish.config.file=/etc/ceems_exporter/redfish-config.yml");
     return;
   }
-  const auto text = host::read_file(context.redfish_config);
+  auto text = host::read_file(context.redfish_config);
+  if (text && context.redfish_expands) {
+    text = config::expand_environment(*text, context.environment);
+  }
   if (!text) {
     report.cannot(text.error().message, "correct the path of --collector.redfish.config.file");
     return;
   }
-  const auto config = redfish::parse_config(
-      *text, context.redfish_config, {.node_name = "node", .environment = context.environment});
+  auto config =
+      redfish::parse_config(*text, context.redfish_config,
+                            {.node_name = node_name(false), .environment = context.environment});
   if (!config) {
     report.cannot(config.error().message,
                   "correct the file; docs/exporter/collectors.md describes it");
     return;
   }
-  report.works("the configuration is valid; the BMC was not contacted");
+  if (!context.read_redfish || config->hostname.empty()) {
+    report.works("the configuration is valid; the BMC was not contacted");
+    return;
+  }
+  const auto found = context.read_redfish(*std::move(config));
+  if (!found) {
+    report.cannot(found.error().message,
+                  "check address, login and network; if the service reports no power, use "
+                  "--collector.ipmi_dcmi (docs/exporter/collectors.md lists vendors)");
+    return;
+  }
+  report.works(*found);
 }
 
 void examine_emissions(const DoctorContext& context, Report report) {

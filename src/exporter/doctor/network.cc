@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
@@ -22,7 +23,13 @@ void examine_netdev(const DoctorContext& context, Report report) {
 }
 
 void examine_infiniband(const DoctorContext& context, Report report) {
-  const auto devices = host::read_infiniband(context.paths.sys);
+  auto devices = host::read_infiniband(context.paths.sys);
+  if (const re2::RE2 exclude(context.infiniband_exclude, re2::RE2::Quiet);
+      devices && !context.infiniband_exclude.empty() && exclude.ok()) {
+    std::erase_if(*devices, [&exclude](const host::InfinibandDevice& device) {
+      return re2::RE2::FullMatch(device.name, exclude);
+    });
+  }
   if (!devices || devices->empty()) {
     report.absent(devices ? "no InfiniBand device" : devices.error().message,
                   "load the driver of the adapter (mlx5_ib, hfi1, irdma), or remove "
@@ -34,7 +41,8 @@ void examine_infiniband(const DoctorContext& context, Report report) {
   for (const auto& device : *devices) {
     if (!device.problems.empty()) {
       report.cannot(fmt::format("{}: {}", device.name, device.problems.front().message),
-                    "check dmesg for the adapter; its other values are exported");
+                    "check dmesg for the adapter; its other values are exported. "
+                    "--collector.infiniband.device-exclude leaves a device out");
     }
     ports += device.ports.size();
     for (const auto& port : device.ports) {

@@ -1,6 +1,7 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/strings.h"
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "exporter/unit/matcher/unit_matcher.h"
 #include "host/cgroup/mount.h"
 #include "host/read_file.h"
 
@@ -52,6 +54,13 @@ bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& moun
                   "use --collector.cgroups.active-subsystem=memory or another one that exists");
     return false;
   }
+  if (!host::find_v1_hierarchy(context.paths.cgroup, "cpuacct", true)) {
+    report.cannot(fmt::format("cgroup v1 has no hierarchy cpuacct in {}, so the CPU time of units "
+                              "is not known",
+                              context.paths.cgroup.string()),
+                  "mount cpuacct, and let the resource manager use it (slurm.conf: "
+                  "JobAcctGatherType=jobacct_gather/cgroup)");
+  }
   if (!host::is_directory(context.paths.cgroup / "memory")) {
     report.cannot(
         fmt::format("cgroup v1 has no hierarchy 'memory' in {}", context.paths.cgroup.string()),
@@ -62,33 +71,88 @@ bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& moun
   return true;
 }
 
-/// The first SLURM root, for example ".../system.slice/slurmstepd.scope". Empty if there is none.
-std::string slurm_root(const std::string& root, host::CgroupMode mode) {
-  const bool unified = mode == host::CgroupMode::kUnified;
-  const std::string parent = unified ? root + "/system.slice" : root;
-  const auto names = host::list_directory(parent);
-  if (!names) {
-    return {};
+/// The units that a collector would find, and where.
+struct FoundUnits {
+  std::size_t count = 0;
+  std::string place;  ///< the directory of the first, or, without any, one that may get some
+};
+
+void find_units(const UnitMatcher& matcher,
+                const std::string& root,
+                const std::string& path,
+                const DirectoryMatch& parent,
+                FoundUnits& found) {
+  constexpr std::ptrdiff_t kMaxLevels = 24;
+  if (std::ranges::count(path, '/') > kMaxLevels) {
+    return;
   }
-  const auto found = std::ranges::find_if(*names, [unified](const std::string& name) {
-    return unified ? host::slurm_scope_node(name).has_value()
-                   : host::slurm_v1_node(name).has_value();
-  });
-  return found == names->end() ? std::string() : parent + "/" + *found;
+  const auto names = host::list_directory(root + path);
+  for (const std::string& name : names ? *names : std::vector<std::string>()) {
+    std::string below = path;
+    below.append("/").append(name);
+    const DirectoryMatch match = matcher.match(below, name, parent);
+    if (match.kind == DirectoryMatch::Kind::kSkip || !host::is_directory(root + below)) {
+      continue;
+    }
+    const bool unit = match.kind == DirectoryMatch::Kind::kUnit;
+    if ((unit && found.count++ == 0) || (match.inside && found.place.empty())) {
+      found.place = root + (unit ? path : below);
+    }
+    if (!unit) {
+      find_units(matcher, root, below, match, found);
+    }
+  }
+}
+
+FoundUnits find_units(const UnitMatcher& matcher, const std::string& root) {
+  FoundUnits found;
+  find_units(matcher, root, matcher.start(), {.kind = DirectoryMatch::Kind::kDescend}, found);
+  return found;
+}
+
+/// The first process with one of the names, as "slurmd (process 812)"; empty if there is none.
+std::string find_process(const host::Paths& paths, const std::vector<std::string_view>& names) {
+  const auto entries = host::list_directory(paths.proc.string());
+  for (const std::string& entry : entries ? *entries : std::vector<std::string>()) {
+    if (!is_number(entry)) {
+      continue;
+    }
+    const auto comm = host::read_file((paths.proc / entry / "comm").string());
+    if (comm && std::ranges::find(names, trim(*comm)) != names.end()) {
+      return fmt::format("{} (process {})", trim(*comm), entry);
+    }
+  }
+  return {};
+}
+
+/// What shows that a manager runs: a process or, without one, a socket. Empty if nothing does.
+std::string find_manager(const DoctorContext& context,
+                         const std::vector<std::string_view>& processes,
+                         const std::vector<std::string>& sockets) {
+  std::string found = find_process(context.paths, processes);
+  for (const std::string& socket : sockets) {
+    if (found.empty() && exists(socket)) {
+      found = socket;
+    }
+  }
+  return found;
 }
 
 void examine_slurm(const DoctorContext& context,
                    const host::CgroupMount& mount,
                    const std::string& root,
                    Report report) {
-  const std::string slurm = slurm_root(root, mount.mode);
+  const FoundUnits found = find_units(*slurm_matcher(mount.mode), root);
+  const std::string manager = find_manager(context, {"slurmd"}, {});
+  const std::string& slurm = found.place;
   if (slurm.empty()) {
-    report.absent(fmt::format("no cgroups of SLURM in {}", root),
+    report.absent(fmt::format("no cgroups of SLURM in {}{}", root,
+                              manager.empty() ? "" : ", although this runs: " + manager),
                   "slurm.conf: ProctrackType=proctrack/cgroup, TaskPlugin=task/cgroup; "
                   "JobAcctGatherType=jobacct_gather/cgroup; then restart slurmd and run a job");
     return;
   }
-  if (mount.mode == host::CgroupMode::kUnified &&
+  if (mount.mode == host::CgroupMode::kUnified && exists(slurm + "/cgroup.controllers") &&
       !file_has_word(slurm + "/cgroup.controllers", "memory")) {
     report.cannot(fmt::format("{} has no controller memory, so jobs have no memory metrics", slurm),
                   "cgroup.conf: ConstrainRAMSpace=yes (and EnableControllers=yes), restart slurmd");
@@ -102,16 +166,28 @@ void examine_slurm(const DoctorContext& context,
     return;
   }
   if (report.wanted()) {
-    report.works("cgroups of SLURM in " + slurm);
+    report.works(found.count > 0 ? fmt::format("cgroups of {} jobs of SLURM, the first in {}",
+                                               found.count, slurm)
+                                 : "cgroups of SLURM in " + slurm + ", no job now");
   } else {
     report.off("found cgroups of SLURM; --collector.slurm exports its jobs");
   }
 }
 
 void examine_libvirt(const DoctorContext& context, const std::string& root, Report report) {
-  const bool there =
-      host::is_directory(root + "/machine") || host::is_directory(root + "/machine.slice");
-  if (!there) {
+  const FoundUnits units = find_units(*libvirt_matcher(), root);
+  const std::string manager = find_manager(
+      context, {"libvirtd", "virtqemud"},
+      {context.run + "/libvirt/libvirt-sock", context.run + "/libvirt/virtqemud-sock"});
+  if (units.count == 0 && !manager.empty()) {
+    report.absent(
+        fmt::format("no VM of OpenStack in {}, although this runs: {}",
+                    units.place.empty() ? root : units.place, manager),
+        "start a VM of Nova; if one runs, find out with systemd-cgls where its cgroup is, "
+        "and whether its name has \"instance-\"");
+    return;
+  }
+  if (units.place.empty()) {
     report.absent(fmt::format("no cgroups of libvirt in {}", root),
                   "start a VM; virtqemud needs systemd-machined (apt install systemd-container)");
     return;
@@ -125,6 +201,7 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
   });
   if (found == context.xml_directories.end()) {
     std::vector<std::string> names;
+    names.reserve(context.xml_directories.size());
     for (const auto& directory : context.xml_directories) {
       names.push_back(directory.string());
     }
@@ -138,13 +215,22 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
                   "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file");
     return;
   }
-  report.works("cgroups of VMs and their XML files");
+  report.works(fmt::format("cgroups of {} VMs and their XML files", units.count));
 }
 
 void examine_k8s(const DoctorContext& context, const std::string& root, Report report) {
-  const bool there =
-      host::is_directory(root + "/kubepods") || host::is_directory(root + "/kubepods.slice");
-  if (!there) {
+  const FoundUnits units = find_units(*k8s_matcher(), root);
+  const std::string manager = find_manager(
+      context, {"kubelet", "k3s-server", "k3s-agent", "kubelite"}, {context.kubelet_socket});
+  if (units.count == 0 && !manager.empty()) {
+    report.absent(
+        fmt::format("no pod in {}, although this runs: {}",
+                    units.place.empty() ? root : units.place, manager),
+        "mount /sys/fs/cgroup of the host (in a container), or find out with systemd-cgls "
+        "where the cgroups of pods are and report it");
+    return;
+  }
+  if (units.place.empty()) {
     report.absent(fmt::format("no cgroups of the kubelet in {}", root),
                   "run on a node of the cluster, with /sys/fs/cgroup of the host mounted");
     return;
@@ -160,13 +246,15 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
         "--collector.k8s.kubelet-podresources-socket.file");
     return;
   }
+  const std::string pods =
+      fmt::format("cgroups of {} pods, the first in {}", units.count, units.place);
   if (context.environment("NODE_NAME").empty()) {
-    report.works(
-        "cgroups of pods and the kubelet's socket; NODE_NAME is not set, so the pods of the "
-        "whole cluster are listed");
+    report.works(pods +
+                 " and the kubelet's socket; NODE_NAME is not set, so the pods of the "
+                 "whole cluster are listed");
     return;
   }
-  report.works("cgroups of pods and the kubelet's socket");
+  report.works(pods + " and the kubelet's socket");
 }
 
 /// Checks one of the batch systems that few nodes have. Prints nothing about one that is neither
@@ -196,6 +284,15 @@ void examine_perf(const DoctorContext& context, Report report) {
     return;
   }
   if (const auto level = permitted_perf_events(context, report)) {
+    const auto missing =
+        context.missing_perf_events ? context.missing_perf_events() : std::vector<std::string>{};
+    if (!missing.empty()) {
+      report.cannot(fmt::format("this machine does not have the selected events {}",
+                                fmt::join(missing, ", ")),
+                    "select others with --collector.perf.*-profilers; in a virtual machine, give "
+                    "it a PMU");
+      return;
+    }
     report.works("kernel.perf_event_paranoid is " + *level);
   }
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "exporter/perf/events.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter::perf {
@@ -60,6 +61,22 @@ std::uint64_t growth(const Reading& before, const Reading& now) {
   constexpr double kTooLarge = 0x1p64;
   return scaled < kTooLarge ? static_cast<std::uint64_t>(scaled)
                             : std::numeric_limits<std::uint64_t>::max();
+}
+
+std::vector<std::string> unsupported_events(Kernel& kernel,
+                                            std::span<const std::size_t> events,
+                                            bool exclude_kernel) {
+  std::vector<std::string> missing;
+  for (const std::size_t event : events) {
+    const Event& wanted = all_events()[event];
+    const auto handle = kernel.open(wanted, {.thread = ::getpid()}, exclude_kernel);
+    if (handle) {
+      kernel.close(*handle);
+    } else if (handle.error().code == ErrorCode::kNotFound) {
+      missing.emplace_back(wanted.profiler);
+    }
+  }
+  return missing;
 }
 
 Result<int> RealKernel::open(const Event& event, const Target& target, bool exclude_kernel) {

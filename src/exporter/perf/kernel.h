@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "exporter/perf/events.h"
@@ -40,6 +43,12 @@ class Kernel {
   virtual std::optional<Reading> read(int handle) = 0;
   virtual void close(int handle) = 0;
 };
+
+/// Names of the `events` (indices into all_events()) that this machine does not support,
+/// found by opening each for this process. Errors other than kNotFound do not count.
+std::vector<std::string> unsupported_events(Kernel& kernel,
+                                            std::span<const std::size_t> events,
+                                            bool exclude_kernel);
 
 /// The machine's kernel. Raises CAP_PERFMON while it opens a counter.
 class RealKernel final : public Kernel {

@@ -79,6 +79,18 @@ std::uint64_t total(const Profiler& profiler, const std::string& uuid) {
   return found != profiler.totals().end() ? found->second[kContextSwitch] : 0;
 }
 
+TEST(PerfKernel, NamesTheEventsThatTheMachineDoesNotHave) {
+  FakeKernel kernel;
+  const Event& cycles = all_events()[kCpuCycles];
+  kernel.refusals[{cycles.type, cycles.config}] = ErrorCode::kNotFound;
+  const std::vector<std::size_t> events{kCpuCycles, kContextSwitch};
+  EXPECT_EQ(unsupported_events(kernel, events, false),
+            std::vector<std::string>{std::string(cycles.profiler)});
+  EXPECT_TRUE(kernel.open_now.empty()) << "each is closed again";
+  kernel.refusals[{cycles.type, cycles.config}] = ErrorCode::kPermissionDenied;
+  EXPECT_TRUE(unsupported_events(kernel, events, false).empty());
+}
+
 TEST(PerfProfiler, CountsACgroupOnEachCpu) {
   Machine machine;
   machine.cgroup("/job_5");

@@ -147,6 +147,9 @@ CgroupTree::Node& CgroupTree::add(Node& node,
   auto child = std::make_unique<Node>();
   child->inode = inode;
   child->match = matcher_->match(path, name, node.match);
+  if (child->match.kind == Kind::kUnit && child->match.forgeable && !has_root_owner(path)) {
+    child->match.kind = Kind::kSkip;
+  }
   // Before the first walk has ended, a directory may be old. Later, one may be found late.
   child->use = DirectoryUse(!walking_);
   return *node.children.emplace(std::string(name), std::move(child)).first->second;
@@ -324,6 +327,15 @@ void CgroupTree::unwatch(Node& node) {
     node.watch = -1;
     node.path.clear();
   }
+}
+
+/// Whether the hierarchy's root and the directory belong to the same user.
+bool CgroupTree::has_root_owner(const std::string& path) const {
+  struct stat root{};
+  struct stat info{};
+  return ::fstat(root_fd_, &root) == 0 &&
+         ::fstatat(root_fd_, path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         root.st_uid == info.st_uid;
 }
 
 /// 0 if it does not exist.

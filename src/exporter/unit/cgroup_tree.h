@@ -45,8 +45,9 @@ struct UnitState {
   bool reported = false;      ///< its staleness was logged
   bool uuid_pending = false;  ///< shown under its id until its uuid is known
   bool owner_settled = false;
-  bool watched = false;  ///< PopulatedWatch waits for its cgroup.events
-  bool final = false;    ///< its statistics were read after its last process had ended
+  bool watched = false;    ///< PopulatedWatch waits for its cgroup.events
+  bool evidenced = false;  ///< its manager has said that the job runs
+  bool final = false;      ///< its statistics were read after its last process had ended
 
   double traffic_bytes = 0;         ///< of the last UnitTraffic
   std::uint64_t traffic_notes = 0;  ///< how many of them there were
@@ -131,6 +132,7 @@ class CgroupTree {
   bool is_unchanged(const Node& node, const std::string& path);
   void watch(Node& node, const std::string& path);
   void unwatch(Node& node);
+  [[nodiscard]] bool has_root_owner(const std::string& path) const;
   [[nodiscard]] std::uint64_t inode_of(const std::string& path) const;
 
   int root_fd_;

@@ -65,6 +65,74 @@ bool CgroupUnitSource::check_alive(UnitState& state) {
   return check_any_process(state);
 }
 
+// Whether the unit, which has no process, is still that of a running job.
+bool CgroupUnitSource::is_held(UnitState& state) {
+  if (!options_.running) {
+    return false;
+  }
+  const bool named = !state.key.empty();
+  const auto evidence =
+      options_.running->look(named ? state.unit.uuid : state.match.id, state.match.host, now_);
+  if (evidence != JobEvidence::kNone) {
+    state.evidenced = state.evidenced || evidence == JobEvidence::kJob;
+    return true;
+  }
+  return named && state.ever_alive && !state.stale && !state.evidenced;
+}
+
+bool CgroupUnitSource::runs(const Unit& unit) {
+  return options_.running->look(unit.uuid, unit.cgrouphostname, now_) == JobEvidence::kJob;
+}
+
+// Ends units without a directory whose job is over, and adds those whose job has none now: its
+// steps come and go, or it had none yet.
+void CgroupUnitSource::keep_running() {
+  if (!options_.running) {
+    return;
+  }
+  // The evidence that was known when the directory went may be older than the end of the job.
+  constexpr auto kSettle = RunningJobs::kPause + std::chrono::seconds(1);
+  for (auto it = ended_.begin(); it != ended_.end();) {
+    EndedUnit& ended = it->second;
+    const auto age = now_ - ended.since;
+    if (ended.doubtful || age < kSettle || age > kIdle || !runs(ended.unit)) {
+      ++it;
+      continue;
+    }
+    std::string key = key_of(ended.unit.cgrouphostname, ended.unit.uuid);
+    ended.unit.ended = false;
+    ended_by_key_.erase(key);
+    running_[std::move(key)] = std::move(ended.unit);
+    it = ended_.erase(it);
+  }
+  for (auto it = running_.begin(); it != running_.end();) {
+    Unit& unit = it->second;
+    if (runs(unit)) {
+      unit.last_seen = wall_;
+      ++it;
+      continue;
+    }
+    end(it->first, unit, now_);
+    it = running_.erase(it);
+  }
+  for (const RunningJob& job : options_.running->listed(now_)) {
+    std::string key = key_of(job.host, job.id);
+    const bool known = std::ranges::any_of(by_key_, [&](const auto& unit) {
+      return unit.second->unit.uuid == job.id && (job.host.empty() || unit.first == key);
+    });
+    if (known || running_.contains(key) || ended_by_key_.contains(key)) {
+      continue;
+    }
+    Unit& unit = running_[std::move(key)];
+    unit.id = unit.uuid = job.id;
+    unit.cgrouphostname = job.host;
+    unit.name = "job_" + job.id;
+    unit.path = "/" + unit.name;
+    unit.started = job.since;
+    unit.last_seen = wall_;
+  }
+}
+
 // v1: whether any process exists, with as few reads as possible. Any line in cgroup.procs proves
 // one: processes of other pid namespaces are listed as 0.
 bool CgroupUnitSource::check_any_process(UnitState& state) {
@@ -216,6 +284,9 @@ void CgroupUnitSource::resolve_again(UnitState& state) {
 void CgroupUnitSource::claim_key(UnitState& state) {
   Unit& unit = state.unit;
   std::string key = key_of(unit.cgrouphostname, unit.uuid);
+  if (state.match.part) {
+    key += '\0' + unit.path;
+  }
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     end_if_gone(*known->second);
   }
@@ -227,6 +298,7 @@ void CgroupUnitSource::claim_key(UnitState& state) {
     key = key_of(unit.cgrouphostname, unit.uuid);
   }
   forget_ended(key);
+  running_.erase(key);
   by_key_[key] = &state;
   state.key = std::move(key);
 }

@@ -128,6 +128,7 @@ Result<> CgroupUnitSource::sample(Clock::SteadyTime now, bool all) {
         fmt::format("finding the units of {}", options_.manager)));
   }
   report_stale();
+  keep_running();
   last_ = assemble();
   last_all_ = all;
   current_.clear();
@@ -161,14 +162,55 @@ std::shared_ptr<UnitSnapshot> CgroupUnitSource::assemble() {
       ended_.erase(known);
     }
   }
-  result->units.reserve(current_.size() + ended_.size());
+  result->units.reserve(current_.size() + running_.size() + ended_.size());
   for (const UnitState* state : current_) {
-    result->units.push_back(state->unit);
+    if (!state->match.part) {
+      result->units.push_back(state->unit);
+    }
+  }
+  join_parts(*result);
+  for (const auto& [key, unit] : running_) {
+    result->units.push_back(unit);
   }
   for (const auto& [serial, ended] : ended_) {
     result->units.push_back(ended.unit);
   }
   return result;
+}
+
+// Adds the units of several directories, and what those used that are gone.
+void CgroupUnitSource::join_parts(UnitSnapshot& result) {
+  std::map<std::string, std::size_t> whole;  // position by key, once there is a part
+  const auto place_of = [&](const std::string& key) {
+    if (whole.empty()) {
+      for (std::size_t i = 0; i < result.units.size(); ++i) {
+        whole[key_of(result.units[i].cgrouphostname, result.units[i].uuid)] = i;
+      }
+    }
+    return whole.find(key);
+  };
+  for (const UnitState* state : current_) {
+    if (!state->match.part) {
+      continue;
+    }
+    std::string key = key_of(state->unit.cgrouphostname, state->unit.uuid);
+    if (const auto known = place_of(key); known != whole.end()) {
+      add_part(result.units[known->second], state->unit);
+    } else {
+      forget_ended(key);
+      whole[std::move(key)] = result.units.size();
+      result.units.push_back(state->unit);
+    }
+  }
+  for (auto it = past_parts_.begin(); it != past_parts_.end();) {
+    if (const auto known = place_of(it->first); known != whole.end()) {
+      add_part(result.units[known->second], it->second);
+      ++it;
+      continue;
+    }
+    const auto past = past_parts_.extract(it++);
+    end(past.key(), past.mapped(), now_);
+  }
 }
 
 std::unique_ptr<UnitState> CgroupUnitSource::found(const DirectoryMatch& match,
@@ -213,6 +255,8 @@ void CgroupUnitSource::present(UnitState& state, DirectoryUse& parent) {
       account(state, parent);
       return;
     }
+  } else if (is_held(state) && show(state)) {
+    state.unit.pids.clear();
   } else if (!state.ever_alive || state.stale || now_ - state.last_alive > kIdle) {
     if (state.ever_alive && !std::exchange(state.stale, true) && !state.key.empty()) {
       end(state, state.last_alive);
@@ -317,6 +361,9 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
     state.unit.last_seen = wall_;
   }
   const std::uint64_t serial = end(state, now_);
+  if (serial == 0) {
+    return;
+  }
   if (doubtful) {
     ended_.at(serial).doubtful = true;
     doubtful_.push_back(serial);
@@ -399,18 +446,38 @@ void CgroupUnitSource::end_if_gone(UnitState& state) {
   }
 }
 
-// Moves the unit to the ended ones and frees its key.
+// Moves the unit to the ended ones and frees its key. 0 if it is a part of a unit.
 std::uint64_t CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
   by_key_.erase(state.key);
-  EndedUnit ended{.unit = state.unit, .since = since};
+  if (state.match.part) {
+    state.key.clear();
+    auto [past, fresh] =
+        past_parts_.try_emplace(key_of(state.unit.cgrouphostname, state.unit.uuid), state.unit);
+    if (!fresh) {
+      add_part(past->second, state.unit);
+    }
+    past->second.pids.clear();
+    past->second.children.clear();
+    past->second.stats.forget_levels();
+    return 0;
+  }
+  return end(std::exchange(state.key, {}), state.unit, since);
+}
+
+std::uint64_t CgroupUnitSource::end(const std::string& key,
+                                    const Unit& unit,
+                                    Clock::SteadyTime since) {
+  EndedUnit ended{.unit = unit, .since = since};
+  if (const auto past = past_parts_.extract(key)) {
+    add_part(ended.unit, past.mapped());
+  }
   ended.unit.ended = true;
   divide_total(ended.unit.stats);
   ended.unit.pids.clear();
   ended.unit.children.clear();
   const std::uint64_t serial = ++serial_;
   ended_.emplace(serial, std::move(ended));
-  ended_by_key_[state.key] = serial;
-  state.key.clear();
+  ended_by_key_[key] = serial;
   if (ended_.size() > kMaxEnded) {
     const Unit& oldest = ended_.begin()->second.unit;
     forget_ended(key_of(oldest.cgrouphostname, oldest.uuid));

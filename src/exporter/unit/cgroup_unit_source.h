@@ -20,6 +20,7 @@
 #include "exporter/unit/cgroup_watch.h"
 #include "exporter/unit/directory_use.h"
 #include "exporter/unit/matcher/unit_matcher.h"
+#include "exporter/unit/running_jobs.h"
 #include "exporter/unit/stat/stat_reader.h"
 #include "exporter/unit/unit_source.h"
 #include "host/cgroup/mount.h"
@@ -45,6 +46,9 @@ struct CgroupSourceOptions {
   /// then appears under its id after kNameTimeout, and each snapshot tries again. An empty function
   /// means UnitMatcher::uuid_of(). Called from snapshot(), on the thread that calls it.
   std::function<std::optional<std::string>(const std::string& id)> resolve_uuid = {};
+  /// Tells which jobs the manager runs, whether or not they have processes. Null: a unit lives as
+  /// long as it has a process, and kIdle longer.
+  std::shared_ptr<RunningJobs> running = {};
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   std::size_t kept_files = FdBudget::default_limit();
 };
@@ -60,6 +64,9 @@ struct CgroupSourceOptions {
 ///   for kIdle and then stale: it is no longer a unit until a process appears again. A directory
 ///   that has never held a process is stale from the start. With list_empty a unit is alive while
 ///   its directory exists.
+/// - With `running`, a unit whose job runs is alive without a process, and without a directory: it
+///   keeps what it was last seen with. Of a job for which there is no evidence, or only for its
+///   steps, a directory that has held a process is evidence enough.
 /// - A unit that vanished, or became stale after it was alive, stays in the snapshots as `ended`
 ///   until it has been exported as such and kMinKeep has passed, but at most for keep_ended.
 /// - With v2 the last statistics are read when cgroup.events reports that the last process has
@@ -145,6 +152,9 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   bool collect_processes(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool must_check_life(const UnitState& state) CEEMS_REQUIRES(mutex_);
   bool show(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool is_held(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool runs(const Unit& unit) CEEMS_REQUIRES(mutex_);
+  void keep_running() CEEMS_REQUIRES(mutex_);
   void set_start(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool settle_name(UnitState& state) CEEMS_REQUIRES(mutex_);
   void resolve_again(UnitState& state) CEEMS_REQUIRES(mutex_);
@@ -164,8 +174,11 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::size_t on_directories() CEEMS_REQUIRES(mutex_);
   void on_timer() CEEMS_REQUIRES(mutex_);
   std::uint64_t end(UnitState& state, Clock::SteadyTime since) CEEMS_REQUIRES(mutex_);
+  std::uint64_t end(const std::string& key, const Unit& unit, Clock::SteadyTime since)
+      CEEMS_REQUIRES(mutex_);
   void forget_ended(const std::string& key) CEEMS_REQUIRES(mutex_);
   void report_stale() CEEMS_REQUIRES(mutex_);
+  void join_parts(UnitSnapshot& result) CEEMS_REQUIRES(mutex_);
   std::shared_ptr<UnitSnapshot> assemble() CEEMS_REQUIRES(mutex_);
 
   const CgroupSourceOptions options_;
@@ -183,8 +196,10 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::vector<UnitState*> current_ CEEMS_GUARDED_BY(mutex_);
   std::string root_ CEEMS_GUARDED_BY(mutex_);
   std::vector<UnitState*> young_ CEEMS_GUARDED_BY(mutex_);
-  std::vector<UnitState*> newborn_ CEEMS_GUARDED_BY(mutex_);           // read by the thread
-  std::vector<std::uint64_t> doubtful_ CEEMS_GUARDED_BY(mutex_);       // by serial, in ended_
+  std::vector<UnitState*> newborn_ CEEMS_GUARDED_BY(mutex_);         // read by the thread
+  std::map<std::string, Unit> past_parts_ CEEMS_GUARDED_BY(mutex_);  // sums, by key of the unit
+  std::map<std::string, Unit> running_ CEEMS_GUARDED_BY(mutex_);     // without a directory, by key
+  std::vector<std::uint64_t> doubtful_ CEEMS_GUARDED_BY(mutex_);     // by serial, in ended_
   std::map<std::uint64_t, EndedUnit> ended_ CEEMS_GUARDED_BY(mutex_);  // by serial: oldest first
   std::unordered_map<std::string, std::uint64_t> ended_by_key_ CEEMS_GUARDED_BY(mutex_);
   std::vector<std::string> newly_stale_ CEEMS_GUARDED_BY(mutex_);

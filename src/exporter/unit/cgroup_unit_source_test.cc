@@ -1,6 +1,7 @@
 #include "exporter/unit/cgroup_unit_source.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -60,6 +61,7 @@ class SlurmTree : public ::testing::Test {
           {.manager = "slurm",
            .paths = {root_.path() / "proc", root_.path() / "sys", root_.path() / "cgroup"},
            .mount = kV2,
+           .running = running_,
            .kept_files = kept_files_},
           slurm_matcher(kV2.mode), clock_);
       source_ = created.value();
@@ -83,6 +85,7 @@ class SlurmTree : public ::testing::Test {
 
   testing::TempDir root_;
   testing::FakeClock clock_;
+  std::shared_ptr<RunningJobs> running_;
   std::size_t kept_files_ = 1000;
   std::shared_ptr<CgroupUnitSource> source_;
 };
@@ -202,6 +205,123 @@ TEST_F(SlurmTree, ForgetsAnEndedUnitThatNobodyScrapes) {
   EXPECT_THAT(names(), ElementsAre("1 ended"));
   clock_.advance(std::chrono::minutes(10));
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(SlurmTree, JoinsTheContainersOfAPod) {
+  const auto container = [&](const std::string& id, int pid, int seconds) {
+    const std::string path =
+        "cgroup/system.slice/containerd.service/kubepods-pod12.slice:cri-containerd:" + id;
+    write(path + "/cpu.stat", "usage_usec " + std::to_string(seconds) + "000000\nuser_usec " +
+                                  std::to_string(seconds) + "000000\nsystem_usec 0\n");
+    write(path + "/memory.current", "4096\n");
+    write(path + "/memory.stat", "anon 100\nfile 200\ninactive_file 50\n");
+    write(path + "/cgroup.procs", std::to_string(pid) + "\n");
+    start_process(pid);
+    return path;
+  };
+  write("cgroup/kubepods.slice/kubepods-pod12.slice/cgroup.procs", "");
+  const std::string pause = container("a1", 1, 1);
+  container("b2", 2, 4);
+  source_ = CgroupUnitSource::create(
+                {.manager = "k8s",
+                 .paths = {root_.path() / "proc", root_.path() / "sys", root_.path() / "cgroup"},
+                 .mount = kV2,
+                 .list_empty = true},
+                k8s_matcher(), clock_)
+                .value();
+  source_->want_processes();
+  EXPECT_THAT(names(), ElementsAre("12"));
+  const auto both = take();
+  EXPECT_EQ(both->units[0].stats.cpu_seconds(), 5);
+  EXPECT_EQ(both->units[0].stats.memory_used_bytes, 8192U);
+  EXPECT_THAT(both->units[0].pids, ElementsAre(1, 2));
+  remove(pause);
+  clock_.advance(CgroupTree::kSearchEvery);
+  const auto one = take();
+  ASSERT_EQ(one->units.size(), 1U);
+  EXPECT_EQ(one->units[0].stats.cpu_seconds(), 5);  // does not fall
+  EXPECT_EQ(one->units[0].stats.memory_used_bytes, 4096U);
+  remove("cgroup/system.slice/containerd.service");
+  clock_.advance(CgroupTree::kSearchEvery);
+  EXPECT_THAT(names(), ElementsAre("12"));
+  remove("cgroup/kubepods.slice/kubepods-pod12.slice");
+  clock_.advance(CgroupTree::kSearchEvery);
+  EXPECT_THAT(names(), ElementsAre("12 ended"));
+  EXPECT_EQ(take()->units[0].stats.cpu_seconds(), 5);
+}
+
+class IdleJob : public SlurmTree {
+ protected:
+  IdleJob() {
+    write("spool/cred_state", "");
+    write("map/.keep", "");
+    for (const char* const directory : {"spool", "map"}) {
+      std::filesystem::permissions(root_.path() / directory, std::filesystem::perms(0755));
+    }
+    running_ = std::make_shared<RunningJobs>(
+        RunningJobsOptions{.spools = {(root_.path() / "spool").string()},
+                           .map_directory = (root_.path() / "map").string(),
+                           .trusted_uid = ::geteuid()});
+  }
+  void write_map(const std::string& job) const {
+    write("map/" + job, "0\n");
+    std::filesystem::permissions(root_.path() / ("map/" + job), std::filesystem::perms(0644));
+  }
+  std::vector<std::string> names_after(seconds time) {
+    for (seconds passed{0}; passed < time; passed += seconds(5)) {
+      clock_.advance(seconds(5));
+      take();
+    }
+    return names();
+  }
+};
+
+TEST_F(IdleJob, LivesAsLongAsItsDirectory) {
+  make_job("job_1", 100, 1);
+  take();
+  end_process(100);
+  EXPECT_THAT(names_after(seconds(600)), ElementsAre("1"));
+  EXPECT_TRUE(take()->units.at(0).pids.empty());
+  remove(kScope + "/job_1");
+  EXPECT_THAT(names_after(seconds(5)), ElementsAre("1 ended"));
+}
+
+TEST_F(IdleJob, EndsWithTheEvidenceOfItsJobThoughItsDirectoryIsLeft) {
+  make_job("job_1", 100, 1);
+  write("spool/job00001/slurm_script", "");
+  take();
+  end_process(100);
+  EXPECT_THAT(names_after(seconds(600)), ElementsAre("1"));
+  remove("spool/job00001");
+  EXPECT_THAT(names_after(seconds(70)), ElementsAre("1 ended"));
+}
+
+TEST_F(IdleJob, NeedsEvidenceIfItNeverHadAProcess) {
+  make_job("job_1", 100, 1);
+  end_process(100);
+  EXPECT_THAT(names_after(seconds(10)), IsEmpty());
+  write("spool/n1_1.4294967292", "");
+  EXPECT_THAT(names_after(seconds(10)), ElementsAre("1"));
+}
+
+TEST_F(IdleJob, LivesBetweenItsStepsAndBeforeTheFirst) {
+  take();
+  write_map("1");
+  EXPECT_THAT(names_after(seconds(5)), ElementsAre("1"));
+  make_job("job_1", 100, 2);
+  EXPECT_THAT(names_after(seconds(15)), ElementsAre("1"));
+  EXPECT_EQ(take()->units.at(0).stats.cpu_user_seconds, 2);
+  end_process(100);
+  remove(kScope + "/job_1");
+  EXPECT_THAT(names_after(seconds(600)), ElementsAre("1"));
+  EXPECT_EQ(take()->units.at(0).stats.cpu_user_seconds, 2);
+  make_job("job_1", 101, 3);
+  EXPECT_THAT(names_after(seconds(15)), ElementsAre("1"));
+  EXPECT_EQ(take()->units.at(0).stats.cpu_user_seconds, 3);
+  remove(kScope + "/job_1");
+  remove("map/1");
+  EXPECT_THAT(names_after(seconds(10)), ElementsAre("1 ended"));
+  EXPECT_EQ(take()->units.at(0).stats.cpu_user_seconds, 3);
 }
 
 TEST_F(SlurmTree, NewUnitTakesThePlaceOfAnEndedOneWithItsId) {

@@ -61,6 +61,11 @@ struct UnitStats {
   /// A file exists but is unreadable or malformed. The values are then the last good ones, or 0.
   bool error = false;
 
+  /// Keeps only what counts up.
+  void forget_levels();
+  /// Adds the use of another directory of the same unit. Limits and the CPU set stay.
+  void add(const UnitStats& other);
+
   [[nodiscard]] double cpu_seconds() const {
     return cpu_total_seconds > 0 ? cpu_total_seconds : cpu_user_seconds + cpu_system_seconds;
   }
@@ -86,6 +91,9 @@ struct Unit {
   Clock::SystemTime last_seen{};  ///< when it was last seen alive; end time of an ended unit
   bool ended = false;             ///< it ended since an earlier snapshot; stats are final
 };
+
+/// Adds the processes, cgroups and use of another directory of the same unit.
+void add_part(Unit& unit, const Unit& part);
 
 /// All units of one manager at one time. No two have the same (cgrouphostname, uuid). Immutable
 /// once published and shared by all consumers of the sample (cgroup metrics, energy, GPU map, perf,

@@ -27,39 +27,55 @@ class SlurmMatcher final : public UnitMatcher {
         return {.kind = Kind::kUnit,
                 .inside = true,
                 .id = std::string(name.substr(kSlurmJob.size())),
-                .host = parent.host};
+                .host = parent.host,
+                .forgeable = parent.forgeable};
       }
       if (is_sluid(name)) {
         return {.kind = Kind::kUnit,
                 .inside = true,
                 .id = std::string(name),
                 .host = parent.host,
-                .sluid = true};
+                .sluid = true,
+                .forgeable = parent.forgeable};
       }
-      return {.kind = Kind::kDescend, .inside = true, .id = {}, .host = parent.host};
+      return {.kind = Kind::kDescend,
+              .inside = true,
+              .id = {},
+              .host = parent.host,
+              .forgeable = parent.forgeable};
     }
     const bool unified = mode_ == host::CgroupMode::kUnified;
     const bool top = path.find('/', 1) == std::string::npos;
-    if (unified && top) {
-      return {.kind = path == "/system.slice" || is_k8s_root(path) ? Kind::kSearch : Kind::kSkip};
+    const bool slice = name.ends_with(".slice") || is_k8s_root(name);
+    if (unified && ((top && !slice) || path == "/user.slice")) {
+      return {.kind = Kind::kSkip};
     }
     if (const auto node = unified ? host::slurm_scope_node(name) : host::slurm_v1_node(name)) {
       std::string host = host::unescape_path(*node).value_or(std::string(*node));
       if (host.empty()) {
         host = parent.host;
       }
-      return {.kind = Kind::kDescend, .inside = true, .id = {}, .host = std::move(host)};
+      return {.kind = Kind::kDescend,
+              .inside = true,
+              .id = {},
+              .host = std::move(host),
+              .forgeable = parent.forgeable};
     }
-    // In v2 a slurmd in a container has its scope deep below system.slice, or below its pod. Roots
-    // of v1 are at the top.
-    if (!unified) {
+    // In v2 a slurmd in a container has its scope deep below a slice, or below its pod. Roots of v1
+    // are at the top.
+    if (!unified || libvirt_instance(name)) {
       return {.kind = Kind::kSkip};
     }
-    std::string pod = path.starts_with("/kubepods") ? k8s_pod_uid(name) : std::string();
+    std::string pod = k8s_pod_uid(name, path.starts_with("/kubepods"));
     if (pod.empty()) {
       pod = parent.host;
     }
-    return {.kind = Kind::kSearch, .inside = false, .id = {}, .host = std::move(pod)};
+    return {
+        .kind = Kind::kSearch,
+        .inside = false,
+        .id = {},
+        .host = std::move(pod),
+        .forgeable = parent.forgeable || (top && path != "/system.slice" && !is_k8s_root(name))};
   }
 
  private:

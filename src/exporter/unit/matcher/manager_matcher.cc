@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "base/strings.h"
 #include "exporter/unit/matcher/unit_matcher.h"
@@ -19,17 +20,54 @@ bool is_uid(std::string_view text) {
   });
 }
 
+constexpr std::string_view kKubepods = "kubepods";
+// A runtime with another cgroup driver than the kubelet's: "...-podUID.slice:cri-containerd:ID".
+constexpr std::string_view kForeignDriver = ".slice:";
+
+bool has_component(std::string_view slice, std::string_view component) {
+  while (!slice.empty()) {
+    if (take_until(slice, '-') == component) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // The UID in the name of a pod's directory, as it is written there. Empty for other directories.
-std::string_view pod_uid(std::string_view name) {
+// `inside`: below a directory that holds pods, where the shortest form of a name is enough.
+std::string_view pod_uid(std::string_view name, bool inside) {
+  const auto colon = name.find(kForeignDriver);
+  if (colon != std::string_view::npos) {
+    name = name.substr(0, colon + kSlice.size());
+  }
   if (name.ends_with(kSlice)) {
     name.remove_suffix(kSlice.size());
     const auto at = name.rfind("-pod");
-    name = at == std::string_view::npos ? std::string_view() : name.substr(at + 1);
+    if (at == std::string_view::npos ||
+        (!inside && !has_component(name.substr(0, at), kKubepods))) {
+      return {};
+    }
+    name.remove_prefix(at + 1);
+  } else if (!inside) {
+    return {};
   }
   if (!name.starts_with(kPod) || !is_uid(name.substr(kPod.size()))) {
     return {};
   }
   return name.substr(kPod.size());
+}
+
+bool is_top(std::string_view path) {
+  return path.find('/', 1) == std::string_view::npos;
+}
+
+/// A hierarchy of cgroup v1 beside the one that is walked, which has the same units again.
+bool is_hierarchy(std::string_view name) {
+  constexpr std::array<std::string_view, 17> kNames{
+      "blkio",    "cpu",        "cpu,cpuacct", "cpuacct", "cpuset",  "devices",
+      "freezer",  "hugetlb",    "memory",      "misc",    "net_cls", "net_cls,net_prio",
+      "net_prio", "perf_event", "pids",        "rdma",    "systemd"};
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 class K8sMatcher final : public UnitMatcher {
@@ -39,15 +77,21 @@ class K8sMatcher final : public UnitMatcher {
   [[nodiscard]] DirectoryMatch match(const std::string& path,
                                      std::string_view name,
                                      const DirectoryMatch& parent) const override {
-    if (!parent.inside) {
-      const bool root = is_k8s_root(path);
-      return {.kind = root ? Kind::kDescend : Kind::kSkip, .inside = root};
+    std::string id = k8s_pod_uid(name, parent.inside);
+    if (!id.empty()) {
+      return {.kind = Kind::kUnit,
+              .inside = true,
+              .id = std::move(id),
+              .forgeable = !parent.inside || parent.forgeable,
+              .part = name.contains(kForeignDriver)};
     }
-    std::string id = k8s_pod_uid(name);
-    if (id.empty()) {
-      return {.kind = Kind::kDescend, .inside = true};
+    if (parent.inside) {
+      return {.kind = Kind::kDescend, .inside = true, .forgeable = parent.forgeable};
     }
-    return {.kind = Kind::kUnit, .inside = true, .id = std::move(id)};
+    if (is_k8s_root(name)) {
+      return {.kind = Kind::kDescend, .inside = true, .forgeable = !is_top(path)};
+    }
+    return {.kind = holds_no_manager(path, name) ? Kind::kSkip : Kind::kSearch};
   }
 };
 
@@ -62,26 +106,44 @@ class LibvirtMatcher final : public UnitMatcher {
                                      std::string_view name,
                                      const DirectoryMatch& parent) const override {
     if (!parent.inside) {
-      const bool root = is_libvirt_root(path);
-      return {.kind = root ? Kind::kDescend : Kind::kSkip, .inside = root};
+      const bool root = is_libvirt_root(name);
+      if (root || (!is_k8s_root(name) && !holds_no_manager(path, name))) {
+        return {.kind = root ? Kind::kDescend : Kind::kSearch,
+                .inside = root,
+                .forgeable = root && !is_top(path)};
+      }
+      return {.kind = Kind::kSkip};
     }
     if (auto id = libvirt_instance(name)) {
-      return {.kind = Kind::kUnit, .inside = true, .id = *std::move(id)};
+      return {
+          .kind = Kind::kUnit, .inside = true, .id = *std::move(id), .forgeable = parent.forgeable};
     }
     // Other scopes there are containers of systemd-nspawn or Podman.
-    return {.kind = name.ends_with(".scope") ? Kind::kSearch : Kind::kDescend, .inside = true};
+    return {.kind = name.ends_with(".scope") ? Kind::kSearch : Kind::kDescend,
+            .inside = true,
+            .forgeable = parent.forgeable};
   }
 };
 
 }  // namespace
 
-bool is_k8s_root(std::string_view path) {
-  return path == "/kubepods" || path == "/kubepods.slice";
+bool holds_no_manager(std::string_view path, std::string_view name) {
+  return path == "/user.slice" || path == "/init.scope" ||
+         (is_top(path) && (host::slurm_v1_node(name).has_value() || is_hierarchy(name))) ||
+         host::slurm_scope_node(name).has_value() || libvirt_instance(name).has_value();
 }
 
-std::string k8s_pod_uid(std::string_view name) {
+bool is_k8s_root(std::string_view name) {
+  if (name.ends_with(kSlice)) {
+    name.remove_suffix(kSlice.size());
+    return name == kKubepods || name.ends_with("-kubepods");
+  }
+  return name == kKubepods;
+}
+
+std::string k8s_pod_uid(std::string_view name, bool inside) {
   const auto plain = host::unescape_path(name);
-  std::string id(plain ? pod_uid(*plain) : std::string_view());
+  std::string id(plain ? pod_uid(*plain, inside) : std::string_view());
   std::replace(id.begin(), id.end(), '_', '-');
   return id;
 }
@@ -90,8 +152,8 @@ std::unique_ptr<UnitMatcher> k8s_matcher() {
   return std::make_unique<K8sMatcher>();
 }
 
-bool is_libvirt_root(std::string_view path) {
-  return path == "/machine" || path == "/machine.slice";
+bool is_libvirt_root(std::string_view name) {
+  return name == "machine" || name == "machine.slice" || name.ends_with("-machine.slice");
 }
 
 std::optional<std::string> libvirt_instance(std::string_view name) {

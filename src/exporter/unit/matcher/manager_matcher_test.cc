@@ -63,6 +63,16 @@ TEST_F(Libvirt, AcceptsOnlyNamesOfOpenStack) {
   EXPECT_EQ(libvirt_instance("qemu-qemu-1-instance-12g").value_or(""), "instance-12");
 }
 
+TEST_F(Libvirt, FindsVmsOfOtherSlices) {
+  const std::string name = R"(machine-qemu\x2d2\x2dinstance\x2d00000001.scope)";
+  for (const std::string slice :
+       {"/openstack.slice/openstack-machine.slice/", "/lxc.payload.c1/machine.slice/",
+        "/machine.slice/machine-nova.slice/"}) {
+    EXPECT_EQ(vm(slice + name), slice + name + " instance-00000001");
+  }
+  EXPECT_EQ(vm("/kubepods.slice/kubepods-pod1.slice/machine.slice/" + name), "");
+}
+
 TEST_F(Libvirt, LooksBelowItsRootsOnly) {
   const std::string name = "qemu-1-instance-0000000a.libvirt-qemu";
   EXPECT_EQ(vm("/system.slice/" + name), "");
@@ -128,9 +138,39 @@ TEST_F(K8s, CountsNestedCgroupsAsPartOfTheirPod) {
   EXPECT_EQ(pod(path + "/abc/pod12/x"), path + " " + std::string(kUid));
 }
 
-TEST_F(K8s, LooksBelowItsRootsOnly) {
-  EXPECT_EQ(pod("/system.slice/kubepods/pod12"), "");
-  EXPECT_EQ(pod("/pod12"), "");
+TEST_F(K8s, FindsPodsAtAnyDepth) {
+  const std::string id = "2fc932ce-fdcc-454b-97bd-aadfdeb4c340";
+  const std::string slice = "kubepods-burstable-pod" + std::string(kSystemdUid) + ".slice";
+  for (const std::string& path :
+       {// kind, minikube's and any other kubelet with cgroupRoot /kubelet; also from outside
+        "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-" + slice,
+        "/system.slice/docker-" + std::string(64, 'a') +
+            ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+            "kubelet-" +
+            slice,
+        "/docker/0a1b/kubelet/kubepods/burstable/pod" + id, "/pods/kubepods/pod" + id,
+        "/docker/0a1b/kubepods/besteffort/pod" + id,
+        "/lxc.payload.node1/kubepods.slice/kubepods-burstable.slice/" + slice,
+        // a runtime with the cgroupfs driver below a kubelet with systemd's
+        "/system.slice/containerd.service/" + slice + ":cri-containerd:79fedb3bd23c",
+        "/system.slice/k3s.service/" + slice + ":cri-containerd:79fedb3bd23c",
+        "/system.slice/rke2-server.service/kubepods-pod" + std::string(kSystemdUid) +
+            ".slice:cri-containerd:79fe",
+        "/" + slice + ":crio:79fedb3bd23c", "/a.slice/a-b.slice/a-b-" + slice}) {
+    EXPECT_EQ(pod(path), path + " " + id);
+    EXPECT_EQ(pod(path + "/x"), path + " " + id);
+  }
+}
+
+TEST_F(K8s, TakesNothingElseForPods) {
+  for (const std::string path :
+       {"/pod12", "/pods/pod12", "/system.slice/x-pod12.slice", "/xkubepods.slice/x-pod12.slice",
+        "/system.slice/kubepods-pod.slice:cri:1", "/system.slice/kubepods-pod12.service",
+        "/system.slice/slurmstepd.scope/job_1/kubepods/pod12",
+        "/machine.slice/machine-qemu\\x2d1\\x2dinstance\\x2d01.scope/kubepods/pod12",
+        "/user.slice/user-1000.slice/kubepods.slice/kubepods-pod12.slice"}) {
+    EXPECT_EQ(pod(path), "") << path;
+  }
 }
 
 TEST(PatternMatcherBesideOthers, LeavesOutPodsAndVms) {
@@ -157,6 +197,13 @@ TEST(PatternMatcherBesideOthers, LeavesOutPodsAndVms) {
     EXPECT_FALSE(found(*beside, path)) << path;
   }
   EXPECT_TRUE(found(*beside, other_vm));
+}
+
+TEST(HierarchiesOfV1, AreNotSearchedBesideTheOneThatIsWalked) {
+  EXPECT_TRUE(holds_no_manager("/pids", "pids"));
+  EXPECT_TRUE(holds_no_manager("/cpu,cpuacct", "cpu,cpuacct"));
+  EXPECT_FALSE(holds_no_manager("/site.slice/memory", "memory"));
+  EXPECT_FALSE(holds_no_manager("/site.slice", "site.slice"));
 }
 
 }  // namespace

@@ -125,12 +125,24 @@ class PatternMatcher final : public UnitMatcher {
                               : host::slurm_v1_node(name).has_value() && path.rfind('/') == 0)) {
       return true;
     }
-    if ((others_.k8s && is_k8s_root(path)) || (others_.lsf && is_lsf_root(name)) ||
-        (others_.openpbs && is_openpbs_root(name))) {
+    if ((others_.k8s && (is_k8s_root(name) || !k8s_pod_uid(name, false).empty()) &&
+         !path.starts_with("/user.slice/")) ||
+        (others_.lsf && is_lsf_root(name)) || (others_.openpbs && is_openpbs_root(name))) {
       return true;
     }
-    return others_.libvirt && is_libvirt_root(path.substr(0, path.find('/', 1))) &&
-           libvirt_instance(name).has_value();
+    return others_.libvirt && is_below_machines(path) && libvirt_instance(name).has_value();
+  }
+
+  static bool is_below_machines(std::string_view path) {
+    if (path.starts_with("/user.slice/")) {
+      return false;
+    }
+    while (!path.empty()) {
+      if (is_libvirt_root(take_until(path, '/'))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   std::vector<std::unique_ptr<Pattern>> patterns_;

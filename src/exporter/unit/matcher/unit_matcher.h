@@ -24,6 +24,10 @@ struct DirectoryMatch {
   std::string id = {};    ///< kUnit: identifier, not empty, as in the name of the directory
   std::string host = {};  ///< virtual node name of this directory and all below it
   bool sluid = false;     ///< kUnit: `id` is a SLUID, the job's number is still to be looked up
+  /// Not where the manager makes it on its own machine: a user with a part of the hierarchy
+  /// might have made it. A unit counts then only if its directory has the hierarchy root's owner.
+  bool forgeable = false;
+  bool part = false;     ///< kUnit: one of several directories of the unit, whose use adds up
   bool element = false;  ///< kUnit: `id` is that of an element of a job array and may have brackets
 };
 
@@ -48,26 +52,31 @@ class UnitMatcher {
 };
 
 /// SLURM jobs: directories named job_N, or with Slurm 26.05 and later by SLUID, below
-/// [NODE_]slurmstepd.scope at any depth below /system.slice or the pods of Kubernetes (v2), or
-/// /slurm[_NODE] (v1). The virtual node of a slurmd in a pod is the pod's UID, unless it has a
-/// name.
+/// [NODE_]slurmstepd.scope at any depth below a slice or the pods of Kubernetes (v2), but not below
+/// user.slice, or /slurm[_NODE] (v1). The virtual node of a slurmd in a pod is the pod's UID,
+/// unless it has a name.
 std::unique_ptr<UnitMatcher> slurm_matcher(host::CgroupMode mode);
 
 /// VMs of libvirt that OpenStack named: directories with "qemu-N-instance-HEX" in their names, at
-/// any depth below /machine or /machine.slice.
+/// any depth below a directory machine, machine.slice or *-machine.slice, wherever that is outside
+/// of user.slice, pods and SLURM.
 std::unique_ptr<UnitMatcher> libvirt_matcher();
 
 /// The "instance-HEX" in the name of a VM's directory, which is unescaped first. Nothing if the
 /// directory is not a VM's.
 std::optional<std::string> libvirt_instance(std::string_view name);
 
-/// Pods of Kubernetes: directories "podUID" (cgroupfs driver) or "...-podUID.slice" (systemd
-/// driver), at any depth below /kubepods or /kubepods.slice. '_' in the UID becomes '-'. Containers
-/// and everything else below a pod belong to it.
+/// Pods of Kubernetes at any depth, except below user.slice, where any user may make directories:
+/// "podUID" (cgroupfs driver) or "...-podUID.slice" (systemd driver) below a directory of
+/// is_k8s_root(), and "[PREFIX-]kubepods[-CLASS]-podUID.slice[:RUNTIME:ID]" wherever it is. So pods
+/// are found with any --cgroup-root, of a kubelet in a container (kind), and with a runtime whose
+/// cgroup driver is not the kubelet's. '_' in the UID becomes '-'. Containers and everything else
+/// below a pod belong to it.
 std::unique_ptr<UnitMatcher> k8s_matcher();
 
-/// The UID in the name of a pod's directory; empty for other directories.
-std::string k8s_pod_uid(std::string_view name);
+/// The UID in the name of a pod's directory; empty for other directories. `inside`: the directory
+/// is below one of is_k8s_root(), so that "podUID" and "X-podUID.slice" are enough.
+std::string k8s_pod_uid(std::string_view name, bool inside);
 
 /// Jobs of LSF: directories "job.ID.PID.EPOCH", or "job.ID[INDEX].PID.EPOCH" for an element of an
 /// array, at any depth below a directory "lsf" (or "lsf.slice", "lsf.service") in the first or
@@ -89,10 +98,13 @@ std::string openpbs_job_id(std::string_view name);
 bool is_lsf_root(std::string_view name);
 bool is_openpbs_root(std::string_view name);
 
-/// True for the directories at the top of a hierarchy that hold pods, or the VMs and containers of
-/// systemd-machined.
-bool is_k8s_root(std::string_view path);
-bool is_libvirt_root(std::string_view path);
+/// True for the names of directories that hold pods (kubepods, kubepods.slice, X-kubepods.slice),
+/// or the VMs and containers of systemd-machined, wherever they are.
+bool is_k8s_root(std::string_view name);
+bool is_libvirt_root(std::string_view name);
+
+/// True where no manager of the machine has units: cgroups of users, jobs of SLURM, VMs.
+bool holds_no_manager(std::string_view path, std::string_view name);
 
 /// True for the 14 characters of a SLUID: 's' and 13 digits of Crockford's base 32.
 bool is_sluid(std::string_view name);

@@ -52,6 +52,17 @@ TEST(SlurmMatcher, FindsJobsInV2) {
   EXPECT_EQ(find(*matcher, "/slurmstepd.scope/job_1").kind, Kind::kSkip);
 }
 
+TEST(SlurmMatcher, FindsJobsInOtherSlices) {
+  const auto matcher = slurm_matcher(CgroupMode::kUnified);
+  const auto job =
+      find(*matcher, "/batch.slice/batch-slurm.slice/n1_slurmstepd.scope/job_5/step_0");
+  EXPECT_EQ(job.id, "5");
+  EXPECT_EQ(job.host, "n1");
+  EXPECT_TRUE(job.forgeable);
+  EXPECT_FALSE(find(*matcher, "/system.slice/slurmstepd.scope/job_5").forgeable);
+  EXPECT_EQ(find(*matcher, "/docker/0123/system.slice/slurmstepd.scope/job_5").kind, Kind::kSkip);
+}
+
 TEST(SlurmMatcher, FindsJobsInPodsOfKubernetes) {
   const auto matcher = slurm_matcher(CgroupMode::kUnified);
   const std::string pod =
