@@ -150,13 +150,19 @@ class ApiOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
+                           const promql::TimeSpan& alive,
                            std::size_t limit) override {
     UnitSet units;
-    CEEMS_TRY(for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
-                                       std::min(limit + 1, kMaxPageRows)),
+    constexpr std::int64_t kMsPerSecond = 1000;
+    const std::int64_t from = std::max<std::int64_t>(alive.from_ms, 0) / kMsPerSecond;
+    CEEMS_TRY(for_each_row(fmt::format("units?field=uuid&field=started_at_ts&{}&limit={}",
+                                       since(from, cluster), std::min(limit + 1, kMaxPageRows)),
                            as_user(user), [&](const json::object& row) -> Result<bool> {
                              CEEMS_TRY(uuid, text_of(row, "uuid"));
-                             units.insert(std::move(uuid));
+                             CEEMS_TRY(started, time_of(row, "started_at_ts"));
+                             if (started <= alive.to_ms) {
+                               units.insert(std::move(uuid));
+                             }
                              return units.size() <= limit;
                            }));
     return units;
@@ -201,8 +207,10 @@ class ApiOwners final : public Owners {
     return broken ? client_->get(url, caller) : std::move(answer);
   }
 
-  static std::string all_times(const std::string& cluster) {
-    return "running&from=0&to=9999999999&cluster_id=" + net::url_encode(cluster);
+  static std::string all_times(const std::string& cluster) { return since(0, cluster); }
+  static std::string since(std::int64_t seconds, const std::string& cluster) {
+    return fmt::format("running&from={}&to=9999999999&cluster_id={}", seconds,
+                       net::url_encode(cluster));
   }
 
   /// Reads a list page by page. A server without paging sends all rows at once, and no `next`.

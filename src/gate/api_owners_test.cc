@@ -126,6 +126,7 @@ TEST_F(ApiOwnersTest, AQuestionThatBreaksOffIsAskedOnceMore) {
 
 TEST(ApiOwners, ASecondServerBehindTheAddressIsAsked) {
   const UniqueFd address(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_GE(address.get(), 0);
   sockaddr_in local{};
   local.sin_family = AF_INET;
   local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -226,11 +227,13 @@ std::string page_of(int first, int count, const std::string& next = {}) {
 }
 
 constexpr std::string_view kUnitsOfC1 =
-    "/prefix/api/v1/units?field=uuid&running&from=0&to=9999999999&cluster_id=c%201&limit=";
+    "/prefix/api/v1/"
+    "units?field=uuid&field=started_at_ts&running&from=0&to=9999999999&cluster_id=c%201&limit=";
 
 TEST_F(ApiOwnersTest, UnitsOfAUserAreReadInPages) {
   pages = {page_of(1, 3, "a+b"), page_of(3, 2, "c"), page_of(9, 0)};
-  EXPECT_EQ(owners->units_of("alice", "c 1", 100).value(), (UnitSet{"1", "2", "3", "4"}));
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 100).value(),
+            (UnitSet{"1", "2", "3", "4"}));
   const std::string first = std::string(kUnitsOfC1) + "101";
   EXPECT_EQ(targets,
             (std::vector<std::string>{first, first + "&cursor=a%2Bb", first + "&cursor=c"}));
@@ -239,23 +242,33 @@ TEST_F(ApiOwnersTest, UnitsOfAUserAreReadInPages) {
 
 TEST_F(ApiOwnersTest, NoMoreUnitsOfAUserAreReadThanAskedFor) {
   pages = {page_of(1, 1000)};  // a server without pages gives everything at once
-  EXPECT_EQ(owners->units_of("alice", "c 1", 10).value().size(), 11U);
-  EXPECT_EQ(owners->units_of("alice", "c 1", 999).value().size(), 1000U);
-  EXPECT_EQ(owners->units_of("alice", "c 1", 1000).value().size(), 1000U);
-  EXPECT_EQ(owners->units_of("alice", "c 1", 1'000'000).value().size(), 1000U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 10).value().size(), 11U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 999).value().size(), 1000U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 1000).value().size(), 1000U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 1'000'000).value().size(), 1000U);
   EXPECT_EQ(targets.back(), std::string(kUnitsOfC1) + "5000");
   targets.clear();
   pages = {page_of(1, 6, "a"), page_of(7, 6, "b"), page_of(13, 6, "c")};
-  EXPECT_EQ(owners->units_of("alice", "c 1", 10).value().size(), 11U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", kAllTimes, 10).value().size(), 11U);
   EXPECT_EQ(targets.size(), 2U) << "a page that nobody needs was asked for";
+}
+
+TEST_F(ApiOwnersTest, OnlyUnitsThatLivedInTheAskedTimeAreOnesOwn) {
+  pages = {R"({"status":"success","data":[{"uuid":"1","started_at_ts":1000},
+               {"uuid":"2","started_at_ts":9001},{"uuid":"3"}]})"};
+  EXPECT_EQ(owners->units_of("alice", "c 1", {.from_ms = 5'999, .to_ms = 9000}, 100).value(),
+            (UnitSet{"1", "3"}));
+  EXPECT_EQ(targets.back(),
+            "/prefix/api/v1/units?field=uuid&field=started_at_ts&running&from=5&to=9999999999"
+            "&cluster_id=c%201&limit=101");
 }
 
 TEST_F(ApiOwnersTest, HalfOfTheUnitsIsAsGoodAsNone) {
   pages = {page_of(1, 3, "a"), "{}"};
-  EXPECT_FALSE(owners->units_of("alice", "c", 100));
+  EXPECT_FALSE(owners->units_of("alice", "c", kAllTimes, 100));
   targets.clear();
   pages = {page_of(1, 3, "a")};  // the same page for ever
-  EXPECT_FALSE(owners->units_of("alice", "c", 100));
+  EXPECT_FALSE(owners->units_of("alice", "c", kAllTimes, 100));
   EXPECT_EQ(targets.size(), 20U);
 }
 

@@ -36,6 +36,16 @@ std::string only_value(const net::Headers& headers, std::string_view name) {
   return value == nullptr ? std::string{} : *value;
 }
 
+/// When units lived whose series a request for these times may find. Series go on for a while after
+/// a unit has ended. The times are rounded, so that the panels of a dashboard ask the same
+/// question.
+promql::TimeSpan lives_around(const promql::TimeSpan& read) {
+  constexpr std::int64_t kQuarterMs = 900'000;
+  const std::int64_t from = std::max<std::int64_t>(read.from_ms, 0) / kQuarterMs - 1;
+  const std::int64_t to = std::clamp<std::int64_t>(read.to_ms, 0, kFarTime) / kQuarterMs + 2;
+  return {.from_ms = from * kQuarterMs, .to_ms = to * kQuarterMs};
+}
+
 }  // namespace
 
 std::string_view type_name(BackendType type) {
@@ -155,7 +165,7 @@ Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision
   if (!request) {
     return std::unexpected(std::move(request).error());
   }
-  CEEMS_TRY(allowed, allow(request->selection(), owners, decision));
+  CEEMS_TRY(allowed, allow(*request, owners, decision));
   if constexpr (std::is_same_v<Request, TsdbRequest>) {
     const auto server = rules_.servers.find(decision.cluster);
     if (server != rules_.servers.end()) {
@@ -181,12 +191,17 @@ Checked<bool> Gate::restrict_times(Request& request,
   if (!shared) {
     return std::unexpected(forbidden_units("owners_unknown"));
   }
-  using std::chrono::milliseconds;
-  const auto now = std::chrono::floor<milliseconds>(clock_->now()).time_since_epoch();
-  return shared->empty() ? true : request.restrict_times(*shared, now.count());
+  return shared->empty() ? true : request.restrict_times(*shared, now_ms());
 }
 
-Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Decision& decision) const {
+std::int64_t Gate::now_ms() const {
+  using std::chrono::milliseconds;
+  return std::chrono::floor<milliseconds>(clock_->now()).time_since_epoch().count();
+}
+
+template <typename Request>
+Checked<UnitSet> Gate::allow(Request& request, Owners& owners, Decision& decision) const {
+  Selection& selection = request.selection();
   if (const auto& cluster = selection.cluster()) {
     if (std::ranges::find(rules_.clusters, *cluster) == rules_.clusters.end()) {
       return std::unexpected(forbidden_units("cluster_label"));
@@ -205,7 +220,7 @@ Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Decision& dec
   }
   UnitSet units = selection.units();
   if (selection.is_open()) {
-    CEEMS_TRY(own, confine(selection, owners, decision));
+    CEEMS_TRY(own, confine(selection, owners, decision, request.times_read(now_ms())));
     units.merge(own);
   }
   return units;
@@ -213,10 +228,14 @@ Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Decision& dec
 
 Checked<UnitSet> Gate::confine(Selection& selection,
                                Owners& owners,
-                               const Decision& decision) const {
+                               const Decision& decision,
+                               const promql::TimeSpan& read) const {
   const std::size_t max_units = type_ == BackendType::kTsdb ? rules_.tsdb.selection.max_units
                                                             : rules_.profiles.selection.max_units;
-  auto own = owners.units_of(decision.user, decision.cluster, max_units);
+  auto own = owners.units_of(decision.user, decision.cluster, lives_around(read), max_units);
+  if (own && own->empty()) {  // one of another time selects nothing in this one
+    own = owners.units_of(decision.user, decision.cluster, kAllTimes, 1);
+  }
   if (!own) {
     return std::unexpected(forbidden_units("owners_unknown"));
   }

@@ -91,14 +91,20 @@ class Gate {
   template <typename Request>
   Checked<Decision> check(Checked<Request> request, Owners& owners, Decision decision) const;
   /// The units that the request selects, if the user may see all of them.
-  Checked<UnitSet> allow(Selection& selection, Owners& owners, Decision& decision) const;
-  Checked<UnitSet> confine(Selection& selection, Owners& owners, const Decision& decision) const;
+  template <typename Request>
+  Checked<UnitSet> allow(Request& request, Owners& owners, Decision& decision) const;
+  /// Adds the user's units that lived when the request reads to open selectors.
+  Checked<UnitSet> confine(Selection& selection,
+                           Owners& owners,
+                           const Decision& decision,
+                           const promql::TimeSpan& read) const;
   /// Cuts off times at which the IDs of these units belonged to units of others.
   template <typename Request>
   Checked<bool> restrict_times(Request& request,
                                Owners& owners,
                                const Decision& decision,
                                const UnitSet& units) const;
+  [[nodiscard]] std::int64_t now_ms() const;
 
   BackendType type_;
   std::unique_ptr<promql::KnownPatterns> patterns_;

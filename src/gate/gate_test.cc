@@ -30,9 +30,12 @@ class FakeOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t /*limit*/) override {
+                           const promql::TimeSpan& alive,
+                           std::size_t limit) override {
+    asked.push_back(alive);
     const auto found = owned.find({user, cluster});
-    return found == owned.end() ? UnitSet{} : found->second;
+    const bool none = found == owned.end() || (limit > 1 && none_alive);
+    return none ? UnitSet{} : found->second;
   }
   Result<SharedIds> shared_ids(const std::string& /*user*/,
                                const std::string& /*cluster*/,
@@ -41,6 +44,8 @@ class FakeOwners final : public Owners {
   }
 
   bool broken = false;
+  bool none_alive = false;
+  std::vector<promql::TimeSpan> asked = {};
   std::map<std::pair<std::string, std::string>, UnitSet> owned = {
       {{"alice", "c1"}, {"dup", "own", "own1", "own2"}},
       {{"alice", "c2"}, {"dup", "far"}},
@@ -211,7 +216,7 @@ TEST_F(GateTest, NestedAndLongQueriesAreRefused) {
   EXPECT_EQ(outcome(std::string(300, '(') + "1" + std::string(300, ')')), "400 syntax");
   EXPECT_EQ(outcome(std::string(70'000, ' ') + "1"), "400 syntax");
   std::string many = "a{uuid=~\"";
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     many += std::to_string(i) + "|";
   }
   EXPECT_EQ(outcome(many + "x\"}"), "400 too_many_units");
@@ -271,7 +276,7 @@ TEST_F(GateTest, ParametersAreBounded) {
   EXPECT_TRUE(send("POST", "/api/v1/query", many));
   EXPECT_EQ(text_of(send("POST", "/api/v1/query", many + "&x="), ""), "400 parameters");
   const std::string selector =
-      "match[]=" + encoded("{uuid='own',x='" + std::string(33'000, 'y')) + encoded("'}");
+      "match[]=" + encoded("{uuid='own',x='" + std::string(33'000, '!')) + encoded("'}");
   EXPECT_TRUE(send("POST", "/api/v1/series", selector));
   EXPECT_EQ(text_of(send("POST", "/api/v1/series", selector + "&" + selector), ""), "400 size");
 }
@@ -483,8 +488,147 @@ TEST_F(GateTest, ConfiningMakesNoRequestTooLong) {
     query += " + a";
   }
   EXPECT_EQ(outcome(query), "400 too_many_units");
-  own.insert("one more");
+}
+
+TEST_F(GateTest, TenThousandUnitsAreNotTooMany) {
+  rules.confine = true;
+  UnitSet& own = owners.owned[{"alice", "c1"}];
+  own.clear();
+  std::string listed;
+  for (int i = 0; i < 10'000; ++i) {
+    own.insert(std::to_string(1'000'000 + i));
+    listed += (i == 0 ? "" : "|") + std::to_string(1'000'000 + i);
+  }
+  EXPECT_EQ(outcome("up"), "up{uuid=~\"" + listed + "\"}");
+  // As a variable of a dashboard writes them.
+  for (const std::string& pattern : {listed, "(" + listed + ")"}) {
+    const std::string query = "up{uuid=~\"" + pattern + "\"}";
+    EXPECT_EQ(outcome(query + " + " + query), query + " + " + query);
+    EXPECT_EQ(text_of(send("GET", "/api/v1/label/job/values?match[]=" + encoded(query)), "match[]"),
+              query);
+  }
+  own.insert("1.x");
   EXPECT_EQ(outcome("up"), "400 too_many_units");
+  EXPECT_EQ(outcome("up{uuid=~\"" + listed + "|1\\\\.x\"}"), "400 too_many_units");
+  EXPECT_EQ(outcome("up{uuid=~\"1000000|1\\\\.x\"}"), "up{uuid=~\"1000000|1\\\\.x\"}");
+  rules.confine = false;
+  EXPECT_EQ(outcome("up{uuid=~\"" + listed + "|2\"}"), "400 too_many_units");
+  own.erase("1000000");
+  EXPECT_EQ(outcome("up{uuid=~\"" + listed + "\"}"), "403 foreign_unit");
+}
+
+TEST_F(GateTest, NoPartOfTheNewerLanguagesHidesASelector) {
+  const std::vector<std::string> hiding = {
+      R"(m{uuid="own" or uuid="1"})",
+      R"(m{uuid="own" or job="x"})",
+      R"(m{uuid="own", or job="x"})",
+      "WITH (x = m) x",
+      R"(WITH (f = {job="x"}) m{uuid="own", f})",
+      R"(m{uuid="own"} default n)",
+      R"(m{uuid="own"} if n)",
+      R"(m{uuid="own"} ifnot n{uuid!="own"})",
+      R"(m{uuid="own"} keep_metric_names n)",
+      R"(rate(m{uuid="own"}[max_of(5m, scalar(n))]))",
+      R"(rate(m{uuid="own"}[n]))",
+      R"(m{uuid="own"} offset scalar(n))",
+      R"(m{uuid="own"} @ scalar(n))",
+      R"(m{uuid="own"} + fill(scalar(n)) m{uuid="own"})",
+      R"(m{uuid="own"} + fill(n) m{uuid="own"})",
+      R"(info(m{uuid="own"}))",
+      R"(info(m{uuid="own"}, {job="x"}))",
+      R"(info(m{uuid="own"}, {__name__="n_info"}))",
+      R"(info(m{uuid="own"}, {uuid=~".*"}))",
+      R"(info(m, {uuid="own"}))",
+      R"(histogram_quantiles(m{uuid="own"}, "q", scalar(n)))",
+      R"(limitk(scalar(n), m{uuid="own"}))",
+      R"(min_of(1, scalar(n)))",
+      R"(m.n{a.b="own"})",
+      R"(m.n{uuid!="other"})",
+      R"({"m.n"})",
+      R"({"m.n", "uuid"!="own"})",
+      R"({"uuid"="own", "uuid"="1"})",
+      R"(m{U__uuid="own"})",
+      R"(m{"uu\x69d"="1"})",
+      R"(m{uuid="own"} </ n)",
+      R"(m[5m] smoothed)",
+      R"(n{job="x"} anchored)",
+      "m{uuid=\"own\"} # \"\n + n",
+      R"(union(m{uuid="own"}, n))",
+      R"(label_copy(m{uuid="own"}, "a", "b"))",
+  };
+  for (const bool experimental : {false, true}) {
+    rules.tsdb.selection.language.experimental = experimental;
+    for (const TsdbServer server :
+         {TsdbServer::kPrometheus, TsdbServer::kThanos, TsdbServer::kVictoriaMetrics}) {
+      rules.servers = {{"c1", server}};
+      for (const std::string& query : hiding) {
+        EXPECT_TRUE(outcome(query).starts_with("40")) << query << " " << outcome(query);
+      }
+    }
+  }
+  // What is confined is confined wherever it stands, and printed in a form that all servers read.
+  rules.confine = true;
+  owners.owned[{"alice", "c1"}] = {"own"};
+  EXPECT_EQ(outcome("info(m, {job=\"x\"})"), R"(info(m{uuid="own"}, {job="x", uuid="own"}))");
+  EXPECT_EQ(outcome("m.n default n{a.b=\"x\"}"),
+            R"({"m.n", uuid="own"} default n{"a.b"="x", uuid="own"})");
+  EXPECT_EQ(outcome("m + fill(0) n"),
+            R"(m{uuid="own"} + fill_left (0) fill_right (0) n{uuid="own"})");
+}
+
+TEST_F(GateTest, ALongQueryIsSentInABody) {
+  const std::string query = "up{uuid=\"own\", x=\"" + std::string(7000, 'x') + "\"}";
+  for (const std::string path : {"query", "query_range", "query_exemplars", "series", "labels"}) {
+    const bool matches = path == "series" || path == "labels";
+    const std::string form = (matches ? "match%5B%5D=" : "query=") + encoded(query);
+    const auto answer = send("GET", "/api/v1/" + path + "?" + form);
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->forward.method, "POST") << path;
+    EXPECT_EQ(answer->forward.query, "") << path;
+    EXPECT_EQ(answer->forward.body, form) << path;
+    EXPECT_EQ(answer->forward.content_type, kFormType) << path;
+  }
+  const auto values = send("GET", "/api/v1/label/job/values?match[]=" + encoded(query));
+  ASSERT_TRUE(values);
+  EXPECT_EQ(values->forward.method, "GET");  // servers have no POST for it
+  EXPECT_EQ(values->forward.body, "");
+}
+
+TEST_F(GateTest, OnlyUnitsThatLivedInTheAskedTimeAreAdded) {
+  rules.confine = true;
+  constexpr std::int64_t kHour = 3'600'000;
+  const std::int64_t now = 1'000'000 * kHour;
+  const auto asked = [&](const std::string& target) {
+    owners.asked.clear();
+    EXPECT_TRUE(send("GET", "/api/v1/" + target)) << target;
+    EXPECT_FALSE(owners.asked.empty()) << target;
+    const promql::TimeSpan span = owners.asked.empty() ? promql::TimeSpan{} : owners.asked.front();
+    return std::pair{(span.from_ms - now) / (kHour / 4), (span.to_ms - now) / (kHour / 4)};
+  };
+  using Quarters = std::pair<std::int64_t, std::int64_t>;
+  const std::string at_now = "time=" + std::to_string(now / 1000) + "&query=";
+  EXPECT_EQ(asked("query?" + at_now + "up"), (Quarters{-2, 2}));
+  EXPECT_EQ(asked("query?" + at_now + "up[7d:1h]"), (Quarters{-4 * 24 * 7 - 2, 2}));
+  EXPECT_EQ(asked("query?" + at_now + "rate(up[1h] offset 1d)"),
+            (Quarters{-4 * 25 - 2, -4 * 24 + 2}));
+  EXPECT_EQ(asked("query?" + at_now + "up @ 0"), (Quarters{-4'000'000 - 1, -4'000'000 + 2}));
+  const std::string range = "start=" + std::to_string((now - 10 * kHour) / 1000) +
+                            "&end=" + std::to_string((now - 8 * kHour) / 1000) + "&step=60&query=";
+  EXPECT_EQ(asked("query_range?" + range + "up"), (Quarters{-42, -30}));
+  EXPECT_EQ(asked("query_range?" + range + "up @ end()"), (Quarters{-34, -30}));
+  EXPECT_EQ(asked("series?match[]=up&" + range), (Quarters{-41, -30}));
+  EXPECT_EQ(asked("series?match[]=up"),
+            (Quarters{-4'000'001, kFarTime / (kHour / 4) + 2 - 4'000'000}));
+  EXPECT_EQ(asked("query_range?query=up"), asked("series?match[]=up")) << "times that are missing";
+}
+
+TEST_F(GateTest, NoUnitInTheAskedTimeGivesAnEmptyAnswer) {
+  rules.confine = true;
+  owners.none_alive = true;
+  owners.owned[{"alice", "c1"}] = {"own"};
+  EXPECT_EQ(outcome("up"), R"(up{uuid="own"})");
+  owners.owned.clear();
+  EXPECT_EQ(outcome("up"), "403 no_unit");
 }
 
 TEST_F(GateTest, IdsThatNobodyHasAreNotAskedFor) {

@@ -35,15 +35,21 @@ class DatabaseOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
+                           const promql::TimeSpan& alive,
                            std::size_t limit) override {
     const auto uuid = store::find_field(store::unit_fields(), "uuid");
-    if (!uuid) {
-      return fail(ErrorCode::kInternal, "units have no field 'uuid'");
+    const auto started = store::find_field(store::unit_fields(), "started_at_ts");
+    if (!uuid || !started) {
+      return fail(ErrorCode::kInternal, "units have no field 'uuid' or 'started_at_ts'");
     }
     store::UnitQuery query;
     query.owners = scope_of(user);
     query.clusters = {cluster};
-    const std::array fields = {*uuid};
+    if (alive.from_ms > 0) {
+      query.ended = {.from_ms = alive.from_ms, .to_ms = kFarTime};
+      query.running = true;
+    }
+    const std::array fields = {*uuid, *started};
     CEEMS_TRY(rows, reader_->units(query, fields));
     UnitSet units;
     while (units.size() <= limit) {
@@ -51,7 +57,9 @@ class DatabaseOwners final : public Owners {
       if (!more) {
         break;
       }
-      units.emplace(rows->text(0));
+      if (rows->integer(1) <= alive.to_ms) {
+        units.emplace(rows->text(0));
+      }
     }
     return units;
   }
@@ -101,27 +109,26 @@ class AgingMap {
       return std::nullopt;
     }
     if (clock_->steady_now() - found->second->stored >= options_.age) {
-      order_.erase(found->second);
-      entries_.erase(found);
+      drop(found->second);
       return std::nullopt;
     }
     return found->second->value;
   }
 
-  void store(const std::string& key, Value value) {
+  /// `weight` counts against the number of entries.
+  void store(const std::string& key, Value value, std::size_t weight = 1) {
     if (options_.age.count() == 0 || options_.entries == 0 || key.size() > kMaxKeyBytes) {
       return;
     }
     const MutexLock lock(mutex_);
     if (const auto found = entries_.find(key); found != entries_.end()) {
-      order_.erase(found->second);
-      entries_.erase(found);
+      drop(found->second);
     }
-    order_.push_back({key, std::move(value), clock_->steady_now()});
+    order_.push_back({key, std::move(value), weight, clock_->steady_now()});
     entries_.emplace(key, std::prev(order_.end()));
-    if (entries_.size() > options_.entries) {
-      entries_.erase(order_.front().key);
-      order_.pop_front();
+    weight_ += weight;
+    while (weight_ > options_.entries) {
+      drop(order_.begin());
     }
   }
 
@@ -129,11 +136,20 @@ class AgingMap {
   struct Entry {
     std::string key;
     Value value;
+    std::size_t weight;
     Clock::SteadyTime stored;
   };
+
+  void drop(typename std::list<Entry>::iterator entry) CEEMS_REQUIRES(mutex_) {
+    weight_ -= entry->weight;
+    entries_.erase(entry->key);
+    order_.erase(entry);
+  }
+
   const Clock* clock_;
   OwnerCacheOptions options_;
   Mutex mutex_;
+  std::size_t weight_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::list<Entry> order_ CEEMS_GUARDED_BY(mutex_);
   std::unordered_map<std::string, typename std::list<Entry>::iterator> entries_
       CEEMS_GUARDED_BY(mutex_);
@@ -157,7 +173,7 @@ class CachedOwners final : public Owners {
         admins_(clock, options),
         units_(clock, options),
         shared_(clock, options),
-        own_(clock, {.age = options.age, .entries = options.entries / 100}) {}
+        own_(clock, {.age = options.age, .entries = options.own_units}) {}
 
   Result<bool> is_admin(const std::string& user) override {
     if (auto known = memory_.is_admin(user)) {
@@ -189,14 +205,16 @@ class CachedOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
+                           const promql::TimeSpan& alive,
                            std::size_t limit) override {
-    const std::string key = key_of({user, cluster, std::to_string(limit)});
+    const std::string key = key_of({user, cluster, std::to_string(alive.from_ms),
+                                    std::to_string(alive.to_ms), std::to_string(limit)});
     if (auto known = own_.find(key)) {
       return std::move(*known);
     }
-    auto answer = noted(owners_->units_of(user, cluster, limit));
+    auto answer = noted(owners_->units_of(user, cluster, alive, limit));
     if (answer) {
-      own_.store(key, *answer);
+      own_.store(key, *answer, answer->size() + 1);
     }
     return answer;
   }
@@ -246,6 +264,7 @@ class CachedOwners final : public Owners {
     /// Always an error: adding all units of a user to a query takes too long for this path.
     Result<UnitSet> units_of(const std::string& /*user*/,
                              const std::string& /*cluster*/,
+                             const promql::TimeSpan& /*alive*/,
                              std::size_t /*limit*/) override {
       return unknown();
     }

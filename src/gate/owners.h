@@ -27,10 +27,12 @@ class Owners {
   virtual Result<bool> may_see(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) = 0;
-  /// The IDs of the user's own units in the cluster, at most `limit` + 1, so that the caller sees
-  /// when there are more than `limit`.
+  /// The IDs of the user's own units in the cluster that lived at some time of `alive`, in
+  /// milliseconds since the epoch; at most `limit` + 1, so that the caller sees when there are more
+  /// than `limit`.
   virtual Result<UnitSet> units_of(const std::string& user,
                                    const std::string& cluster,
+                                   const promql::TimeSpan& alive,
                                    std::size_t limit) = 0;
 
   /// The IDs among `units` that other users' units of the cluster have had as well.
@@ -53,6 +55,7 @@ std::unique_ptr<Owners> database_owners(store::Reader& reader);
 struct OwnerCacheOptions {
   std::chrono::milliseconds age{15000};  ///< how long an answer is kept; 0: not at all
   std::size_t entries = 20000;
+  std::size_t own_units = 200'000;  ///< in all lists of users' own units together, about 20 MB
 };
 
 /// Caches the answers of `owners`, positive and negative, for a short time and up to a number of

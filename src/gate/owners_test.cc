@@ -70,7 +70,7 @@ TEST_F(DatabaseOwnersTest, MembersSeeTheirProjects) {
   EXPECT_FALSE(sees("eve", "a", {"1"}));
   EXPECT_FALSE(sees("", "a", {"1"}));
   EXPECT_FALSE(sees("ada", "a", {}));
-  EXPECT_EQ(owners->units_of("ada", "a", 10).value(), (UnitSet{"1"}));
+  EXPECT_EQ(owners->units_of("ada", "a", kAllTimes, 10).value(), (UnitSet{"1"}));
 }
 
 TEST_F(DatabaseOwnersTest, OwnersSeeTheirUnitsAfterTheyLeftTheProject) {
@@ -91,8 +91,28 @@ TEST_F(DatabaseOwnersTest, LeadsSeeTheProjectsTheyLeadOnThatCluster) {
   EXPECT_FALSE(sees("lea", "a", {"1", "3"}));
   EXPECT_FALSE(sees("lea", "b", {"1"}));
   // What open selectors are confined to.
-  EXPECT_EQ(owners->units_of("lea", "a", 10).value(), (UnitSet{"1", "2"}));
-  EXPECT_EQ(owners->units_of("lea", "b", 10).value(), UnitSet{});
+  EXPECT_EQ(owners->units_of("lea", "a", kAllTimes, 10).value(), (UnitSet{"1", "2"}));
+  EXPECT_EQ(owners->units_of("lea", "b", kAllTimes, 10).value(), UnitSet{});
+}
+
+TEST_F(DatabaseOwnersTest, OnlyUnitsThatLivedThenAreOnesOwn) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  model::Unit ended = unit("4", "fluids", "ada");
+  ended.ended_at_ts = kNow + 10;
+  ended.ended_at = "then";
+  ended.state = "COMPLETED";
+  update.units = {std::move(ended)};
+  ASSERT_TRUE(database->writer().write(update));
+  const auto alive = [&](std::int64_t from, std::int64_t to) {
+    return owners->units_of("ada", "a", {.from_ms = kNow + from, .to_ms = kNow + to}, 10).value();
+  };
+  EXPECT_EQ(alive(5, 6), (UnitSet{"1", "4"}));
+  EXPECT_EQ(alive(-5, 0), (UnitSet{"1", "4"}));
+  EXPECT_EQ(alive(10, 11), (UnitSet{"1", "4"}));
+  EXPECT_EQ(alive(11, 20), (UnitSet{"1"}));
+  EXPECT_EQ(alive(-5, -1), UnitSet{});
 }
 
 TEST_F(DatabaseOwnersTest, UnitsOfLedProjectsAreOwnAmongThoseWithOneId) {
@@ -133,6 +153,7 @@ class CountingOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& /*user*/,
                            const std::string& /*cluster*/,
+                           const promql::TimeSpan& /*alive*/,
                            std::size_t /*limit*/) override {
     ++calls;
     return UnitSet{"own"};

@@ -16,6 +16,7 @@
 #include "gate/profile_calls.h"
 #include "gate/profile_fields.h"
 #include "net/gunzip.h"
+#include "promql/parser.h"
 #include "promql/patterns.h"
 #include "promql/printer.h"
 
@@ -226,7 +227,7 @@ ProfileRequest::~ProfileRequest() = default;
 
 Checked<bool> ProfileRequest::Parts::add_slot(Slot slot) {
   // Together they must not be longer than a query: each of their patterns is compiled.
-  length += slot.source.size();
+  length += promql::size_without_lists(slot.source);
   if (length > language.max_bytes || slots.size() >= kMaxSelectors) {
     return std::unexpected(bad_data("too many selectors", "size"));
   }
@@ -438,7 +439,7 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
     good = good && start && end && step;
     const bool whole = good && *start > 0 && *end > 0;
     spans.push_back(whole ? promql::TimeSpan{std::min(*start, *end) - *step, std::max(*start, *end)}
-                          : promql::TimeSpan{-kFarTime, kFarTime});
+                          : kAllTimes);
   };
   const auto step_of = [&](const auto& message, const auto& field) {
     return call->step == 0 ? std::optional<std::int64_t>(0) : step_in(message, field);
@@ -463,6 +464,19 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
     }
   }
   return good ? std::optional(spans) : std::nullopt;
+}
+
+promql::TimeSpan ProfileRequest::times_read(std::int64_t /*now_ms*/) const {
+  const auto spans = parts_->times();
+  if (!spans || spans->empty()) {
+    return kAllTimes;
+  }
+  promql::TimeSpan read = spans->front();
+  for (const promql::TimeSpan& span : *spans) {
+    read.from_ms = std::min(read.from_ms, span.from_ms);
+    read.to_ms = std::max(read.to_ms, span.to_ms);
+  }
+  return read;
 }
 
 Checked<bool> ProfileRequest::restrict_times(const SharedIds& ids, std::int64_t /*now_ms*/) const {

@@ -47,6 +47,9 @@ class ProfileRequest {
   ~ProfileRequest();
 
   [[nodiscard]] Selection& selection();
+  /// The times that the call may read, in milliseconds since the epoch: all times if one is missing
+  /// or invalid. `now_ms` is not used.
+  [[nodiscard]] promql::TimeSpan times_read(std::int64_t now_ms) const;
   /// Refuses a call that may read times of others' units. A call without start or end may read all
   /// times. A call with a step reads from one step before its start, so its step must be given,
   /// finite and positive. `now_ms` is not used.

@@ -117,7 +117,7 @@ void Selection::add_known(const std::set<std::string, std::less<>>& units,
 /// A pattern of 1 KB may expand to thousands of words.
 bool Selection::exceeds_budget(const Matcher& matcher) const {
   return budget_ == Budget::kInline && matcher.op == MatchOperator::kMatches &&
-         !promql::is_words(matcher.value);
+         !promql::is_list(matcher.value);
 }
 
 Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
@@ -191,7 +191,10 @@ Checked<promql::Language> Selection::values_of(const Matcher& matcher) const {
   if (exceeds_budget(matcher)) {
     return std::unexpected(forbidden_units("budget"));
   }
-  auto values = promql::accepted_values(matcher, {.words = rules_->max_units}, patterns_);
+  if (matcher.op == MatchOperator::kMatches && promql::is_list(matcher.value)) {
+    return promql::listed_words(matcher.value, rules_->max_units);
+  }
+  auto values = promql::accepted_values(matcher, {}, patterns_);
   if (is_exhausted(patterns_)) {
     return std::unexpected(too_much_work());
   }
@@ -204,7 +207,7 @@ Checked<bool> Selection::take_units(const Matcher& matcher) {
   }
   CEEMS_TRY(accepted, values_of(matcher));
   if (!accepted) {
-    const bool is_list = matcher.op == MatchOperator::kMatches && promql::is_words(matcher.value);
+    const bool is_list = matcher.op == MatchOperator::kMatches && promql::is_list(matcher.value);
     if (is_list && rules_->refuse_open) {
       return std::unexpected(too_many_units(rules_->max_units));
     }

@@ -30,7 +30,7 @@ struct SelectionRules {
   /// Refuses texts that would become another selector when written without escapes
   /// (survives_raw()).
   bool raw_safe = false;
-  std::size_t max_units = 1000;      ///< IDs in one request
+  std::size_t max_units = 10'000;    ///< IDs in one request
   std::size_t max_unit_bytes = 512;  ///< length of an ID
   /// Bytes that confine() may add to a request.
   std::size_t max_confined_bytes = std::size_t{1} << 20U;

@@ -20,6 +20,8 @@ namespace ceems::gate {
 /// resolution of milliseconds.
 inline constexpr std::int64_t kFarTime = 1'000'000'000'000'000;
 
+inline constexpr promql::TimeSpan kAllTimes{.from_ms = -kFarTime, .to_ms = kFarTime};
+
 /// The lives of all units that had one ID, in milliseconds since the epoch.
 struct SharedId {
   std::vector<promql::TimeSpan> own = {};

@@ -151,6 +151,7 @@ class SharingOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& /*user*/,
                            const std::string& /*cluster*/,
+                           const promql::TimeSpan& /*alive*/,
                            std::size_t /*limit*/) override {
     return UnitSet{"7", "8"};
   }

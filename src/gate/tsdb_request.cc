@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "net/http.h"
+#include "promql/parser.h"
 #include "promql/patterns.h"
 #include "promql/printer.h"
 #include "promql/text/characters.h"
@@ -30,6 +31,7 @@ struct Endpoint {
   std::string_view path;  // after /api/v1/; "label/*/values" stands for every label
   Source source;
   std::span<const std::string_view> parameters;
+  bool in_body = false;  ///< all servers accept the parameters in the body of a POST request
 };
 
 constexpr std::array<std::string_view, 6> kInstantParameters = {"query", "time",  "timeout",
@@ -43,11 +45,11 @@ constexpr std::array<std::string_view, 1> kFormatParameters = {"query"};
 constexpr std::array<std::string_view, 3> kHelpParameters = {"metric", "limit", "limit_per_metric"};
 
 constexpr std::array kEndpoints = {
-    Endpoint{"query", Source::kQuery, kInstantParameters},
-    Endpoint{"query_range", Source::kQuery, kRangeParameters},
-    Endpoint{"query_exemplars", Source::kQuery, kExemplarsParameters},
-    Endpoint{"series", Source::kMatches, kMetadataParameters},
-    Endpoint{"labels", Source::kMatches, kMetadataParameters},
+    Endpoint{"query", Source::kQuery, kInstantParameters, true},
+    Endpoint{"query_range", Source::kQuery, kRangeParameters, true},
+    Endpoint{"query_exemplars", Source::kQuery, kExemplarsParameters, true},
+    Endpoint{"series", Source::kMatches, kMetadataParameters, true},
+    Endpoint{"labels", Source::kMatches, kMetadataParameters, true},
     Endpoint{"label/*/values", Source::kMatches, kMetadataParameters},
     // These read no series; query editors need them.
     Endpoint{"format_query", Source::kNothing, kFormatParameters},
@@ -306,6 +308,9 @@ struct TsdbRequest::Parts {
   [[nodiscard]] Checked<bool> check_own(const OwnParameter& parameter) const;
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
+  [[nodiscard]] TimeForm form() const;
+  /// What the query reads, as far as a server may move its times.
+  [[nodiscard]] promql::Reach reach_of(const RequestTimes& requested) const;
   [[nodiscard]] Checked<bool> checked(const std::optional<promql::SyntaxError>& error,
                                       std::string_view parameter) const;
   void append_form(std::string& form) const;
@@ -405,7 +410,7 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
       continue;
     }
     // Together they must not be longer than a query: each of their patterns is compiled.
-    length += fields[i].second.size();
+    length += promql::size_without_lists(fields[i].second);
     if (length > language.max_bytes) {
       return std::unexpected(bad_data("parameters \"match[]\" are too long", "size"));
     }
@@ -485,27 +490,59 @@ Checked<TsdbRequest> TsdbRequest::read(const ParsedRequest& received,
   return TsdbRequest(std::move(parts));
 }
 
-Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now_ms) {
-  Parts& parts = *parts_;
-  if (parts.endpoint->source == Source::kNothing) {
-    return true;
+TimeForm TsdbRequest::Parts::form() const {
+  const std::string_view name = endpoint->path;
+  return name == "query"         ? TimeForm::kInstant
+         : name == "query_range" ? TimeForm::kRange
+                                 : TimeForm::kBounds;
+}
+
+promql::Reach TsdbRequest::Parts::reach_of(const RequestTimes& requested) const {
+  if (form() == TimeForm::kBounds) {
+    return {.around = promql::TimeSpan{}};  // without evaluation, everything from start to end
   }
-  const std::string_view name = parts.endpoint->path;
-  const TimeForm form = name == "query"         ? TimeForm::kInstant
-                        : name == "query_range" ? TimeForm::kRange
-                                                : TimeForm::kBounds;
-  promql::Reach reach{
-      .around = promql::TimeSpan{}};  // without evaluation, everything from start to end is read
-  if (form != TimeForm::kBounds) {
-    reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
-  }
-  CEEMS_TRY(requested, read_times(parts.fields, form, now_ms));
+  promql::Reach reach = known ? known->reach : promql::reach_of(*query);
   const std::int64_t ahead = reach.looks_ahead ? requested.max_lookback_ms : 0;
   for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end, &reach.fixed}) {
     if (*span) {
       (*span)->to_ms = promql::add_times((*span)->to_ms, requested.moved_ms + ahead);
     }
   }
+  return reach;
+}
+
+promql::TimeSpan TsdbRequest::times_read(std::int64_t now_ms) const {
+  const auto requested = read_times(parts_->fields, parts_->form(), now_ms);
+  if (parts_->endpoint->source == Source::kNothing || !requested) {
+    return kAllTimes;
+  }
+  const promql::Reach reach = parts_->reach_of(*requested);
+  promql::TimeSpan read{.from_ms = kFarTime, .to_ms = -kFarTime};
+  const auto add = [&](const std::optional<promql::TimeSpan>& span, std::int64_t from,
+                       std::int64_t to) {
+    if (span) {
+      const std::int64_t begin =
+          promql::add_times(promql::add_times(from, span->from_ms), -requested->max_lookback_ms);
+      read.from_ms = std::min(read.from_ms, begin);
+      read.to_ms = std::max(read.to_ms, promql::add_times(to, span->to_ms));
+    }
+  };
+  const Evaluation& times = requested->times;
+  add(reach.around, times.start_ms, times.end_ms);
+  add(reach.at_start, times.start_ms, times.start_ms);
+  add(reach.at_end, times.end_ms, times.end_ms);
+  add(reach.fixed, 0, 0);
+  return read.from_ms <= read.to_ms ? read : kAllTimes;
+}
+
+Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now_ms) {
+  Parts& parts = *parts_;
+  if (parts.endpoint->source == Source::kNothing) {
+    return true;
+  }
+  const TimeForm form = parts.form();
+  CEEMS_TRY(requested, read_times(parts.fields, form, now_ms));
+  const promql::Reach reach = parts.reach_of(requested);
   const auto left = narrowed(requested.times, reach, requested.max_lookback_ms, ids);
   if (!left) {
     return std::unexpected(shared_id(ids.begin()->first));
@@ -557,11 +594,19 @@ Selection& TsdbRequest::selection() {
 }
 
 Forward TsdbRequest::forward() const {
+  constexpr std::size_t kMaxQueryBytes = 6144;
   Forward forward{.method = parts_->method, .path = write_path(parts_->path)};
+  std::string form;
+  parts_->append_form(form);
+  if (forward.method == "GET" && form.size() > kMaxQueryBytes && parts_->endpoint->in_body) {
+    forward.method = "POST";
+  }
   if (forward.method == "POST") {
     forward.content_type = kFormType;
+    forward.body = std::move(form);
+  } else {
+    forward.query = std::move(form);
   }
-  parts_->append_form(forward.method == "POST" ? forward.body : forward.query);
   return forward;
 }
 

@@ -66,11 +66,15 @@ class TsdbRequest {
   /// series (docs/lb/access.md). Without this call, they are dropped. Refuses invalid values. To be
   /// called once, before restrict_times().
   Checked<bool> keep_parameters_of(TsdbServer server);
+  /// The times that the request may read, in milliseconds since the epoch: all times if they cannot
+  /// be read. `now_ms` stands for times that are not given.
+  [[nodiscard]] promql::TimeSpan times_read(std::int64_t now_ms) const;
   /// Narrows the request to times at which it does not read others' units, and refuses it if there
   /// are none. `now_ms`, in milliseconds since the epoch, stands for times that are not given.
   Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms);
   /// The request to send on: canonical path, known parameters and canonical texts of queries. It
-  /// keeps its method.
+  /// keeps its method, except that a GET request with a long query is sent as POST if servers
+  /// accept that: proxies in front of them often limit URLs to 8 KiB.
   [[nodiscard]] Forward forward() const;
 
  private:

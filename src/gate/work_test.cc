@@ -132,7 +132,7 @@ TEST_F(WorkTest, AThousandUnitsPass) {
   }
   EXPECT_EQ(ask_query("a{uuid=~\"" + units + "\"}"), "passes");
   EXPECT_EQ(ask_query("a{uuid=~\"(" + units + ")\"}"), "passes");
-  EXPECT_EQ(ask_query("a{uuid=~\"^(" + units + ")$\"} + b{uuid=~\"(" + units + ")\"}"), "work");
+  EXPECT_EQ(ask_query("a{uuid=~\"^(" + units + ")$\"} + b{uuid=~\"(?:" + units + ")\"}"), "work");
 }
 
 TEST_F(WorkTest, OfAllSelectorsOfAProfileCallIsBounded) {

@@ -28,6 +28,7 @@ class AuditedOwners final : public gate::Owners {
   }
   Result<gate::UnitSet> units_of(const std::string& /*user*/,
                                  const std::string& /*cluster*/,
+                                 const promql::TimeSpan& /*alive*/,
                                  std::size_t /*limit*/) override {
     return gate::UnitSet{"1"};
   }

@@ -69,8 +69,9 @@ class FileOwners final : public FollowedOwners {
   }
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
+                           const promql::TimeSpan& alive,
                            std::size_t limit) override {
-    return ask([&](Owners& owners) { return owners.units_of(user, cluster, limit); });
+    return ask([&](Owners& owners) { return owners.units_of(user, cluster, alive, limit); });
   }
   Result<SharedIds> shared_ids(const std::string& user,
                                const std::string& cluster,
@@ -95,8 +96,9 @@ class FileOwners final : public FollowedOwners {
     }
     Result<UnitSet> units_of(const std::string& user,
                              const std::string& cluster,
+                             const promql::TimeSpan& alive,
                              std::size_t limit) override {
-      return ask([&](Owners& owners) { return owners.units_of(user, cluster, limit); });
+      return ask([&](Owners& owners) { return owners.units_of(user, cluster, alive, limit); });
     }
     Result<SharedIds> shared_ids(const std::string& user,
                                  const std::string& cluster,

@@ -24,6 +24,7 @@ class FakeOwners final : public gate::Owners {
   }
   Result<gate::UnitSet> units_of(const std::string& /*user*/,
                                  const std::string& /*cluster*/,
+                                 const promql::TimeSpan& /*alive*/,
                                  std::size_t /*limit*/) override {
     return gate::UnitSet{"1"};
   }

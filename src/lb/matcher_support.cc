@@ -31,9 +31,10 @@ constexpr hours kHour{1};
 constexpr hours kDay{24};
 constexpr hours kMonth{30 * 24};
 
-constexpr std::chrono::minutes kAgeOfSupport{60};
-constexpr std::chrono::minutes kAgeOfRefusal{1};  // somebody may update the server
+constexpr std::chrono::seconds kAgeOfSupport{3600};
+constexpr std::chrono::seconds kAgeOfRefusal{60};  // somebody may update the server
 constexpr std::chrono::seconds kAgeOfDoubt{5};
+constexpr std::chrono::minutes kRenewed{10};  // before it expires
 
 bool is_tsdb(std::string_view method) {
   return method == "labels" || method == "values";
@@ -59,22 +60,45 @@ bool MatcherSupport::allows(std::string_view method) {
   if (clock_->now() < known.until) {
     return known.state == State::kHonours || known.state == State::kEmpty;
   }
-  known.state = find_out(method);
-  switch (known.state) {
-    case State::kHonours:
-      known.until = clock_->now() + kAgeOfSupport;
-      break;
-    case State::kIgnores:
-      known.until = clock_->now() + kAgeOfRefusal;
-      log::warn("a server ignores matchers and would answer for all profiles or series: update it",
-                {{"method", method}});
-      break;
-    case State::kEmpty:
-    case State::kUnknown:
-      known.until = clock_->now() + kAgeOfDoubt;
-      break;
-  }
+  keep(method, find_out(method));
   return known.state == State::kHonours || known.state == State::kEmpty;
+}
+
+std::vector<std::string_view> MatcherSupport::methods(bool tsdb) {
+  std::vector<std::string_view> names;
+  for (const Call& call : kCalls) {
+    if (is_tsdb(call.method) == tsdb) {
+      names.push_back(call.method);
+    }
+  }
+  return names;
+}
+
+void MatcherSupport::renew(std::string_view method) {
+  {
+    const MutexLock lock(mutex_);
+    if (known_[std::string(method)].until - clock_->now() > kRenewed) {
+      return;
+    }
+  }
+  const State state = find_out(method);
+  // What stays unknown is asked by the next request: a new server has profiles a moment later.
+  if (state != State::kUnknown) {
+    const MutexLock lock(mutex_);
+    keep(method, state);
+  }
+}
+
+void MatcherSupport::keep(std::string_view method, State state) {
+  Known& known = known_[std::string(method)];
+  if (state == State::kIgnores && known.state != state) {
+    log::warn("a server ignores matchers and would answer for all profiles or series: update it",
+              {{"method", method}});
+  }
+  known.state = state;
+  known.until = clock_->now() + (state == State::kHonours   ? kAgeOfSupport
+                                 : state == State::kIgnores ? kAgeOfRefusal
+                                                            : kAgeOfDoubt);
 }
 
 MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {

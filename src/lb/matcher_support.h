@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -35,6 +36,12 @@ class MatcherSupport {
   /// Whether calls of this method have matchers that a server may ignore.
   static bool concerns(std::string_view method);
 
+  /// The methods whose calls have matchers.
+  static std::vector<std::string_view> methods(bool tsdb);
+  /// Asks the server before the next request has to wait for that, unless enough is known for a
+  /// while. Until it answers, what was known stays.
+  void renew(std::string_view method) CEEMS_EXCLUDES(mutex_);
+
   /// Whether calls of this method may be sent to the server. True for methods without `matchers`;
   /// false while it is not known. Asks the server if nothing recent is known, while other callers
   /// wait.
@@ -47,6 +54,7 @@ class MatcherSupport {
     std::chrono::system_clock::time_point until{};  ///< when it must be asked again
   };
 
+  void keep(std::string_view method, State state) CEEMS_REQUIRES(mutex_);
   [[nodiscard]] State find_out(std::string_view method) const;
   /// Whether the answer lists anything.
   [[nodiscard]] Result<bool> lists(std::string_view method,

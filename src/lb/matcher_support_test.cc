@@ -143,6 +143,40 @@ TEST(MatcherSupportOfTsdbs, DecidesLabelsAndTheirValues) {
   EXPECT_FALSE(support.allows("labels"));
 }
 
+TEST_F(MatcherSupportTest, IsRenewedBeforeARequestHasToWait) {
+  support.renew("LabelNames");
+  EXPECT_EQ(server.calls.size(), 2U);
+  EXPECT_TRUE(support.allows("LabelNames"));
+  clock.advance(std::chrono::minutes(49));
+  support.renew("LabelNames");
+  EXPECT_EQ(server.calls.size(), 2U);
+  clock.advance(std::chrono::minutes(2));
+  server.broken = true;
+  support.renew("LabelNames");
+  EXPECT_EQ(server.calls.size(), 3U);
+  EXPECT_TRUE(support.allows("LabelNames")) << "what was known stays for its hour";
+  server.broken = false;
+  server.ignores_matchers = true;
+  support.renew("LabelNames");
+  EXPECT_FALSE(support.allows("LabelNames"));
+  EXPECT_EQ(server.calls.size(), 4U);
+  server.ignores_matchers = false;
+  support.renew("LabelNames");
+  EXPECT_TRUE(support.allows("LabelNames"));
+  EXPECT_EQ(server.calls.size(), 6U);
+  clock.advance(std::chrono::minutes(61));
+  server.broken = true;
+  support.renew("LabelNames");
+  EXPECT_FALSE(support.allows("LabelNames"));
+}
+
+TEST_F(MatcherSupportTest, WhatIsUnknownAtTheStartIsAskedByTheNextRequest) {
+  server.empty = true;
+  support.renew("LabelNames");
+  server.empty = false;
+  EXPECT_TRUE(support.allows("LabelNames"));
+}
+
 TEST_F(MatcherSupportTest, ProfilesOfThisMonthSuffice) {
   server.only_old = true;
   EXPECT_TRUE(support.allows("LabelNames"));

@@ -24,8 +24,9 @@ class InterruptibleOwners final : public gate::Owners {
   }
   Result<gate::UnitSet> units_of(const std::string& user,
                                  const std::string& cluster,
+                                 const promql::TimeSpan& alive,
                                  std::size_t limit) override {
-    return ask<gate::UnitSet>([&] { return owners_->units_of(user, cluster, limit); });
+    return ask<gate::UnitSet>([&] { return owners_->units_of(user, cluster, alive, limit); });
   }
   Result<gate::SharedIds> shared_ids(const std::string& user,
                                      const std::string& cluster,

@@ -29,6 +29,7 @@ class FakeSource final : public gate::Owners {
   }
   Result<gate::UnitSet> units_of(const std::string& /*user*/,
                                  const std::string& /*cluster*/,
+                                 const promql::TimeSpan& /*alive*/,
                                  std::size_t /*limit*/) override {
     ++asked;
     return gate::UnitSet{"1"};
@@ -84,7 +85,7 @@ TEST_F(OwnerBreaker, AfterATimeoutNothingIsAskedForAWhileAndThenOneQuestion) {
   source_.takes = milliseconds(1000);
   EXPECT_EQ(asked(100), 1);
   EXPECT_FALSE(owners_->may_see("alice", "c", {"1"}));
-  EXPECT_FALSE(owners_->units_of("alice", "c", 5));
+  EXPECT_FALSE(owners_->units_of("alice", "c", gate::kAllTimes, 5));
   EXPECT_FALSE(owners_->shared_ids("alice", "c", {"1"}));
   EXPECT_EQ(source_.asked, 1);
   clock_.advance(milliseconds(1999));

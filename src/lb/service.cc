@@ -107,7 +107,7 @@ std::vector<gate::BackendType> backend_types(const Config& config) {
 
 Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
                                                  const Config& config) {
-  std::unique_ptr<Service> service(new Service(options.health));
+  std::unique_ptr<Service> service(new Service(options.health, options.matchers));
   const auto types = backend_types(config);
   const auto memory = std::make_shared<net::RequestMemory>(kMaxRequestMemory);
   if (options.systemd_socket && types.size() > 1) {
@@ -194,6 +194,9 @@ Result<> Service::apply(const Config& config) {
   if (health_) {
     health_->check_now();
   }
+  if (probes_) {
+    probes_->check_now();
+  }
   return {};
 }
 
@@ -238,8 +241,24 @@ std::vector<HealthTarget> Service::health_targets() {
   return all;
 }
 
+std::vector<std::pair<gate::BackendType, std::shared_ptr<const Backends>>>
+Service::controlled_backends() const {
+  std::vector<std::pair<gate::BackendType, std::shared_ptr<const Backends>>> all;
+  for (const auto& frontend : frontends_) {
+    const auto snapshot = frontend->snapshot();
+    if (snapshot->owners) {  // otherwise no request is confined
+      all.emplace_back(frontend->type(), snapshot->backends);
+    }
+  }
+  return all;
+}
+
 void Service::start() {
   health_ = std::make_unique<HealthChecker>([this] { return health_targets(); }, health_times_);
+  if (matchers_interval_.count() > 0) {
+    probes_ = std::make_unique<MatcherProbes>([this] { return controlled_backends(); },
+                                              matchers_interval_);
+  }
   for (const auto& server : servers_) {
     server->start();
   }
@@ -267,6 +286,7 @@ void Service::stop(std::chrono::milliseconds grace) {
   // It may hold the last reference to a backend, and connections of a backend must be closed before
   // the server whose thread they use.
   health_.reset();
+  probes_.reset();
   servers_.clear();
 }
 

@@ -12,6 +12,7 @@
 #include "lb/config.h"
 #include "lb/frontend.h"
 #include "lb/health.h"
+#include "lb/matcher_probes.h"
 #include "lb/request_metrics.h"
 #include "net/server/server.h"
 
@@ -24,6 +25,9 @@ struct ServiceOptions {
   std::string web_config_file;  ///< empty: plain HTTP without passwords
   bool systemd_socket = false;  ///< instead of listen_addresses; for one type of backends only
   HealthTimes health = {};
+  /// Between looks whether servers must be asked again whether they honour matchers; 0: requests
+  /// ask.
+  std::chrono::milliseconds matchers = std::chrono::minutes(5);
   long threads = 1;  ///< that decide requests; at least 2 and at most 64 are used
 };
 
@@ -56,7 +60,11 @@ class Service {
   std::vector<HealthTarget> health_targets() CEEMS_EXCLUDES(mutex_);
 
  private:
-  explicit Service(const HealthTimes& health) : health_times_(health) {}
+  /// The backends in use behind listeners with access control, with their types.
+  [[nodiscard]] std::vector<std::pair<gate::BackendType, std::shared_ptr<const Backends>>>
+  controlled_backends() const;
+  Service(const HealthTimes& health, std::chrono::milliseconds matchers)
+      : health_times_(health), matchers_interval_(matchers) {}
 
   /// The audit log of the configuration, or null. With the same options it is the open one, opened
   /// again for the sake of a rotation.
@@ -70,7 +78,9 @@ class Service {
   std::vector<std::shared_ptr<const Backends>> draining_ CEEMS_GUARDED_BY(mutex_);
   std::shared_ptr<audit::Log> audit_;  ///< of the configuration in use; may be null
   HealthTimes health_times_;
+  std::chrono::milliseconds matchers_interval_;
   std::unique_ptr<HealthChecker> health_;  ///< null before start() and after stop()
+  std::unique_ptr<MatcherProbes> probes_;  ///< likewise
 };
 
 /// The types of backends in the order in which they first appear in the configuration.

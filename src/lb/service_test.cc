@@ -70,6 +70,7 @@ ServiceOptions options_with(std::size_t listeners) {
   options.health.interval = std::chrono::hours(1);
   options.health.retry_interval = milliseconds(5);
   options.health.silence = std::chrono::hours(1);
+  options.matchers = milliseconds(0);
   return options;
 }
 
@@ -448,6 +449,19 @@ TEST_F(GuardedServiceTest, HiddenLabelsReachTheGate) {
   EXPECT_EQ(forwarded_with({}, copy), copy);
   config_.clusters[0].tsdb[0].filter_labels = {"instance"};
   EXPECT_EQ(forwarded_with({}, copy), "403");
+}
+
+TEST_F(GuardedServiceTest, ServersAreAskedAtTheStartWhetherTheyHonourMatchers) {
+  ServiceOptions options = options_with(1);
+  options.matchers = std::chrono::hours(1);
+  const auto service = made(options, config_);
+  ASSERT_TRUE(service->apply(config_));
+  service->start();
+  // One question for labels and one for values, because the answer is not one of a TSDB.
+  EXPECT_TRUE(eventually([this] { return backend_.requests == 2; }));
+  EXPECT_THAT(backend_.last(), StartsWith("/api/v1/label/__name__/values?start="));
+  ASSERT_TRUE(service->apply(config_));
+  EXPECT_TRUE(eventually([this] { return backend_.requests == 4; }));
 }
 
 TEST_F(GuardedServiceTest, BodiesAreBoundedByWhatIsCheckedOfThem) {
