@@ -232,9 +232,12 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (series) {
       return data.is_array() ? "all" : "something else";
     }
-    if (endpoint == "grid" || endpoint == "nodes/admin") {
-      return data.as_object().contains(endpoint == "grid" ? "now" : "rows") ? "all"
-                                                                            : "something else";
+    if (endpoint.starts_with("grid") || endpoint == "nodes/admin" ||
+        endpoint == "nodes/map/admin") {
+      const char* const member = endpoint == "grid"          ? "now"
+                                 : endpoint.starts_with("n") ? "rows"
+                                                             : "windows";
+      return data.as_object().contains(member) ? "all" : "something else";
     }
     if (endpoint.starts_with("gpus")) {
       return observed_on_gpus(data, user);
@@ -242,8 +245,10 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (endpoint.starts_with("units/list")) {
       return word_for(rows_of_table(data), user);
     }
-    if (endpoint.starts_with("units/findings")) {
-      return word_for(rows_of_findings(data), user);
+    for (const char* list : {"findings", "kinds"}) {
+      if (endpoint.starts_with(std::string("units/") + list)) {
+        return word_for(rows_of_list(data.at(list)), user);
+      }
     }
     if (endpoint.starts_with("units/summary") || endpoint.starts_with("usage/series")) {
       return observed_by_user(endpoint, user);
@@ -311,12 +316,16 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
   }
 
   /// Findings as rows of `units`, in the same way.
-  static json::array rows_of_findings(const json::value& data) {
+  /// Findings or kinds as rows of `units`.
+  static json::array rows_of_list(const json::value& list) {
     json::array rows;
-    for (const json::value& finding : data.at("findings").as_array()) {
-      json::object row = finding.as_object();
+    for (const json::value& one : list.as_array()) {
+      json::object row = one.as_object();
       const json::value user = row.at("user");
       row["username"] = user;
+      if (!row.contains("uuid")) {
+        row["uuid"] = "";  // kinds have none
+      }
       if (row.at("name").is_null()) {
         row.erase("name");
       } else {

@@ -134,7 +134,7 @@ Result<Config> parse_config(const config::Node& document,
               "expected a number from 0 to 1000")
       .refuse(config.report.keep < std::chrono::days(1), "keep", "expected at least 1d");
   root.also(report.done());
-  if (auto site = read_site(server["ui"]); site) {
+  if (auto site = read_site(server["ui"], directory); site) {
     config.site = std::move(*site);
   } else {
     root.also(fail(std::move(site).error()));

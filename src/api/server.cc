@@ -340,6 +340,7 @@ bool ApiServer::waits(const net::Request& request) const {
   const Target target = find_target(request);
   return target.endpoint != nullptr &&
          (target.endpoint->waits ||
+          (target.endpoint->priced && accounting_->options().prices.in_tsdb()) ||
           // Escapes are not decoded here: what may say step=hour waits, too.
           (target.endpoint->params.contains(Param::kStep) &&
            (request.query.contains("step=hour") || request.query.contains('%'))));

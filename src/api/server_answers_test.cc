@@ -395,9 +395,9 @@ TEST_F(AnswersTest, WhatNeedsNoTsdbDoesNotWait) {
     EXPECT_FALSE(waits(path)) << path;
   }
   for (const std::string path :
-       {"grid", "gpus", "gpus/admin", "units/series", "units/report", "units/compare/admin",
-        "nodes/admin", "nodes/series/admin", "units/on-node/admin", "insight/idle",
-        "insight/bill/admin", "usage/series?step=hour"}) {
+       {"grid", "grid/forecast", "nodes/map/admin", "gpus", "gpus/admin", "units/series",
+        "units/report", "units/compare/admin", "nodes/admin", "nodes/series/admin",
+        "units/on-node/admin", "insight/idle", "insight/bill/admin", "usage/series?step=hour"}) {
     EXPECT_TRUE(waits(path)) << path;
   }
   EXPECT_FALSE(server_->waits(request_for("GET", "/health")));

@@ -304,7 +304,7 @@ TEST_F(ServerTest, SeriesAreForOwnersAndAdmins) {
   const std::string path = "units/series?cluster_id=hpc-a&uuid=1";
   EXPECT_EQ(
       body(path, "ada"),
-      R"({"status":"success","data":[{"name":"cpu","unit":"cores","points":[[1767225600000,1.50000000],[1767225600001,2]]}]})"
+      R"({"status":"success","data":[{"name":"cpu","unit":"cores","points":[[1767225600000,1.5],[1767225600001,2]]}]})"
       "\n");
   EXPECT_EQ(series_.asked, "hpc-a 1 -3600000 -1800000");
   series_.asked.clear();
@@ -321,6 +321,32 @@ TEST_F(ServerTest, SeriesAreForOwnersAndAdmins) {
   const auto failed = get("/api/v1/" + path, "ada");
   EXPECT_EQ(failed.status, 503);
   EXPECT_THAT(failed.body, Not(HasSubstr("secret")));
+}
+
+TEST_F(ServerTest, SeriesHaveTheChartsAndLinesThatAreAskedFor) {
+  const std::string path = "units/series?cluster_id=hpc-a&uuid=1";
+  static_cast<void>(body(path, "ada"));
+  EXPECT_EQ(series_.charts, " by sum 300 64");
+  EXPECT_EQ(
+      body(path + "&metric=gpu_use,ipc&by=gpu", "ada"),
+      R"({"status":"success","data":[{"name":"gpu_use","unit":"percent","labels":{"hostname":"n1","index":"0"},"limit":100,"points":[[1767225600000,12.35]]},{"name":"ipc","unit":"","none":"too_short","collector":"perf","points":[]}]})"
+      "\n");
+  EXPECT_EQ(series_.charts, "gpu_use+ipc by gpu 300 64");
+  static_cast<void>(body(path + "&metric=cpu&by=node&points=50", "ada"));
+  EXPECT_EQ(series_.charts, "cpu by node 50 64");
+  static_cast<void>(body(path + "&metric=gpu_use&by=gpu&agg=bins", "ada"));
+  EXPECT_EQ(series_.charts, "gpu_use by gpu 24 4096");
+  series_.charts.clear();
+  for (const auto* const wrong :
+       {"&metric=gpu", "&metric=cpu,", "&metric=cpu&by=device", "&by=gpu", "&agg=bins",
+        "&metric=cpu&agg=sum", "&metric=cpu&points=1", "&metric=cpu&points=301",
+        "&metric=cpu&points=x", "&metric=cpu&agg=bins&points=25"}) {
+    EXPECT_EQ(get("/api/v1/" + path + wrong, "ada").status,
+              std::string_view(wrong) == "&metric=cpu," ? 200 : 400)
+        << wrong;
+  }
+  EXPECT_EQ(series_.charts, "cpu by sum 300 64");
+  EXPECT_EQ(get("/api/v1/" + path + "&metric=cpu&by=gpu", "bob").status, 403);
 }
 
 TEST_F(ServerTest, SeriesOfAnIdAreThoseOfOnesOwnLives) {

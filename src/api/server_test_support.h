@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "api/server.h"
@@ -25,17 +26,33 @@ class FakeSeries final : public SeriesSource {
     asked = fmt::format("{} {} {} {}", request.cluster_id, request.uuid, request.from_ms - kNow,
                         request.to_ms - kNow);
     lives = request.lives;
+    charts = fmt::format("{} by {} {} {}", fmt::join(request.charts, "+"),
+                         kChartBys.at(static_cast<std::size_t>(request.by)), request.max_points,
+                         request.max_lines);
     if (refuses) {
       return fail(ErrorCode::kPermissionDenied, "no label");
     }
     if (fails) {
       return fail(ErrorCode::kUnavailable, "http://secret:9090: connection refused");
     }
+    if (!request.charts.empty()) {
+      return std::vector<Series>{{.name = "gpu_use",
+                                  .unit = "percent",
+                                  .points = {{kNow, 12.34567}},
+                                  .labels = {{"hostname", "n1"}, {"index", "0"}},
+                                  .limit = 100},
+                                 {.name = "ipc",
+                                  .unit = "",
+                                  .points = {},
+                                  .none = NoLine::kTooShort,
+                                  .collector = "perf"}};
+    }
     return std::vector<Series>{
         {.name = "cpu", .unit = "cores", .points = {{kNow, 1.5}, {kNow + 1, 2}}}};
   }
   std::string asked;
   gate::SharedId lives;
+  std::string charts;
   bool fails = false;
   bool refuses = false;
 };

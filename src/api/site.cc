@@ -94,12 +94,12 @@ std::string SiteOptions::help_text() const {
   return help_url.starts_with(kMail) ? help_url.substr(kMail.size()) : help_url;
 }
 
-Result<SiteOptions> read_site(const config::Node& node) {
+Result<SiteOptions> read_site(const config::Node& node, const std::string& directory) {
   SiteOptions site;
   config::Section section(node);
   section
       .only({"unit_links", "name", "currency", "help_url", "price_kwh", "price_core_hour",
-             "price_gpu_hour", "pue", "budgets"})
+             "price_gpu_hour", "pue", "budgets", "racks"})
       .text("name", site.name)
       .text("currency", site.currency)
       .text("help_url", site.help_url)
@@ -115,9 +115,9 @@ Result<SiteOptions> read_site(const config::Node& node) {
     const std::string mistake = mistake_in(site.help_url);
     section.refuse(!mistake.empty(), "help_url", mistake);
   }
-  if (!section.ok()) {
-    return fail(section.done().error());
-  }
+  CEEMS_TRY(section.done());
+  CEEMS_TRY(racks, Racks::read(node["racks"], directory));
+  site.racks = std::move(racks);
   return site;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/racks.h"
 #include "base/result.h"
 #include "config/yaml.h"
 
@@ -48,6 +49,7 @@ struct SiteOptions {
   Prices prices = {};
   std::optional<double> pue = {};
   std::vector<Budget> budgets = {};
+  Racks racks = {};
   // Not in this block; for answers.
   std::vector<SiteCluster> clusters = {};
   std::string time_zone = {};
@@ -57,8 +59,9 @@ struct SiteOptions {
 };
 
 /// Reads the block. Errors: kInvalidArgument with file, line and key; a link to anything but a web
-/// page, or with a variable that is not known, is one.
-Result<SiteOptions> read_site(const config::Node& node);
+/// page, or with a variable that is not known, is one. Relative names of files start at
+/// `directory`.
+Result<SiteOptions> read_site(const config::Node& node, const std::string& directory = {});
 
 /// What the database says of a cluster: of its newest units.
 struct ClusterFacts {

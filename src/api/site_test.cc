@@ -1,10 +1,13 @@
 #include "api/site.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "api/accounting/prices.h"
 #include "base/version.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::api {
 namespace {
@@ -24,6 +27,50 @@ std::string error_of(const std::string& url) {
 std::string json_of(const SiteOptions& site, bool all = true) {
   return site_json(site, {{.gpus = true, .partitions = false, .updated_ms = 1767225600000}},
                    site.prices.any(), [all](const Budget& /*budget*/) { return all; });
+}
+
+std::string place_of(const Result<SiteOptions>& site, const std::string& host) {
+  if (!site) {
+    return site.error().message;
+  }
+  const auto place = site->racks.find(host);
+  return !place         ? "nowhere"
+         : !place->slot ? place->rack
+                        : fmt::format("{} {}", place->rack, *place->slot);
+}
+
+TEST(Site, KnowsWhereNodesStand) {
+  const auto site = read("ui:\n  racks:\n    pattern: '(?P<rack>r\\d+)(n(?P<slot>\\d+))?'\n");
+  EXPECT_EQ(place_of(site, "r2n07"), "r2 7");
+  EXPECT_EQ(place_of(site, "r2"), "r2");
+  EXPECT_EQ(place_of(site, "xr2n07"), "nowhere");
+  EXPECT_EQ(place_of(site, "r2n99999999999999999999"), "r2");
+  EXPECT_EQ(place_of(read("data: {}\n"), "r2n07"), "nowhere");
+
+  const testing::TempDir folder;
+  const auto file = [&folder](const std::string& text) {
+    std::ofstream(folder.path() / "nodes.yml") << text;
+    const auto document = config::parse_yaml(
+        "ui:\n  racks:\n    file: nodes.yml\n    pattern: '(?P<rack>n).*'\n", "c.yml");
+    return document ? read_site((*document)["ui"], folder.path().string()) : fail(document.error());
+  };
+  const auto both = file("R1: n[01-02],login\nR2:\n  - n[08-09]\n  - gpu1\n");
+  EXPECT_EQ(place_of(both, "n02"), "R1 2");
+  EXPECT_EQ(place_of(both, "login"), "R1 3");
+  EXPECT_EQ(place_of(both, "gpu1"), "R2 3");
+  EXPECT_EQ(place_of(both, "n77"), "n");  // the pattern
+  EXPECT_THAT(place_of(file("R1: n[01-02]\nR2: n02\n"), ""),
+              HasSubstr("node 'n02' is there twice"));
+  EXPECT_THAT(place_of(file("R1: n[01\n"), ""), HasSubstr("expected names of nodes"));
+  EXPECT_THAT(place_of(file("- n01\n"), ""), HasSubstr("expected the nodes of each rack"));
+  for (const auto& [wrong, why] : std::vector<std::pair<std::string, std::string>>{
+           {"pattern: 'r(\\d+)'", "expected a group (?P<rack>"},
+           {"pattern: '('", "missing )"},
+           {"file: /nowhere/nodes.yml", "/nowhere/nodes.yml"},
+           {"rack: r1", "rack"}}) {
+    EXPECT_THAT(place_of(read("ui:\n  racks:\n    " + wrong + "\n"), "n1"), HasSubstr(why))
+        << wrong;
+  }
 }
 
 TEST(Site, HasNothingByDefault) {

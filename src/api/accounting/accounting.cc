@@ -103,20 +103,33 @@ void Accounting::set_gauges(const TimeZone& zone, const Clock& clock) {
   if (options_.budgets.empty()) {
     return;
   }
+  const std::int64_t now_ms = clock.now_ms();
   {
     const MutexLock lock(mutex_);
     const auto now = clock.steady_now();
-    if (now < next_gauges_) {
+    if (now < next_gauges_ || measuring_) {
       return;
     }
     next_gauges_ = now + kEvery;
+    if (options_.prices.in_tsdb()) {
+      measuring_ = true;
+      measurer_ = std::jthread([this, zone, now_ms] {  // the one before has ended
+        measure_budgets(zone, now_ms);
+        const MutexLock ended(mutex_);
+        measuring_ = false;
+      });
+      return;
+    }
   }
+  measure_budgets(zone, now_ms);
+}
+
+void Accounting::measure_budgets(const TimeZone& zone, std::int64_t now_ms) {
   std::vector<const ProjectBudget*> budgets;
   budgets.reserve(options_.budgets.size());
   for (const ProjectBudget& budget : options_.budgets) {
     budgets.push_back(&budget);
   }
-  const std::int64_t now_ms = clock.now_ms();
   const auto all = used(budgets, {.everybody = true}, zone, now_ms);
   if (!all) {
     log::warn("cannot read the use of budgets", {{"err", all.error().message}});

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/accounting/options.h"
@@ -48,10 +49,13 @@ class Accounting {
       const TimeZone& zone,
       std::int64_t now_ms) const;
 
-  /// Sets ceems_project_budget_used_ratio, at most every 5 min.
+  /// Sets ceems_project_budget_used_ratio, at most every 5 min. If prices have to be read from a
+  /// TSDB, which may take long, a thread sets it later. `clock` must outlive this object.
   void set_gauges(const TimeZone& zone, const Clock& clock) CEEMS_EXCLUDES(mutex_);
 
  private:
+  void measure_budgets(const TimeZone& zone, std::int64_t now_ms);
+
   AccountingOptions options_;
   std::string currency_;
   Fleet* fleet_;
@@ -59,6 +63,8 @@ class Accounting {
   metrics::Registry* registry_;
   Mutex mutex_;
   Clock::SteadyTime next_gauges_ CEEMS_GUARDED_BY(mutex_);
+  bool measuring_ CEEMS_GUARDED_BY(mutex_) = false;
+  std::jthread measurer_ CEEMS_GUARDED_BY(mutex_);  // last, so that it ends before the others
 };
 
 }  // namespace ceems::api

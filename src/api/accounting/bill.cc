@@ -37,6 +37,7 @@ struct Totals {
   DayOfBill sum = {};
   double energy = 0, modelled = 0;
   std::size_t nodes = 0, rapl_nodes = 0;
+  std::map<std::int64_t, double> read_ms = {};  ///< by day: time with readings of the best class
   Classes classes = {};
 };
 
@@ -64,6 +65,13 @@ void add_days(const BillInput& input, const BillPeriod& period, BillTable& table
     }
     totals.energy += kwh(sum.energy);
     totals.modelled += kwh(sum.modelled);
+    if (day.nodes > 0) {
+      const double read =
+          std::min(static_cast<double>(sum.covered_ms) / static_cast<double>(day.nodes),
+                   static_cast<double>(next - day.day_ms));
+      double& best = totals.read_ms[day.day_ms];
+      best = std::max(best, read * part);
+    }
     ClassTime& time = totals.classes[day.node_class];
     time.covered_ms += static_cast<double>(sum.covered_ms) * part;
     time.kwh += kwh(sum.energy);
@@ -116,6 +124,14 @@ void add_hints(const BillInput& input, const Totals& totals, double meter, BillT
 }
 
 void set_coverage(const Totals& totals, BillTable& table) {
+  double read = 0;
+  for (const auto& [day, ms] : totals.read_ms) {
+    read += ms;
+  }
+  const std::int64_t length = table.period.to_ms - table.period.from_ms;
+  if (length > 0) {
+    table.hours = std::min(1.0, read / static_cast<double>(length));
+  }
   double expected = 0;
   double covered = 0;
   for (const auto& [name, time] : totals.classes) {
@@ -205,14 +221,15 @@ BillTable make_bill(const BillInput& input) {
   const double all = inside + table.parts.back().kwh.value_or(0);
   const std::optional<double> meter = input.meter.kwh;
   const std::string metered = input.meter.in_proportion ? "derived" : "measured";
-  add("unexplained", meter && known ? std::optional(*meter - all) : std::nullopt, "derived");
+  const bool comparable = meter && table.hours.value_or(0) >= BillTable::kComparable;
+  add("unexplained", comparable ? std::optional(*meter - all) : std::nullopt, "derived");
   add("meter", meter, metered);
-  if (meter && all > 0) {
+  if (comparable && all > 0) {
     table.factor = *meter / all;
   }
-  const double whole = meter.value_or(all);
+  const double whole = comparable ? *meter : all;
   for (BillPart& part : table.parts) {
-    if (part.kwh && whole > 0) {
+    if (part.kwh && whole > 0 && (comparable || part.part != "meter")) {
       part.share = *part.kwh / whole;
     }
     if (input.billed && part.kwh && table.factor) {
@@ -220,7 +237,7 @@ BillTable make_bill(const BillInput& input) {
       part.billed_kwh = part.part == "meter" ? *part.kwh : scaled;
     }
   }
-  if (meter && known && *meter > 0 && std::abs(*meter - all) > kExplained * *meter) {
+  if (comparable && *meter > 0 && std::abs(*meter - all) > kExplained * *meter) {
     add_hints(input, totals, *meter, table);
   }
   return table;

@@ -63,11 +63,16 @@ struct BillInput {
 };
 
 struct BillTable {
+  static constexpr double kComparable = 0.8;
   BillPeriod period = {};
   /// active, reserved_idle, system, unallocated, nodes (their sum), other, cooling, unexplained,
   /// meter.
   std::vector<BillPart> parts = {};
   std::optional<double> coverage = {};  ///< node-hours with readings, of all
+  /// Part of the hours of the period in which nodes were read. Below kComparable the meter, which
+  /// counts all hours, is not set against them: shares are parts of what is known, and there is
+  /// neither a factor nor anything unexplained.
+  std::optional<double> hours = {};
   std::optional<double> measured = {};  ///< share of the energy of nodes that a meter measured
   std::size_t nodes = 0;                ///< that were seen in the period
   std::optional<double> factor = {};    ///< meter by all that is known

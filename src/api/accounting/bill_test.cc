@@ -65,6 +65,31 @@ std::map<std::string, double> kwh_of(const BillTable& table) {
   return parts;
 }
 
+/// Half a month of readings is not set against the bill of the whole month.
+TEST(BillTable, ComparesTheSameHoursOnly) {
+  BillInput input = whole_month();
+  input.billed = true;
+  input.days.resize(15);
+  for (store::KnownNode& node : input.nodes) {
+    node.first_ms = kNovember;
+  }
+  BillTable table = make_bill(input);
+  EXPECT_NEAR(*table.hours, 0.5, 1e-9);
+  EXPECT_FALSE(table.factor);
+  EXPECT_TRUE(table.hints.empty());
+  auto parts = kwh_of(table);
+  EXPECT_FALSE(parts.contains("unexplained"));
+  EXPECT_EQ(parts["meter"], 400);
+  EXPECT_NEAR(*table.parts.front().share, 0.6, 1e-9);  // of the nodes, not of the meter
+  EXPECT_FALSE(table.parts.back().share);
+  input = whole_month();
+  input.days.resize(24);
+  table = make_bill(input);
+  EXPECT_NEAR(*table.hours, 0.8, 1e-9);
+  EXPECT_NEAR(*table.parts.front().share, 6.0 * 24 / 400, 1e-9);
+  EXPECT_NEAR(*table.parts.back().share, 1, 1e-12);
+}
+
 TEST(BillTable, ClosesTheSum) {
   BillInput input = whole_month();
   input.other = SeriesEnergy{.kwh = 30, .covered = 1};
@@ -111,8 +136,8 @@ TEST(BillTable, ScalesOnlyInAColumnOfItsOwn) {
 
 TEST(BillTable, RanksWhatMayExplainTheRest) {
   BillInput input = whole_month();
-  // A third of the days is missing; the energy of the others is modelled and has no meter.
-  input.days.resize(20);
+  // A sixth of the days is missing; the energy of the others is modelled and has no meter.
+  input.days.resize(25);
   for (store::NodeDay& one : input.days) {
     one.sum.modelled = one.sum.energy;
   }
@@ -120,20 +145,20 @@ TEST(BillTable, RanksWhatMayExplainTheRest) {
     node.facts.source = "rapl";
   }
   BillTable table = make_bill(input);
-  EXPECT_NEAR(*table.coverage, 2.0 / 3, 1e-9);
+  EXPECT_NEAR(*table.coverage, 5.0 / 6, 1e-9);
   EXPECT_EQ(table.parts.front().how, "modelled");
   ASSERT_EQ(table.hints.size(), 3U);
-  EXPECT_EQ(table.hints[0].kind, "uncovered_nodes");
-  EXPECT_NEAR(table.hints[0].kwh, 100, 1e-6);
-  EXPECT_NEAR(table.hints[0].hours, 2 * 10 * 24, 1e-6);
-  EXPECT_EQ(table.hints[1].kind, "modelled_nodes");
+  EXPECT_EQ(table.hints[0].kind, "modelled_nodes");
+  EXPECT_NEAR(table.hints[0].kwh, 62.5, 1e-6);
+  EXPECT_EQ(table.hints[1].kind, "uncovered_nodes");
   EXPECT_NEAR(table.hints[1].kwh, 50, 1e-6);
+  EXPECT_NEAR(table.hints[1].hours, 2 * 5 * 24, 1e-6);
   EXPECT_EQ(table.hints[2].kind, "psu_losses");
-  EXPECT_NEAR(table.hints[2].kwh, 19, 1e-6);
+  EXPECT_NEAR(table.hints[2].kwh, 23.75, 1e-6);
   // Up to 5 %, no explanation is looked for.
-  input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 210)}, kMonth);
+  input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 262)}, kMonth);
   EXPECT_TRUE(make_bill(input).hints.empty());
-  input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 150)}, kMonth);  // less than that
+  input.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 190)}, kMonth);  // less than that
   EXPECT_FALSE(make_bill(input).hints.empty());
 }
 

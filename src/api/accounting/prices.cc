@@ -185,6 +185,10 @@ Result<> read_rule(const config::Node& node, const TimeZone& zone, PriceOptions&
 
 }  // namespace
 
+bool PriceOptions::in_tsdb() const {
+  return std::ranges::any_of(rules, [](const PriceRule& rule) { return !rule.query.empty(); });
+}
+
 bool PriceOptions::constant() const {
   return rules.empty() || (rules.size() == 1 && rules.front().clusters.empty() &&
                            rules.front().hours.empty() && rules.front().query.empty() &&

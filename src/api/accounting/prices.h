@@ -45,6 +45,8 @@ struct PriceOptions {
   double pue = 1;  ///< energy is multiplied by it
 
   [[nodiscard]] bool any() const { return !rules.empty() || core_hour || gpu_hour; }
+  /// Whether a price is a series of a TSDB.
+  [[nodiscard]] bool in_tsdb() const;
   /// Whether a kWh costs the same at all times and everywhere, or nothing.
   [[nodiscard]] bool constant() const;
 };

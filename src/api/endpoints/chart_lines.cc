@@ -1,7 +1,6 @@
 #include "api/endpoints/chart_lines.h"
 
 #include "base/json.h"
-#include "store/json.h"
 
 namespace ceems::api {
 
@@ -12,8 +11,16 @@ DataSchema lines_of_charts() {
         "required": ["name", "unit", "points"],
         "additionalProperties": false,
         "properties": {
-          "name": {"type": "string", "description": "cpu, memory or power"},
-          "unit": {"type": "string", "description": "cores, bytes or watts"},
+          "name": {"type": "string", "description": "The name of the chart."},
+          "unit": {"type": "string", "description": "Of the values, such as cores, bytes, watts or percent."},
+          "labels": {
+            "type": "object",
+            "description": "With `by`, what the line is of: `hostname`, `index`, `gpuuuid`, `gpuiid`, `domain`; or `quantile`, where there are too many lines.",
+            "additionalProperties": {"type": "string"}
+          },
+          "limit": {"type": "number", "description": "What was reserved."},
+          "none": {"type": "string", "enum": ["not_collected", "too_short"], "description": "Why the chart has no points."},
+          "collector": {"type": "string", "description": "The collector of ceems_exporter that would measure it."},
           "points": {
             "type": "array",
             "description": "Pairs of milliseconds since 1970 and value.",
@@ -31,11 +38,25 @@ std::string series_json(const std::vector<Series>& all) {
   json.begin_array();
   for (const Series& series : all) {
     json.begin_object().member("name", series.name).member("unit", series.unit);
+    if (!series.labels.empty()) {
+      json.key("labels").begin_object();
+      for (const auto& [name, value] : series.labels) {
+        json.member(name, value);
+      }
+      json.end_object();
+    }
+    if (series.limit) {
+      json.member("limit", *series.limit);
+    }
+    if (series.none) {
+      json.member("none", *series.none == NoLine::kTooShort ? "too_short" : "not_collected");
+    }
+    if (!series.collector.empty()) {
+      json.member("collector", series.collector);
+    }
     json.key("points").begin_array();
     for (const auto& [ms, value] : series.points) {
-      json.begin_array().value(ms);
-      store::append_metric_number(json.begin_value(), value);
-      json.end_array();
+      json.begin_array().value(ms).value(value).end_array();
     }
     json.end_array().end_object();
   }

@@ -111,7 +111,8 @@ struct Endpoint {
   bool table = false;  ///< it accepts them in its own way
   /// The answer depends only on the request, the caller and the database, so it gets an entity tag.
   bool tagged = true;
-  bool waits = false;  ///< its answers may need a TSDB: see ApiServer::waits()
+  bool waits = false;   ///< its answers may need a TSDB: see ApiServer::waits()
+  bool priced = false;  ///< they have costs, for which prices in a TSDB are read
   /// What admins and support read there is data of other people, which the audit records.
   bool audited = true;
   bool raw_ids = false;                     ///< `uuid` names units only as they are stored

@@ -24,6 +24,7 @@ constexpr std::size_t kAtOnce = 200;  // ids in one query
 struct Life {
   std::int64_t started_ms = 0, ended_ms = 0;
   std::string user;
+  std::string array;  ///< the id that SLURM shows, where it is not the uuid
 };
 using Lives = std::multimap<std::string, Life, std::less<>>;  ///< by uuid
 
@@ -47,7 +48,7 @@ Result<Lives> visible_lives(const Services& services,
   } else {
     access::list_own(call.identity, access::Part::kAll, query.filter);
   }
-  query.columns = {Fact::kUuid, Fact::kStarted, Fact::kEnded, Fact::kUser};
+  query.columns = {Fact::kUuid, Fact::kStarted, Fact::kEnded, Fact::kUser, Fact::kArray};
   query.filter.clusters = {cluster_id};
   const std::int64_t first_ms = board.ends_ms.front() - kGpuPeriodMs;
   query.filter.ended = store::TimeRange{first_ms, services.now_ms() + kGpuPeriodMs};
@@ -69,7 +70,8 @@ Result<Lives> visible_lives(const Services& services,
       timer.count_row();
       lives.emplace(rows->text(0), Life{.started_ms = rows->integer(1),
                                         .ended_ms = rows->integer(2),
-                                        .user = std::string(rows->text(3))});
+                                        .user = std::string(rows->text(3)),
+                                        .array = std::string(rows->text(4))});
     }
   }
   return lives;
@@ -109,6 +111,9 @@ void append_cell(
       json.value(life->user);
     } else {
       json.value(nullptr);
+    }
+    if (life != nullptr && !life->array.empty()) {
+      json.member("array", life->array);
     }
     append_share(json, "busy", part.busy);
     append_share(json, "sm", part.sm);
@@ -220,6 +225,7 @@ Endpoints gpus_endpoints() {
                           "additionalProperties": false,
                           "properties": {
                             "uuid": {"type": "string"},
+                            "array": {"type": "string", "description": "The ID that SLURM shows of a task of an array or a part of a heterogeneous job. Absent of others."},
                             "user": {"type": ["string", "null"], "description": "Null if the database does not know the unit yet."},
                             "busy": {"type": ["number", "null"], "description": "Share of the period in which the unit had a kernel on the GPU."},
                             "sm": {"type": ["number", "null"], "description": "Share of the SMs that worked, over the period."}

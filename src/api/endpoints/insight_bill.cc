@@ -97,6 +97,7 @@ void append_amount(JsonWriter& json, std::string_view name, const std::string& a
 void append_meter(JsonWriter& json, const BillTable& table, const MeterReading& meter) {
   json.member("period_start", table.period.from_ms).member("period_end", table.period.to_ms);
   append_rounded(json, "factor", table.factor);
+  append_rounded(json, "hours", table.hours);
   json.key("bills").begin_array();
   for (const store::Bill& bill : meter.bills) {
     json.begin_object().member("period_start", bill.start_ms).member("period_end", bill.end_ms);
@@ -226,7 +227,8 @@ Endpoints insight_bill_endpoints() {
           "hints": {"type": "array", "description": "Of `unexplained`: what may explain it, the largest first.", "items": {"type": "object", "required": ["kind", "kwh"], "additionalProperties": false, "properties": {"kind": {"type": "string"}, "kwh": {"type": "number"}, "node_hours": {"type": "number"}}}},
           "period_start": {"type": "integer", "description": "Of `meter`: the period of the table, in milliseconds since 1970."},
           "period_end": {"type": "integer", "description": "Its end."},
-          "factor": {"type": ["number", "null"], "description": "Meter by all that is known."},
+          "factor": {"type": ["number", "null"], "description": "Meter by all that is known. null: not comparable, see hours."},
+          "hours": {"type": ["number", "null"], "description": "Of `meter`: part of the hours of the period in which nodes were read. Below 0.8 the meter is not compared: shares are parts of all that is known."},
           "bills": {"type": "array", "description": "Of `meter`: the bills.", "items": {"type": "object", "required": ["period_start", "period_end", "kwh", "cost", "currency", "kgco2_market"], "additionalProperties": false, "properties": {"period_start": {"type": "integer"}, "period_end": {"type": "integer"}, "kwh": {"type": "number"}, "cost": {"type": ["number", "null"]}, "currency": {"type": "string"}, "kgco2_market": {"type": ["number", "null"]}}}}
         }
       })json",

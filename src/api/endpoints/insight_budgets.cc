@@ -137,6 +137,7 @@ Endpoints insight_budgets_endpoints() {
                 R"("from_ts":1767222000000,"to_ts":1798758000000,"warn":[0.5,0.8,1],"state":"warn_0.5"})"},
        .params = {Param::kClusterId, Param::kProject, Param::kFormat},
        .tagged = false,
+       .priced = true,
        .audited = false,
        .refusals = {ApiErrorType::kBadData}}};
 }

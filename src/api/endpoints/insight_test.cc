@@ -1,16 +1,20 @@
 // Idle units, budgets, prices and the bill through the API.
+#include <atomic>
+
 #include <boost/json.hpp>
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
 #include "api/tsdb/fleet.h"
 #include "store/nodes.h"
+#include "testing/eventually.h"
 #include "tsdb/fake_transport.h"
 
 namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
+using ceems::testing::eventually;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using tsdb::FakeTransport;
@@ -68,6 +72,10 @@ class Insight : public ServerTest {
   Result<net::ClientResponse> answer(const std::string& cluster,
                                      const FakeTransport::Request& request) const {
     const std::string query = request.first("query");
+    if (query == "price") {
+      ++priced_;
+      EXPECT_TRUE(eventually([this] { return !hangs_; }));
+    }
     if (down_) {
       return fail(ErrorCode::kUnavailable, "http://secret: refused");
     }
@@ -149,6 +157,8 @@ class Insight : public ServerTest {
   AccountingOptions accounting_;
   std::string range_;
   bool down_ = false;
+  std::atomic<bool> hangs_ = false;      ///< questions for prices wait
+  mutable std::atomic<int> priced_ = 0;  ///< how many there were
   std::vector<FakeTransport*> transports_;
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
@@ -307,6 +317,54 @@ TEST_F(Insight, KnowsWhatDaysCostByASeriesOfPrices) {
                          "&cluster_id=hpc-a&user=bob")
                         .at("values")),
             R"({"cost":[[2,2,2,2,2,2]]})");
+}
+
+TEST_F(Insight, NoWorkerWaitsForPricesOfATsdb) {
+  const auto waits = [this](const std::string& target) {
+    return server_->waits(request_for("GET", "/api/v1/" + target, {}));
+  };
+  const std::vector<std::string> priced = {
+      "units/list",    "units/list/admin",   "units/summary",   "units/summary/admin",
+      "usage/series?", "usage/series/admin", "insight/budgets", "usage/series?step=day&field=cost"};
+  for (const std::string& target : priced) {
+    EXPECT_FALSE(waits(target)) << target;
+  }
+  accounting_.budgets = {{.project = "fluids", .unit = BudgetUnit::kCost, .amount = 100}};
+  accounting_.prices.rules = {{.otherwise = 0.1},
+                              {.from_ms = kNow, .query = "price", .series_cluster = "hpc-a"}};
+  restart();
+  for (const std::string& target : priced) {
+    EXPECT_TRUE(waits(target)) << target;
+  }
+  for (const std::string target :
+       {"units", "units/verify", "whoami", "usage/current", "projects"}) {
+    EXPECT_FALSE(waits(target)) << target;
+  }
+}
+
+TEST_F(Insight, MetricsDoNotWaitForPricesOfATsdb) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  model::Unit unit = job("300", "bob", "fluids");
+  unit.started_at_ts = kNow;
+  unit.ended_at_ts = kNow + kHour / 2;
+  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 10}});
+  update.units.push_back(unit);
+  write(update);
+  clock_.advance(std::chrono::hours(2));
+  accounting_.budgets = {{.project = "fluids", .unit = BudgetUnit::kCost, .amount = 100}};
+  accounting_.prices.rules = {{.otherwise = 0.1, .query = "price", .series_cluster = "hpc-a"}};
+  restart();
+  hangs_ = true;
+  const std::string gauge = "ceems_project_budget_used_ratio{";
+  EXPECT_THAT(get("/metrics").body, Not(HasSubstr(gauge)));
+  EXPECT_TRUE(eventually([this] { return priced_ == 1; }));
+  clock_.advance(std::chrono::minutes(6));
+  EXPECT_THAT(get("/metrics").body, Not(HasSubstr(gauge)));
+  EXPECT_EQ(priced_, 1) << "one thread asks at a time";
+  hangs_ = false;
+  EXPECT_TRUE(eventually([&] { return get("/metrics").body.contains(gauge); }));
 }
 
 TEST_F(Insight, ComparesNodesWithTheBill) {

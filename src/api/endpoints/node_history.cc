@@ -101,7 +101,7 @@ void get_units_on_node(const Services& services, Call& call) {
     return;
   }
   using store::Fact;
-  constexpr std::array<std::pair<std::string_view, Fact>, 11> kShown{{{"uuid", Fact::kUuid},
+  constexpr std::array<std::pair<std::string_view, Fact>, 12> kShown{{{"uuid", Fact::kUuid},
                                                                       {"started", Fact::kStarted},
                                                                       {"ended", Fact::kEnded},
                                                                       {"state", Fact::kState},
@@ -110,6 +110,7 @@ void get_units_on_node(const Services& services, Call& call) {
                                                                       {"name", Fact::kName},
                                                                       {"cpus", Fact::kCpus},
                                                                       {"cpu", Fact::kCpu},
+                                                                      {"gpu", Fact::kGpu},
                                                                       {"gpus", Fact::kGpus},
                                                                       {"kwh", Fact::kKwh}}};
   std::string data;

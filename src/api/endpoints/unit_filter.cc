@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "access/lists.h"
 #include "api/request/list_params.h"
 #include "api/request/shown_ids.h"
@@ -30,9 +32,13 @@ namespace {
 
 constexpr std::size_t kMaxFoundIds = 10'000;
 constexpr std::size_t kMaxShownIds = 50;
+constexpr std::uint64_t kMaxHetParts = 128;  // SLURM's limit
 
 /// Finds the units that ids as SLURM shows them name.
 class ShownIdSearch {
+  /// Units by cluster and place; those that ran again once.
+  using ByPlace = std::map<std::pair<std::string, std::uint64_t>, std::string>;
+
  public:
   ShownIdSearch(const Services& services, store::FactFilter rows)
       : services_(&services), rows_(std::move(rows)) {}
@@ -54,8 +60,7 @@ class ShownIdSearch {
     query.filter.array_prefix = shown->prefix;
     QueryTimer timer(*services_->metrics, Query::kUnits);
     CEEMS_TRY(cursor, timer.run([&] { return services_->reader->unit_facts(query); }));
-    // Those that ran again once.
-    std::map<std::pair<std::string, std::uint64_t>, std::string> by_place;
+    ByPlace by_place;
     while (true) {
       CEEMS_TRY(row, timer.run([&] { return cursor->next(); }));
       if (!row) {
@@ -64,6 +69,9 @@ class ShownIdSearch {
       if (const auto place = shown->place_of(cursor->text(0))) {
         by_place.try_emplace({std::string(cursor->text(2)), *place}, cursor->text(1));
       }
+    }
+    if (by_place.empty()) {
+      CEEMS_TRY(add_old_parts(text, *shown, by_place));
     }
     for (const auto& [place, id] : by_place) {
       if (known_.insert(id).second) {
@@ -84,6 +92,66 @@ class ShownIdSearch {
   [[nodiscard]] std::vector<std::string> take() { return std::move(found_); }
 
  private:
+  /// Parts of a heterogeneous job that was stored before its group was. SLURM numbers them one
+  /// after the other, so part 1 of 8200 is 8201 if all from 8200 to it are jobs without a group
+  /// that one user submitted at the same time. Not for `8200+*`, which would take in other such
+  /// jobs.
+  Result<> add_old_parts(std::string_view text, const ShownIds& shown, ByPlace& by_place) {
+    const std::size_t plus = text.find('+');
+    const auto first = parse_int<std::uint64_t>(text.substr(0, plus));
+    if (plus == std::string_view::npos || shown.places.empty() || !first) {
+      return {};
+    }
+    store::FactListQuery query{
+        .filter = rows_,
+        .columns = {store::Fact::kUuid, store::Fact::kClusterId, store::Fact::kArray,
+                    store::Fact::kUser, store::Fact::kCreated},
+        .limit = kMaxFoundIds};
+    query.filter.names.everybody = true;  // the owners are compared, not shown
+    for (std::uint64_t place = 0; place < kMaxHetParts; ++place) {
+      query.filter.uuids.push_back(std::to_string(*first + place));
+    }
+    QueryTimer timer(*services_->metrics, Query::kUnits);
+    CEEMS_TRY(cursor, timer.run([&] { return services_->reader->unit_facts(query); }));
+    struct Owner {
+      std::string user;
+      std::int64_t created_ms = 0;
+      bool operator==(const Owner&) const = default;
+    };
+    std::map<std::pair<std::string, std::string>, Owner> alone;  // by cluster and id
+    while (true) {
+      CEEMS_TRY(row, timer.run([&] { return cursor->next(); }));
+      if (!row) {
+        break;
+      }
+      if (cursor->text(2).empty() && cursor->integer(4) > 0) {
+        alone.try_emplace(
+            {std::string(cursor->text(1)), std::string(cursor->text(0))},
+            Owner{.user = std::string(cursor->text(3)), .created_ms = cursor->integer(4)});
+      }
+    }
+    for (const auto& [start, owner] : alone) {
+      if (start.second != query.filter.uuids.front()) {
+        continue;
+      }
+      std::uint64_t parts = 0;
+      for (const std::string& id : query.filter.uuids) {
+        const auto part = alone.find({start.first, id});
+        if (part == alone.end() || part->second != owner) {
+          break;
+        }
+        const std::string as_shown = fmt::format("{}+{}", *first, parts++);
+        if (const auto place = shown.place_of(as_shown)) {
+          by_place.try_emplace({start.first, *place}, id);
+        }
+      }
+      if (parts < 2) {
+        by_place.clear();  // a job of its own
+      }
+    }
+    return {};
+  }
+
   const Services* services_;
   store::FactFilter rows_;
   std::size_t asked_ = 0;
@@ -165,6 +233,22 @@ Result<std::string> notes_of(const Services& services, Searched searched) {
   notes += complete ? "" : R"(,"partial":true)";
   notes += searched == Searched::kIds ? R"(,"searched":"ids")" : "";
   return notes;
+}
+
+std::optional<std::string> notes_if_answerable(const Services& services,
+                                               Call& call,
+                                               store::FactFilter& filter) {
+  const auto searched = check_amount(services, call, filter);
+  if (searched && *searched == Searched::kRefused) {
+    answer_too_much(call);
+    return std::nullopt;
+  }
+  auto notes = searched ? notes_of(services, *searched) : fail(searched.error());
+  if (!notes) {
+    answer_failure(*call.response, notes.error());
+    return std::nullopt;
+  }
+  return *std::move(notes);
 }
 
 std::optional<double> cost_of(Costs& costs,

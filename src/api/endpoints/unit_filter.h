@@ -42,6 +42,11 @@ void answer_too_much(Call& call);
 /// What an answer is of, where it is not the whole: members of an object.
 Result<std::string> notes_of(const Services& services, Searched searched);
 
+/// check_amount() and notes_of(). Without a value, the call is answered: with the refusal or error.
+std::optional<std::string> notes_if_answerable(const Services& services,
+                                               Call& call,
+                                               store::FactFilter& filter);
+
 /// What cost_of() reads, one after the other.
 inline constexpr std::array kCostFacts{store::Fact::kKwh,        store::Fact::kCpuSeconds,
                                        store::Fact::kGpuSeconds, store::Fact::kClusterId,

@@ -55,6 +55,9 @@ Result<store::FindingQuery> parse_query(const Call& call) {
 
 void append(JsonWriter& json, const store::UnitFinding& one) {
   json.begin_object().member("cluster_id", one.key.cluster_id).member("uuid", one.key.uuid);
+  if (!one.array.empty()) {
+    json.member("array", one.array);
+  }
   json.member("started_at_ts", one.key.started_at_ts).member("ended_at_ts", one.ended_at_ts);
   json.key("name");
   append_json_cell(json, store::FactKind::kText, one.name, 0);
@@ -129,6 +132,7 @@ Endpoints units_findings_endpoints() {
               "properties": {
                 "cluster_id": {"type": "string", "description": "Cluster of the unit."},
                 "uuid": {"type": "string", "description": "Id of the unit."},
+                "array": {"type": "string", "description": "The ID that SLURM shows of a task of an array or a part of a heterogeneous job. Absent of others."},
                 "started_at_ts": {"type": "integer", "description": "Start of the run, in milliseconds since 1970."},
                 "ended_at_ts": {"type": "integer", "description": "Its end."},
                 "name": {"type": ["string", "null"], "description": "Name of the unit; null where the caller may not see it."},

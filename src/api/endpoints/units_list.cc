@@ -284,7 +284,8 @@ Endpoints units_list_endpoints() {
       .params = kUnitFilterParams.with({Param::kSort, Param::kOrder, Param::kLimit, Param::kCursor,
                                         Param::kColumns, Param::kFormat}),
       .window = WindowKind::kListed,
-      .table = true};
+      .table = true,
+      .priced = true};
   return {list.for_users("units/list",
                          "The caller's units: filtered, sorted and in pages; or all as CSV.",
                          {Param::kScope}),

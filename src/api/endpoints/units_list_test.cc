@@ -10,6 +10,7 @@ namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Texts = std::vector<std::string>;
@@ -90,6 +91,11 @@ class ShownIdsOfUnits : public Lists {
     add("8200", "ada", R"({"het_job":8200,"het_offset":0})");
     add("8201", "ada", R"({"het_job":8200,"het_offset":1})");
     add("9000", "ada", "{}");
+    // Stored before units had their group.
+    for (const char* id : {"8300", "8301", "8302"}) {
+      add(id, "ada", "{}");
+    }
+    add("8303", "eve", "{}");
     add("7201", "eve", R"({"array_job":7200,"array_task":1})");
     write(update);
   }
@@ -116,6 +122,19 @@ TEST_F(ShownIdsOfUnits, FindUnits) {
   EXPECT_THAT(units("uuid=7101,7102"), ElementsAre());
 }
 
+TEST_F(ShownIdsOfUnits, FindPartsThatWereStoredWithoutTheirGroup) {
+  EXPECT_THAT(units("uuid=8300%2B0"), ElementsAre("8300"));
+  EXPECT_THAT(units("uuid=8300%2B1"), ElementsAre("8301"));
+  EXPECT_THAT(units("uuid=8300%2B[1-3]"), ElementsAre("8301", "8302"));
+  EXPECT_THAT(units("uuid=8300%2B3"), ElementsAre()) << "somebody else's job";
+  EXPECT_THAT(units("uuid=8303%2B0", "eve"), ElementsAre()) << "a job of its own";
+  EXPECT_THAT(units("uuid=8300%2B*"), ElementsAre()) << "which may be jobs submitted in a row";
+  EXPECT_THAT(units("uuid=8300_1"), ElementsAre());
+  EXPECT_THAT(units("uuid=8200%2B2"), ElementsAre()) << "8202 is not part of it";
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8300%2B1", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8300%2B1", "eve").status, 404);
+}
+
 TEST_F(ShownIdsOfUnits, FindNoUnitsOfOthers) {
   EXPECT_THAT(units("uuid=7200_1"), ElementsAre());
   EXPECT_THAT(units("uuid=7200_1", "eve"), ElementsAre("7201"));
@@ -128,7 +147,15 @@ TEST_F(ShownIdsOfUnits, FindNoUnitsOfOthers) {
 TEST_F(ShownIdsOfUnits, FindReportsListsAndSums) {
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_4", "ada").status, 200);
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8200%2B1", "ada").status, 200);
-  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_[4-5]", "ada").status, 400);
+  // A range has a report of each of its units.
+  const std::string range = "units/report?cluster_id=hpc-a&uuid=7100_[4-5]";
+  const json::array reports = data(range, "ada").as_array();
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(reports[0].at("uuid"), "7101");
+  EXPECT_EQ(reports[1].at("uuid"), "7102");
+  EXPECT_THAT(body(range + "&format=text", "ada"), AllOf(HasSubstr("7101"), HasSubstr("7102")));
+  EXPECT_EQ(get("/api/v1/" + range + "&format=html", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7101&uuid=7102", "ada").status, 400);
   EXPECT_EQ(get("/api/v1/units/compare?cluster_id=hpc-a&uuid=7100_4&uuid=7100_5", "ada").status,
             200);
   const std::string list = "units/list?cluster_id=hpc-a&columns=uuid&sort=uuid&order=asc&";
@@ -252,12 +279,13 @@ TEST_F(Lists, SumUpWithFacetsAndCells) {
       body("units/summary/admin?cluster_id=c&facets=state,user,partition,advice&"
            "heat=cpu,mem&bins=10",
            "root"),
-      HasSubstr(R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":0,"grams":105,)"
-                R"("cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
-                R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
-                R"("idle_measured":4,"facets":{"state":[["COMPLETED",4,10]],)"
-                R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
-                R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));
+      HasSubstr(
+          R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":null,"grams":105,)"
+          R"("measured":4,"cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
+          R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
+          R"("idle_measured":4,"facets":{"state":[["COMPLETED",4,10]],)"
+          R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
+          R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));
   EXPECT_EQ(data("units/summary/admin?cluster_id=none").at("count"), 0);
   EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("idle_kwh").is_null());
   EXPECT_EQ(data("units/summary/admin?running&cluster_id=hpc-a").at("running"), 1);
@@ -304,6 +332,96 @@ TEST_F(Lists, OfUsageAreByDayAndMonth) {
                             "from=0&to=1767225600", "by=component&field=units"}) {
     EXPECT_THAT(error(std::string("usage/series/admin?") + wrong), HasSubstr("query parameter '"));
   }
+}
+
+TEST_F(Lists, OfUsageAreTablesToo) {
+  ApiOptions options;
+  options.site.currency = "EUR";
+  make(std::move(options));
+  write_units(4);
+  const std::string asked =
+      "/api/v1/usage/series/admin?by=cluster&field=kwh,grams,cost,idle_kwh,units&step=month&"
+      "from=1764547200&to=1767225599&format=";
+  const auto csv = get(asked + "csv", "root");
+  EXPECT_EQ(csv.body,
+            "month,cluster,energy (kWh),emissions (g CO2e),cost (EUR),"
+            "idle energy of the reservation (kWh),units\r\n"
+            "2025-12-01,c,10,105,,1,4\r\n"
+            "2025-12-01,hpc-a,,,,,5\r\n"
+            "2025-12-01,hpc-b,,,,,5\r\n");
+  EXPECT_EQ(header(csv, "Content-Type"), "text/csv; charset=utf-8; header=present");
+  EXPECT_EQ(header(csv, "Content-Disposition"), R"(attachment; filename="usage.csv")");
+  const auto workbook = get(asked + "xlsx", "root");
+  EXPECT_EQ(workbook.body.substr(0, 4), "PK\3\4");
+  EXPECT_EQ(header(workbook, "Content-Type"),
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet");
+  EXPECT_EQ(header(workbook, "X-Content-Type-Options"), "nosniff");
+  // Of one's own projects only, and in hours with their times.
+  EXPECT_EQ(get("/api/v1/usage/series?step=month&field=units&from=1764547200&to=1767225599&"
+                "by=project&format=csv",
+                "eve")
+                .body.find("fluids"),
+            std::string::npos);
+  EXPECT_THAT(get("/api/v1/usage/series/admin?step=hour&field=units&from=1767222000&to=1767222001&"
+                  "format=csv",
+                  "root")
+                  .body,
+              HasSubstr("2025-12-31T23:00:00+0000,"));
+  EXPECT_THAT(error("usage/series/admin?format=pdf"), HasSubstr("'format'"));
+  EXPECT_EQ(get(asked + "xlsx", "ada").status, 403);
+}
+
+TEST_F(Lists, TablesOfUsageHaveAMostOfRows) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+  update.window = {kNow - kHour, kNow};
+  for (int i = 0; i < 26; ++i) {
+    model::Unit unit = job(std::to_string(1000 + i), "ada", "project" + std::to_string(i));
+    unit.started_at_ts = kNow - kHour;
+    update.units.push_back(unit);
+  }
+  write(update);
+  // 2000 days of 26 projects, and 1900 of them.
+  const std::string asked =
+      "usage/series/admin?cluster_id=c&by=project&field=units&format=csv&to=1767225599&from=";
+  EXPECT_THAT(error(asked + "1594512000"), HasSubstr("more than 50000 rows: choose a shorter"));
+  EXPECT_EQ(get("/api/v1/" + asked + "1603152000", "root").status, 200);
+  EXPECT_EQ(get("/api/v1/" + asked + "1594512000&top=20", "root").status, 200);
+}
+
+TEST_F(Lists, CompareAYearWithTheSameDaysOfTheYearBefore) {
+  constexpr std::int64_t kDay = 24 * kHour;
+  std::int64_t written = kNow - 331 * kDay;
+  const auto write_on = [&](std::int64_t day, int kwh) {
+    store::ClusterUpdate update;
+    update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
+    update.window = {written, kNow + (day + 1) * kDay};
+    written = update.window.end_ms;
+    model::Unit unit = job(std::to_string(1000 + kwh), "ada", "fluids");
+    unit.started_at_ts = written - 2 * kHour;
+    unit.ended_at_ts = written - kHour;
+    store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", kwh}});
+    update.units.push_back(unit);
+    write(update);
+  };
+  write_on(-365 + 35, 1);  // 5 February 2025
+  write_on(-365 + 45, 2);  // 15 February
+  write_on(35, 4);         // 5 February 2026
+  clock_.advance(std::chrono::hours(24 * 40));
+  make({});
+  const json::value year =
+      data("usage/series/admin?cluster_id=c&step=month&from=1767225600&to=1798761599&previous");
+  EXPECT_EQ(year.at("times").as_array().size(), 12U);
+  const json::value& compared = year.at("compared");
+  EXPECT_EQ(compared.as_object().count("idle_coverage"), 0U);
+  // No idle energy was known a year ago.
+  const json::value idle = data(
+      "usage/series/admin?cluster_id=c&step=month&field=idle_kwh&from=1767225600&to=1798761599&"
+      "previous");
+  EXPECT_EQ(idle.at("compared").at("idle_coverage"), 0);
+  EXPECT_EQ(compared.at("days"), 40);
+  EXPECT_EQ(compared.at("now").at("kwh").at(0), 4);
+  EXPECT_EQ(compared.at("before").at("kwh").at(0), 1);
 }
 
 TEST_F(Lists, TellWhatASiteHas) {

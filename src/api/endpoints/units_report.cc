@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "api/endpoints/all.h"
 #include "api/endpoints/text_forms.h"
 #include "api/report/final_report.h"
@@ -19,6 +21,8 @@ namespace {
 
 /// How often one ID may have run; a report needs the last of them.
 constexpr std::size_t kMaxRuns = 1000;
+/// Reports of one answer.
+constexpr std::size_t kMaxReports = 100;
 
 struct Request {
   TextForm form;
@@ -171,15 +175,60 @@ std::string text_of(const report::Report& report, const TextForm& request) {
   return report::to_json(report, request.view);
 }
 
+/// The reports of the units of a range such as 7100_[4-5], one after the other. Those that have not
+/// ended are left out while others have.
+void get_reports(const Services& services, Call& call, const Request& request) {
+  if (request.form.format != Format::kJson && request.form.format != Format::kText &&
+      request.form.format != Format::kAscii && request.form.format != Format::kMarkdown) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "this format has one unit; several are known as json, text, ascii and markdown");
+    return;
+  }
+  std::string all;
+  std::optional<Error> problem;
+  for (const std::string& uuid : call.params.uuids) {
+    const auto made = make_report(services, call, uuid, request.start_ms);
+    if (made) {
+      const bool json = request.form.format == Format::kJson;
+      all += all.empty() ? "" : json ? "," : "\n";
+      all += text_of(made->report, request.form);
+    } else if (made.error().code == ErrorCode::kNoData ||
+               made.error().code == ErrorCode::kNotFound) {
+      problem = made.error();
+    } else {
+      answer_problem(call, made.error());
+      return;
+    }
+  }
+  if (all.empty()) {
+    answer_problem(call, problem.value_or(Error{ErrorCode::kNotFound, "no such unit"}));
+  } else if (request.form.format == Format::kJson) {
+    answer_data(*call.response, "[" + all + "]");
+  } else {
+    answer_text(call, request.form.format, std::move(all));
+  }
+}
+
 void get_report(const Services& services, Call& call) {
   const Params& params = call.params;
-  if (params.uuids.size() != 1 || params.clusters.size() != 1) {
+  const bool range = params.found_ids && params.uuids.size() > 1;
+  if ((params.uuids.size() != 1 && !range) || params.clusters.size() != 1) {
     answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
+    return;
+  }
+  if (params.uuids.size() > kMaxReports) {
+    answer_error(
+        *call.response, ApiErrorType::kBadData,
+        fmt::format("{} units: at most {} reports at a time", params.uuids.size(), kMaxReports));
     return;
   }
   const auto request = parse_request(services, params, Format::kJs1Json);
   if (!request) {
     answer_bad_request(call, request.error());
+    return;
+  }
+  if (range) {
+    get_reports(services, call, *request);
     return;
   }
   const auto report = make_report(services, call, params.uuids.front(), request->start_ms);

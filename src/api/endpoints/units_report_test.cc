@@ -528,6 +528,8 @@ TEST_F(Reports, HaveFindingsInLists) {
                         R"("rule":"mem-excess","severity":"suggest","confidence":"sure","runs":6,)"
                         R"("values":{{"want":3221225472}},"saves":{{"kwh":0.4}}}})",
                         kNow - store::kMinute - kRun, kNow - store::kMinute)));
+  execute("UPDATE ceems_unit_facts SET array_id = '100_5' WHERE uuid = '105'");
+  EXPECT_EQ(findings("", "ada").at(0).at("array"), "100_5") << "as SLURM shows it";
   EXPECT_EQ(findings("?severity=good", "ada").size(), 2U);
   EXPECT_EQ(findings("?rule=good&severity=good", "ada").size(), 1U);
   EXPECT_EQ(findings("?rule=mem-excess,idle", "ada").size(), 1U);
@@ -542,6 +544,36 @@ TEST_F(Reports, HaveFindingsInLists) {
   EXPECT_EQ(get("/api/v1/units/findings/admin", "ada").status, 403);
   const json::value list = json::parse(body("units/list?advice=mem-excess&columns=uuid", "ada"));
   EXPECT_EQ(list.at("data").at("rows"), json::parse(R"([["105"]])"));
+}
+
+TEST_F(Reports, SuggestSomethingForEachKind) {
+  stored_report(db_->writer());
+  const auto kinds = [this](const std::string& query, const std::string& user) {
+    return json::parse(body("units/kinds" + query, user)).at("data").at("kinds").as_array();
+  };
+  const json::array all = kinds("", "ada");
+  const auto found = std::ranges::find_if(
+      all, [](const json::value& kind) { return kind.at("name") == "relax-#"; });
+  ASSERT_NE(found, all.end());
+  EXPECT_EQ(found->at("user"), "ada");
+  EXPECT_EQ(found->at("project"), "fluids");
+  EXPECT_GT(found->at("units").as_int64(), 1);
+  const json::value& finding = found->at("finding");
+  EXPECT_EQ(finding.at("uuid"), "105");
+  EXPECT_EQ(finding.at("rule"), "mem-excess");
+  EXPECT_EQ(finding.at("runs"), 6);
+  EXPECT_EQ(finding.at("saves_kwh").to_number<double>(), 0.4);
+  for (const json::value& kind : kinds("", "eve")) {
+    EXPECT_EQ(kind.at("user"), "eve");
+  }
+  EXPECT_EQ(kinds("/admin?user=ada&sort=units&top=1", "root").size(), 1U);
+  EXPECT_TRUE(kinds("/admin", "sue").at(0).at("name").is_null());
+  for (const char* wrong : {"?sort=name", "?top=0", "?top=101", "?top=x", "?state="}) {
+    EXPECT_EQ(get(std::string("/api/v1/units/kinds") + wrong, "ada").status,
+              std::string_view(wrong) == "?state=" ? 200 : 400)
+        << wrong;
+  }
+  EXPECT_EQ(get("/api/v1/units/kinds/admin", "ada").status, 403);
 }
 
 }  // namespace

@@ -1,11 +1,18 @@
 // The time series of a unit.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
 #include "api/endpoints/chart_lines.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/time/durations.h"
 #include "promql/reach.h"
 
@@ -75,9 +82,55 @@ std::int64_t in_milliseconds(std::optional<std::int64_t> seconds, std::int64_t d
   return seconds ? *seconds * kSecondMs : default_ms;
 }
 
+/// The charts and lines that the parameters ask for.
+Result<> read_charts(const Call& call, SeriesRequest& request) {
+  constexpr std::int64_t kMaxPoints = 300, kBinPoints = 24;
+  constexpr std::size_t kMaxBins = 4096;
+  const Params& params = call.params;
+  request.charts = params.list(Param::kMetric);
+  for (const std::string& name : request.charts) {
+    if (find_unit_chart(name) == nullptr) {
+      std::vector<std::string_view> names;
+      std::ranges::transform(unit_charts(), std::back_inserter(names), &UnitChart::name);
+      return wrong_parameter(fmt::format("'metric': expected {}", fmt::join(names, ", ")));
+    }
+  }
+  const std::string_view by = params.text(Param::kBy);
+  const auto found = chart_by(by.empty() ? "sum" : by);
+  if (!found) {
+    return wrong_parameter(fmt::format("'by': expected {}", fmt::join(kChartBys, ", ")));
+  }
+  request.by = *found;
+  const std::string_view aggregation = params.text(Param::kAggregation);
+  const bool bins = aggregation == "bins";
+  if (!bins && !aggregation.empty() && aggregation != "lines") {
+    return wrong_parameter("'agg': expected lines or bins");
+  }
+  request.max_points = bins ? kBinPoints : kMaxPoints;
+  request.max_lines = bins ? kMaxBins : request.max_lines;
+  if (const std::string_view points = params.text(Param::kPoints); !points.empty()) {
+    const auto count = parse_int<std::int64_t>(points);
+    if (!count || *count < 2 || *count > request.max_points) {
+      return wrong_parameter(
+          fmt::format("'points': expected a number from 2 to {}", request.max_points));
+    }
+    request.max_points = *count;
+  }
+  if (request.charts.empty() && (request.by != ChartBy::kSum || bins)) {
+    return wrong_parameter("'metric': expected, because 'by' or 'agg' is given");
+  }
+  return {};
+}
+
 void answer_series(const Services& services, Call& call, const SeriesRequest& request) {
-  const auto series = services.series->series(request);
+  auto series = services.series->series(request);
   if (series) {
+    constexpr int kDigits = 4;
+    for (Series& line : *series) {
+      for (auto& [ms, value] : line.points) {
+        value = request.charts.empty() ? value : rounded(value, kDigits);
+      }
+    }
     answer_data(*call.response, series_json(*series));
     return;
   }
@@ -110,6 +163,11 @@ void get_unit_series(const Services& services, Call& call) {
     answer_bad_request(call, !from ? from.error() : to.error());
     return;
   }
+  SeriesRequest request{.cluster_id = params.clusters.front(), .uuid = params.uuids.front()};
+  if (const auto read = read_charts(call, request); !read) {
+    answer_bad_request(call, read.error());
+    return;
+  }
   auto lives = lives_of(services, call);
   if (!lives) {
     answer_failure(*call.response, lives.error());
@@ -134,12 +192,10 @@ void get_unit_series(const Services& services, Call& call) {
     answer_data(*call.response, "[]");
     return;
   }
-  answer_series(services, call,
-                {.cluster_id = params.clusters.front(),
-                 .uuid = params.uuids.front(),
-                 .from_ms = begin,
-                 .to_ms = end,
-                 .lives = std::move(*lives)});
+  request.from_ms = begin;
+  request.to_ms = end;
+  request.lives = std::move(*lives);
+  answer_series(services, call, request);
 }
 
 }  // namespace
@@ -147,10 +203,11 @@ void get_unit_series(const Services& services, Call& call) {
 Endpoints units_series_endpoints() {
   return {{.path = "units/series",
            .caller = Caller::kUser,
-           .summary = "CPU, memory and power of one of the caller's units over time.",
+           .summary = "CPU, memory, GPUs, power and more of one of the caller's units over time.",
            .handler = get_unit_series,
            .data = lines_of_charts(),
-           .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kFrom, Param::kTo},
+           .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kFrom, Param::kTo,
+                      Param::kMetric, Param::kBy, Param::kAggregation, Param::kPoints},
            .required = {Param::kClusterId, Param::kUuid},
            .window = WindowKind::kOwn,
            .tagged = false,

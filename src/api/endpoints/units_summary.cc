@@ -134,10 +134,15 @@ std::string summary_json(const store::UnitSummary& sums,
     append_number(json, rounded(value, 6));
   };
   json.begin_object().member("count", sums.units).member("running", sums.running);
-  number("kwh", sums.kwh);
-  number("cpu_kwh", sums.cpu_kwh);
-  number("gpu_kwh", sums.gpu_kwh);
-  number("grams", sums.grams);
+  const auto known = [&json](std::string_view name, double value, std::int64_t units) {
+    json.key(name);
+    append_number(json, units > 0 ? std::optional(rounded(value, 6)) : std::nullopt);
+  };
+  known("kwh", sums.kwh, sums.measured);
+  known("cpu_kwh", sums.cpu_kwh, sums.cpu_measured);
+  known("gpu_kwh", sums.gpu_kwh, sums.gpu_measured);
+  known("grams", sums.grams, sums.grams_known);
+  json.member("measured", sums.measured);
   json.key("cost");
   append_number(json, cost);
   number("core_hours", sums.cpu_seconds / kHourSeconds);
@@ -187,18 +192,8 @@ void get_unit_summary(const Services& services, Call& call) {
     }
   }
   set_owners(call, query.filter);
-  const auto searched = check_amount(services, call, query.filter);
-  if (!searched) {
-    answer_failure(*call.response, searched.error());
-    return;
-  }
-  if (*searched == Searched::kRefused) {
-    answer_too_much(call);
-    return;
-  }
-  const auto notes = notes_of(services, *searched);
+  const auto notes = notes_if_answerable(services, call, query.filter);
   if (!notes) {
-    answer_failure(*call.response, notes.error());
     return;
   }
   QueryTimer timer(*services.metrics, Query::kUnits);
@@ -220,19 +215,21 @@ void get_unit_summary(const Services& services, Call& call) {
 Endpoints units_summary_endpoints() {
   const Endpoint sums{
       .handler = get_unit_summary,
-      .data = {.name = "UnitSums",
-               .one = true,
-               .definitions = R"json("UnitSums": {
+      .data =
+          {.name = "UnitSums",
+           .one = true,
+           .definitions = R"json("UnitSums": {
         "type": "object",
-        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "core_hours", "core_hours_measured", "core_hours_used", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "idle_kwh", "idle_measured", "facets"],
+        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "measured", "cost", "core_hours", "core_hours_measured", "core_hours_used", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "idle_kwh", "idle_measured", "facets"],
         "additionalProperties": false,
         "properties": {
           "count": {"type": "integer", "description": "Number of units."},
           "running": {"type": "integer", "description": "Of them, those that run."},
-          "kwh": {"type": "number", "description": "Energy."},
-          "cpu_kwh": {"type": "number", "description": "Energy without that of GPUs."},
-          "gpu_kwh": {"type": "number", "description": "Energy of GPUs."},
-          "grams": {"type": "number", "description": "Emissions in g CO2e."},
+          "kwh": {"type": ["number", "null"], "description": "Energy of the units for which it was measured; null: of none."},
+          "cpu_kwh": {"type": ["number", "null"], "description": "Energy without that of GPUs; null: not measured."},
+          "gpu_kwh": {"type": ["number", "null"], "description": "Energy of GPUs; null: not measured."},
+          "grams": {"type": ["number", "null"], "description": "Emissions in g CO2e; null: not known."},
+          "measured": {"type": "integer", "description": "Number of units for which the energy was measured."},
           "cost": {"type": ["number", "null"], "description": "Cost, if there is a price."},
           "core_hours": {"type": "number", "description": "Allocated."},
           "core_hours_measured": {"type": "number", "description": "Of units whose use is known."},
@@ -258,15 +255,16 @@ Endpoints units_summary_endpoints() {
           "searched": {"const": "ids", "description": "Only ids were searched for the words."}
         }
       })json",
-               .example =
-                   R"({"count":12408,"running":31,"kwh":3104.2,"cpu_kwh":1200.1,"gpu_kwh":1904.1,)"
-                   R"("grams":161000,"cost":null,"core_hours":210000,"core_hours_measured":209000,)"
-                   R"("core_hours_used":128000,"gpu_hours":4100,"gpu_hours_measured":4100,)"
-                   R"("gpu_hours_used":1560,"idle_kwh":900.5,"idle_measured":12000,)"
-                   R"("facets":{"state":[["COMPLETED",9120,2210.1],["RUNNING",31,12.5]]},)"
-                   R"("heat":{"x":"cpu","y":"mem","bins":20,"cells":[[0,1,31,402.2]]}})"},
+           .example =
+               R"({"count":12408,"running":31,"kwh":3104.2,"cpu_kwh":1200.1,"gpu_kwh":1904.1,)"
+               R"("grams":161000,"measured":12100,"cost":null,"core_hours":210000,"core_hours_measured":209000,)"
+               R"("core_hours_used":128000,"gpu_hours":4100,"gpu_hours_measured":4100,)"
+               R"("gpu_hours_used":1560,"idle_kwh":900.5,"idle_measured":12000,)"
+               R"("facets":{"state":[["COMPLETED",9120,2210.1],["RUNNING",31,12.5]]},)"
+               R"("heat":{"x":"cpu","y":"mem","bins":20,"cells":[[0,1,31,402.2]]}})"},
       .params = kUnitFilterParams.with({Param::kFacets, Param::kHeat, Param::kBins}),
-      .window = WindowKind::kListed};
+      .window = WindowKind::kListed,
+      .priced = true};
   return {sums.for_users("units/summary",
                          "Sums over the caller's units, and how many there are of each kind.",
                          {Param::kScope}),

@@ -16,6 +16,7 @@
 #include "api/accounting/accounting.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/usage_table.h"
 #include "api/request/list_params.h"
 #include "api/tsdb/hour_energy.h"
 #include "base/json.h"
@@ -95,6 +96,11 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   CEEMS_TRY(top, parse_number("top", params.text(Param::kTop), 1, 50, 5));
   request.top = top;
   request.previous = params.has(Param::kPrevious);
+  CEEMS_TRY(table, parse_table_format(params));
+  request.table = table;
+  if (table && params.text(Param::kTop).empty()) {
+    request.top = kMaxTableGroups;
+  }
   return request;
 }
 
@@ -272,6 +278,33 @@ std::vector<std::vector<std::optional<double>>> rows_of(const Sums& sums,
   return rows;
 }
 
+/// The values of a field as they are answered, by group and time.
+std::vector<std::vector<std::optional<double>>> shown_values(const Sums& sums,
+                                                             const UsageRequest& request,
+                                                             const std::vector<std::string>& shown,
+                                                             bool others,
+                                                             Field field,
+                                                             bool priced) {
+  const auto hours = rows_of(sums, shown, others, Field::kCoreHours);
+  auto rows = rows_of(sums, shown, others, field);
+  // A day without a row is a day without use, except where nothing was measured. An hour has a
+  // value wherever it is known.
+  const bool unknown =
+      request.step == Step::kHour || field == Field::kIdleKwh || (field == Field::kCost && !priced);
+  const bool measured = field == Field::kKwh || field == Field::kGrams;
+  for (std::size_t group = 0; group < rows.size(); ++group) {
+    for (std::size_t i = 0; i < rows[group].size(); ++i) {
+      std::optional<double>& value = rows[group][i];
+      // Hours without energy were not measured; before the first day nothing is known.
+      const bool gap = (measured && hours[group][i].value_or(0) > 0) || !sums.knows(i);
+      if (!value && !gap && !unknown) {
+        value = 0.0;
+      }
+    }
+  }
+  return rows;
+}
+
 void append_sums(JsonWriter& json,
                  const Sums& sums,
                  const UsageRequest& request,
@@ -287,27 +320,14 @@ void append_sums(JsonWriter& json,
   JsonWriter total_json(totals);
   total_json.begin_object();
   json.key("values").begin_object();
-  const auto hours = rows_of(sums, shown, others, Field::kCoreHours);
   for (const Field field : request.fields) {
     const std::string_view name = kFields.at(static_cast<std::size_t>(field));
-    // A day without a row is a day without use, except where nothing was measured. An hour has a
-    // value wherever it is known.
-    const bool unknown = request.step == Step::kHour || field == Field::kIdleKwh ||
-                         (field == Field::kCost && !priced);
-    const std::optional<double> missing = unknown ? std::nullopt : std::optional(0.0);
     json.key(name).begin_array();
     total_json.key(name).begin_array();
-    const bool measured = field == Field::kKwh || field == Field::kGrams;
-    const auto rows = rows_of(sums, shown, others, field);
-    for (std::size_t group = 0; group < rows.size(); ++group) {
+    for (const auto& values : shown_values(sums, request, shown, others, field, priced)) {
       std::optional<double> total;
       json.begin_array();
-      for (std::size_t i = 0; i < rows[group].size(); ++i) {
-        // Hours without energy were not measured; before the first day nothing is known.
-        const bool gap = (measured && hours[group][i].value_or(0) > 0) || !sums.knows(i);
-        const std::optional<double> value = rows[group][i] ? rows[group][i]
-                                            : gap          ? std::nullopt
-                                                           : missing;
+      for (const auto& value : values) {
         add_known(total, value);
         append_number(json, value ? std::optional(rounded(*value, 6)) : value);
       }
@@ -363,6 +383,24 @@ double energy_coverage_of(const Sums& sums) {
   return sums.hours > 0 ? sums.energy_hours / sums.hours : 0;
 }
 
+/// The share of the days on which anything ran that have an idle energy of units that ended.
+double idle_coverage_of(const Sums& sums) {
+  std::size_t used = 0;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < sums.times.size(); ++i) {
+    const auto any = [&](Field field) {
+      return std::ranges::any_of(sums.groups, [&](const auto& group) {
+        return group.second[i].at(static_cast<std::size_t>(field)).value_or(0) > 0;
+      });
+    };
+    if (any(Field::kCoreHours)) {
+      used += 1;
+      known += any(Field::kIdleKwh) ? 1 : 0;
+    }
+  }
+  return used > 0 ? static_cast<double>(known) / static_cast<double>(used) : 0;
+}
+
 Result<std::optional<Compared>> read_compared(const Services& services,
                                               const Call& call,
                                               const UsageRequest& request,
@@ -377,17 +415,21 @@ Result<std::optional<Compared>> read_compared(const Services& services,
     return std::nullopt;
   }
   UsageRequest before = now;
-  before.from_ms = sums.times.front();
+  // The beginnings of the days or months before, the earliest first, and their end.
+  std::vector<std::int64_t> earlier{sums.times.front()};
   for (std::size_t i = 0; i < sums.times.size(); ++i) {
-    before.from_ms = time_before(before.from_ms, request.step == Step::kMonth, zone);
+    earlier.insert(earlier.begin(),
+                   time_before(earlier.front(), request.step == Step::kMonth, zone));
   }
-  before.to_ms = sums.times.front() - 1;
+  before.from_ms = earlier.front();
+  before.to_ms = earlier.back() - 1;
   if (sums.end_ms > today) {
-    // As many days of the last month, or all but the last of the days.
-    std::int64_t begin = request.step == Step::kMonth ? sums.times.back() : sums.times.front();
-    std::int64_t day =
-        request.step == Step::kMonth ? time_before(sums.times.front(), true, zone) : before.from_ms;
-    for (; begin < today && day < sums.times.front();
+    // Of the last day or month that has begun, as many days as have ended.
+    const auto last =
+        static_cast<std::size_t>(std::ranges::upper_bound(sums.times, today) - sums.times.begin()) -
+        1;
+    std::int64_t day = earlier.at(last);
+    for (std::int64_t begin = sums.times.at(last); begin < today && day < earlier.at(last + 1);
          begin = zone.day_start(begin + kDayMs * 3 / 2)) {
       day = zone.day_start(day + kDayMs * 3 / 2);
     }
@@ -418,6 +460,9 @@ void append_compared(JsonWriter& json,
   json.member("days", static_cast<std::int64_t>(compared.days));
   json.member("coverage", share(coverage_of));
   json.member("energy_coverage", share(energy_coverage_of));
+  if (request.wants(Field::kIdleKwh)) {
+    json.member("idle_coverage", share(idle_coverage_of));
+  }
   for (const auto& [name, sums] :
        {std::pair("now", &compared.now), std::pair("before", &compared.before)}) {
     json.key(name).begin_object();
@@ -458,6 +503,39 @@ void answer_wrong(Call& call, const Error& error) {
   }
 }
 
+/// Answers with a table of all groups.
+void answer_table(const Services& services,
+                  Call& call,
+                  const UsageRequest& request,
+                  const Sums& sums,
+                  TableFormat format) {
+  UsageTable table{
+      .step = kSteps.at(static_cast<std::size_t>(request.step)),
+      .by = kBy.at(static_cast<std::size_t>(request.by)),
+      .fields = request.fields,
+      .times = sums.times,
+      .first_ms = sums.first_ms,
+      .energy_coverage = sums.hours > 0 ? std::optional(energy_coverage_of(sums)) : std::nullopt};
+  table.groups = largest_groups(sums, request);
+  if (table.times.size() * table.groups.size() > kMaxTableRows) {
+    answer_bad_request(
+        call, {.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("the table has more than {} rows: choose a shorter period, "
+                                      "'step=month' or 'top'",
+                                      kMaxTableRows)});
+    return;
+  }
+  const bool others = sums.groups.size() > table.groups.size();
+  for (const Field field : request.fields) {
+    table.values.push_back(
+        shown_values(sums, request, table.groups, others, field, services.accounting->priced()));
+  }
+  if (others) {
+    table.groups.emplace_back(kOthers);
+  }
+  answer_usage_table(services, call, table, format);
+}
+
 void get_usage_series(const Services& services, Call& call) {
   const auto request = read_request(call.params, services.now_ms());
   if (!request) {
@@ -467,6 +545,10 @@ void get_usage_series(const Services& services, Call& call) {
   const auto sums = read_sums(services, call, *request);
   if (!sums) {
     answer_wrong(call, sums.error());
+    return;
+  }
+  if (const auto format = request->table) {
+    answer_table(services, call, *request, *sums, *format);
     return;
   }
   std::optional<Sums> before;
@@ -597,6 +679,7 @@ Endpoints usage_series_endpoints() {
               "days": {"type": "integer"},
               "coverage": {"type": "number", "description": "Share of these days that the database covers, of the period with less."},
               "energy_coverage": {"type": "number", "description": "Share of the core-hours whose energy is known, of the period with less."},
+              "idle_coverage": {"type": "number", "description": "With `idle_kwh`: share of the days with use on which the idle energy of units that ended is known, of the period with less."},
               "now": {"$ref": "#/components/schemas/UsageTotals"},
               "before": {"$ref": "#/components/schemas/UsageTotals"}
             }
@@ -632,8 +715,10 @@ Endpoints usage_series_endpoints() {
                R"x({"step":"day","groups":["p07","(others)"],"times":[1933113600000,1933200000000],)x"
                R"("values":{"kwh":[[12.5,0],[3.25,8]]},"totals":{"kwh":[12.5,11.25]}})"},
       .params = {Param::kClusterId, Param::kProject, Param::kUser, Param::kFrom, Param::kTo,
-                 Param::kField, Param::kStep, Param::kBy, Param::kTop, Param::kPrevious},
-      .window = WindowKind::kOwn};
+                 Param::kField, Param::kStep, Param::kBy, Param::kTop, Param::kPrevious,
+                 Param::kFormat},
+      .window = WindowKind::kOwn,
+      .priced = true};
   return {series.for_users("usage/series",
                            "Usage by the members of the caller's projects, by hour, day or month.",
                            {Param::kScope}),

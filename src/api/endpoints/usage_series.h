@@ -28,6 +28,9 @@ inline constexpr std::size_t kUsageFields = 7;
 enum class UsageGroups : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
 enum class UsageStep : std::uint8_t { kHour, kDay, kMonth };
 
+/// A form of tables for other programs.
+enum class TableFormat : std::uint8_t { kCsv, kXlsx };
+
 /// The only group where there are none.
 inline constexpr std::string_view kAllUsage = "(all)";
 
@@ -38,6 +41,7 @@ struct UsageRequest {
   std::size_t top = 5;
   std::vector<UsageField> fields;
   bool previous = false;
+  std::optional<TableFormat> table = {};  ///< nothing: JSON
 
   [[nodiscard]] bool wants(UsageField field) const;
 };

@@ -120,12 +120,12 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
 
 Result<std::vector<mail::ArrayTask>> MailReports::tasks_of(const std::string& cluster_id,
                                                            const std::string& user,
-                                                           const std::string& array) {
+                                                           const std::string& prefix) {
   store::FactListQuery query{
       .filter = filter_for(cluster_id, user),
       .columns = {Fact::kUuid, Fact::kState, Fact::kStarted, Fact::kEnded, Fact::kWall},
       .limit = kMaxTasks};
-  query.filter.array_prefix = array + "_";
+  query.filter.array_prefix = prefix;
   CEEMS_TRY(rows, reader_.unit_facts(query));
   struct Run {
     std::int64_t started_ms = 0;

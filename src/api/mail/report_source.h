@@ -51,7 +51,7 @@ class MailReports final : public mail::ReportSource {
                       mail::ArraySums& sums) override;
   Result<std::vector<mail::ArrayTask>> tasks_of(const std::string& cluster_id,
                                                 const std::string& user,
-                                                const std::string& array) override;
+                                                const std::string& prefix) override;
   Result<std::string> worst_of(const std::string& cluster_id,
                                const std::string& user,
                                const std::vector<std::string>& jobs) override;

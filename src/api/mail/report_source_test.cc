@@ -189,7 +189,7 @@ TEST_F(MailSource, KnowsTheTasksOfAnArrayAndTheWorstOfThem) {
   task("10001", kNow, "FAILED");  // of another array
   write(update);
   auto reports = source(false);
-  const auto tasks = reports.tasks_of("hpc-a", "ada", "999");
+  const auto tasks = reports.tasks_of("hpc-a", "ada", "999_");
   ASSERT_TRUE(tasks) << tasks.error().message;
   std::vector<std::string> texts;
   for (const mail::ArrayTask& one : *tasks) {

@@ -1,6 +1,10 @@
 #include "api/report/finisher.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,7 +20,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kBatch = 50;
+constexpr std::size_t kMaxBatch = 50;
+constexpr std::size_t kMinBatch = 5;
+/// CPU time that a batch should take at most, because requests need the same cores.
+constexpr std::chrono::milliseconds kSlice{250};
+/// Of the thread: requests of people come first.
+constexpr int kNice = 10;
+/// With so many open reports, the log says how the work goes on.
+constexpr std::int64_t kBacklog = 1000;
 /// When a cluster whose TSDB did not respond is tried again.
 constexpr std::int64_t kRetryMs = kMinuteMs;
 /// When a partial report is made again: a gap may have been filled, or late samples come.
@@ -27,6 +38,12 @@ constexpr std::int64_t kPurgeMs = 60 * kMinuteMs;
 /// How often the queue is checked without a notification: for partial reports, and for units whose
 /// last samples were not visible yet.
 constexpr milliseconds kIdle{10'000};
+
+std::chrono::nanoseconds thread_cpu_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
 
 std::string numbers_text(const advice::Finding& finding) {
   std::string text;
@@ -116,6 +133,7 @@ void Finisher::wake(bool leads) {
 }
 
 void Finisher::loop(const std::stop_token& stop) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone
   MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     changed_.wait_for(lock, stop, kIdle, [this]() CEEMS_REQUIRES(mutex_) { return woken_; });
@@ -132,25 +150,52 @@ void Finisher::work(const std::stop_token& stop) {
   purge(clock_.now_ms());
   while (!stop.stop_requested()) {
     const auto begun = clock_.steady_now();
+    const auto cpu_begun = thread_cpu_time();
     const auto done = run_batch();
     const auto taken = clock_.steady_now() - begun;
+    fit_batch(thread_cpu_time() - cpu_begun);
     note(done ? nullptr : &done.error());
     if (done && done->made > 0) {
       seconds_.set(std::chrono::duration<double>(taken).count());
     }
     if (const auto open = reader_.open_reports(); open) {
       queue_.set(static_cast<double>(*open));
+      log_backlog(*open, done && done->more_due);
     }
     if (!done || !done->more_due) {
       return;
     }
-    // So many at most in a second.
+    // So many at most in a second, and no more than half of the time.
     const std::chrono::duration<double> share(static_cast<double>(done->made) / options_.rate);
+    const std::chrono::duration<double> rest =
+        std::max<std::chrono::duration<double>>(share - taken, taken);
     MutexLock lock(mutex_);
     if (!leads_) {
       return;
     }
-    changed_.wait_for(lock, stop, share - taken, [] { return false; });
+    changed_.wait_for(lock, stop, rest, [] { return false; });
+  }
+}
+
+void Finisher::fit_batch(std::chrono::nanoseconds cpu) {
+  if (cpu > kSlice) {
+    batch_ = std::max(batch_ / 2, kMinBatch);
+  } else if (cpu < kSlice / 4) {
+    batch_ = std::min(batch_ * 2, kMaxBatch);
+  }
+}
+
+void Finisher::log_backlog(std::int64_t open, bool more_due) {
+  constexpr auto kEvery = std::chrono::minutes(1);
+  const auto now = clock_.steady_now();
+  if (!more_due) {
+    if (std::exchange(backlog_logged_, {})) {
+      log::info("the reports that were due have been made", {{"open", open}});
+    }
+  } else if (open >= kBacklog && (!backlog_logged_ || now - *backlog_logged_ >= kEvery)) {
+    backlog_logged_ = now;
+    log::info("making the reports of units that have ended",
+              {{"open", open}, {"per_second", options_.rate}});
   }
 }
 
@@ -187,7 +232,7 @@ Result<Finisher::Outcome> Finisher::run_batch() {
       without.push_back(cluster);
     }
   }
-  CEEMS_TRY(due, reader_.due_reports(now, now - kSettleMs, without, kBatch));
+  CEEMS_TRY(due, reader_.due_reports(now, now - kSettleMs, without, batch_));
   std::vector<Cluster> clusters;
   for (const store::DueReport& one : due) {
     auto found = std::ranges::find(clusters, one.key.cluster_id, &Cluster::id);
@@ -196,7 +241,7 @@ Result<Finisher::Outcome> Finisher::run_batch() {
     }
     found->due.push_back(one);
   }
-  Outcome outcome{.made = 0, .more_due = due.size() == kBatch};
+  Outcome outcome{.made = 0, .more_due = due.size() == batch_};
   for (Cluster& cluster : clusters) {
     CEEMS_TRY(made, finish(cluster, now));
     outcome.made += made;

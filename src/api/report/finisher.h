@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -27,6 +28,9 @@ namespace ceems::api {
 /// A report is final if its unit is covered by measurements and no window that it lived in has a
 /// gap; otherwise it is partial and made again. After a day it is final in any case. While a TSDB
 /// does not respond, the reports of its cluster wait.
+///
+/// Requests come first: the thread has a low priority, rests as long as it works, and makes the
+/// batches smaller if they take long. The log says once a minute how many reports are left.
 ///
 /// Of several programs that share a database, only the one that updates it (wake()) makes reports.
 class Finisher {
@@ -65,6 +69,9 @@ class Finisher {
   void work(const std::stop_token& stop);
   void purge(std::int64_t now_ms);
   void note(const Error* error);
+  /// Chooses the size of the next batch by the CPU time that the last one took.
+  void fit_batch(std::chrono::nanoseconds cpu);
+  void log_backlog(std::int64_t open, bool more_due);
   Result<std::vector<StoredUnit>> read_units(Cluster& cluster, std::int64_t now_ms);
   Result<std::size_t> finish(Cluster& cluster, std::int64_t now_ms);
   Result<std::size_t> store(const Cluster& cluster,
@@ -85,6 +92,8 @@ class Finisher {
   std::map<std::string, std::int64_t> retry_ms_;  ///< of clusters whose TSDB does not respond
   std::string error_;                             ///< of the last batch, as logged
   std::int64_t next_purge_ms_ = 0;
+  std::size_t batch_ = 50;                           ///< reports in the next batch
+  std::optional<Clock::SteadyTime> backlog_logged_;  ///< nothing: no backlog
 
   Mutex mutex_;
   Condition changed_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "api/accounting/accounting.h"
 #include "api/report/facts.h"
@@ -212,6 +213,12 @@ Result<> ReportMaker::find_longest_limits(Batch& batch) const {
       continue;
     }
     const std::int64_t ended_ms = batch.runs[i].ended_ms;
+    const std::string key =
+        fmt::format("{}\n{}\n{}", batch.cluster_id, partition, ended_ms / kHourMs);
+    if (const auto known = longest_limits_.find(key)) {
+      batch.longest_limits[partition] = *known;
+      continue;
+    }
     store::FactListQuery query;
     query.filter.owners.everybody = true;
     query.filter.names.everybody = true;
@@ -234,9 +241,11 @@ Result<> ReportMaker::find_longest_limits(Batch& batch) const {
       limits.insert(rows->integer(0));
       users.emplace(rows->text(1));
     }
-    batch.longest_limits[partition] = count == kAlike && limits.size() == 1 && users.size() > 1
-                                          ? std::optional<double>(*limits.begin())
-                                          : std::nullopt;
+    const auto found = count == kAlike && limits.size() == 1 && users.size() > 1
+                           ? std::optional<double>(*limits.begin())
+                           : std::nullopt;
+    batch.longest_limits[partition] = found;
+    longest_limits_.store(key, found);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "access/policy.h"
 #include "advice/rules_in_use.h"
 #include "api/report/measurements.h"
+#include "base/recent_map.h"
 #include "base/result.h"
 #include "model/unit.h"
 #include "report/report.h"
@@ -108,6 +109,8 @@ class ReportMaker {
   MeasurementSource* measurements_;
   const advice::RulesInUse& rules_;
   const Accounting* accounting_;
+  /// The longest limits of partitions by the hour to which they were looked up.
+  mutable RecentMap<std::optional<double>> longest_limits_{1000, 256};
 };
 
 }  // namespace ceems::api

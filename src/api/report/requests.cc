@@ -11,6 +11,7 @@
 
 #include "api/report/json_object.h"
 #include "base/strings.h"
+#include "model/exit_reason.h"
 
 namespace ceems::api {
 namespace {
@@ -37,8 +38,6 @@ Number above(const Number& number, double least) {
 /// What OpenPBS says of the end: a number below 0 if it ended the job itself, else 256 and the
 /// signal that ended it.
 std::string_view pbs_state(const StoredUnit& unit, double elapsed) {
-  constexpr std::int64_t kVirtualMemory = -26;
-  constexpr std::int64_t kMemory = -27;
   constexpr std::int64_t kWalltime = -29;
   constexpr std::int64_t kSignal = 256;
   const auto status = parse_int<std::int64_t>(unit.tag("exit_status")).value_or(0);
@@ -46,15 +45,11 @@ std::string_view pbs_state(const StoredUnit& unit, double elapsed) {
   if (status == kWalltime || (status > kSignal && limit && *limit > 0 && elapsed >= *limit)) {
     return "TIMEOUT";
   }
-  return status == kMemory || status == kVirtualMemory ? "OUT_OF_MEMORY"
-                                                       : std::string_view(unit.unit.state);
+  return unit.unit.state;
 }
 
 std::string_view lsf_state(const StoredUnit& unit) {
-  const std::string reason = unit.tag("exit_reason");
-  return reason == "TERM_RUNLIMIT"   ? "TIMEOUT"
-         : reason == "TERM_MEMLIMIT" ? "OUT_OF_MEMORY"
-                                     : std::string_view(unit.unit.state);
+  return unit.tag("exit_reason") == "TERM_RUNLIMIT" ? "TIMEOUT" : std::string_view(unit.unit.state);
 }
 
 /// "128gb", as pbs_resources(7B) allows it.
@@ -144,6 +139,10 @@ std::optional<std::string> gpu_resource(const StoredUnit& unit) {
 
 std::string_view common_state(const StoredUnit& unit, double elapsed) {
   const std::string_view state = unit.unit.state;
+  if (model::ran_out_of_memory(unit.unit.resource_manager, state, unit.tag("exit_reason"),
+                               unit.tag("exit_status"))) {
+    return "OUT_OF_MEMORY";
+  }
   if (is_of(unit, "lsf")) {
     return state == "DONE" ? "COMPLETED" : state == "EXIT" ? lsf_state(unit) : state;
   }
@@ -151,9 +150,7 @@ std::string_view common_state(const StoredUnit& unit, double elapsed) {
     return state == "FINISHED" ? "COMPLETED" : state == "FAILED" ? pbs_state(unit, elapsed) : state;
   }
   if (is_of(unit, "k8s")) {
-    return state == "Succeeded"                                          ? "COMPLETED"
-           : state == "Failed" && unit.tag("exit_reason") == "OOMKilled" ? "OUT_OF_MEMORY"
-                                                                         : state;
+    return state == "Succeeded" ? "COMPLETED" : state;
   }
   return state;
 }

@@ -149,6 +149,10 @@ Result<std::size_t> parse_number(std::string_view name,
   return *number;
 }
 
+std::vector<std::string> failed_states() {
+  return {kFailed.begin(), kFailed.end()};
+}
+
 Result<store::FactFilter> parse_fact_filter(const Params& params,
                                             const std::optional<store::TimeRange>& window) {
   store::FactFilter filter;

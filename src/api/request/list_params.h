@@ -19,6 +19,9 @@ namespace ceems::api {
 /// A question about more units is refused: choose a shorter period.
 inline constexpr std::int64_t kMaxUnits = 2'000'000;
 
+/// The states that `state=failed` stands for, as stored.
+std::vector<std::string> failed_states();
+
 /// What the parameters select. Owners and names are left to access/lists.h. `window` is that of the
 /// call.
 Result<store::FactFilter> parse_fact_filter(const Params& params,

@@ -138,11 +138,11 @@ constexpr std::array kParams = {
               "300.."},
     ParamInfo{Param::kColumns, "columns", ParamType::kTexts,
               "Columns of the answer, in this order. Default: all.", "uuid,name,kwh"},
-    ParamInfo{
-        Param::kFormat, "format", ParamType::kText,
-        "`json` (default). Lists: `csv`. Reports: `text`, `ascii`, `markdown`, `html`, or `js1` "
-        "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`.",
-        "json"},
+    ParamInfo{Param::kFormat, "format", ParamType::kText,
+              "`json` (default). Lists: `csv`. Usage: `csv`, `xlsx`. Reports: `text`, `ascii`, "
+              "`markdown`, `html`, or `js1` "
+              "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`.",
+              "json"},
     ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
               "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
               "state,user"},
@@ -154,16 +154,24 @@ constexpr std::array kParams = {
     ParamInfo{
         Param::kBy, "by", ParamType::kText,
         "`none` (default), `project`, `user`, `cluster` or `component`; of idle units `project`, "
-        "`partition`, `user` or `cluster`.",
+        "`partition`, `user` or `cluster`; of a unit's series `sum` (default), `node`, `gpu` or "
+        "`component`.",
         "project"},
-    ParamInfo{Param::kTop, "top", ParamType::kText,
-              "How many groups; the rest is one more. 1 to 50, default 5.", "5"},
+    ParamInfo{
+        Param::kTop, "top", ParamType::kText,
+        "How many groups; the rest is one more. 1 to 50, default 5. Of kinds 1 to 100, default 20.",
+        "5"},
     ParamInfo{Param::kPrevious, "previous", ParamType::kFlag,
               "If present, also the period of the same length before.", "true"},
     ParamInfo{Param::kHost, "host", ParamType::kText, "Name of a node.", "n079"},
-    ParamInfo{Param::kMetric, "metric", ParamType::kTexts,
-              "Only these series: `cpu`, `memory`, `gpu`, `power`, `units`. Default: all.",
-              "cpu,power"},
+    ParamInfo{
+        Param::kMetric, "metric", ParamType::kTexts,
+        "Only these series. Of a node: `cpu`, `memory`, `gpu`, `power`, `units`; default: all. "
+        "Of the map of nodes one of `power` (default), `cpu`, `memory`, `gpu`, `state`. "
+        "Of a unit: `cpu`, `memory`, `power`, `gpu_use`, `gpu_sm`, `gpu_memory`, `gpu_clock`, "
+        "`gpu_power`, `io_read`, `io_write`, `net_in`, `net_out`, `psi_cpu`, `psi_memory`, "
+        "`ipc`, `intensity`, `emissions`; default: the first three.",
+        "cpu,power"},
     ParamInfo{Param::kStart, "start", ParamType::kText,
               "The start of the run, in milliseconds since 1970, of an id that ran several times. "
               "Default: the last run.",
@@ -183,6 +191,12 @@ constexpr std::array kParams = {
               "`suggest` or `important`.",
               "suggest"},
     ParamInfo{Param::kMonth, "month", ParamType::kText, "A month. Default: this one.", "2026-11"},
+    ParamInfo{Param::kAggregation, "agg", ParamType::kText,
+              "`lines` (default): at most 64 lines a chart, and their quantiles if there are more. "
+              "`bins`: at most 4096 lines of at most 24 points.",
+              "lines"},
+    ParamInfo{Param::kPoints, "points", ParamType::kText,
+              "The most points of a line: 2 to 300 (default).", "300"},
 };
 
 constexpr bool in_order() {

@@ -71,6 +71,8 @@ enum class Param : std::uint8_t {
   kRule,
   kSeverity,
   kMonth,
+  kAggregation,
+  kPoints,
 };
 
 class ParamSet {

@@ -289,13 +289,23 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
 Result<std::vector<GridSeries>> Fleet::grid(std::int64_t from_ms, std::int64_t to_ms) {
   constexpr std::int64_t kMaxPoints = 700;
   constexpr std::int64_t kMinStepMs = 15 * kMinuteMs;
-  const std::int64_t step =
-      std::max((to_ms - from_ms) / kMaxPoints / kSecondMs * kSecondMs, kMinStepMs);
+  return ask_grid(
+      "max by (provider, country_code) (ceems_emissions_gCo2_kWh)", from_ms, to_ms,
+      milliseconds(std::max((to_ms - from_ms) / kMaxPoints / kSecondMs * kSecondMs, kMinStepMs)));
+}
+
+Result<std::vector<GridSeries>> Fleet::grid_hours(std::int64_t from_ms, std::int64_t to_ms) {
+  return ask_grid("max by (provider, country_code) (avg_over_time(ceems_emissions_gCo2_kWh[1h]))",
+                  from_ms, to_ms, milliseconds(kHourMs));
+}
+
+Result<std::vector<GridSeries>> Fleet::ask_grid(const std::string& query,
+                                                std::int64_t from_ms,
+                                                std::int64_t to_ms,
+                                                milliseconds step) const {
   std::optional<Error> failure;
   for (const auto& [cluster, tsdb] : *tsdbs_) {
-    const auto answer =
-        tsdb.client->query_range("max by (provider, country_code) (ceems_emissions_gCo2_kWh)",
-                                 from_ms, to_ms, milliseconds(step));
+    const auto answer = tsdb.client->query_range(query, from_ms, to_ms, step);
     if (!answer) {
       failure = answer.error();
       continue;

@@ -64,6 +64,26 @@ struct GpuBoard {
 inline constexpr std::int64_t kGpuPeriodMs = std::int64_t{10} * 60 * 1000;
 inline constexpr std::size_t kGpuPeriods = 7;
 
+/// What a node, or one of its GPUs, did in each hour of a day. What is not known is absent.
+using HourValues = std::vector<std::optional<double>>;
+struct GpuDay {
+  std::string index = {}, instance = {};
+  std::optional<double> now = {};  ///< percent, over the last 10 min
+  HourValues values = {};          ///< percent
+};
+struct NodeDay {
+  std::string states = {};        ///< a letter an hour: 'b' busy, 'i' idle, 's' silent
+  HourValues values = {};         ///< of the metric; empty for "state"
+  std::vector<GpuDay> gpus = {};  ///< by index and instance; of the metric "gpu"
+};
+
+/// All nodes of a cluster over hours that end at these times (epoch ms, ascending).
+struct FleetDay {
+  std::vector<std::int64_t> ends_ms = {};
+  std::map<std::string, NodeDay> nodes = {};  ///< by name
+};
+inline constexpr std::size_t kFleetHours = 24;
+
 /// A unit that did nothing for an hour or longer.
 struct IdleUnit {
   std::string uuid = {};
@@ -89,6 +109,11 @@ class Fleet {
   /// What units did on the GPUs in the last periods before the minute of `now_ms`, by one range
   /// query. Kept for that minute.
   Result<std::shared_ptr<const GpuBoard>> gpus(const std::string& cluster_id, std::int64_t now_ms);
+  /// What nodes did in each of the last 24 hours before the minute of `now_ms`: `metric` is one of
+  /// day_metrics(). At most four queries; kept for that minute.
+  Result<std::shared_ptr<const FleetDay>> day(const std::string& cluster_id,
+                                              std::string_view metric,
+                                              std::int64_t now_ms);
   /// The ids of the units that the node had in the period, at most some thousand.
   Result<std::vector<std::string>> units_on(const std::string& cluster_id,
                                             const std::string& host,
@@ -104,6 +129,8 @@ class Fleet {
                                           std::int64_t to_ms);
   /// From the first TSDB that has such series; the provider that counts most comes first.
   Result<std::vector<GridSeries>> grid(std::int64_t from_ms, std::int64_t to_ms);
+  /// The same by hour: each value is the mean of the hour that ends at its time.
+  Result<std::vector<GridSeries>> grid_hours(std::int64_t from_ms, std::int64_t to_ms);
   /// The units that have done nothing for the last hour on any of their nodes, by the seconds that
   /// the exporter counts as idle, and that draw at most a tenth more than the idle power of what
   /// they reserved. A unit of which that is not known is not among them. Three queries; kept for a
@@ -123,6 +150,8 @@ class Fleet {
 
   /// The names of node_series().
   static std::span<const std::string_view> node_series_names();
+  /// The metrics of day(): power (watts), cpu, memory, gpu (percent) and state.
+  static std::span<const std::string_view> day_metrics();
 
  private:
   struct Kept {
@@ -141,6 +170,10 @@ class Fleet {
     Clock::SteadyTime until;
     std::shared_ptr<const EnergyByUnit> energy;
   };
+  struct KeptDay {
+    std::int64_t minute_ms;
+    std::shared_ptr<const FleetDay> day;
+  };
   using ByHost = std::map<std::string, Node>;
 
   [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
@@ -149,12 +182,17 @@ class Fleet {
                                               std::int64_t month_ms) const;
   [[nodiscard]] Result<std::vector<IdleUnit>> ask_idle(const ClusterTsdb& tsdb,
                                                        const std::string& cluster_id) const;
+  [[nodiscard]] Result<std::vector<GridSeries>> ask_grid(const std::string& query,
+                                                         std::int64_t from_ms,
+                                                         std::int64_t to_ms,
+                                                         std::chrono::milliseconds step) const;
 
   const ClusterTsdbs* tsdbs_;
   const Clock* clock_;
   Mutex mutex_;
   std::map<std::string, Kept> kept_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptDay> days_ CEEMS_GUARDED_BY(mutex_);  ///< by metric and cluster
   std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
   std::map<std::string, KeptEnergy> energy_ CEEMS_GUARDED_BY(mutex_);  ///< of clusters, likewise

@@ -226,6 +226,186 @@ TEST_F(FleetTest, TellsWhatANodeDid) {
   EXPECT_EQ(get("/api/v1/" + node, "root").status, 503);
 }
 
+std::string matrix_of(const std::vector<std::pair<std::string, std::string>>& series) {
+  std::string result;
+  for (const auto& [labels, values] : series) {
+    result += fmt::format("{}{{\"metric\":{{{}}},\"values\":[{}]}}", result.empty() ? "" : ",",
+                          labels, values);
+  }
+  return R"({"status":"success","data":{"resultType":"matrix","result":[)" + result + "]}}";
+}
+
+/// The last hours of n1 and n2, and the two GPUs of n1.
+Result<net::ClientResponse> last_hours(const FakeTransport::Request& request) {
+  const std::string query = request.first("query");
+  const bool gpus = query.contains("index, gpuiid");
+  if (!request.path.ends_with("_range")) {
+    return gpus ? FakeTransport::ok(
+                      R"({"status":"success","data":{"resultType":"vector","result":[)"
+                      R"({"metric":{"hostname":"n1","index":"0"},"value":[0,"97.123456"]}]}})")
+                : nodes(request);
+  }
+  const auto at = [](int hours, const char* value) {
+    return fmt::format("[{},\"{}\"]", (kNow / 60'000 * 60'000 - hours * kHour) / 1000, value);
+  };
+  if (gpus) {
+    return FakeTransport::ok(
+        matrix_of({{R"("hostname":"n1","index":"10")", at(0, "9.99")},
+                   {R"("hostname":"n1","index":"0")", at(1, "NaN") + "," + at(0, "100")}}));
+  }
+  if (query.contains("ceems_compute_units")) {
+    return FakeTransport::ok(
+        matrix_of({{R"("hostname":"n1")", at(0, "2")}, {R"("hostname":"n2")", at(1, "0")}}));
+  }
+  if (query.contains("ceems_cpu_seconds_total")) {
+    return FakeTransport::ok(matrix_of({{R"("hostname":"n1")", at(1, "4.9") + "," + at(0, "3")},
+                                        {R"("hostname":"n2")", at(2, "5") + "," + at(1, "4.99")}}));
+  }
+  return FakeTransport::ok(matrix_of({{R"("hostname":"n1")", at(23, "411.25")}}));
+}
+
+TEST_F(FleetTest, MapsNodesWithTheirLastDay) {
+  answer_ = last_hours;
+  const json::value power = data("nodes/map/admin");
+  EXPECT_EQ(power.at("metric").as_string(), "power");
+  EXPECT_EQ(power.at("times").as_array().size(), 24U);
+  EXPECT_EQ(power.at("times").at(23).as_int64(), kNow / 60'000 * 60'000);
+  ASSERT_EQ(power.at("rows").as_array().size(), 3U);
+  const std::string silent(22, 's');
+  const std::string none = [] {
+    std::string text;
+    for (int i = 0; i < 23; ++i) {
+      text += ",null";
+    }
+    return text;
+  }();
+  // The values of nodes/admin, then a letter and a number an hour.
+  const std::string text = body("nodes/map/admin", "root");
+  EXPECT_THAT(
+      text, HasSubstr(fmt::format(
+                R"(["hpc-a","n1",null,null,"busy",1,97.12,null,null,null,411.3,"{}ib",[411{}],[]])",
+                silent, none)));
+  EXPECT_THAT(text, HasSubstr(fmt::format(
+                        R"(["hpc-a","n2",null,null,"idle",0,0.4,null,null,null,150,"{}bis",[],[]])",
+                        std::string(21, 's'))));
+  EXPECT_EQ(json::serialize(power.at("missing")), R"([{"cluster_id":"hpc-b","reason":"no_tsdb"}])");
+  EXPECT_EQ(power.at("left_off").as_int64(), 0);
+
+  const json::value gpu = data("nodes/map/admin?metric=gpu&q=N1&cluster_id=hpc-a");
+  ASSERT_EQ(gpu.at("rows").as_array().size(), 1U);
+  EXPECT_EQ(json::serialize(gpu.at("missing")), "[]");
+  const json::value& row = gpu.at("rows").at(0);
+  // By number; of a device that is not heard of now, only the past is known.
+  EXPECT_EQ(json::serialize(row.at(13)),
+            R"([["0",9.712E1,"-----------------------9"],["10",null,"-----------------------0"]])");
+  EXPECT_EQ(json::serialize(row.at(12).at(23)), "55");  // the mean of both
+  EXPECT_TRUE(row.at(12).at(22).is_null());
+  EXPECT_EQ(json::serialize(data("nodes/map/admin?metric=state").at("rows").at(0).at(12)), "[]");
+  EXPECT_EQ(json::serialize(data("nodes/map/admin?metric=cpu").at("rows").at(0).at(12).at(22)),
+            "5");
+
+  const std::size_t asked = transport_->requests().size();
+  data("nodes/map/admin?metric=cpu");
+  EXPECT_EQ(transport_->requests().size(), asked);  // kept for the minute
+  for (const char* wrong : {"metric=x", "metric=units", "metric=cpu,gpu"}) {
+    EXPECT_EQ(get(std::string("/api/v1/nodes/map/admin?") + wrong, "root").status, 400) << wrong;
+  }
+  EXPECT_EQ(get("/api/v1/nodes/map/admin", "ada").status, 403);
+  answer_ = [](const auto& request) {
+    return request.path.ends_with("_range")
+               ? Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "http://secret"))
+               : nodes(request);
+  };
+  const std::string lost = body("nodes/map/admin?metric=memory&cluster_id=hpc-a", "root");
+  EXPECT_THAT(lost, HasSubstr(R"("missing":[{"cluster_id":"hpc-a","reason":"unavailable"}])"));
+  EXPECT_THAT(lost, ::testing::Not(HasSubstr("secret")));
+}
+
+/// What the grid had on average in the hour that ends then: less at night, and a little more every
+/// week.
+double grid_at(std::int64_t end_ms) {
+  const std::int64_t hour = end_ms / kHour % 24;
+  return 40 + static_cast<double>(std::abs(hour - 4)) +
+         static_cast<double>(end_ms / (168 * kHour) % 4);
+}
+
+TEST_F(FleetTest, ForecastsTheGridFromTheWeeksBefore) {
+  std::int64_t oldest_ms = 0;
+  double scale = 1;
+  answer_ = [&](const FakeTransport::Request& request) {
+    const std::int64_t from = std::stoll(request.first("start")) * 1000;
+    const std::int64_t to = std::stoll(request.first("end")) * 1000;
+    EXPECT_EQ(request.first("step"), "3600");
+    EXPECT_THAT(request.first("query"), HasSubstr("avg_over_time(ceems_emissions_gCo2_kWh[1h])"));
+    std::string points;
+    for (std::int64_t at = from; at <= to; at += kHour) {
+      if (at >= oldest_ms) {
+        points += fmt::format("{}[{},\"{}\"]", points.empty() ? "" : ",", at / 1000,
+                              40 + scale * (grid_at(at) - 40));
+      }
+    }
+    return FakeTransport::ok(matrix_of({{R"("provider":"rte","country_code":"FR")", points}}));
+  };
+  const json::value whole = data("grid/forecast");
+  const auto& hours = whole.at("hours").as_array();
+  ASSERT_EQ(hours.size(), 48U);
+  const std::int64_t first = (kNow / kHour + 1) * kHour;
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < hours.size(); ++i) {
+    const std::int64_t at = first + static_cast<std::int64_t>(i) * kHour;
+    std::vector<double> past;
+    for (int week = 1; week <= 4; ++week) {
+      past.push_back(grid_at(at + kHour - week * 168 * kHour));
+    }
+    std::ranges::sort(past);
+    medians.push_back((past[1] + past[2]) / 2);
+    EXPECT_EQ(hours[i].at(0).as_int64(), at);
+    EXPECT_DOUBLE_EQ(hours[i].at(1).to_number<double>(), medians.back());
+    EXPECT_DOUBLE_EQ(hours[i].at(2).to_number<double>(), past.front());
+    EXPECT_DOUBLE_EQ(hours[i].at(3).to_number<double>(), past.back());
+  }
+  ASSERT_EQ(whole.at("windows").as_array().size(), 3U);
+  for (const json::value& window : whole.at("windows").as_array()) {
+    const auto length = static_cast<std::size_t>(window.at("hours").as_int64());
+    double least = 1e9;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i + length <= medians.size(); ++i) {
+      double sum = 0;
+      for (std::size_t j = i; j < i + length; ++j) {
+        sum += medians[j];
+      }
+      if (sum / static_cast<double>(length) < least - 1e-6) {
+        least = sum / static_cast<double>(length);
+        best = i;
+      }
+    }
+    const std::int64_t from = first + static_cast<std::int64_t>(best) * kHour;
+    EXPECT_EQ(window.at("from").as_int64(), from);
+    EXPECT_EQ(window.at("to").as_int64(), from + static_cast<std::int64_t>(length) * kHour);
+    EXPECT_EQ(window.at("begin").as_string(), TimeZone().local(from));
+    EXPECT_NEAR(window.at("g_kwh").to_number<double>(), least, 0.01);
+    EXPECT_LE(window.at("g_kwh").to_number<double>(), window.at("next").to_number<double>());
+  }
+  // With three weeks the middle one counts; with two there is no forecast.
+  oldest_ms = first - 21 * 24 * kHour;
+  EXPECT_TRUE(data("grid/forecast").at("hours").at(0).at(1).is_number());
+  oldest_ms = first - 14 * 24 * kHour;
+  EXPECT_EQ(json::serialize(data("grid/forecast")),
+            R"({"provider":null,"country":null,"hours":[],"windows":[]})");
+  // Where it is the same at any time, no hour is better.
+  oldest_ms = 0;
+  scale = 0;
+  const json::value flat = data("grid/forecast");
+  EXPECT_EQ(flat.at("hours").as_array().size(), 48U);
+  EXPECT_EQ(json::serialize(flat.at("windows")), "[]");
+  answer_ = [](const auto& /*request*/) {
+    return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "refused"));
+  };
+  EXPECT_EQ(get("/api/v1/grid/forecast", "ada").status, 503);
+  make();  // a site without any TSDB
+  EXPECT_EQ(json::serialize(data("grid/forecast").at("hours")), "[]");
+}
+
 TEST_F(FleetTest, KnowsTheBestHoursOfTheGrid) {
   const json::value grid = data("grid");
   EXPECT_EQ(json::serialize(grid.at("now")),

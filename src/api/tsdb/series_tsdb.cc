@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/strings.h"
 #include "ingest/update_source.h"
@@ -20,37 +23,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kMaxPoints = 300;
 // People wait for the page, so a slower answer would be of no use.
 constexpr milliseconds kTimeout = std::chrono::seconds(20);
+constexpr milliseconds kAllCharts = std::chrono::seconds(10);
 /// Each part of a period is a request for each chart.
 constexpr std::ptrdiff_t kMaxParts = 20;
 constexpr std::int64_t kResolutionMs = 1000;
+/// A matcher with more devices is longer than some servers accept; then all of the cluster are
+/// read.
+constexpr std::size_t kMaxNamedDevices = 64;
+constexpr std::array<std::string_view, 3> kUsual{"cpu", "memory", "power"};
+constexpr std::array<std::string_view, 5> kQuantiles{"0", "0.25", "0.5", "0.75", "1"};
 
-struct Chart {
-  std::string_view name;
-  std::string_view unit;
-  std::string_view query;  ///< {0} matcher of the unit, {1} range of rates
-};
-
-// Energy is that of the domain "node" where it is known, otherwise the sum of the other domains, as
-// in unit_counters.h. Here "node" includes the GPUs, because the page shows the whole power of the
-// unit.
-constexpr std::array<Chart, 3> kCharts{{
-    {"cpu", "cores",
-     "sum(rate(ceems_compute_unit_cpu_user_seconds_total{{{0}}}[{1}]) + "
-     "rate(ceems_compute_unit_cpu_system_seconds_total{{{0}}}[{1}]))"},
-    {"memory", "bytes", "sum(ceems_compute_unit_memory_used_bytes{{{0}}})"},
-    {"power", "watts",
-     "sum(rate(ceems_compute_unit_energy_joules_total{{{0},domain=\"node\"}}[{1}])) or "
-     "sum(rate(ceems_compute_unit_energy_joules_total{{{0},domain!=\"node\"}}[{1}])) or "
-     "sum(uuid:ceems_host_power_watts:pue{{{0}}})"},
-}};
-
-/// The step in whole seconds that gives at most kMaxPoints points and is not shorter than the
-/// scrape interval.
-milliseconds step_for(std::int64_t length_ms, milliseconds scrape_interval) {
-  const std::int64_t seconds = (length_ms / 1000 + kMaxPoints - 2) / (kMaxPoints - 1);
+/// The step in whole seconds that gives at most `points` points and is not shorter than the scrape
+/// interval.
+milliseconds step_for(std::int64_t length_ms, std::int64_t points, milliseconds scrape_interval) {
+  const std::int64_t gaps = std::max<std::int64_t>(points - 1, 1);
+  const std::int64_t seconds = (length_ms / 1000 + gaps - 1) / gaps;
   const milliseconds step = std::chrono::seconds(std::max<std::int64_t>(seconds, 1));
   return std::max(step, scrape_interval);
 }
@@ -67,40 +56,186 @@ std::int64_t length_of(const std::vector<gate::Evaluation>& parts) {
 /// How the parts of a request are read.
 struct Plan {
   std::vector<gate::Evaluation> parts;
-  std::string matcher;
-  std::string range;
+  ChartScope scope;
+  bool short_life = false;  ///< too short for rates
 };
 
-Plan plan_of(const SeriesRequest& request, const tsdb::Settings& settings) {
+Plan plan_of(const SeriesRequest& request,
+             const tsdb::Settings& settings,
+             const std::string& cluster) {
   // The settings of the TSDB, which says how far back a query without a range reads.
   const std::int64_t lookback = settings.lookback_delta.count();
   gate::Evaluation whole{
       .start_ms = request.from_ms, .end_ms = request.to_ms, .step_ms = kResolutionMs};
   const auto lived = gate::own_parts(whole, {}, 0, {.own = request.lives.own, .others = {}});
-  const milliseconds step = step_for(length_of(lived), settings.scrape_interval);
+  const std::int64_t length = length_of(lived);
+  const milliseconds step = step_for(length, request.max_points, settings.scrape_interval);
   const milliseconds range = std::max(step, settings.rate_interval());
   whole.step_ms = step.count();
   Plan plan{.parts = gate::own_parts(whole, {.from_ms = -range.count(), .to_ms = 0}, lookback,
                                      request.lives),
-            .matcher = fmt::format("uuid=\"{}\"", tsdb::quote_text(request.uuid)),
-            .range = tsdb::duration_text(range)};
+            .scope = {.unit = fmt::format("uuid=\"{}\"{}{}", tsdb::quote_text(request.uuid),
+                                          cluster.empty() ? "" : ",", cluster),
+                      .cluster = cluster,
+                      .devices = {},
+                      .range = tsdb::duration_text(range)},
+            .short_life = length < 2 * settings.scrape_interval.count()};
   if (std::ssize(plan.parts) > kMaxParts) {  // the latest
     plan.parts.erase(plan.parts.begin(), plan.parts.end() - kMaxParts);
   }
   return plan;
 }
 
-/// Appends the points of one part.
-void append_points(const tsdb::QueryAnswer& answer, Series& series) {
-  if (answer.series.empty()) {
-    return;
-  }
-  for (const auto& sample : answer.series.front().samples) {
-    if (std::isfinite(sample.value)) {
-      series.points.emplace_back(sample.time_ms, sample.value);
+/// The labels of a line, in the order in which they are listed.
+std::vector<std::pair<std::string, std::string>> labels_of_line(const tsdb::Labels& labels) {
+  std::vector<std::pair<std::string, std::string>> some;
+  for (const std::string_view name :
+       {"hostname", "index", "gpuuuid", "gpuiid", "domain", "quantile"}) {
+    if (const std::string_view value = labels.get(name); !value.empty()) {
+      some.emplace_back(name, value);
     }
   }
+  return some;
 }
+
+/// Whether the id of a device stands for itself in a pattern.
+bool is_plain_id(const std::string& id) {
+  return !id.empty() && std::ranges::all_of(id, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+  });
+}
+
+/// In the order of hosts and numbers.
+void sort_lines(std::vector<Series>& lines) {
+  const auto key = [](const Series& line) {
+    std::vector<std::pair<std::int64_t, std::string_view>> texts;
+    texts.reserve(line.labels.size());
+    for (const auto& [name, value] : line.labels) {
+      texts.emplace_back(name == "index" ? parse_int<std::int64_t>(value).value_or(0) : 0, value);
+    }
+    return texts;
+  };
+  std::ranges::stable_sort(lines, {}, key);
+}
+
+/// What one request asks of one TSDB.
+class Reading {
+ public:
+  Reading(tsdb::Client& client, const SeriesRequest& request, Plan plan)
+      : client_(&client), request_(&request), plan_(std::move(plan)) {}
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+
+  /// Finds the devices, where the charts have lines of them, and how many lines there will be.
+  Result<> count_lines() {
+    if (request_->by == ChartBy::kSum || request_->by == ChartBy::kComponent) {
+      return {};
+    }
+    const bool devices = request_->by == ChartBy::kGpu;
+    const std::string query =
+        devices
+            ? devices_query(plan_.scope)
+            : fmt::format("count by (hostname) (ceems_compute_unit_cpus{{{}}})", plan_.scope.unit);
+    std::set<std::string> lines, ids;
+    for (const auto& part : plan_.parts) {
+      constexpr std::int64_t kLooks = 10;  // over the period, as devices may come and go
+      const std::int64_t step = std::max((part.end_ms - part.start_ms) / kLooks, part.step_ms);
+      CEEMS_TRY(answer,
+                client_->query_range(query, part.start_ms, part.end_ms, milliseconds(step)));
+      for (const tsdb::Series& series : answer.series) {
+        std::string key;
+        for (const auto& [name, value] : labels_of_line(series.labels)) {
+          key += value + '\n';
+        }
+        lines.insert(std::move(key));
+        ids.emplace(series.labels.get("gpuuuid"));
+      }
+    }
+    many_ = lines.size() > request_->max_lines;
+    if (devices && !ids.empty() && ids.size() <= kMaxNamedDevices &&
+        std::ranges::all_of(ids, is_plain_id)) {
+      plan_.scope.devices = fmt::format("gpuuuid=~\"{}\"", fmt::join(ids, "|"));
+    }
+    return {};
+  }
+
+  Result<> add_chart(const UnitChart& chart, bool usual, std::vector<Series>& all) {
+    const ChartBy by = has_lines(chart, request_->by) ? request_->by : ChartBy::kSum;
+    CEEMS_TRY_IN(chart.name, lines, lines_of(chart_query(chart, by, plan_.scope), by));
+    if (!usual && !lines.empty()) {
+      CEEMS_TRY_IN(chart.name, limits, limits_of(chart, by));
+      for (Series& line : lines) {
+        const auto found = std::ranges::find(limits, line.labels, &Series::labels);
+        if (found != limits.end() && !found->points.empty()) {
+          line.limit = found->points.back().second;
+        }
+      }
+    }
+    if (lines.empty()) {
+      Series& none = lines.emplace_back();
+      if (!usual) {
+        none.none = plan_.short_life ? NoLine::kTooShort : NoLine::kNotCollected;
+        none.collector = chart.collector;
+      }
+    }
+    for (Series& line : lines) {
+      line.name = chart.name;
+      line.unit = chart.unit;
+    }
+    std::ranges::move(lines, std::back_inserter(all));
+    return {};
+  }
+
+ private:
+  Result<std::vector<Series>> limits_of(const UnitChart& chart, ChartBy by) {
+    const std::string query = limit_query(chart, by, plan_.scope);
+    return query.empty() || (many_ && by != ChartBy::kSum) ? std::vector<Series>()
+                                                           : lines_of(query, by);
+  }
+
+  /// The lines that a query gives, over all parts of the period.
+  Result<std::vector<Series>> lines_of(const std::string& query, ChartBy by) {
+    std::string text = query;
+    if (many_ && by != ChartBy::kSum && by != ChartBy::kComponent) {
+      text.clear();
+      for (const std::string_view quantile : kQuantiles) {
+        text +=
+            fmt::format("{0}label_replace(quantile({1}, {2}), \"quantile\", \"{1}\", \"\", \"\")",
+                        text.empty() ? "" : " or ", quantile, query);
+      }
+    }
+    std::vector<Series> lines;
+    for (const auto& part : plan_.parts) {
+      CEEMS_TRY(answer,
+                client_->query_range(text, part.start_ms, part.end_ms, milliseconds(part.step_ms)));
+      for (const tsdb::Series& series : answer.series) {
+        auto labels = labels_of_line(series.labels);
+        auto found = std::ranges::find(lines, labels, &Series::labels);
+        if (found == lines.end()) {
+          if (lines.size() >= std::max(request_->max_lines, kQuantiles.size())) {
+            continue;
+          }
+          found = lines.insert(lines.end(), Series{.name = {}, .unit = {}, .points = {}});
+          found->labels = std::move(labels);
+        }
+        for (const auto& sample : series.samples) {
+          if (std::isfinite(sample.value)) {
+            found->points.emplace_back(sample.time_ms, sample.value);
+          }
+        }
+      }
+    }
+    std::erase_if(lines, [](const Series& line) { return line.points.empty(); });
+    sort_lines(lines);
+    return lines;
+  }
+
+  tsdb::Client* client_;
+  const SeriesRequest* request_;
+  Plan plan_;
+  bool many_ = false;  ///< more lines than may be sent
+};
 
 /// Without trailing slashes, so that the same TSDB has the same text.
 std::string plain_url(std::string url) {
@@ -150,34 +285,44 @@ Result<std::vector<Series>> TsdbSeriesSource::series(const SeriesRequest& reques
     return fail(ErrorCode::kInvalidArgument, "expected a unit and a period");
   }
   const auto& [client, label] = found->second;
-  const Plan plan = plan_of(request, client->settings());
   const std::string cluster =
       label.empty() ? std::string()
-                    : fmt::format(",{}=\"{}\"", label, tsdb::quote_text(request.cluster_id));
+                    : fmt::format("{}=\"{}\"", label, tsdb::quote_text(request.cluster_id));
+  Reading reading(*client, request, plan_of(request, client->settings(), cluster));
+  const auto until = std::chrono::steady_clock::now() + kAllCharts;
+  CEEMS_TRY(reading.count_lines());
   std::vector<Series> result;
-  bool any = false;
-  for (const auto& chart : kCharts) {
-    Series series{.name = std::string(chart.name), .unit = std::string(chart.unit), .points = {}};
-    for (const auto& part : plan.parts) {
-      CEEMS_TRY_IN(chart.name, answer,
-                   client->query_range(
-                       fmt::format(fmt::runtime(chart.query), plan.matcher + cluster, plan.range),
-                       part.start_ms, part.end_ms, milliseconds(part.step_ms)));
-      append_points(answer, series);
+  const auto add = [&](std::string_view name, bool usual) -> Result<> {
+    const UnitChart* const chart = find_unit_chart(name);
+    if (chart == nullptr) {
+      return fail(ErrorCode::kInvalidArgument, "no chart is called {}", printable(name, 40));
     }
-    any = any || !series.points.empty();
-    result.push_back(std::move(series));
+    if (std::chrono::steady_clock::now() > until) {
+      return fail(ErrorCode::kUnavailable, "the TSDB took more than {} s for all charts",
+                  kAllCharts.count() / 1000);
+    }
+    return reading.add_chart(*chart, usual, result);
+  };
+  for (const std::string& name : request.charts) {
+    CEEMS_TRY(add(name, false));
   }
+  for (const std::string_view name :
+       request.charts.empty() ? std::span(kUsual) : std::span<const std::string_view>()) {
+    CEEMS_TRY(add(name, true));
+  }
+  const bool any =
+      std::ranges::any_of(result, [](const Series& line) { return !line.points.empty(); });
   if (any || label.empty()) {
     return result;
   }
   // An empty chart would hide that the label is missing.
-  for (const auto& part : plan.parts) {
+  for (const auto& part : reading.plan().parts) {
     CEEMS_TRY_IN(
         "series without a cluster", unlabelled,
-        client->query_range(fmt::format("count(ceems_compute_unit_memory_used_bytes{{{},{}=\"\"}})",
-                                        plan.matcher, label),
-                            part.start_ms, part.end_ms, milliseconds(part.step_ms)));
+        client->query_range(
+            fmt::format("count(ceems_compute_unit_memory_used_bytes{{uuid=\"{}\",{}=\"\"}})",
+                        tsdb::quote_text(request.uuid), label),
+            part.start_ms, part.end_ms, milliseconds(part.step_ms)));
     if (!unlabelled.series.empty()) {
       return fail(ErrorCode::kPermissionDenied,
                   "the TSDB holds several clusters and its series have no label '{}'", label);

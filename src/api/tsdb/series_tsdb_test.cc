@@ -1,5 +1,7 @@
 #include "api/tsdb/series_tsdb.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -178,6 +180,118 @@ TEST(TsdbSeries, AreReadLifeByLifeWithoutTheTimesOfOthers) {
   }
   // Rates reach back 60 s, and the TSDB looks back 5 min; clocks may differ by 60 s.
   EXPECT_EQ(asked, (std::vector<std::string>{"35950 39660", "72425 75660"}));
+}
+
+std::string matrix(const std::vector<std::string>& series) {
+  return fmt::format(R"({{"status":"success","data":{{"resultType":"matrix","result":[{}]}}}})",
+                     fmt::join(series, ","));
+}
+
+std::string line(const std::string& labels, double value) {
+  return fmt::format(R"({{"metric":{{{}}},"values":[[0,"{}"],[60,"{}"]]}})", labels, value,
+                     value + 1);
+}
+
+std::string gpu(int index) {
+  return fmt::format(R"("hostname":"n1","index":"{0}","gpuuuid":"GPU-{0}")", index);
+}
+
+SeriesRequest of_gpus(std::vector<std::string> charts) {
+  return {.cluster_id = "c1",
+          .uuid = "1",
+          .from_ms = 0,
+          .to_ms = kHour,
+          .lives = {.own = {{0, kHour}}},
+          .charts = std::move(charts),
+          .by = ChartBy::kGpu};
+}
+
+/// A TSDB with `count` GPUs of one unit.
+FakeTransport::Answer with_gpus(int count) {
+  return [count](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
+    const std::string query = request.first("query");
+    std::vector<std::string> series;
+    if (query.contains("quantile(")) {
+      for (const auto* const quantile : {"0", "0.5", "1"}) {
+        series.push_back(line(fmt::format(R"("quantile":"{}")", quantile), 7));
+      }
+    } else if (query.contains("memory_total_bytes")) {
+      series.push_back(line(gpu(0), 80e9));
+    } else if (query.contains("gpu")) {
+      for (int i = 0; i < count; ++i) {
+        series.push_back(line(gpu(count - 1 - i), i));
+      }
+    }
+    return FakeTransport::ok(matrix(series));
+  };
+}
+
+TEST(TsdbSeries, OfGpusHaveALineForEachDeviceInOrder) {
+  Fixture f(with_gpus(12), "ceems_id");
+  const auto series = f.source->series(of_gpus({"gpu_memory"}));
+  ASSERT_TRUE(series) << series.error().message;
+  ASSERT_EQ(series->size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ((*series)[i].labels, (std::vector<std::pair<std::string, std::string>>{
+                                       {"hostname", "n1"},
+                                       {"index", std::to_string(i)},
+                                       {"gpuuuid", fmt::format("GPU-{}", i)}}));
+    EXPECT_EQ((*series)[i].points.front().second, 11 - static_cast<double>(i));
+    EXPECT_EQ((*series)[i].name, "gpu_memory");
+    EXPECT_EQ((*series)[i].unit, "bytes");
+  }
+  EXPECT_EQ((*series)[0].limit, 80e9 + 1);
+  EXPECT_EQ((*series)[1].limit, std::nullopt);
+  // Only the unit's devices are read, and only in its cluster.
+  const std::string query = f.ranges().at(1).first("query");
+  EXPECT_THAT(query, HasSubstr(R"(ceems_compute_unit_gpu_index_flag{uuid="1",ceems_id="c1"})"));
+  EXPECT_THAT(query, HasSubstr(R"(DCGM_FI_DEV_FB_USED{gpuuuid=~"GPU-0|GPU-1|GPU-10|)"));
+  EXPECT_THAT(query, HasSubstr(R"(|GPU-9",ceems_id="c1"})"));
+}
+
+TEST(TsdbSeries, OfMoreGpusThanALineEachHaveQuantiles) {
+  Fixture f(with_gpus(65));
+  const auto series = f.source->series(of_gpus({"gpu_use"}));
+  ASSERT_TRUE(series) << series.error().message;
+  ASSERT_EQ(series->size(), 3U);
+  EXPECT_EQ((*series)[1].labels,
+            (std::vector<std::pair<std::string, std::string>>{{"quantile", "0.5"}}));
+  SeriesRequest bins = of_gpus({"gpu_use"});
+  bins.max_lines = 4096;
+  const auto all = f.source->series(bins);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 65U);
+}
+
+TEST(TsdbSeries, SayWhatIsNotCollected) {
+  Fixture f([](const auto&) { return FakeTransport::ok(matrix({})); });
+  const auto series = f.source->series(of_gpus({"gpu_use", "cpu", "net_in"}));
+  ASSERT_TRUE(series) << series.error().message;
+  ASSERT_EQ(series->size(), 3U);
+  EXPECT_EQ((*series)[0].none, NoLine::kNotCollected);
+  EXPECT_EQ((*series)[0].collector, "gpu");
+  EXPECT_EQ((*series)[1].collector, "");
+  EXPECT_EQ((*series)[2].collector, "ebpf");
+  SeriesRequest brief = of_gpus({"ipc"});
+  brief.to_ms = 1000;
+  brief.lives = {.own = {{0, 1000}}};
+  const auto none = f.source->series(brief);
+  ASSERT_TRUE(none);
+  EXPECT_EQ((*none)[0].none, NoLine::kTooShort);
+}
+
+TEST(TsdbSeries, RefuseAnUnknownChart) {
+  Fixture f(answer);
+  EXPECT_EQ(f.source->series(of_gpus({"gpu"})).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(TsdbSeries, HaveAtMostAsManyPointsAsAskedFor) {
+  Fixture f(with_gpus(1));
+  SeriesRequest request = of_gpus({"gpu_use"});
+  request.max_points = 24;
+  ASSERT_TRUE(f.source->series(request));
+  const auto asked = f.ranges().back();
+  EXPECT_LE(3600 / std::stoll(asked.first("step")) + 1, 24);
 }
 
 }  // namespace
