@@ -155,8 +155,8 @@ Result<ingest::UpdateOptions> update_options(const api::Config& config,
   options.admins = config.admin.users;
   const auto& admin = config.admin;
   if (!admin.grafana_url.empty() && !admin.grafana_teams.empty()) {
-    CEEMS_TRY(grafana,
-              ingest::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana));
+    CEEMS_TRY(grafana, ingest::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana,
+                                              config.login.names));
     options.grafana = std::move(grafana);
   }
   return options;

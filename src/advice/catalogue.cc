@@ -63,15 +63,16 @@ Result<Catalogue> parse_catalogue(std::string_view text, std::string_view file) 
   Catalogue catalogue;
   std::string comma = ".";
   config::Section section(document);
-  section.only({"language", "decimal", "words"})
+  section.only({"language", "decimal", "day", "words"})
       .text("language", catalogue.language)
       .text("decimal", comma)
+      .text("day", catalogue.notation.day)
       .refuse(comma.size() != 1, "decimal", "expected one character");
   section.also(read_texts(document["words"], catalogue.words));
   if (!section.ok()) {
     return fail(section.done().error());
   }
-  catalogue.comma = comma.front();
+  catalogue.notation.comma = comma.front();
   return catalogue;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "advice/template.h"
 #include "advice/value.h"
 #include "base/result.h"
 
@@ -17,7 +18,7 @@ inline constexpr std::array<std::string_view, 3> kLanguages{"en", "de", "fr"};
 /// The texts of one language.
 struct Catalogue {
   std::string language = "en";
-  char comma = '.';  ///< decimal separator
+  Notation notation = {};
   /// What the rules that the program carries say, by their id (data/advice/rules/).
   std::map<std::string, std::string, std::less<>> advice = {};
   /// The words of reports, digests and mails (data/advice/en.yml).

@@ -26,12 +26,9 @@ template <std::size_t N>
 double round_up(double value, const std::array<Step, N>& steps, double last) {
   // A tiny excess, as arithmetic on numbers of bytes leaves it, does not lead to the next step.
   constexpr double kSlack = 1e-9;
-  for (const auto& [limit, step] : steps) {
-    if (value <= limit) {
-      return std::ceil(value / step - kSlack) * step;
-    }
-  }
-  return std::ceil(value / last - kSlack) * last;
+  const auto found = std::ranges::lower_bound(steps, value, {}, &Step::limit);
+  const double step = found == steps.end() ? last : found->step;
+  return std::ceil(value / step - kSlack) * step;
 }
 
 Value number(double value) {

@@ -132,7 +132,7 @@ Finding finding_of(const Rule& rule, const Case& run) {
       continue;
     }
     const std::string& text = own != rule.texts.end() ? own->second : common->second;
-    if (auto filled = fill(text, names, texts.comma)) {
+    if (auto filled = fill(text, names, texts.notation)) {
       finding.text.emplace(language, std::move(*filled));
     }
   }

@@ -56,28 +56,6 @@ std::string bytes_text(double bytes) {
   return fmt::format("{} {}", trimmed(bytes, bytes < 99.95 && unit > 0 ? 1 : 0), kUnits.at(unit));
 }
 
-std::string duration_text(double seconds) {
-  constexpr std::int64_t kMinuteSeconds = 60;
-  constexpr std::int64_t kHourSeconds = 3600;
-  constexpr std::int64_t kDaySeconds = 86400;
-  const std::int64_t total = std::llround(std::max(seconds, 0.0));
-  const auto two = [](std::int64_t a, std::string_view first, std::int64_t b,
-                      std::string_view second) {
-    return b == 0 ? fmt::format("{} {}", a, first)
-                  : fmt::format("{} {} {} {}", a, first, b, second);
-  };
-  if (total < kMinuteSeconds) {
-    return fmt::format("{} s", total);
-  }
-  if (total < kHourSeconds) {
-    return two(total / kMinuteSeconds, "min", total % kMinuteSeconds, "s");
-  }
-  if (total < 2 * kDaySeconds) {
-    return two(total / kHourSeconds, "h", total % kHourSeconds / kMinuteSeconds, "min");
-  }
-  return two(total / kDaySeconds, "d", total % kDaySeconds / kHourSeconds, "h");
-}
-
 /// Whole gibibytes, otherwise mebibytes, rounded up.
 std::string size_text(double bytes, std::string_view gibi, std::string_view mebi) {
   const std::int64_t count = std::llround(std::ceil(bytes / kMebi));
@@ -139,17 +117,17 @@ std::optional<Placeholder> parse_placeholder(std::string_view inner) {
 
 }  // namespace
 
-std::string format_number(double number, Form form, char comma) {
+std::string format_number(double number, Form form, const Notation& notation) {
   number = std::clamp(std::isfinite(number) ? number : 0.0, -kMaxNumber, kMaxNumber);
   switch (form) {
     case Form::kPlain:
-      return with_comma(trimmed(number, 2), comma);
+      return with_comma(trimmed(number, 2), notation.comma);
     case Form::kPercent:
       return fmt::format("{} %", trimmed(number * 100, 0));
     case Form::kBytes:
-      return with_comma(bytes_text(number), comma);
+      return with_comma(bytes_text(number), notation.comma);
     case Form::kDuration:
-      return duration_text(number);
+      return duration_text(number, notation.day, notation.comma);
     case Form::kGigabytes:
       return size_text(number, "G", "M");
     case Form::kLsfBytes:
@@ -195,7 +173,9 @@ Result<std::vector<Placeholder>> placeholders(std::string_view text) {
   return all;
 }
 
-std::optional<std::string> fill(std::string_view text, const Names& names, char comma) {
+std::optional<std::string> fill(std::string_view text,
+                                const Names& names,
+                                const Notation& notation) {
   std::string out;
   while (true) {
     const std::size_t open = text.find('{');
@@ -215,7 +195,7 @@ std::optional<std::string> fill(std::string_view text, const Names& names, char 
       const double* number = std::get_if<double>(&value);
       out += number != nullptr && *number == 1 ? words->first : words->second;
     } else if (const double* number = std::get_if<double>(&value)) {
-      out += format_number(*number, placeholder->form, comma);
+      out += format_number(*number, placeholder->form, notation);
     } else if (const auto* word = std::get_if<std::string_view>(&value)) {
       out += *word;
     } else {

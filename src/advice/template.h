@@ -28,9 +28,13 @@ enum class Form : std::uint8_t {
   kSeconds,    ///< {want:hms}: "30:00:00", as OpenPBS reads it
 };
 
-/// A number in that form. `comma` is the decimal separator, for instance of German; it has no
-/// effect on the forms that a manager reads.
-std::string format_number(double number, Form form, char comma = '.');
+/// How a language writes numbers. It has no effect on the forms that a manager reads.
+struct Notation {
+  char comma = '.';       ///< decimal separator
+  std::string day = "d";  ///< sign of a day in durations
+};
+
+std::string format_number(double number, Form form, const Notation& notation = {});
 
 /// One placeholder of a template.
 struct Placeholder {
@@ -44,6 +48,8 @@ struct Placeholder {
 Result<std::vector<Placeholder>> placeholders(std::string_view text);
 
 /// Replaces the placeholders of a valid template. Nothing if one of them has no value.
-std::optional<std::string> fill(std::string_view text, const Names& names, char comma = '.');
+std::optional<std::string> fill(std::string_view text,
+                                const Names& names,
+                                const Notation& notation = {});
 
 }  // namespace ceems::advice

@@ -16,7 +16,7 @@ TEST(Template, WritesNumbersAsPeopleReadThem) {
   EXPECT_EQ(format_number(0.144, Form::kPercent), "14 %");
   EXPECT_EQ(format_number(0.005, Form::kPercent), "0 %");
   EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes), "7.9 GiB");
-  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes, ','), "7,9 GiB");
+  EXPECT_EQ(format_number(7.9 * kGiB, Form::kBytes, {.comma = ','}), "7,9 GiB");
   EXPECT_EQ(format_number(128 * kGiB, Form::kBytes), "128 GiB");
   EXPECT_EQ(format_number(512, Form::kBytes), "512 B");
   EXPECT_EQ(format_number(1023.99 * kGiB, Form::kBytes), "1 TiB");
@@ -49,7 +49,7 @@ TEST(Template, WritesNumbersAsManagersReadThem) {
   EXPECT_EQ(format_number(10 * kGiB, Form::kMebi), "10240");
   EXPECT_EQ(format_number(0.5, Form::kMilli), "500m");
   EXPECT_EQ(format_number(2, Form::kMilli), "2");
-  EXPECT_EQ(format_number(3.7, Form::kMilli, ','), "3700m");
+  EXPECT_EQ(format_number(3.7, Form::kMilli, {.comma = ','}), "3700m");
   EXPECT_EQ(format_number(0.0001, Form::kMilli), "1m");
   EXPECT_EQ(format_number(108000, Form::kHours), "30:00");
   EXPECT_EQ(format_number(8101, Form::kHours), "2:16");
@@ -62,7 +62,7 @@ TEST(Template, WritesNumbersAsManagersReadThem) {
     return values;
   }();
   EXPECT_EQ(fill("{want:G} {want:GB} {want:gb} {want:Gi} {limit:clock} {limit:hm} {limit:hms}",
-                 facts, ','),
+                 facts, {.comma = ','}),
             "10G 10GB 10gb 10Gi 02:00:00 2:00 02:00:00");
 }
 

@@ -14,6 +14,7 @@
 #include "base/json_reader.h"
 #include "base/strings.h"
 #include "base/text/cells.h"
+#include "base/time/time_text.h"
 #include "base/time/time_zone.h"
 #include "cacct/api.h"
 #include "cacct/options.h"
@@ -61,14 +62,6 @@ std::string moment(std::optional<double> ms) {
   std::string text = ms ? local.local(static_cast<std::int64_t>(*ms)).substr(0, 16) : "-";
   std::ranges::replace(text, 'T', ' ');
   return text;
-}
-
-std::string duration(std::optional<double> seconds) {
-  const auto minutes = static_cast<std::int64_t>(seconds.value_or(0)) / 60;
-  constexpr std::int64_t kHour = 60;
-  constexpr std::int64_t kDay = 24 * kHour;
-  return minutes >= kDay ? fmt::format("{} d {} h", minutes / kDay, minutes % kDay / kHour)
-                         : fmt::format("{} h {:02} min", minutes / kHour, minutes % kHour);
 }
 
 /// Columns of equal width, with numbers aligned to the right.
@@ -138,7 +131,8 @@ std::string idle_text(const sj::array& rows) {
     const auto array = text_of(row, "array");
     columns.add({array.empty() ? text_of(row, "uuid") : array, text_of(row, "user"),
                  text_of(row, "project"), text_of(row, "partition"),
-                 moment(number_of(row, "since_ts")), duration(number_of(row, "idle_s")),
+                 moment(number_of(row, "since_ts")),
+                 duration_text(number_of(row, "idle_s").value_or(0)),
                  shown(number_of(row, "watts"), 0), shown(number_of(row, "kwh"), 2),
                  shown(number_of(row, "cost"), 2), text_of(row, "exempt")});
   }
@@ -148,14 +142,14 @@ std::string idle_text(const sj::array& rows) {
 
 std::string share_text(const sj::array& rows) {
   Columns columns(
-      {{"", false}, {"JOBS", true}, {"KWH", true}, {"NOT USED KWH", true}, {"SHARE", true}});
+      {{"", false}, {"JOBS", true}, {"KWH", true}, {"IDLE POWER KWH", true}, {"SHARE", true}});
   for (const sj::element row : rows) {
     const auto share = number_of(row, "share");
     columns.add({text_of(row, "value"), shown(number_of(row, "units"), 0),
                  shown(number_of(row, "kwh"), 2), shown(number_of(row, "idle_kwh"), 2),
                  share ? fmt::format("{:.0f} %", *share * kPercentOf) : "-"});
   }
-  return "Energy that jobs reserved and did not use\n" + columns.text();
+  return "Energy of the idle power of what jobs had reserved\n" + columns.text();
 }
 
 std::string budget_text(const sj::array& rows) {
@@ -237,6 +231,12 @@ std::string bill_text(const sj::array& rows) {
     if (part == "meter") {
       period = fmt::format("{} to {}", moment(number_of(row, "period_start")),
                            moment(number_of(row, "period_end")));
+      const auto hours = number_of(row, "hours");
+      if (hours && kwh && !share) {
+        period += fmt::format(
+            "\nNodes were read in {:.0f} % of these hours, too few to compare with the meter.",
+            *hours * kPercentOf);
+      }
     }
     sj::array listed;
     if (row["hints"].get(listed) == simdjson::SUCCESS) {
@@ -365,8 +365,8 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
             {.help = "The month of the bill, such as 2026-11. The default is this one.",
              .placeholder = "MONTH"});
   flags.add("by", options.by,
-            {.help = "With idle: the energy of the last 30 days that was reserved and not used, by "
-                     "project, partition or user.",
+            {.help = "With idle: the energy of the idle power of what was reserved in the last 30 "
+                     "days, by project, partition or user.",
              .placeholder = "WHAT"});
 }
 

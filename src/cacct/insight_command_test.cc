@@ -62,6 +62,9 @@ TEST(InsightText, ShowsTheBillAsATable) {
   EXPECT_THAT(shown, HasSubstr("  storage, network, service nodes        -      -\n"));
   EXPECT_THAT(shown, HasSubstr("about 8,426 kWh: losses of power supplies"));
   EXPECT_EQ(shown.find("BILLED"), std::string::npos);
+  EXPECT_THAT(
+      text("bill", R"({"part":"meter","kwh":400,"share":null,"how":"measured","hours":0.5})"),
+      HasSubstr("Nodes were read in 50 % of these hours, too few to compare"));
 }
 
 TEST(InsightText, ShowsShares) {
@@ -69,7 +72,7 @@ TEST(InsightText, ShowsShares) {
                    R"({"value":"fluids","units":12,"kwh":16,"measured_kwh":16,"idle_kwh":4,)"
                    R"("share":0.25},{"value":"","units":1,"kwh":1,"idle_kwh":null,"share":null})",
                    true),
-              HasSubstr("  fluids    12  16.00          4.00   25 %\n"));
+              HasSubstr("  fluids    12  16.00            4.00   25 %\n"));
 }
 
 TEST(InsightCsv, IsSafeForSpreadsheets) {

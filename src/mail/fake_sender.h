@@ -41,8 +41,8 @@ class FakeReports final : public ReportSource {
   }
   Result<std::vector<ArrayTask>> tasks_of(const std::string& /*cluster_id*/,
                                           const std::string& /*user*/,
-                                          const std::string& array) override {
-    return array == "9999" ? tasks : std::vector<ArrayTask>();
+                                          const std::string& prefix) override {
+    return prefix == "9999_" ? tasks : prefix == "8200+" ? parts : std::vector<ArrayTask>();
   }
   Result<std::string> worst_of(const std::string& /*cluster_id*/,
                                const std::string& /*user*/,
@@ -67,7 +67,8 @@ class FakeReports final : public ReportSource {
     ++looked_at;
     return passed;
   }
-  std::vector<ArrayTask> tasks;
+  std::vector<ArrayTask> tasks;  ///< of the array 9999
+  std::vector<ArrayTask> parts;  ///< of the heterogeneous job 8200
   std::string worst;
   std::vector<PassedBudget> passed;
   int looked_at = 0;

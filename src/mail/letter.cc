@@ -95,19 +95,21 @@ class Writer {
       tasks += count;
       states += fmt::format("{}{} {}", states.empty() ? "" : ", ", count, state);
     }
-    letter_.subject = fmt::format("{} {} {} {}: {} {} ({})", job_.cluster, word("mail.array"),
-                                  job_.array, job_.name, tasks, word("mail.tasks"), states);
-    std::string summary = fmt::format("{} {} {}: {} {} ({})", word("mail.array"), job_.array,
-                                      job_.name, tasks, word("mail.tasks"), states);
+    const bool het = job_.heterogeneous;
+    const std::string what = word(het ? "mail.het" : "mail.array");
+    const std::string parts = word(het ? "mail.parts" : "mail.tasks");
+    std::string summary =
+        fmt::format("{} {} {}: {} {} ({})", what, job_.array, job_.name, tasks, parts, states);
+    letter_.subject = fmt::format("{} {}", job_.cluster, summary);
     if (sums.kwh) {
       const std::string energy = report::energy_text(*sums.kwh, words_);
       letter_.subject += ", " + energy;
-      summary += fmt::format("\n{}: {} ({} / {} {})", word("energy"), energy, sums.known, tasks,
-                             word("mail.tasks"));
+      summary +=
+          fmt::format("\n{}: {} ({} / {} {})", word("energy"), energy, sums.known, tasks, parts);
     }
     add_count_of_suggestions();
     paragraph(summary);
-    paragraph(word(report_ ? "mail.example" : "mail.unknown"));
+    paragraph(word(!report_ ? "mail.unknown" : het ? "mail.part_example" : "mail.example"));
     return finish();
   }
 

@@ -16,7 +16,8 @@ namespace ceems::mail {
 /// The job as slurmctld names it. Texts are untrusted.
 struct JobNames {
   std::string cluster = {}, id = {}, name = {}, user = {}, state = {};
-  std::string array = {};  ///< ID of the array that it is a task of
+  std::string array = {};      ///< ID of the array that it is a task of
+  bool heterogeneous = false;  ///< `array` is a heterogeneous job, whose tasks are its parts
 };
 
 /// What a mail says.
@@ -46,7 +47,8 @@ struct ArraySums {
   std::size_t known = 0;                           ///< tasks whose energy is known
   report::Number kwh = {};                         ///< of these
 };
-/// About tasks of an array. `example` is the report of one of them, which stands for all.
+/// About tasks of an array or parts of a heterogeneous job. `example` is the report of one of them,
+/// which stands for all.
 Letter array_letter(const JobNames& job,
                     const ArraySums& sums,
                     const report::Report* example,

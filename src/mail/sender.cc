@@ -230,7 +230,14 @@ Result<> Sender::send_job(const Mail& mail, const std::stop_token& stop) {
   if (is_array_summary(*original)) {
     return send_summary(mail, *original, stop);
   }
-  const JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
+  JobNames job = names_of(*original, cluster_of(*original, setup_.clusters));
+  // SLURM sends the mail of a heterogeneous job for its first part, whose id is that of the job.
+  if (Group parts = group_of(job, job.id + "+"); parts.jobs.size() > 1 && parts.ran) {
+    job.array = job.id;
+    job.heterogeneous = true;
+    const bool complete = parts.complete;
+    return send_group(mail, *original, job, std::move(parts), complete, stop);
+  }
   const auto known = report_for(job, {}, job.id, original->at_ms - kEndToMailMs);
   const std::int64_t last_ms = last_wait_ms(mail);
   const bool final = known && known->final;
@@ -259,41 +266,53 @@ Result<> Sender::send_summary(const Mail& mail,
                               const SpoolMail& original,
                               const std::stop_token& stop) {
   const JobNames job = names_of(original, cluster_of(original, setup_.clusters));
-  const auto tasks = reports_.tasks_of(job.cluster, job.user, job.array);
-  ArraySums sums;
-  std::vector<std::string> jobs;
-  std::string other = job.id;  // one that did not end well, or the last
-  bool ran = false;
-  bool complete = tasks.has_value();
+  Group group = group_of(job, job.array + "_");
+  const auto count = parse_int<std::size_t>(original.variable("SLURM_ARRAY_TASK_COUNT"));
+  const bool complete =
+      group.complete && group.jobs.size() >= std::max<std::size_t>(count.value_or(1), 1);
+  // SLURM knows how many there are, also of those that are not in the database.
+  const std::size_t unknown = count && *count > group.jobs.size() ? *count - group.jobs.size() : 0;
+  if (group.ran && unknown > 0) {
+    group.sums.states["UNKNOWN"] += unknown;
+  }
+  return send_group(mail, original, job, std::move(group), complete, stop);
+}
+
+Sender::Group Sender::group_of(const JobNames& job, const std::string& prefix) {
+  const auto tasks = reports_.tasks_of(job.cluster, job.user, prefix);
+  Group group{.other = job.id, .complete = tasks.has_value()};
   for (const ArrayTask& task : tasks ? *tasks : std::vector<ArrayTask>()) {
-    jobs.push_back(task.job);
-    sums.states[task.state] += 1;
-    ran = ran || task.ran;
-    complete = complete && task.ended;
+    group.jobs.push_back(task.job);
+    group.sums.states[task.state] += 1;
+    group.ran = group.ran || task.ran;
+    group.complete = group.complete && task.ended;
     if (task.ran && task.ended && task.state != "COMPLETED") {
-      other = task.job;
+      group.other = task.job;
     }
   }
-  const auto count = parse_int<std::size_t>(original.variable("SLURM_ARRAY_TASK_COUNT"));
-  complete = complete && jobs.size() >= std::max<std::size_t>(count.value_or(1), 1);
-  // SLURM knows how many there are, also of those that are not in the database.
-  const std::size_t unknown = count && *count > jobs.size() ? *count - jobs.size() : 0;
-  const auto known = ran ? report_for(job, jobs, other, 0) : std::optional<KnownReport>();
+  return group;
+}
+
+Result<> Sender::send_group(const Mail& mail,
+                            const SpoolMail& original,
+                            const JobNames& job,
+                            Group group,
+                            bool complete,
+                            const std::stop_token& stop) {
+  const auto known =
+      group.ran ? report_for(job, group.jobs, group.other, 0) : std::optional<KnownReport>();
   const std::int64_t last_ms = last_wait_ms(mail);
-  if ((!complete || (ran && (!known || !known->final))) && clock_.now_ms() < last_ms) {
+  if ((!complete || (group.ran && (!known || !known->final))) && clock_.now_ms() < last_ms) {
     return outbox_->postpone({mail.id}, std::min(clock_.now_ms() + kAskAgainMs, last_ms), false);
   }
-  if (!ran) {
-    return send_original(mail, original,
-                         jobs.empty() ? "no task of the array is known" : "the array never ran",
-                         stop);
+  if (!group.ran) {
+    return send_original(
+        mail, original,
+        group.jobs.empty() ? "no task of the array is known" : "the array never ran", stop);
   }
-  add_energy(job, jobs, sums);
-  if (unknown > 0) {
-    sums.states["UNKNOWN"] += unknown;
-  }
+  add_energy(job, group.jobs, group.sums);
   CEEMS_TRY(options, letter_options(job.user));
-  return deliver({mail}, array_letter(job, sums, report_in(known), options), kAllMails, stop);
+  return deliver({mail}, array_letter(job, group.sums, report_in(known), options), kAllMails, stop);
 }
 
 std::optional<KnownReport> Sender::report_for(const JobNames& job,

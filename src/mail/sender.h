@@ -28,7 +28,7 @@ struct KnownReport {
   bool final = false;  ///< false: more may become known
 };
 
-/// A task of an array.
+/// A task of an array, or a part of a heterogeneous job.
 struct ArrayTask {
   std::string job = {};  ///< its id
   std::string state = {};
@@ -56,10 +56,11 @@ class ReportSource {
                               const std::string& user,
                               const std::vector<std::string>& jobs,
                               ArraySums& sums) = 0;
-  /// The tasks of an array of this user, each with its last run.
+  /// The jobs of this user whose id, as SLURM shows it, begins with `prefix`, each with its last
+  /// run: "7100_" for the tasks of an array, "8200+" for the parts of a heterogeneous job.
   virtual Result<std::vector<ArrayTask>> tasks_of(const std::string& cluster_id,
                                                   const std::string& user,
-                                                  const std::string& array) = 0;
+                                                  const std::string& prefix) = 0;
   /// Which of these jobs of the user most needs a look: by its advice. "" if none has any.
   virtual Result<std::string> worst_of(const std::string& cluster_id,
                                        const std::string& user,
@@ -115,6 +116,22 @@ class Sender {
   Result<> send_job(const Mail& mail, const std::stop_token& stop);
   /// The one mail about all tasks of an array.
   Result<> send_summary(const Mail& mail, const SpoolMail& original, const std::stop_token& stop);
+  /// The known tasks of an array or parts of a heterogeneous job.
+  struct Group {
+    ArraySums sums = {};
+    std::vector<std::string> jobs = {};
+    std::string other = {};  ///< one that did not end well, or the job itself
+    bool ran = false;        ///< at least one
+    bool complete = false;   ///< all known ones have ended
+  };
+  /// `prefix`: see ReportSource::tasks_of().
+  Group group_of(const JobNames& job, const std::string& prefix);
+  Result<> send_group(const Mail& mail,
+                      const SpoolMail& original,
+                      const JobNames& job,
+                      Group group,
+                      bool complete,
+                      const std::stop_token& stop);
   /// Until when a mail waits for what is not known yet.
   [[nodiscard]] std::int64_t last_wait_ms(const Mail& mail) const;
   void add_energy(const JobNames& job, const std::vector<std::string>& jobs, ArraySums& sums);

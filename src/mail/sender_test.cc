@@ -165,6 +165,25 @@ TEST_F(SenderTest, SumsAnArrayInItsSummary) {
               HasSubstr("hpc-a array 9999 relax: 20 tasks (19 CO"));
 }
 
+TEST_F(SenderTest, SumsTheParts) {
+  for (int i = 0; i < 3; ++i) {
+    reports_.parts.push_back({.job = std::to_string(8200 + i),
+                              .state = i == 2 ? "OUT_OF_MEMORY" : "COMPLETED",
+                              .ran = true,
+                              .ended = i < 2});
+  }
+  put(ended("8200"));
+  work();
+  EXPECT_EQ(transport_.tries, 0) << "one part is not in the database yet";
+  reports_.parts.back().ended = true;
+  clock_.advance(std::chrono::seconds(15));
+  work();
+  ASSERT_EQ(transport_.sent.size(), 1U);
+  EXPECT_THAT(reports_.asked.back(), "hpc-a ada 8202") << "the one that did not end well";
+  EXPECT_THAT(subject_of(transport_.sent[0].message),
+              HasSubstr("heterogeneous job 8200 relax: 3 p"));
+}
+
 TEST_F(SenderTest, KeepsTheSummaryOfAnArrayThatNeverRan) {
   const SpoolMail mail = summary(ended("9999", "9999"), "20");
   for (const bool known : {false, true}) {

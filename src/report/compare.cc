@@ -29,7 +29,7 @@ std::string text_of(double value, Kind kind, const Catalogue& words) {
     case Kind::kTime:
       break;
   }
-  return advice::format_number(value, advice::Form::kDuration, words.comma);
+  return duration_text(value, words);
 }
 
 /// "+12 %" of the first value; in percentage points for shares.

@@ -47,7 +47,7 @@ class Writer {
     return std::string(words_.word(key));
   }
   [[nodiscard]] std::string filled(std::string_view key, const Facts& values) const {
-    return advice::fill(words_.word(key), values, words_.comma).value_or(std::string());
+    return advice::fill(words_.word(key), values, words_.notation).value_or(std::string());
   }
   [[nodiscard]] const MonthOfUse& month() const { return digest_.months.front(); }
 

@@ -18,6 +18,7 @@
 namespace ceems::report {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -174,6 +175,7 @@ TEST(Amounts, AreWrittenAsOnThePage) {
       const std::string text = what == "energy"      ? energy_text(number, words)
                                : what == "emissions" ? grams_text(number, words)
                                : what == "bytes"     ? bytes_text(number, words)
+                               : what == "duration"  ? duration_text(number, words)
                                : what == "percent"
                                    ? percent_text(number / 100, words)
                                    : money_text({.amount = number, .currency = currency}, words);
@@ -240,6 +242,29 @@ TEST(Report, TextStaysWithinItsWidth) {
       }
     }
   }
+}
+
+TEST(Report, ComparesFromFiveRunsOn) {
+  Report report = gpu_report();
+  const auto text = [&] { return to_text(report, {.width = 200}); };
+  report.compared.runs = 5;
+  EXPECT_THAT(text(), HasSubstr("3 % less than the median of the last 5 such jobs"));
+  EXPECT_THAT(text(), HasSubstr("usual for this kind of job (5 runs)"));
+  report.energy.kwh = report.compared.median_kwh;
+  EXPECT_THAT(text(), Not(AnyOf(HasSubstr("less than the med"), HasSubstr("more than the med"))));
+  report.compared.median_kwh = 0;
+  EXPECT_THAT(text(), Not(HasSubstr("such jobs")));
+  report = gpu_report();
+  report.compared.runs = 4;
+  EXPECT_THAT(text(), Not(AnyOf(HasSubstr("such jobs"), HasSubstr("usual for this kind"))));
+}
+
+TEST(Report, SaysThatMoreCpusWereUsedThanAllocatedOnlyIfSo) {
+  Report report = gpu_report();
+  report.use.cpu = 1;
+  EXPECT_THAT(to_text(report, {.width = 200}), Not(HasSubstr("hyper-threads")));
+  report.use.cpu = 1.01;
+  EXPECT_THAT(to_text(report, {.width = 200}), HasSubstr("hyper-threads"));
 }
 
 TEST(Report, IsAsciiOnRequest) {

@@ -23,7 +23,7 @@ using advice::Form;
 constexpr std::size_t kKnownFamily = 5;  // runs from which on there is a "usual"
 
 std::string filled(std::string_view text, const Facts& values, const Catalogue& words) {
-  return advice::fill(text, values, words.comma).value_or(std::string());
+  return advice::fill(text, values, words.notation).value_or(std::string());
 }
 
 /// Without zeros at the end, never with an exponent.
@@ -39,7 +39,7 @@ std::string digits_of(double number, const Catalogue& words, int significant = 3
       text.pop_back();
     }
   }
-  std::ranges::replace(text, '.', words.comma);
+  std::ranges::replace(text, '.', words.notation.comma);
   return text;
 }
 
@@ -399,7 +399,7 @@ class Writer {
 std::string percent_text(double share, const Catalogue& words) {
   const double percent = share * 100;
   if (percent > 0 && percent < 0.1) {
-    return fmt::format("< 0{}1 %", words.comma);
+    return fmt::format("< 0{}1 %", words.notation.comma);
   }
   // Nearly all is not all.
   const bool tenths = percent < 9.95 || (percent >= 99.5 && percent < 99.95);
@@ -407,7 +407,7 @@ std::string percent_text(double share, const Catalogue& words) {
   if (text.ends_with(".0")) {
     text.resize(text.size() - 2);
   }
-  std::ranges::replace(text, '.', words.comma);
+  std::ranges::replace(text, '.', words.notation.comma);
   return text + " %";
 }
 
@@ -434,7 +434,7 @@ std::string grams_text(double grams, const Catalogue& words) {
 
 std::string money_text(const Cost& cost, const Catalogue& words) {
   std::string text = fmt::format("{:.2f}", cost.amount.value_or(0));
-  std::ranges::replace(text, '.', words.comma);
+  std::ranges::replace(text, '.', words.notation.comma);
   const std::string_view group = words.language == "en"   ? ","
                                  : words.language == "de" ? "."
                                                           : "\u202F";
@@ -470,8 +470,12 @@ const std::string& text_in(const advice::Finding& finding, std::string_view lang
   return text != finding.text.end() ? text->second : finding.text.at("en");
 }
 
+std::string duration_text(double seconds, const Catalogue& words) {
+  return advice::format_number(seconds, Form::kDuration, words.notation);
+}
+
 std::string bytes_text(double bytes, const Catalogue& words) {
-  return advice::format_number(bytes, Form::kBytes, words.comma);
+  return advice::format_number(bytes, Form::kBytes, words.notation);
 }
 
 Sheet sheet_of(const Report& report, const View& view) {

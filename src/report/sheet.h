@@ -59,6 +59,7 @@ std::string grams_text(double grams, const advice::Catalogue& words);
 /// The amount must be known.
 std::string money_text(const Cost& cost, const advice::Catalogue& words);
 std::string bytes_text(double bytes, const advice::Catalogue& words);
+std::string duration_text(double seconds, const advice::Catalogue& words);
 /// Without a unit, to three significant digits or whole.
 std::string number_text(double number, const advice::Catalogue& words);
 

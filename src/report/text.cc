@@ -110,14 +110,12 @@ void add_bars(Page& page, const Sheet& sheet) {
     if (usual > 0) {
       line += "  " + padded(bar.usual, usual);
     }
-    if (!bar.remark.empty() && columns_of(line) + 2 + columns_of(bar.remark) <= page.width()) {
-      line += "  " + bar.remark;
-      page.line(line);
+    const std::string whole = bar.remark.empty() ? line : line + "  " + bar.remark;
+    if (columns_of(whole) <= page.width()) {
+      page.line(whole);
     } else {
       page.line(line);
-      if (!bar.remark.empty()) {
-        page.paragraph(spaces(kMargin + label + 1), bar.remark, kMargin + label + 1);
-      }
+      page.paragraph(spaces(kMargin + label + 1), bar.remark, kMargin + label + 1);
     }
   }
 }

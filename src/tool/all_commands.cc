@@ -19,6 +19,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(relabel_configs_command());
   commands.push_back(updater_queries_command());
   commands.push_back(emissions_command());
+  commands.push_back(validate_energy_command());
+  commands.push_back(validate_check_command());
   return commands;
 }
 

@@ -26,6 +26,8 @@ TEST(CheckConfig, FindsTheProgramsOfAFile) {
   EXPECT_EQ(both.error, "");
   EXPECT_THAT(both.programs, ElementsAre("ceems_api_server", "ceems_lb"));
   EXPECT_THAT(checked("redfish_collector: {}\n").programs, ElementsAre("ceems_exporter (Redfish)"));
+  EXPECT_THAT(checked("pdu_collector: [{protocol: http, hostname: p, outlet: {}}]\n").error,
+              HasSubstr("pdu_collector[0].outlet: unknown key, did you mean 'outlets'?"));
   EXPECT_THAT(checked("basic_auth_users: {}\n").programs, ElementsAre("web configuration"));
   const FileCheck client = checked("basic_auth: {username: a, password: b}\n");
   EXPECT_EQ(client.error, "");

@@ -37,6 +37,8 @@ std::unique_ptr<Command> db_copy_command();
 std::unique_ptr<Command> recording_rules_command();
 std::unique_ptr<Command> relabel_configs_command();
 std::unique_ptr<Command> updater_queries_command();
+std::unique_ptr<Command> validate_energy_command();
+std::unique_ptr<Command> validate_check_command();
 
 /// All commands, in the order of --help.
 std::vector<std::unique_ptr<Command>> all_commands();

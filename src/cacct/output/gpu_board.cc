@@ -39,6 +39,11 @@ std::optional<double> share_of(const sj::object& object, std::string_view key) {
   return std::clamp(share, 0.0, 1.0);
 }
 
+/// As squeue and sacct name it.
+const std::string& shown_id(const GpuUnit& unit) {
+  return unit.array.empty() ? unit.uuid : unit.array;
+}
+
 GpuCell read_cell(const sj::element& value) {
   GpuCell cell;
   sj::object object;
@@ -56,6 +61,7 @@ GpuCell read_cell(const sj::element& value) {
       if (each.get(unit) == simdjson::SUCCESS) {
         cell.units.push_back({.uuid = text_of(unit, "uuid"),
                               .user = text_of(unit, "user"),
+                              .array = text_of(unit, "array"),
                               .busy = share_of(unit, "busy"),
                               .sm = share_of(unit, "sm")});
       }
@@ -119,7 +125,7 @@ Drawn draw_cell(const GpuCell& cell, bool ascii) {
   const GpuUnit& unit = *std::ranges::max_element(cell.units, {}, weight);
   const Level& level = level_of(weight(unit));
   constexpr std::size_t kMaxName = 12;
-  const std::string name = unit.user.empty() ? unit.uuid : unit.user;
+  const std::string name = unit.user.empty() ? shown_id(unit) : unit.user;
   const auto pieces = cut(name, kMaxName);
   Drawn drawn{fmt::format("{} {} {} ({})", ascii ? level.ascii : level.symbol,
                           pieces.empty() ? "" : pieces.front(), percent(unit.sm, ascii),
@@ -270,7 +276,7 @@ std::string gpu_board_csv(const GpuBoard& board) {
           csv_cell(line.instance), local_time(board.ends_ms[i], "%Y-%m-%dT%H:%M:%S%z"));
       for (const GpuUnit& unit : cell.units) {
         out += fmt::format("{},shown,{},{},{},{}\n", start, csv_cell(unit.user),
-                           csv_cell(unit.uuid), number(unit.busy), number(unit.sm));
+                           csv_cell(shown_id(unit)), number(unit.busy), number(unit.sm));
       }
       if (cell.others || cell.units.empty()) {
         out += fmt::format("{},{},,,,\n", start,
@@ -306,6 +312,9 @@ std::string gpu_board_json(const GpuBoard& board) {
           json.value(nullptr);
         } else {
           json.value(unit.user);
+        }
+        if (!unit.array.empty()) {
+          json.member("array", unit.array);
         }
         append_number(json, "busy", unit.busy);
         append_number(json, "sm", unit.sm);

@@ -14,6 +14,7 @@ namespace ceems::cacct {
 /// terminal.
 struct GpuUnit {
   std::string uuid = {}, user = {};
+  std::string array = {};  ///< the id that SLURM shows, where it is not the uuid
   std::optional<double> busy = {}, sm = {};
 };
 

@@ -55,6 +55,22 @@ TEST_F(Board, IsATableWithSymbols) {
               HasSubstr("\x1b[33m▒ ada 33 (66) +1\x1b[0m"));
 }
 
+/// Tasks of arrays and parts of heterogeneous jobs have the ids that squeue and sacct show.
+TEST(GpuBoardIds, AreThoseOfSlurm) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const auto board = parse_gpu_board(
+      R"({"status":"success","data":{"step_s":600,"times":[1767222600000],"rows":[)"
+      R"({"cluster_id":"hpc-a","host":"g1","gpu":"0","instance":"","cells":[{"units":[)"
+      R"({"uuid":"7101","user":"ada","array":"7100_4","busy":1,"sm":null},)"
+      R"({"uuid":"8201","user":"ada","array":"8200+1","busy":0,"sm":null}],"others":false}]}],)"
+      R"("missing":[]}})");
+  ASSERT_TRUE(board);
+  EXPECT_THAT(gpu_board_csv(*board), HasSubstr(",shown,ada,7100_4,1,\n"));
+  EXPECT_THAT(gpu_board_csv(*board), HasSubstr(",shown,ada,8200+1,0,\n"));
+  EXPECT_THAT(gpu_board_json(*board), HasSubstr(R"("uuid":"7101","user":"ada","array":"7100_4")"));
+}
+
 TEST_F(Board, ShowsTheLastPeriodsThatFit) {
   const std::string text = draw_gpu_board(board_, {.ascii = true, .width = 30});
   EXPECT_THAT(text, HasSubstr("Node  GPU  23:20\n"));

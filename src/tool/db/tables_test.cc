@@ -73,7 +73,8 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_node_days: cluster_id day_ms node",
                                             "ceems_node_progress: cluster_id",
                                             "ceems_bills: cluster_id start_ms",
-                                            "ceems_flavors: cluster_id region id"}));
+                                            "ceems_flavors: cluster_id region id",
+                                            "ceems_members: name cluster_id project"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

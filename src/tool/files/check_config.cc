@@ -80,12 +80,21 @@ Result<> check_redfish_proxy(const Input& input, FileCheck& /*check*/) {
   return config ? Result<>() : fail(config.error());
 }
 
+exporter::redfish::ConfigContext redfish_context() {
+  return {.node_name = "node", .environment = [](const std::string& name) {
+            const char* value = std::getenv(name.c_str());
+            return std::string(value == nullptr ? "" : value);
+          }};
+}
+
 Result<> check_redfish(const Input& input, FileCheck& /*check*/) {
-  const auto config = exporter::redfish::parse_config(
-      input.text, input.file, {.node_name = "node", .environment = [](const std::string& name) {
-                                 const char* value = std::getenv(name.c_str());
-                                 return std::string(value == nullptr ? "" : value);
-                               }});
+  const auto config = exporter::redfish::parse_config(input.text, input.file, redfish_context());
+  return config ? Result<>() : fail(config.error());
+}
+
+Result<> check_pdu(const Input& input, FileCheck& /*check*/) {
+  const auto config =
+      exporter::redfish::parse_pdu_config(input.text, input.file, redfish_context());
   return config ? Result<>() : fail(config.error());
 }
 
@@ -110,7 +119,7 @@ struct Program {
   Result<> (*check)(const Input& input, FileCheck& check);
 };
 
-constexpr std::array<Program, 8> kPrograms{{
+constexpr std::array<Program, 9> kPrograms{{
     {"ceems_api_server",
      [](const config::Node& document) {
        const config::Node server = document["ceems_api_server"];
@@ -140,6 +149,8 @@ constexpr std::array<Program, 8> kPrograms{{
        return document["redfish_collector"].present() || document["redfish_web_config"].present();
      },
      check_redfish},
+    {"ceems_exporter (PDU)",
+     [](const config::Node& document) { return document["pdu_collector"].present(); }, check_pdu},
     {"ceems_exporter (profiler)",
      [](const config::Node& document) { return document["ceems_profiler"].present(); },
      check_profiler},

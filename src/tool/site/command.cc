@@ -22,6 +22,10 @@ class CheckSite final : public Command {
   void add_flags(config::FlagSet& flags) override {
     server_.add(flags, "Prometheus");
     api_.add(flags, "ceems_api_server; without it, it is not examined", "api.");
+    flags.add("api.user", api_user_,
+              {.help = "Admin of ceems_api_server in whose name the energy of jobs is compared "
+                       "with SLURM's ConsumedEnergy; empty: it is not.",
+               .placeholder = "NAME"});
     lb_.add(flags, "ceems_lb; without it, it is not examined", "lb.");
     flags.add(
         "lb.cluster-id", lb_cluster_,
@@ -58,6 +62,7 @@ class CheckSite final : public Command {
                       .lb = (*lb).get(),
                       .tsdb_url = *server_.address(),
                       .api_url = api_.url.empty() ? "" : *api_.address(),
+                      .api_user = api_user_,
                       .lb_url = lb_.url.empty() ? "" : *lb_.address(),
                       .lb_cluster = lb_cluster_,
                       .max_exporters = static_cast<std::size_t>(std::max(0L, max_exporters_)),
@@ -70,6 +75,7 @@ class CheckSite final : public Command {
   ServerFlags server_;
   ServerFlags api_;
   ServerFlags lb_;
+  std::string api_user_;
   std::string lb_cluster_;
   long max_exporters_ = 20;
   bool json_ = false;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
+#include "tool/site/energies.h"
 
 namespace ceems::tool {
 namespace {
@@ -83,11 +84,13 @@ class Examination {
   }
 
   bool examine_tsdb();
+  void examine_matchers();
   void examine_exporters();
   void examine_passwords();
   void examine_data();
   void examine_servers_metrics();
   void examine_api();
+  void examine_energies();
   void examine_lb();
   /// Whether a stranger gets a page, and what went wrong otherwise.
   std::optional<int> status_for_stranger(const std::string& url, const net::Headers& headers = {});
@@ -123,7 +126,27 @@ bool Examination::examine_tsdb() {
         "ceems_lb",
         "set --web.config.file of Prometheus, or let only ceems_lb and administrators reach it");
   }
+  examine_matchers();
   return true;
+}
+
+/// A server that ignores the matchers of labels would give users the names of everybody, so
+/// ceems_lb refuses these requests.
+void Examination::examine_matchers() {
+  constexpr std::int64_t kDayMs = 86'400'000;
+  const std::vector<std::string> nothing = {R"({uuid="ceems_tool asks whether matchers count"})"};
+  const std::int64_t start = context_.now_ms - kDayMs;
+  const auto labels = context_.tsdb->label_names(nothing, start, context_.now_ms);
+  const auto values = context_.tsdb->label_values("__name__", nothing, start, context_.now_ms);
+  if ((labels && !labels->empty()) || (values && !values->empty())) {
+    add(State::kProblem, "prometheus",
+        "it ignores match[] of labels and their values: ceems_lb refuses them to users",
+        "update it: Prometheus 2.24 is the first that honours match[]");
+  } else if (!labels || !values) {
+    add(State::kWarning, "prometheus",
+        fmt::format("cannot find out whether it honours match[] of labels: {}",
+                    (labels ? values : labels).error().message));
+  }
 }
 
 void Examination::examine_exporters() {
@@ -304,6 +327,27 @@ void Examination::examine_api() {
   } else if (status) {
     add(State::kOk, "api server", "it does not believe strangers who they are");
   }
+  if (!context_.api_user.empty()) {
+    examine_energies();
+  }
+}
+
+/// Compares the jobs that ended last with what SLURM's own plugin measured.
+void Examination::examine_energies() {
+  const auto answer = context_.api->get(
+      context_.api_url +
+          "/api/v1/units/admin?sort=ended_at&limit=5000&field=cluster_id"
+          "&field=allocation&field=total_cpu_energy_usage_kwh&field=total_gpu_energy_usage_kwh",
+      {{"X-Grafana-User", context_.api_user}});
+  if (!answer || answer->status != 200) {
+    add(State::kWarning, "api server",
+        fmt::format(
+            "units are not listed to {}: {}", printable(context_.api_user),
+            answer ? fmt::format("HTTP status {}", answer->status) : answer.error().message),
+        "set --api.user to an admin of ceems_api_server");
+    return;
+  }
+  std::ranges::move(compare_with_slurm(answer->body), std::back_inserter(findings_));
 }
 
 void Examination::examine_lb() {

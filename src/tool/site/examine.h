@@ -21,6 +21,7 @@ struct SiteContext {
   net::Client* lb = nullptr;
   std::string tsdb_url;
   std::string api_url;             ///< empty: not examined
+  std::string api_user = {};       ///< an admin; empty: the energies of units are not compared
   std::string lb_url;              ///< empty: not examined
   std::string lb_cluster = {};     ///< X-Ceems-Cluster-Id of requests through it
   std::size_t max_exporters = 20;  ///< that are asked without a password

@@ -1,0 +1,203 @@
+#include "tool/validate/load_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "host/read_file.h"
+#include "os/child.h"
+#include "os/file.h"
+#include "tool/validate/kernels.h"
+
+namespace ceems::tool::validate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kParent = "ceems_validate";
+constexpr int kStartMs = 20'000;  // the threads fill their buffers meanwhile, each once
+constexpr int kRemovals = 50;     // a cgroup is busy for a moment after its last process
+constexpr std::chrono::milliseconds kRemovalPause{20};
+constexpr char kRuns = 'r';
+constexpr char kNoCgroup = 'c';
+constexpr char kNoCpu = 'a';
+
+[[noreturn]] void leave(int answer, char why) {
+  static_cast<void>(!::write(answer, &why, 1));
+  ::_exit(1);
+}
+
+bool enter(const std::vector<std::string>& cgroups) {
+  for (const std::string& cgroup : cgroups) {
+    const int file = ::open((cgroup + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    const bool entered = file >= 0 && ::write(file, "0\n", 2) == 2;
+    ::close(file);
+    if (!entered) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool pin(int cpu) {
+  cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpu) + 1);
+  const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpu) + 1);
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(static_cast<std::size_t>(cpu), size, set);
+  const bool pinned = ::sched_setaffinity(0, size, set) == 0;
+  CPU_FREE(set);
+  return pinned;
+}
+
+/// The life of the copied process. It never returns to the code that it was copied in.
+[[noreturn]] void work(const std::vector<std::string>& cgroups,
+                       const Assignment& load,
+                       pid_t parent,
+                       int answer) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) {
+    ::_exit(1);
+  }
+  if (!enter(cgroups)) {
+    leave(answer, kNoCgroup);
+  }
+  std::atomic<std::size_t> running{0};
+  std::atomic<double> sink{0};
+  for (const int cpu : load.cpus) {
+    std::thread([&, cpu] {
+      if (!pin(cpu)) {
+        leave(answer, kNoCpu);
+      }
+      Kernel kernel(load.load);
+      sink = kernel.block();
+      if (++running == load.cpus.size()) {
+        static_cast<void>(!::write(answer, &kRuns, 1));
+      }
+      while (true) {
+        sink = kernel.block();
+      }
+    }).detach();
+  }
+  while (true) {
+    ::pause();
+  }
+}
+
+/// The letter that the process sends when it runs or fails; 0 if it ends or hangs without one.
+char answer_of(int pipe) {
+  pollfd waits{.fd = pipe, .events = POLLIN, .revents = 0};
+  while (true) {
+    const int ready = ::poll(&waits, 1, kStartMs);
+    if (ready < 0 && errno == EINTR) {
+      continue;
+    }
+    char letter = 0;
+    return ready > 0 && ::read(pipe, &letter, 1) == 1 ? letter : '\0';
+  }
+}
+
+void remove_cgroup(const std::string& path) {
+  std::error_code error;
+  for (int i = 0; i < kRemovals; ++i) {
+    // Not remove_all(): the files of a cgroup go with its directory.
+    if (::rmdir(path.c_str()) == 0 || errno == ENOENT) {
+      break;
+    }
+    std::this_thread::sleep_for(kRemovalPause);
+  }
+  ::rmdir(fs::path(path).parent_path().c_str());  // as long as other loads run, it stays
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> cgroup_roots(const std::string& root) {
+  if (fs::exists(root + "/cgroup.controllers")) {
+    return std::vector{root};
+  }
+  std::set<std::string> roots;  // cpu and cpuacct are often one
+  for (const char* controller : {"cpu", "cpuacct", "memory"}) {
+    std::error_code error;
+    const fs::path path = fs::canonical(fs::path(root) / controller, error);
+    if (!error && fs::is_directory(path, error)) {
+      roots.insert(path.string());
+    }
+  }
+  if (roots.empty()) {
+    return fail(ErrorCode::kNotFound, "no cgroups below {}", root);
+  }
+  return std::vector<std::string>(roots.begin(), roots.end());
+}
+
+Result<LoadProcess> LoadProcess::start(const std::vector<std::string>& roots,
+                                       const std::string& name,
+                                       const Assignment& load) {
+  std::vector<std::string> cgroups;
+  cgroups.reserve(roots.size());
+  for (const std::string& root : roots) {
+    cgroups.push_back(root + "/" + kParent + "/" + name);
+  }
+  LoadProcess process(cgroups);
+  for (const std::string& cgroup : cgroups) {
+    std::error_code error;
+    if (fs::create_directories(cgroup, error); error) {
+      return fail(ErrorCode::kPermissionDenied, "cannot make the cgroup {}: {}; run this as root",
+                  cgroup, error.message());
+    }
+  }
+  CEEMS_TRY(pipe, os::make_pipe());
+  const pid_t parent = ::getpid();
+  process.pid_ = ::fork();
+  if (process.pid_ == 0) {
+    work(cgroups, load, parent, pipe.write.get());
+  }
+  if (process.pid_ < 0) {
+    return fail(ErrorCode::kUnavailable, "cannot start a load: {}",
+                std::generic_category().message(errno));
+  }
+  pipe.write.reset();
+  switch (answer_of(pipe.read.get())) {
+    case kRuns:
+      return process;
+    case kNoCgroup:
+      return fail(ErrorCode::kPermissionDenied,
+                  "a load cannot enter its cgroup {}; run this as root", cgroups.front());
+    case kNoCpu:
+      return fail(ErrorCode::kUnavailable, "a load may not run on one of its CPUs ({})",
+                  fmt::join(load.cpus, ", "));
+    default:
+      return fail(ErrorCode::kUnavailable,
+                  "a load of {} threads did not start; each needs 100 MB of memory",
+                  load.cpus.size());
+  }
+}
+
+bool LoadProcess::ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
+LoadProcess::~LoadProcess() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (const std::string& cgroup : cgroups_) {
+    remove_cgroup(cgroup);
+  }
+}
+
+}  // namespace ceems::tool::validate
