@@ -68,6 +68,10 @@ export interface Series {
   name: string;
   unit: string;
   points: [ms: number, value: number | null][];
+  labels?: Record<string, string>; // what the line is of
+  limit?: number; // what was reserved
+  none?: "not_collected" | "too_short"; // why the chart is empty
+  collector?: string; // what would measure it
 }
 
 /** Least privileged first. The server decides about access; the page only offers what the role may request. */
@@ -271,9 +275,12 @@ export class Api {
     return this.getList<Unit>(pathOf("units", view), [...query, ...scopeOf(view)], signal);
   }
 
-  series(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Answer<Series[]>> {
+  /** What a unit did between two moments: the charts of these names, by a line for each GPU, node or component, or one for the unit. */
+  series(unit: Unit, from: number, to: number, charts: readonly string[], by: "sum" | "gpu" | "node" | "component", signal?: AbortSignal): Promise<Answer<Series[]>> {
     const query: Query = [
       ["uuid", unit.uuid],
+      ["metric", charts.join(",")],
+      ["by", by],
       ["from", String(Math.floor(from / 1000))],
       ["to", String(Math.ceil(to / 1000))],
     ];

@@ -23,14 +23,14 @@ test("the address keeps the page of nodes, and nothing that is wrong", () => {
   for (const q of ["", "n0", "a&b=c #/é"]) {
     for (const sort of kNodeSorts) {
       for (const descending of [true, false]) {
-        const nodes: NodesState = { q, states: ["idle", "silent"], clusters: ["hpc-a", "50%/x"], sort, descending, view: descending ? "time" : "table", cursor: descending ? "a+/=" : "", at: descending ? 100 : 0 };
+        const nodes: NodesState = { q, states: ["idle", "silent"], clusters: ["hpc-a", "50%/x"], sort, descending, view: descending ? "time" : "map", by: descending ? "power" : "gpu", cursor: descending ? "a+/=" : "", at: descending ? 100 : 0 };
         const route: Route = { page: "nodes", nodes };
         assert.deepEqual(read(new URL(`http://h/${write(route)}`).hash), route, write(route));
       }
     }
   }
   assert.equal(write({ page: "nodes", nodes: defaultNodes() }), "#/nodes");
-  for (const query of ["state=x", "sort=password", "order=up", "show=x", "at=5", "cursor=&at=5", "q=", "cluster=", "nothing=1"]) {
+  for (const query of ["state=x", "sort=password", "order=up", "show=x", "by=watts", "at=5", "cursor=&at=5", "q=", "cluster=", "nothing=1"]) {
     assert.deepEqual(read(`#/nodes?${query}`), { page: "nodes", nodes: defaultNodes() }, query);
   }
   const many = Array.from({ length: 50 }, (_, i) => `cluster=c${i}`).join("&");
@@ -72,14 +72,14 @@ test("nodes are asked for and read by column, whatever the order", async () => {
 
 test("units of a node without a name have their identifier, and those that wait are not on it", async () => {
   const data = {
-    columns: ["uuid", "started", "ended", "state", "user", "project", "name", "cpus", "cpu", "kwh"],
-    rows: [["7", 1000, null, "RUNNING", "ada", "p", null, 4, 12.5, 1], ["8", null, null, "PENDING", "ada", "p", "x", 4, null, null], ["9", 1000, 2000, "OUT_OF_MEMORY", "ada", "p", "x", 4, null, null]],
+    columns: ["uuid", "started", "ended", "state", "user", "project", "name", "cpus", "cpu", "kwh", "gpu"],
+    rows: [["7", 1000, null, "RUNNING", "ada", "p", null, 4, 12.5, 1, 55], ["8", null, null, "PENDING", "ada", "p", "x", 4, null, null, null], ["9", 1000, 2000, "OUT_OF_MEMORY", "ada", "p", "x", 4, null, null, null]],
     source: "tsdb",
   };
   const { api, asked } = answering(data);
   const { units, known } = await unitsOnNode(api, "hpc-a", "n1", 1500, 9500, kSignal);
   assert.deepEqual(asked, ["http://h/api/v1/units/on-node/admin?cluster_id=hpc-a&host=n1&from=1&to=10"]);
-  assert.deepEqual(units.map(({ uuid, name, kind, ended }) => [uuid, name, kind, ended]), [["7", "7", "running", null], ["9", "x", "failed", 2000]]);
+  assert.deepEqual(units.map(({ uuid, name, kind, ended, gpu }) => [uuid, name, kind, ended, gpu]), [["7", "7", "running", null, 55], ["9", "x", "failed", 2000, null]]);
   assert.equal(known, true);
   assert.equal((await unitsOnNode(answering({ ...data, source: null }).api, "c", "n", 0, 1, kSignal)).known, false);
 });

@@ -49,6 +49,7 @@ export interface NodeUnit {
   project: string;
   cpus: number | null;
   cpu: number | null; // percent
+  gpu: number | null;
   kwh: number | null;
 }
 
@@ -140,6 +141,7 @@ export async function unitsOnNode(
       project: text(cells.project),
       cpus: number(cells.cpus),
       cpu: number(cells.cpu),
+      gpu: number(cells.gpu),
       kwh: number(cells.kwh),
     }];
   });

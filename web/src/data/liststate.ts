@@ -31,9 +31,12 @@ export interface ListState {
   cursor: string; // position of the page; empty: the first one
   at: number; // rows before the page
   heat: HeatAxis | null; // the heat map is shown, with this against CPU use
+  kinds: KindSort | null; // kinds of units are shown in this order, the most first
 }
 export const kHeatAxes = ["mem", "gpu"] as const;
 export type HeatAxis = (typeof kHeatAxes)[number];
+export const kKindSorts = ["unused", "kwh", "units", "ended"] as const;
+export type KindSort = (typeof kKindSorts)[number];
 
 const kMaxChoices = 20;
 export const kMaxText = 500;
@@ -52,6 +55,7 @@ export function defaultList(): ListState {
     cursor: "",
     at: 0,
     heat: null,
+    kinds: null,
   };
 }
 
@@ -81,6 +85,7 @@ export function readList(query: URLSearchParams): ListState {
   list.cursor = query.get("cursor") ?? "";
   list.at = list.cursor === "" ? 0 : Math.floor(positive(query.get("at") ?? "") ?? 0);
   list.heat = oneOf(query.get("heat"), kHeatAxes);
+  list.kinds = list.heat === null ? oneOf(query.get("kinds"), kKindSorts) : null;
   return list;
 }
 
@@ -102,6 +107,7 @@ export function writeList(list: ListState): URLSearchParams {
     if (list.at > 0) query.set("at", String(list.at));
   }
   if (list.heat !== null) query.set("heat", list.heat);
+  if (list.kinds !== null) query.set("kinds", list.kinds);
   return query;
 }
 

@@ -12,6 +12,10 @@ export interface Month {
   month: number; // 1 to 12
 }
 
+/** What the page of a year has rows of. */
+export const kYearGroups = ["project", "user", "cluster"] as const;
+export type YearGroup = (typeof kYearGroups)[number];
+
 export function readMonth(text: string | null): Month | null {
   const match = /^([1-9]\d{3})-(0[1-9]|1[0-2])$/.exec(text ?? "");
   return match ? { year: Number(match[1]), month: Number(match[2]) } : null;

@@ -2,10 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "./api";
-import { changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, monthName, monthsLater, sumOf, usage } from "./usage";
+import { changeIn, changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, monthName, monthsLater, sumOf, uncovered, usage, type Usage } from "./usage";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);
 const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
+
+test("idle power is compared only where it was known on most days", () => {
+  const compared = { days: 28, coverage: 1, energy_coverage: 0.9, idle_coverage: 0.2, now: { idle_kwh: [5], kwh: [9] }, before: { idle_kwh: [1], kwh: [9] } };
+  const months: Usage = { groups: ["(all)"], times: [], values: {}, totals: {}, compared };
+  assert.equal(uncovered(months, "idle_kwh"), 0.2);
+  assert.equal(changeIn(months, "idle_kwh", "before"), null);
+  assert.equal(uncovered(months, "kwh"), null);
+  assert.equal(uncovered({ ...months, compared: { ...compared, idle_coverage: 0.8 } }, "idle_kwh"), null);
+});
 
 test("periods become days, from noon to noon", () => {
   assert.deepEqual(daysOf({ kind: "month", back: 0 }, kNow), { from: noon(2031, 3, 1), to: noon(2031, 3, 5) });

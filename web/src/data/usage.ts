@@ -25,6 +25,7 @@ export interface Compared {
   days: number;
   coverage: number; // 0 to 1, of the period with less
   energy_coverage: number;
+  idle_coverage?: number; // of the energy of idle power; older servers do not say
   now: Partial<Record<Field, Value[]>>;
   before: Partial<Record<Field, Value[]>>;
 }
@@ -36,7 +37,8 @@ const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh"];
 /** How much of both periods is known, if that is too little to compare a field; else null. */
 export function uncovered(usage: Usage, field: Field): number | null {
   if (!usage.compared) return null;
-  const share = kOfEnergy.includes(field) ? Math.min(usage.compared.coverage, usage.compared.energy_coverage) : usage.compared.coverage;
+  const { coverage, energy_coverage: energy, idle_coverage: idle = 1 } = usage.compared;
+  const share = Math.min(coverage, kOfEnergy.includes(field) ? energy : 1, field === "idle_kwh" ? idle : 1);
   return share < kLeastCoverage ? share : null;
 }
 
@@ -60,8 +62,8 @@ export interface Question {
   narrow?: Query; // cluster_id, project, user
 }
 
-export async function usage(api: Api, view: View, question: Question, signal: AbortSignal): Promise<{ data: Usage; serverTime: number }> {
-  const query: Query = [
+function queryOf(question: Question, view: View): Query {
+  return [
     ["from", String(question.days.from)],
     ["to", String(question.days.to)],
     ["step", question.step ?? "day"],
@@ -72,7 +74,14 @@ export async function usage(api: Api, view: View, question: Question, signal: Ab
     ...(question.narrow ?? []),
     ...scopeOf(view),
   ];
-  const answer = await api.get<Usage>(pathOf("usage/series", view), query, signal);
+}
+
+/** All groups as a file, which the server writes. */
+export const usageFile = (api: Api, view: View, question: Question, kind: "csv" | "xlsx"): Promise<Blob> =>
+  api.file(pathOf("usage/series", view), [...queryOf(question, view).filter(([name]) => name !== "top"), ["format", kind]]);
+
+export async function usage(api: Api, view: View, question: Question, signal: AbortSignal): Promise<{ data: Usage; serverTime: number }> {
+  const answer = await api.get<Usage>(pathOf("usage/series", view), queryOf(question, view), signal);
   const data = answer.data;
   if (data === null || !Array.isArray(data.groups) || !Array.isArray(data.times)) throw new ApiError(0, t("usage.none"));
   return { data, serverTime: answer.serverTime };
@@ -192,7 +201,7 @@ export function changeOf(now: number | null, before: number | null, when: string
 
 /** The columns of files, with their units. */
 export const kCsvNames: Record<Field, string> = {
-  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "not_used_kwh", units: "units",
+  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "idle_power_kwh", units: "units",
 };
 
 export const fieldName = (field: Field): string => t(`field.${field}`);

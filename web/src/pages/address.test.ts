@@ -56,6 +56,8 @@ test("what is written to the address is read again, whatever it is", () => {
 test("the other pages keep their state, too", () => {
   const routes: Route[] = [
     { page: "help" },
+    { page: "year", year: null, by: "project" },
+    { page: "year", year: 2025, by: "user" },
     { page: "projects", month: null },
     { page: "projects", month: { year: 2026, month: 1 } },
     { page: "user", name: "a/b ?#&%", month: { year: 2026, month: 12 } },

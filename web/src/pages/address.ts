@@ -4,7 +4,7 @@
 import type { Span } from "../charts/zoom";
 import { kMaxText, readList, writeList, type ListState } from "../data/liststate";
 import { readNodes, writeNodes, type NodesState } from "../data/nodestate";
-import { positive, readMonth, readPeriod, writeMonth, type Month } from "../data/period";
+import { kYearGroups, positive, readMonth, readPeriod, writeMonth, type Month, type YearGroup } from "../data/period";
 import { readTable, writeTable, type TableState } from "../tables/tablestate";
 import { readOverview, writeOverview, type OverviewState } from "./overview/overviewstate";
 
@@ -31,6 +31,7 @@ export type Route =
   | { page: "node"; cluster: string; host: string; hours: number } // hours: how far back
   | { page: "grid" }
   | { page: "bill"; month: Month | null; cluster: string } // an empty cluster: the site
+  | { page: "year"; year: number | null; by: YearGroup }
   | { page: "budgets" | "idle"; table: TableState }
   | { page: "unknown" };
 
@@ -62,6 +63,10 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   if (parts.length === 1 && page === "nodes") return { page, nodes: readNodes(query) };
   if (parts.length === 1 && page === "grid") return { page };
   if (parts.length === 1 && page === "bill") return { page, month: readMonth(query.get("month")), cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
+  if (parts.length === 1 && page === "year") {
+    const year = /^[1-9]\d{3}$/.exec(query.get("year") ?? "");
+    return { page, year: year ? Number(year[0]) : null, by: kYearGroups.find((by) => by === query.get("by")) ?? "project" };
+  }
   if (parts.length === 1 && (page === "budgets" || page === "idle")) return { page, table: readTable(query) };
   if (parts.length === 3 && page === "node" && cluster && host) {
     const period = readPeriod(query);
@@ -111,6 +116,12 @@ export function write(route: Route): string {
       const query = new URLSearchParams(writeMonth(route.month));
       if (route.cluster) query.set("cluster", route.cluster);
       return query.size ? `#/bill?${query}` : "#/bill";
+    }
+    case "year": {
+      const query = new URLSearchParams();
+      if (route.year !== null) query.set("year", String(route.year));
+      if (route.by !== "project") query.set("by", route.by);
+      return query.size ? `#/year?${query}` : "#/year";
     }
     case "budgets":
     case "idle":

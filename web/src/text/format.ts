@@ -72,7 +72,7 @@ export function lines(text: string): string {
 export const kJoulesPerKwh = 3.6e6;
 const kBytes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-// Energy, emissions, bytes, percentages and money are written as the server writes them: tests/formats.json.
+// Energy, emissions, bytes, percentages, money and durations are written as the server writes them: tests/formats.json.
 
 /** Energy from kWh: Wh below 0.1 kWh, and joules below 1 Wh, where Wh would be a string of zeros. */
 export function energy(kwh: number): string {
@@ -121,7 +121,7 @@ const kMinute = 60;
 const kHour = 3600;
 const kDay = 86400;
 
-/** The two largest parts of a duration: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h (in French: 4 j 3 h). */
+/** The two largest parts of a duration, without a second of zero: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 2 h, 4 d 3 h (in French: 4 j 3 h). */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return kNone;
   if (seconds < 10 && !Number.isInteger(seconds)) {
@@ -129,9 +129,12 @@ export function duration(seconds: number): string {
   }
   const whole = Math.round(seconds);
   if (whole < kMinute) return `${whole} s`;
-  if (whole < kHour) return `${Math.floor(whole / kMinute)} min ${two(whole % kMinute)} s`;
-  if (whole < kDay) return `${Math.floor(whole / kHour)} h ${two(Math.floor((whole % kHour) / kMinute))} min`;
-  return `${number3(Math.floor(whole / kDay))} ${name.startsWith("fr") ? "j" : "d"} ${Math.floor((whole % kDay) / kHour)} h`;
+  const parts = (first: string, second: number, text: string) => (second ? `${first} ${text}` : first);
+  if (whole < kHour) return parts(`${Math.floor(whole / kMinute)} min`, whole % kMinute, `${two(whole % kMinute)} s`);
+  const minutes = Math.floor((whole % kHour) / kMinute);
+  if (whole < kDay) return parts(`${Math.floor(whole / kHour)} h`, minutes, `${two(minutes)} min`);
+  const hours = Math.floor((whole % kDay) / kHour);
+  return parts(`${Math.floor(whole / kDay)} ${name.startsWith("fr") ? "j" : "d"}`, hours, `${hours} h`);
 }
 
 /** A time in the browser's zone, without the date if it is today and without the year if it is this year. */

@@ -87,6 +87,7 @@ export interface Bill {
   from: number | null; // ms: the period of the bills, which may not be the month
   to: number | null;
   bills: OneBill[];
+  hours: number | null; // 0 to 1: part of the hours of the bills in which nodes were read
   factor: number | null; // null: the site does not scale to the bill
   price: number | null; // of a kWh, the mean of the bills
   currency: string;
@@ -129,6 +130,7 @@ export function billOf(data: Fields[]): Bill {
     from: number(meter.period_start),
     to: number(meter.period_end),
     bills,
+    hours: number(meter.hours),
     factor: data.some((row) => "billed_kwh" in row) ? number(meter.factor) : null,
     price,
     currency: bills[0]?.currency ?? "",
@@ -276,7 +278,7 @@ export function idleOf(data: Fields[]): IdleRow[] {
 
 export const kShareBy = ["project", "user", "partition", "cluster"] as const;
 
-/** Energy that units which ended had reserved and not used. null: not measured. */
+/** Energy of the idle power of what units that ended had reserved. null: not measured. */
 export interface ShareRow {
   value: string;
   units: number | null;

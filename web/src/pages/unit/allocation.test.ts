@@ -10,7 +10,7 @@ test("what a job of SLURM was given has no keys of the database", () => {
   assert.deepEqual(
     texts("slurm", { billing: 8, consumed_energy: 7_200_000, cpus: 8, eligible: 1795778289000, gpus: 0, mem: 2 ** 34, nodes: 1, req_cpus: 4, req_mem: 2 ** 33, restarts: 0, time_limit: 7200 }),
     ["Billing units given: 8", "Energy, measured by SLURM: 2 kWh", "CPUs given: 8", "Could start from: Friday, 27 November 2026 at 11:18:09 UTC", "Memory given: 16 GiB", "Nodes given: 1",
-      "CPUs asked for: 4", "Memory asked for: 8 GiB", "Time limit: 2 h 00 min"],
+      "CPUs asked for: 4", "Memory asked for: 8 GiB", "Time limit: 2 h"],
   );
   assert.deepEqual(texts("slurm", { array_job: 7100, array_task: 0, cpus: 1 }), ["Task of array: 7100_0", "CPUs given: 1"]);
 });

@@ -5,6 +5,7 @@ import * as format from "../../text/format";
 import { t } from "../../text/i18n";
 
 export interface Given {
+  key: string;
   name: string;
   value: string;
 }
@@ -12,11 +13,18 @@ export interface Given {
 const kMiB = 2 ** 20;
 const kNames = { cpus: "fact.cpus", vcpus: "fact.cpus", gpus: "fact.gpus", vgpus: "fact.gpus", nodes: "fact.nodes", billing: "fact.billing" } as const;
 
+/** Under which heading it is shown. */
+export function groupOf(key: string): "request" | "times" | "place" | "energy" {
+  if (key === "eligible" || key === "restarts") return "times";
+  if (key === "array_task") return "place";
+  return key === "consumed_energy" ? "energy" : "request";
+}
+
 /** What the manager k8s says of a pod without limits. */
 const unlimited = (unit: Unit, key: string, value: unknown): boolean =>
   unit.resource_manager === "k8s" && ((key === "vcpus" && value === 0.001) || (key === "mem" && value === 1));
 
-function given(unit: Unit, key: string, value: number): Given | null {
+function given(unit: Unit, key: string, value: number): Omit<Given, "key"> | null {
   switch (key) {
     case "mem": // OpenStack counts in MiB
       return { name: t("fact.given", { what: t("fact.mem") }), value: format.bytes(unit.resource_manager === "openstack" ? value * kMiB : value) };
@@ -46,8 +54,9 @@ export function allocationOf(unit: Unit): Given[] {
   return Object.entries(unit.allocation ?? {}).flatMap(([key, value]) => {
     if (value === null || value === "" || unlimited(unit, key, value)) return [];
     if (typeof value !== "number") {
-      return [{ name: t("fact.given", { what: key }), value: typeof value === "object" ? JSON.stringify(value) : String(value) }];
+      return [{ key, name: t("fact.given", { what: key }), value: typeof value === "object" ? JSON.stringify(value) : String(value) }];
     }
-    return value === 0 && key !== "array_task" ? [] : (given(unit, key, value) ?? []);
+    const found = value === 0 && key !== "array_task" ? null : given(unit, key, value);
+    return found === null ? [] : [{ key, ...found }];
   });
 }
