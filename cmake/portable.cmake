@@ -39,7 +39,7 @@ set(portable_archives)
 foreach(pair
     fmt::fmt=fmt spdlog::spdlog=spdlog date::date-tz=date-tz PkgConfig::SIMDJSON=simdjson yaml-cpp=yaml-cpp pugixml::pugixml=pugixml
     SQLite::SQLite3=sqlite3 Boost::json=boost_json Boost::container=boost_container OpenSSL::SSL=ssl OpenSSL::Crypto=crypto
-    ZLIB::ZLIB=z PkgConfig::ZSTD=zstd PkgConfig::RE2=re2 PkgConfig::LIBCAP=cap PkgConfig::LIBPQ=loaded)
+    ZLIB::ZLIB=z PkgConfig::ZSTD=zstd PkgConfig::RE2=re2 PkgConfig::LIBCAP=cap PkgConfig::LIBPQ=loaded PkgConfig::XLSXWRITER=xlsxwriter)
   string(REPLACE "=" ";" pair ${pair})
   list(GET pair 0 target)
   list(GET pair 1 name)

@@ -32,11 +32,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto chassis = redfish::parse_chassis(text, "/redfish/v1/Chassis/1")) {
     check_link(chassis->power);
+    check_link(chassis->environment);
+    check_link(chassis->power_subsystem);
+    check_link(chassis->sensors);
   }
-  if (const auto watts = redfish::parse_power(text);
-      watts && !std::isfinite(watts->current + watts->minimum + watts->maximum + watts->average)) {
+  for (const auto& watts : {redfish::parse_power(text), redfish::parse_environment(text),
+                            redfish::parse_power_sensor(text)}) {
+    if (watts &&
+        !std::isfinite(watts->current + watts->minimum + watts->maximum + watts->average)) {
+      std::abort();
+    }
+  }
+  if (const auto watts = redfish::parse_supply_metrics(text); watts && !std::isfinite(*watts)) {
     std::abort();
   }
+  if (const auto link = redfish::parse_link(text, "PowerSupplies")) {
+    check_link(*link);
+  }
+  static_cast<void>(redfish::may_be_power_sensor(text));
   check_link(redfish::link_path(text));
   return 0;
 }

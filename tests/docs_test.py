@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, the code in CONTRIBUTING.md must be part
 of an example in tests/examples, the tests that docs/releases.md names must exist, each file in changes/ must hold one valid line, and
-the table of rules in docs/report.md must be that of data/advice/rules.
+the table of rules in docs/report.md must be that of data/advice/rules, and the table of results in docs/energy-validation.md that of
+data/validation.
 
 There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
 full name before it in the same row."""
 
 import glob
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
@@ -18,6 +21,7 @@ EXAMPLES = os.path.join(TESTS, "examples", "*", "*.*")
 CONTRIBUTING = os.path.join(TESTS, "..", "CONTRIBUTING.md")
 DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
 ADVICE = os.path.join(TESTS, "..", "data", "advice", "generate")
+VALIDATION = os.path.join(TESTS, "..", "scripts", "validation")
 RELEASES = os.path.join(TESTS, "..", "docs", "releases.md")
 UNIT_TESTS = os.path.join(TESTS, "..", "src", "**", "*_test.cc")
 
@@ -131,8 +135,40 @@ def check_tests_of_releases():
     return wrong
 
 
+SAMPLE = {"node": {"cpu": "Some | CPU", "cpu_family": "AMD EPYC Milan", "sockets": 2, "gpus": ["A100", "A100"]}, "meter": "csv",
+          "meter_model": "WT310", "sources": [{"domain": "node", "kind": "ipmi_dcmi"}],
+          "errors": [{"class": "compute", "bias_percent": -40.25, "error_percent": 40.5}, {"class": "all", "bias_percent": 1, "error_percent": 3}]}
+
+
+def check_validation(directory):
+    """scripts/validation writes what two files of results give, and notices that the table is another."""
+    def run(*arguments):
+        return subprocess.run([VALIDATION, "--root", directory, *arguments], capture_output=True, text=True, check=False)
+
+    for folder in ("docs", "data/validation", "data/power-models"):
+        os.makedirs(os.path.join(directory, folder))
+    files = {"docs/energy-validation.md": "before\n<!-- begin results -->\nold\n<!-- end results -->\nafter\n",
+             "data/power-models/cpus.csv": "# note\nname;match\nAMD EPYC Milan;x\nARM Neoverse V2;x\nUnknown CPU;*\n",
+             "data/validation/schema.json": "{}", "data/validation/a.json": json.dumps(SAMPLE),
+             "data/validation/b.json": json.dumps({**SAMPLE, "errors": [{**SAMPLE["errors"][1], "error_percent": 6}]})}
+    for name, text in files.items():
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    assert run("--check").returncode == 1 and run("--write").returncode == 0 and run("--check").returncode == 0
+    with open(os.path.join(directory, "docs/energy-validation.md"), encoding="utf-8") as f:
+        page = f.read()
+    assert page.startswith("before\n") and page.endswith("after\n") and "| ARM Neoverse V2 | nobody yet | |" in page, page
+    assert ("| AMD EPYC Milan | [2 x Some \\| CPU](../data/validation/a.json) | 2 x A100 | node: ipmi_dcmi | csv, WT310 | | -40.2 (40.5) | | | | "
+            "+1.0 (3.0) |") in page, page
+    assert "Unknown" not in page and "schema" not in page
+    with open(os.path.join(directory, "data/validation/results.csv"), encoding="utf-8") as f:
+        assert f.read().endswith("all\nAMD EPYC Milan;2;;40.5;;;;4.5\n")
+
+
 def main():
     check_myself()
+    with tempfile.TemporaryDirectory() as directory:
+        check_validation(directory)
     pages = glob.glob(PAGES)
     with open(DOCS, encoding="utf-8") as f:
         known = re.compile("|".join(sorted(documented(f.read()))))
@@ -148,6 +184,7 @@ def main():
         faults += 1
     for arguments in (["--check"], ["bits", os.devnull, os.path.join(TESTS, "examples", "rule", "15-gpu-small.yml")]):
         faults += subprocess.run([ADVICE, *arguments], check=False).returncode != 0
+    faults += subprocess.run([VALIDATION, "--check"], check=False).returncode != 0
     for wrong in check_tests_of_releases():
         print("docs/releases.md: " + wrong)
         faults += 1

@@ -13,6 +13,7 @@
 
 #include "energy/report.h"
 #include "exporter/energy/account/account.h"
+#include "exporter/gpu/device_watts.h"
 
 namespace ceems::bench::energy {
 namespace {
@@ -238,6 +239,9 @@ class Gpu {
       }
     }
     device.utilisation = std::min(1.0, std::round(100 * load.all) / 100);
+    if (sharing_ == Sharing::kInstances) {
+      watts_.weigh(device);
+    }
     const exporter::energy::ManagerUnits manager{.manager = "slurm", .snapshot = &snapshot};
     account_.advance({.time = now,
                       .readings = {},
@@ -259,6 +263,7 @@ class Gpu {
   std::vector<double> charges_;
   std::vector<double> equal_;
   Account account_{{}};
+  exporter::gpu::DeviceWatts watts_;
 };
 
 }  // namespace

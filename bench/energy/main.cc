@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "energy/agreement.h"
+#include "energy/gpu_nodes.h"
 #include "energy/gpus.h"
 #include "energy/node.h"
 #include "energy/report.h"
@@ -211,6 +213,8 @@ int main(int argc, char** argv) {
     static_cast<void>(std::fflush(stdout));
     all.push_back({.scenario = &scenario, .results = std::move(results)});
   }
+  simulate_agreement(nodes, seed, wanted);
+  simulate_gpu_nodes(nodes, seconds, seed, wanted);
   if (std::string_view("GPUs").contains(wanted)) {
     simulate_gpus(nodes, seconds, seed);
   }

@@ -90,6 +90,13 @@ double Job::load(double time) const {
   }
 }
 
+double Job::gpu_load(double time) const {
+  constexpr double kRest = 0.15;  // of a phase, to read and to write
+  const bool rests =
+      phase_seconds > 0 && std::fmod(time - begin, phase_seconds) < kRest * phase_seconds;
+  return rests ? 0.05 : 0.97;
+}
+
 double Job::threads_busy(const Hardware& hardware) const {
   const bool one = what == JobClass::kSingleThread || what == JobClass::kIdle;
   return one ? 1 : static_cast<double>(hardware.threads);
@@ -186,11 +193,13 @@ Node::Node(const Hardware& hardware, std::vector<Job> jobs)
       jobs_(std::move(jobs)),
       busy_of_ended_(hardware.sockets * hardware.cores * hardware.threads),
       package_joules_(hardware.sockets),
-      dram_joules_(hardware.sockets) {
+      dram_joules_(hardware.sockets),
+      gpu_joules_(hardware.gpus) {
   power_.busy_cores.resize(hardware.sockets);
   power_.package.resize(hardware.sockets);
   power_.dram.resize(hardware.sockets);
-  idle_wall_ = wall_watts(std::vector<SocketLoad>(hardware.sockets));
+  power_.gpu.resize(hardware.gpus);
+  idle_wall_ = wall_watts(std::vector<SocketLoad>(hardware.sockets), 0);
 }
 
 Node::SocketLoad Node::load_of(const Job& job) const {
@@ -213,14 +222,24 @@ double Node::package_watts(const SocketLoad& load) const {
          load.core_watts * (1 + hardware_.turbo * (1 - full)) / (1 + hardware_.turbo / 2);
 }
 
-double Node::wall_watts(const std::vector<SocketLoad>& loads) const {
-  double inside = 0;
-  double idle = 0;
+/// `gpu_watts`: of all GPUs above their idle power.
+double Node::wall_watts(const std::vector<SocketLoad>& loads, double gpu_watts) const {
+  double idle = static_cast<double>(hardware_.gpus) * hardware_.gpu_idle;
+  double inside = idle + gpu_watts;
   for (const SocketLoad& load : loads) {
     inside += package_watts(load) + hardware_.dram_idle + load.dram_watts;
     idle += hardware_.package_idle + hardware_.dram_idle;
   }
   return (inside + hardware_.board + hardware_.fans * (inside - idle)) / hardware_.supply;
+}
+
+double Node::gpu_load(std::size_t gpu) const {
+  double load = 0;
+  for (const std::size_t position : running_) {
+    const Job& job = jobs_[position];
+    load += job.first_gpu <= gpu && gpu < job.first_gpu + job.gpus ? job.gpu_load(time_) : 0;
+  }
+  return load;
 }
 
 void Node::add_busy(const Job& job, double back, std::vector<double>& seconds) const {
@@ -262,6 +281,9 @@ void Node::advance(double step) {
   const double system = kSystemLoad / static_cast<double>(hardware_.sockets);
   std::vector<SocketLoad> loads(hardware_.sockets,
                                 {.core_watts = system * kSystemCoreWatts, .busy_cores = system});
+  double gpu_watts = 0;
+  power_.gpu.assign(hardware_.gpus, hardware_.gpu_idle);
+  const auto of_gpus = [this](const Job& job) { return job.gpu_watts * job.gpu_load(time_); };
   memory_used_ = kSystemBytes;
   busy_seconds_ += kSystemLoad * step;
   for (const std::size_t position : running_) {
@@ -276,6 +298,10 @@ void Node::advance(double step) {
     job.cpu_seconds += used;
     busy_seconds_ += used;
     memory_used_ += job.memory_bytes;
+    for (std::size_t gpu = job.first_gpu; gpu < job.first_gpu + job.gpus; ++gpu) {
+      power_.gpu[gpu] += of_gpus(job);
+      gpu_watts += of_gpus(job);
+    }
   }
   for (std::size_t socket = 0; socket < hardware_.sockets; ++socket) {
     power_.busy_cores[socket] = loads[socket].busy_cores;
@@ -284,7 +310,10 @@ void Node::advance(double step) {
     package_joules_[socket] += power_.package[socket] * step;
     dram_joules_[socket] += power_.dram[socket] * step;
   }
-  power_.wall = wall_watts(loads);
+  for (std::size_t gpu = 0; gpu < hardware_.gpus; ++gpu) {
+    gpu_joules_[gpu] += power_.gpu[gpu] * step;
+  }
+  power_.wall = wall_watts(loads, gpu_watts);
   wall_joules_ += power_.wall * step;
 
   std::vector<double> marginal(running_.size());
@@ -296,7 +325,7 @@ void Node::advance(double step) {
     without[job.socket].core_watts -= load.core_watts;
     without[job.socket].busy_cores -= load.busy_cores;
     without[job.socket].dram_watts -= load.dram_watts;
-    marginal[i] = std::max(0.0, power_.wall - wall_watts(without));
+    marginal[i] = std::max(0.0, power_.wall - wall_watts(without, gpu_watts));
     sum += marginal[i];
   }
   // That of the operating system.
@@ -305,13 +334,17 @@ void Node::advance(double step) {
     load.core_watts = std::max(0.0, load.core_watts - system * kSystemCoreWatts);
     load.busy_cores = std::max(0.0, load.busy_cores - system);
   }
-  sum += std::max(0.0, power_.wall - wall_watts(without));
-  const double scale = sum > 0 ? (power_.wall - idle_wall_) / sum : 0;
+  sum += std::max(0.0, power_.wall - wall_watts(without, gpu_watts));
+  const double gpu_at_wall = (1 + hardware_.fans) / hardware_.supply;
+  const double scale = sum > 0 ? (power_.wall - idle_wall_ - gpu_at_wall * gpu_watts) / sum : 0;
   const auto all = static_cast<double>(hardware_.sockets * hardware_.cores);
+  const double gpu_idle = hardware_.gpu_idle / hardware_.supply;
+  const double rest = idle_wall_ - static_cast<double>(hardware_.gpus) * gpu_idle;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Job& job = jobs_[running_[i]];
-    job.truth_joules +=
-        step * (idle_wall_ * static_cast<double>(job.cores) / all + scale * marginal[i]);
+    const auto gpus = static_cast<double>(job.gpus);
+    job.truth_joules += step * (rest * static_cast<double>(job.cores) / all + scale * marginal[i] +
+                                gpus * (gpu_idle + gpu_at_wall * of_gpus(job)));
   }
   time_ += step;
 }

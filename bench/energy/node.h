@@ -49,6 +49,8 @@ struct Hardware {
   double board = 60;            ///< network, disks, fans at rest
   double fans = 0.05;           ///< watts more per watt of packages and memory above idle
   double supply = 0.93;         ///< efficiency of the power supply
+  std::size_t gpus = 0;
+  double gpu_idle = 75;  ///< of each
 };
 /// Between which random nodes have their package_awake.
 inline constexpr double kLeastAwake = 3;
@@ -68,13 +70,18 @@ struct Job {
   double dram_watts = 0;     ///< per busy core
   double memory_bytes = 0;   ///< in use
   double memory_limit = 0;   ///< reserved
-  double phase_seconds = 0;  ///< of kPhased: length of each phase
+  double phase_seconds = 0;  ///< of kPhased, and of GPUs: length of each phase
+  std::size_t first_gpu = 0;
+  std::size_t gpus = 0;  ///< that it holds, one after another
+  double gpu_watts = 0;  ///< of each above its idle power, at full load
 
   double cpu_seconds = 0;   ///< used up to now
   double busy_cpus = 0;     ///< that it used in the last step
   double truth_joules = 0;  ///< at the wall
   /// The fraction of a core's first hardware thread that it keeps busy at a time.
   [[nodiscard]] double load(double time) const;
+  /// The part of the time in which its GPUs work.
+  [[nodiscard]] double gpu_load(double time) const;
   /// Hardware threads that it keeps busy on each of its cores.
   [[nodiscard]] double threads_busy(const Hardware& hardware) const;
 };
@@ -98,6 +105,7 @@ struct Power {
   std::vector<double> busy_cores;  ///< by socket
   std::vector<double> package;
   std::vector<double> dram;
+  std::vector<double> gpu;  ///< by GPU
   double wall = 0;
 };
 
@@ -111,6 +119,7 @@ class Node {
   ///
   /// where the marginal power is what the wall would draw less without the job, and `a` is the same
   /// for all, so that all charges, including the system's and free cores', sum to the wall.
+  /// The power of GPUs goes to those that hold them.
   void advance(double step);
 
   [[nodiscard]] double time() const { return time_; }
@@ -126,6 +135,9 @@ class Node {
   [[nodiscard]] double memory_used() const { return memory_used_; }
   [[nodiscard]] double package_joules(std::size_t socket) const { return package_joules_[socket]; }
   [[nodiscard]] double dram_joules(std::size_t socket) const { return dram_joules_[socket]; }
+  [[nodiscard]] double gpu_joules(std::size_t gpu) const { return gpu_joules_[gpu]; }
+  /// The part of the time in which a GPU works now.
+  [[nodiscard]] double gpu_load(std::size_t gpu) const;
   [[nodiscard]] double wall_joules() const { return wall_joules_; }
 
  private:
@@ -137,7 +149,7 @@ class Node {
   [[nodiscard]] SocketLoad load_of(const Job& job) const;
   void add_busy(const Job& job, double back, std::vector<double>& seconds) const;
   [[nodiscard]] double package_watts(const SocketLoad& load) const;
-  [[nodiscard]] double wall_watts(const std::vector<SocketLoad>& loads) const;
+  [[nodiscard]] double wall_watts(const std::vector<SocketLoad>& loads, double gpu_watts) const;
 
   Hardware hardware_;
   std::vector<Job> jobs_;
@@ -151,6 +163,7 @@ class Node {
   double memory_used_ = 0;
   std::vector<double> package_joules_;
   std::vector<double> dram_joules_;
+  std::vector<double> gpu_joules_;
   double wall_joules_ = 0;
 };
 

@@ -22,7 +22,10 @@ constexpr double kStep = 0.05;  // of the simulation
 constexpr double kKepler = 3;   // its interval
 constexpr double kMicro = 1e6;
 constexpr std::uint64_t kCounterRange = 262'143'328'850;  // max_energy_range_uj
-constexpr double kPoll = 5;                               // of the BMC
+constexpr double kGpuPhase = 0.4;
+constexpr double kGpuRead = 0.03;  // mean seconds that the library takes
+constexpr double kGpuGap = 120;    // energy of longer gaps is left out
+constexpr double kPoll = 5;        // of the BMC
 constexpr double kMaxStall = 2;
 constexpr double kLongRead = std::chrono::duration<double>(exporter::energy::kHeldUp).count();
 
@@ -67,9 +70,12 @@ OurRule::OurRule(const Node& node, const MeterSet& meters, const View& view)
       view_(view),
       begin_(node.time()),
       next_tick_(node.time()),
+      random_(view.seed),
       next_young_(node.time()),
       next_scrape_(node.time()),
-      next_poll_(node.time()) {
+      next_poll_(node.time()),
+      next_gpus_(node.time() + kGpuPhase),
+      gpus_before_(node.hardware().gpus) {
   start(node);
 }
 
@@ -80,6 +86,7 @@ void OurRule::start(const Node& node) {
   cpu_use_ = exporter::energy::CpuUseMeter(topology_of(node.hardware()));
   held_ = {};
   units_.clear();
+  gpus_before_.assign(node.hardware().gpus, std::nullopt);
   for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
     if (meters_.packages) {
       account_->add_source({.name = fmt::format("package-{}", socket),
@@ -112,7 +119,8 @@ double OurRule::idle_watts() const {
 
 double OurRule::joules() const {
   return joules_before_ + account_->node_joules(Domain::kPackage) +
-         account_->node_joules(Domain::kDram) + account_->node_joules(Domain::kOther);
+         account_->node_joules(Domain::kDram) + account_->node_joules(Domain::kGpu) +
+         account_->node_joules(Domain::kOther);
 }
 
 void OurRule::advance(const Node& node, const WallMeter& wall) {
@@ -122,6 +130,10 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
     if (const auto watts = wall.watts()) {
       held_.set({.watts = *watts, .time = steady(node.time())});
     }
+  }
+  if (now >= next_gpus_) {
+    next_gpus_ += kTick + std::exponential_distribution(1 / kGpuRead)(gpu_random_);
+    read_gpus(node);
   }
   if (view_.events || now >= next_young_) {
     next_young_ += kYoungPause;
@@ -270,6 +282,51 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node, double time) {
   return snapshot;
 }
 
+/// Asks the library of the GPUs, at its own pace.
+void OurRule::read_gpus(const Node& node) {
+  const double since = node.time() - begin_;
+  gpus_ = {.taken = node.time(), .joules = {}, .load = {}};
+  for (std::size_t gpu = 0; gpu < node.hardware().gpus; ++gpu) {
+    const bool silent = std::ranges::any_of(view_.gpu_gaps, [&](const GpuGap& gap) {
+      return gap.from <= since && since < gap.until && gap.first <= gpu &&
+             gpu < gap.first + gap.count;
+    });
+    gpus_.joules.push_back(silent ? std::nullopt : std::optional(node.gpu_joules(gpu)));
+    gpus_.load.push_back(node.gpu_load(gpu));
+  }
+}
+
+/// The devices that answer, with what they drew since the last sample that had a new reading.
+std::vector<exporter::energy::DeviceSample> OurRule::devices(const Node& node, double time) {
+  std::vector<exporter::energy::DeviceSample> samples;
+  for (std::size_t gpu = 0; gpu < gpus_.joules.size(); ++gpu) {
+    if (!gpus_.joules[gpu]) {
+      continue;
+    }
+    exporter::energy::DeviceSample& sample = samples.emplace_back();
+    sample.source = {.name = fmt::format("GPU-{}", gpu), .domain = Domain::kGpu};
+    sample.fresh = steady(gpus_.taken);
+    auto& before = gpus_before_[gpu];
+    if (before && before->second < gpus_.taken && gpus_.taken - before->second <= kGpuGap) {
+      sample.joules = std::round((*gpus_.joules[gpu] - before->first) * 1000) / 1000;
+      sample.seconds = gpus_.taken - before->second;
+    }
+    before = {*gpus_.joules[gpu], gpus_.taken};
+    sample.utilisation = std::round(100 * gpus_.load[gpu]) / 100;
+    sample.total_use = *sample.utilisation;
+    for (const Job& job : node.jobs()) {
+      if (alive(job, time) && job.first_gpu <= gpu && gpu < job.first_gpu + job.gpus) {
+        sample.holders.push_back({.manager = "slurm",
+                                  .cgrouphostname = "",
+                                  .uuid = std::to_string(job.number),
+                                  .alloc = 1,
+                                  .use = sample.total_use});
+      }
+    }
+  }
+  return samples;
+}
+
 void OurRule::read_stat(const Node& node, const Parts& parts, double back) {
   const std::vector<host::BusyCpu> cpus = node.busy_cpus(back);
   std::uint64_t ticks = 0;
@@ -303,6 +360,9 @@ void OurRule::read_meters(const Node& node, const Parts& parts, double back) {
     }
     if (meters_.dram) {
       add_counter(node.dram_joules(socket) - back * node.power().dram[socket]);
+      if (node.time() < begin_ + view_.dram_from) {
+        readings.back().reset();
+      }
     }
   }
   if (meters_.wall_period > 0) {
@@ -326,6 +386,8 @@ void OurRule::read_meters(const Node& node, const Parts& parts, double back) {
   sample.timing = {.slip = cpu_use_.slip(),
                    .late = parts.meters_after - parts.meters_clock,
                    .early = parts.meters_clock - parts.stat_clock};
+  const auto gpus = devices(node, node.time());
+  sample.devices = gpus;
   account_->advance(sample);
 }
 

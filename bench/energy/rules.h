@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "energy/node.h"
@@ -53,16 +54,27 @@ inline constexpr Sampling kLoaded{.late = 0.02,
                                   .cpu_update = 0.01,
                                   .energy_update = 0.001};
 
+/// A time in which GPUs do not answer, in seconds since the start of the exporter.
+struct GpuGap {
+  double from = 0;
+  double until = 0;
+  std::size_t first = 0;
+  std::size_t count = 1000;  ///< of GPUs, from the first
+};
+
 /// What the exporter sees of a node, and what happens to it.
 struct View {
   Sampling sampling = kUsual;
-  bool events = false;  ///< it gets events of new and ended units, and reads a unit when it ends
+  std::uint64_t seed = 1;  ///< of the moments at which it reads
+  bool events = false;     ///< it gets events of new and ended units, and reads a unit when it ends
   bool reservations = true;  ///< it knows what units have reserved
   /// Seconds from its start until it is started again.
   std::optional<double> restart_after = {};
   bool stored = false;                    ///< it then continues with what it had learned
   std::optional<double> jump_after = {};  ///< until the counters of the packages jump
   double jump_joules = 0;
+  double dram_from = 0;  ///< seconds from its start until memory has a meter
+  std::vector<GpuGap> gpu_gaps = {};
 };
 
 /// The accounting of the exporter, with a sampler that ticks every second and looks at young units
@@ -77,6 +89,7 @@ class OurRule {
   [[nodiscard]] const Charges& charges() const { return charges_; }
   /// Of the whole node if there is a meter for it, else of packages and memory; 0 if not known.
   [[nodiscard]] double idle_watts() const;
+  [[nodiscard]] const exporter::energy::Account& account() const { return *account_; }
   /// What the meters saw: the energy that was divided.
   [[nodiscard]] double joules() const;
 
@@ -104,6 +117,8 @@ class OurRule {
   void see_units(const Node& node);
   void see(const Node& node, const Job& job, double back);
   [[nodiscard]] exporter::UnitSnapshot snapshot(const Node& node, double time);
+  void read_gpus(const Node& node);
+  [[nodiscard]] std::vector<exporter::energy::DeviceSample> devices(const Node& node, double time);
   void read_stat(const Node& node, const Parts& parts, double back);
   void read_meters(const Node& node, const Parts& parts, double back);
 
@@ -118,11 +133,21 @@ class OurRule {
   std::size_t first_ = 0;  // jobs before it have ended and been reported
   double next_tick_;
   std::optional<Parts> sample_;
-  std::mt19937_64 random_{1};
+  std::mt19937_64 random_;
+  std::mt19937_64 gpu_random_{2};
   std::optional<double> busy_cpus_;
   double next_young_;
   double next_scrape_;
   double next_poll_;
+  /// The last reading of the library, and of the one before what was already accounted for.
+  struct GpuReading {
+    double taken = 0;
+    std::vector<std::optional<double>> joules;
+    std::vector<double> load;
+  };
+  GpuReading gpus_;
+  double next_gpus_;
+  std::vector<std::optional<std::pair<double, double>>> gpus_before_;  // joules and time
   // Of the accounts before a restart.
   Charges charges_before_;
   double joules_before_ = 0;

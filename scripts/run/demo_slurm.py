@@ -38,13 +38,13 @@ def row(job, now):
     done = job["end"] <= now
     state = job["state"] if done else "RUNNING"
     seconds = (job["end"] if done else now) - job["start"]
-    tres = "billing=%d,cpu=%d,mem=%dG,node=1" % (job["cpus"], job["cpus"], job["gib"]) + (",gres/gpu=%d" % job["gpus"] if job["gpus"] else "")
+    tres = "billing=%d,cpu=%d,mem=%dG,node=%d" % (job["cpus"], job["cpus"], job["gib"], len(job["nodes"])) + (",gres/gpu=%d" % job["gpus"] if job["gpus"] else "")
     return {
-        "jobidraw": job["id"], "jobid": job["id"], "partition": job["partition"], "qos": "normal", "account": job["account"], "group": "demo", "gid": "1000",
+        "jobidraw": job["id"], "jobid": job["shown"], "partition": job["partition"], "qos": "normal", "account": job["account"], "group": "demo", "gid": "1000",
         "user": job["user"], "uid": "1000", "submit": stamp(job["submit"]), "start": stamp(job["start"]), "end": stamp(job["end"]) if done else "Unknown",
         "elapsed": clock(seconds), "elapsedraw": str(int(seconds)), "exitcode": "1:0" if state == "FAILED" else "0:0", "state": state, "alloctres": tres,
-        "nodelist": job["node"], "jobname": job["name"], "workdir": "/home/" + job["user"], "timelimitraw": str(job["limit"]), "reqmem": "%dG" % job["gib"],
-        "reqcpus": str(job["cpus"]), "reqtres": tres, "nnodes": "1", "eligible": stamp(job["submit"]),
+        "nodelist": ",".join(job["nodes"]), "jobname": job["name"], "workdir": "/home/" + job["user"], "timelimitraw": str(job["limit"]), "reqmem": "%dG" % job["gib"],
+        "reqcpus": str(job["cpus"]), "reqtres": tres, "nnodes": str(len(job["nodes"])), "eligible": stamp(job["submit"]),
     }
 
 

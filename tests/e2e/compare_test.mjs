@@ -76,7 +76,7 @@ test("an address compares two units: differences in words, charts over the same 
   await chart.focus();
   await page.keyboard.press("Home");
   for (let i = 0; i < 3; ++i) await page.keyboard.press("ArrowRight");
-  await page.locator('[aria-live="polite"]').getByText(/^6 min 00 s: train-<b>bold<\/b>&co: 4\d(\.\d)? W; mesh: 2\d(\.\d)? W$/).waitFor();
+  await page.locator('[aria-live="polite"]').getByText(/^6 min: train-<b>bold<\/b>&co: 4\d(\.\d)? W; mesh: 2\d(\.\d)? W$/).waitFor();
   await page.getByRole("radio", { name: "share of the run" }).check({ force: true });
   await becomes(() => hash(page), /&time=share$/);
   await page.locator(".compared text").getByText(/^(40|50|60|80|100) %$/).first().waitFor();

@@ -47,7 +47,7 @@ test("an administrator finds every kind of page filled", async (t) => {
   await shot(page, "overview");
 
   await open(page, "#/jobs?period=720h&cluster=demo");
-  await page.getByText(/^1 to 100 of \d+ (units|jobs)$/).waitFor();
+  await page.getByText(/^1 to 100 of [\d,]+ (units|jobs)$/).waitFor();
   for (const user of ["demo-user", "demo-ada", "demo-lin"]) await page.getByRole("gridcell", { name: new RegExp(user) }).first().waitFor();
   await shot(page, "jobs");
   await open(page, "#/jobs?period=720h&cluster=demo&heat=mem");
@@ -93,6 +93,6 @@ test("a user sees their own, and nothing of the others", async (t) => {
   await page.locator(".stack .part").first().waitFor();
   await shot(page, "user-phone-dark");
   await open(page, "#/jobs?period=720h");
-  await page.getByText(/^1 to 20 of \d+ (units|jobs)$/).waitFor();
+  await page.getByText(/^1 to 20 of [\d,]+ (units|jobs)$/).waitFor();
   assert.doesNotMatch(await page.locator("tbody").innerText(), /demo-(ada|lin|grace)/);
 });

@@ -389,3 +389,42 @@ test("reports errors, keeps its data and recovers", async (t) => {
   await passUntil(page, page.getByText("No units yet."));
   await accessible(page, "no units");
 });
+
+test("by kind, runs whose names differ in numbers are one row that leads to them, with one suggestion", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?period=168h", { server: { many: 60 } });
+  await page.getByRole("navigation", { name: "Form of the list" }).getByRole("link", { name: "By kind" }).click();
+  await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&kinds=unused");
+  const table = page.getByRole("grid", { name: "Kinds of units, most first" });
+  const cells = (row) => row.locator("th, td").allInnerTexts().then((all) => all.map((text) => text.replace(/\s+/g, " ").trim()));
+  // The sums of all kinds are the sums of the list.
+  const { data } = await (await fetch(`${url}/api/v1/units/kinds/admin?from=${Math.floor(Date.now() / 1000) - 7 * 86400}&to=${Math.ceil(Date.now() / 1000)}&running=1&top=100`, { headers: { "X-Grafana-User": "operator" } })).json();
+  const units = data.kinds.reduce((sum, kind) => sum + kind.units, 0);
+  await becomes(async () => (await cells(table.getByRole("row", { name: /^Total/ })))[1], String(units));
+  await becomes(() => table.locator("tbody tr").count(), data.kinds.length);
+  const trained = table.getByRole("row", { name: /^train-/ });
+  await becomes(async () => (await cells(trained)).slice(-2), ["3 of 4 GPUs never ran a kernel.", "#SBATCH --gres=gpu:1 Copy"]);
+  await becomes(() => trained.getByRole("link", { name: "3 of 4 GPUs never ran a kernel." }).getAttribute("href"), /^#\/unit\/hpc-a\/48190\/\d+$/);
+  await accessible(page, "by kind");
+  await shot(page, "kinds");
+  await table.getByRole("button", { name: "Runs" }).click();
+  await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&kinds=units");
+  await becomes(async () => (await cells(table.locator("tbody tr").first()))[1], "10");
+  const task = table.locator("tbody tr").first();
+  assert.match((await cells(task))[0], /^task_# (ada|lin|grace) · (fluids|optics)$/);
+  await task.getByRole("link", { name: "task_#" }).click();
+  await page.getByText("10 units in the last 7 days").waitFor();
+  await becomes(() => new URL(page.url()).hash, /^#\/jobs\?q=task_&period=168h&project=\w+&cluster=hpc-a&user=\w+$/);
+});
+
+test("support sees kinds without names, a phone sees cards, and an older server has none", async (t) => {
+  const page = await visit(t, "/?user=sue#/jobs?kinds=kwh&period=168h&view=all", { context: { viewport: { width: 320, height: 640 } } });
+  await page.getByRole("link", { name: "All runs" }).first().waitFor();
+  assert.equal(await page.getByText("mesh").count(), 0);
+  await becomes(() => fits(page), true);
+  await accessible(page, "kinds on a phone");
+  await page.getByLabel("Sort by").last().selectOption({ label: "Runs, most first" });
+  await becomes(() => new URL(page.url()).hash, /kinds=units/);
+  await control({ lists: false });
+  await page.reload();
+  await page.getByText("This server is older than the page and has no kinds.").waitFor();
+});

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from harness import BIN, ROOT, free_port, get, need_programs, scratch, skip, wai
 
 sys.path.insert(0, os.path.join(ROOT, "scripts", "run"))
 
-from launcher import accounts, cgroups, invented, machine  # noqa: E402
+from launcher import accounts, cgroups, invented, machine, past  # noqa: E402
 from launcher.demo_cluster import DemoCluster, sampled  # noqa: E402
 
 RUN = os.path.join(ROOT, "scripts", "run", "ceems-run")
@@ -54,52 +55,106 @@ def values(pairs):
 def invents_a_consistent_cluster(directory):
     """The same for the same origin; one job at a time on a node; counters grow; the energy of a node is that of its jobs and what is left."""
     origin = 1_700_000_000 // invented.DAY * invented.DAY
-    for number, node in enumerate(invented.NODES):
-        jobs = invented.jobs_of(number, origin, origin + 20 * invented.DAY)
-        again = invented.jobs_of(number, origin, origin + 30 * invented.DAY)
-        assert [(j.id, j.start, j.end, j.state) for j in jobs] == [(j.id, j.start, j.end, j.state) for j in again[:len(jobs)]]
-        assert len({j.id for j in jobs}) == len(jobs) > 20
-        assert all(a.end < b.start for a, b in zip(jobs, jobs[1:]))
-        assert all(j.kind.cpus <= node[1] and j.kind.gib <= node[2] and len(j.kind.busy) <= node[3] and j.submit <= j.start for j in jobs)
-        before = {}
+    jobs = invented.jobs_of(origin, origin + 20 * invented.DAY)
+    again = invented.jobs_of(origin, origin + 30 * invented.DAY)
+    assert [(j.id, j.start, j.end, j.state, j.nodes) for j in jobs] == [(j.id, j.start, j.end, j.state, j.nodes) for j in again[:len(jobs)]]
+    assert len({j.id for j in jobs}) == len(jobs) > 600
+    assert {j.kind.name for j in jobs} == {kind.name for kind in invented.KINDS}
+    assert len({user for users in invented.PROJECTS.values() for user in users}) == 9
+    assert all(j.kind.user in invented.PROJECTS[j.kind.project] and len(j.nodes) == j.kind.nodes and j.submit <= j.start for j in jobs)
+    tasks = [j for j in jobs if j.task and j.task[0].id == next(one for one in jobs if one.task).id]
+    assert sorted(j.shown_id() for j in tasks) == ["%s_%d" % (tasks[0].id, number) for number in range(1, 7)], tasks
+    assert [sum(1 for node in invented.NODES if node[0].startswith("demo-r%d-" % rack)) for rack in (1, 2, 3)] == [8, 8, 8]
+    for node in invented.NODES:
+        own = [j for j in jobs if node in j.nodes]
+        assert len(own) > 20 and all(a.end < b.start for a, b in zip(own, own[1:]))
+        assert all(j.kind.cpus <= node[1] and j.kind.gib <= node[2] and len(j.kind.busy) <= node[3] for j in own)
+        machine, before = invented.Machine(node, own, origin), {}
         for at in range(origin, origin + 20 * invented.DAY, 7 * invented.HOUR):
-            now = values(invented.node_series(number, jobs, origin, at))
-            joules = {name.split("{")[0]: value for name, value in now.items() if "_joules_total" in name}
-            running = [j for j in jobs if j.start <= at < j.end]
+            joules = {name.split("{")[0]: value for name, value in machine.energy(at)}
             parts = joules["ceems_unallocated_energy_joules_total"] + joules["ceems_ended_units_energy_joules_total"] + sum(
-                values(j.charts(at))["ceems_compute_unit_energy_joules_total{%s}" % j.labels(',domain="node"')] for j in running)
+                values(j.charts(at, node))[j.series("compute_unit_energy_joules_total", node, ',domain="node"')] for j in own if j.start <= at < j.end)
             assert abs(joules["ceems_node_energy_joules_total"] - parts) <= 1e-6 * max(parts, 1)
             assert all(value >= before.get(name, 0) for name, value in joules.items()), (before, joules)
             before = joules
-        for job in jobs[:8]:  # counters of a node never fall
-            rows = [values(invented.node_series(number, jobs, origin, at)) for at in range(job.start, job.end, 60)]
+        for job in own[:4]:  # counters of a node never fall
+            rows = [values([*machine.use(at), *machine.energy(at)]) for at in range(job.start, job.end, 300)]
             assert all(a[name] <= b[name] + 1e-6 for a, b in zip(rows, rows[1:]) for name in a if "_total{" in name)
-        for job in jobs[:8]:
-            ends = [values([*job.charts(at), *job.totals(at)]) for at in (job.start, (job.start + job.end) // 2, job.end, job.end + 99)]
+            ends = [values([*job.charts(at, node), *job.lines(at, node), *job.totals(at, node)])
+                    for at in (job.start, (job.start + job.end) // 2, job.end, job.end + 99)]
             assert all(a[name] <= b[name] for a, b in zip(ends, ends[1:]) for name in a if "_total{" in name)
             assert ends[2] == ends[3], "nothing is counted after the end"
-    assert [(value, at) for _, value, at in sampled(lambda at: [("x", 2 * at)], 7, 31, 10)] == [(14, 7), (20, 10), (40, 20), (60, 30), (62, 31)]
+            agrees_with_itself(job, machine, ends[2])
+    slow = next(j for j in jobs if j.kind.nodes > 1 and invented.SLOW in {node[0] for node in j.nodes})
+    assert sorted(slow.cpus, key=slow.cpus.get)[0] == invented.SLOW and len(set(slow.cpus.values())) == 2, slow.cpus
+    a_hot_gpu_is_throttled(jobs, origin)
+    assert dict(sampled(lambda at: [("x", 2 * at)], 7, 31, 10)) == {"x": [(14, 7), (20, 10), (40, 20), (60, 30), (62, 31)]}
     cluster = DemoCluster(directory, 5)
-    assert cluster.origin == cluster.until < time.time() - 34 * invented.DAY
+    assert cluster.origin == cluster.until < time.time() - 32 * invented.DAY
+    older_months_are_sums(cluster, directory)
     history_is_in_order(cluster)
     lists_jobs_as_slurm_does(cluster)
 
 
+def agrees_with_itself(job, machine, end):
+    """The domains of a job, its GPUs and what it did not use."""
+    def of(name, **labels):
+        found = [value for series, value in end.items() if series.startswith("ceems_compute_unit_%s{" % name)
+                 and all('%s="%s"' % pair in series for pair in labels.items())]
+        return sum(found)
+    life, kind = job.end - job.start, job.kind
+    domains = [of("energy_joules_total", domain=domain) for domain in ("package", "dram", "other", "gpu")]
+    assert abs(of("energy_joules_total", domain="node") - sum(domains)) < 1e-6 * sum(domains)
+    idle, unused = (of(name + "_joules_total", domain="package") for name in ("idle_energy", "unused_idle_energy"))
+    assert abs(unused / idle - (1 - job.cpus[machine.node[0]])) < 1e-9, (unused, idle)
+    assert 0 < of("unused_idle_energy_joules_total", domain="node") <= of("idle_energy_joules_total", domain="node") <= of("energy_joules_total", domain="node")
+    if kind.busy:
+        watts = sum(value for at in range(job.start, job.end, 60) for name, value in machine.gpus(at) if "_power_watts" in name) * 60
+        reserved = invented.GPU_IDLE_WATTS * (machine.node[3] - len(kind.busy)) * life  # of GPUs that the job does not have
+        assert abs(watts - reserved - domains[3]) < 0.02 * watts, (watts, reserved, domains)
+
+
+def a_hot_gpu_is_throttled(jobs, origin):
+    name, index = invented.HOT
+    node = next(node for node in invented.NODES if node[0] == name)
+    own = [j for j in jobs if node in j.nodes]
+    job = next(j for j in own if len(j.kind.busy) == 4 and all(j.kind.busy))
+    now = values(invented.Machine(node, own, origin).gpus((job.start + job.end) // 2))
+    clocks, watts = ([value for series, value in now.items() if series.startswith(metric)] for metric in ("ceems_gpu_clock_hertz", "ceems_gpu_power_watts"))
+    assert [clock < 1.2e9 for clock in clocks] == [i == index for i in range(4)] and min(watts) == watts[index], (clocks, watts)
+
+
+def older_months_are_sums(cluster, directory):
+    """What the database begins with has the energy of all jobs until the measured time, and is not written twice."""
+    path = directory + "/older.db"
+    past.write(path, cluster.older, cluster.origin)
+    with sqlite3.connect(path) as database:
+        rows = database.execute("SELECT project, last_updated_at, json_extract(total_cpu_energy_usage_kwh, '$.total') + "
+                                "coalesce(json_extract(total_gpu_energy_usage_kwh, '$.total'), 0) FROM daily_usage").fetchall()
+        lives = database.execute("SELECT max(last_updated_at), sum(num_units) FROM usage").fetchone()
+    expected = sum(job.joules(job.age(cluster.origin), node)["node"] for job in cluster.older for node in job.nodes) / 3.6e6
+    assert abs(sum(kwh for _, _, kwh in rows) - expected) < 1e-6 * expected, expected
+    assert len({day for _, day, _ in rows}) == 363 and {project for project, *_ in rows} == set(invented.PROJECTS)
+    assert lives == (time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(cluster.origin)), len(cluster.older)), lives
+    written = os.stat(path).st_mtime_ns
+    past.write(path, [], cluster.origin)
+    assert os.stat(path).st_mtime_ns == written
+
+
 def history_is_in_order(cluster):
-    """promtool refuses a sample that is older than one before it; here with a job that has just ended."""
-    for number in (0, 4):
-        ended = max(job.end for job in cluster.jobs[number] if job.end < time.time())
-        last = {}
-        for series, _, at in cluster._missed(ended + invented.HOUR):
+    """promtool refuses a sample that is older than one before it; here with jobs that have just ended."""
+    ended, last = max(job.end for job in cluster.jobs if job.end < time.time()), {}
+    for series, points in cluster._missed(ended + invented.HOUR):
+        for _, at in points:
             assert last.get(series, 0) < at, (series, last[series], at)
             last[series] = at
-        assert len(last) > 1000, len(last)
+    assert len(last) > 10_000, len(last)
 
 
 def lists_jobs_as_slurm_does(cluster):
     folder = cluster.write_slurm()
     now = int(time.time())
-    job = next(j for j in cluster.jobs[4] if j.end < now - invented.HOUR)
+    job = next(j for j in cluster.jobs if j.kind.nodes == 2 and cluster.origin < j.start and j.end < now - invented.HOUR)
 
     def ask(program, *arguments):
         return subprocess.run([os.path.join(folder, program), *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -109,7 +164,7 @@ def lists_jobs_as_slurm_does(cluster):
     fields = "--format", "jobidraw,user,account,start,end,state,alloctres,timelimitraw,jobname"
     found = ask("sacct", *fields, "--starttime", stamp(job.start), "--endtime", stamp(job.start + 60), "--delimiter=<>")
     line = "<>".join([job.id, job.kind.user, job.kind.project, stamp(job.start) + "+0000", stamp(job.end) + "+0000", job.state,
-                      "billing=%d,cpu=%d,mem=%dG,node=1,gres/gpu=%d" % (job.kind.cpus, job.kind.cpus, job.kind.gib, len(job.kind.busy)),
+                      "billing=128,cpu=128,mem=800G,node=2,gres/gpu=8",
                       str(60 * job.kind.limit), job.kind.name])
     assert line in found, (line, found)
     assert ask("sacct", *fields, "--jobs", job.id, "--delimiter=<>") == [line]
@@ -229,19 +284,29 @@ def demo_is_complete(directory, base, now):
     wait_until("the history of the demo", lambda: ask("units/summary/admin?cluster_id=demo&" + "from=%d&to=%d" % (now - 6 * invented.HOUR, now))["count"], 900)
     facets = ask("units/summary/admin?cluster_id=demo&facets=state,project,user,partition&" + month)["facets"]
     assert {"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED"} <= {value for value, *_ in facets["state"]}, facets
-    assert {value for value, *_ in facets["project"]} == set(invented.PROJECTS) and len(facets["user"]) == 4 and len(facets["partition"]) == 2, facets
+    assert {value for value, *_ in facets["project"]} == set(invented.PROJECTS) and len(facets["user"]) == 9 and len(facets["partition"]) == 2, facets
     sums = ask("units/summary/admin?cluster_id=demo&" + month)
     assert sums["count"] > 200 and sums["gpu_hours"] > sums["gpu_hours_used"] > 0 and 0 < sums["idle_kwh"] < sums["kwh"] and sums["cost"] > 0, sums
     own = ask("units/summary?facets=user&" + month, "demo-user")
     assert 0 < own["count"] < sums["count"] and [value for value, *_ in own["facets"]["user"]] == ["demo-user"], own
     days = ask("usage/series/admin?cluster_id=demo&by=project&" + month)
     assert set(days["groups"]) == set(invented.PROJECTS) and sum(1 for day in zip(*days["values"]["kwh"]) if sum(day) > 0) > 25, days
+    year = ask("usage/series/admin?cluster_id=demo&by=project&from=%d&to=%d" % (now - 395 * invented.DAY, now))
+    assert sum(1 for day in zip(*year["values"]["kwh"]) if sum(day) > 0) > 390, year
+    grid = ask("grid")
+    assert [(one["provider"], len(one["points"]) > 600) for one in grid["series"]] == [(zone[0], True) for zone in invented.ZONES], grid["providers"]
     newest = ask("units/list/admin?q=train-language-model&state=COMPLETED&sort=ended&limit=1&columns=uuid,started,kwh,gpu&cluster_id=demo&" + month)["rows"][0]
     report = ask("units/report/admin?cluster_id=demo&uuid=%s&start=%d" % (newest[0], newest[1]))[0]
     assert report["coverage"] >= 0.9 and "gpu-unused" in [finding["rule"] for finding in report["findings"]], report
     assert report["findings"][0]["sbatch"] == ["--gres=gpu:2"], report["findings"]
     series = ask("units/series?cluster_id=demo&uuid=%s&from=%d&to=%d" % (newest[0], newest[1] // 1000, newest[1] // 1000 + 6 * invented.HOUR))
     assert all(len(one["points"]) > 50 for one in series), [len(one["points"]) for one in series]
+    span = "units/series?cluster_id=demo&uuid=%s&from=%d&to=%d" % (newest[0], newest[1] // 1000, newest[1] // 1000 + 6 * invented.HOUR)
+    charts = ask(span + "&metric=cpu,memory,power,gpu_use,gpu_sm,gpu_memory,gpu_clock,gpu_power,io_read,io_write,net_in,net_out,psi_cpu,psi_memory,ipc,"
+                 "intensity,emissions")
+    assert len(charts) == 17 and all(len(one["points"]) > 50 for one in charts), [(one["name"], len(one["points"])) for one in charts]
+    gpus = [one["points"] for one in ask(span + "&metric=gpu_use&by=gpu")]
+    assert [max(value for _, value in points) > 50 for points in gpus] == [True, True, False, False], gpus
     for headers in ({}, {"X-Grafana-User": "demo-admin"}, {"X-Grafana-User": "demo-admin", "X-Ceems-Service-Token": "0" * 43}):
         assert get(base + "/api/v1/units/list", headers).status == 401, headers
     for name in ("password", "token", "users.yml"):

@@ -83,6 +83,40 @@ test("a month without a bill, one without anything, and a server that fails say 
   await table.getByRole("row", { name: /^Active use/ }).waitFor();
 });
 
+test("a year has its months beside those of the year before, and files of all its groups", async (t) => {
+  const year = new Date().getFullYear();
+  const page = await visit(t, "/?user=operator#/projects", { server: { many: 20, currency: "EUR" } });
+  await page.getByRole("link", { name: `Year ${year}` }).click();
+  await title(page, `Year ${year}`);
+  const rows = page.getByRole("region", { name: "Projects" });
+  const energy = await text(page.locator(".tiles > div").first().locator("dd").first());
+  await becomes(() => text(rows.locator("tfoot td").first()), energy);
+  await becomes(() => page.locator(".stack .reach").count(), new Date().getMonth() + 1);
+  await page.getByRole("group", { name: "Energy by month and project", exact: true }).focus();
+  await page.keyboard.press("Home");
+  await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), new RegExp(`^January ${year}: `));
+  await accessible(page, "year");
+  await shot(page, "year-light");
+
+  const lines = (await saved(page, /^CSV$/)).trim().split("\r\n");
+  assert.equal(lines[0], "time,group,kwh");
+  assert.equal((lines.length - 1) % 12, 0);
+  const [asked] = await Promise.all([page.waitForRequest(/format=xlsx/), page.waitForEvent("download"), page.getByRole("button", { name: "XLSX" }).click()]);
+  assert.match(asked.url(), /usage\/series\/admin\?.*step=month&by=project&field=kwh,?(%2C)?grams/);
+  assert.doesNotMatch(asked.url(), /top=/);
+
+  await page.getByLabel("By", { exact: true }).selectOption("user");
+  await page.getByRole("region", { name: "Users" }).waitFor();
+  await becomes(() => page.url(), /#\/year\?(year=\d+&)?by=user$/);
+  await page.getByRole("link", { name: `← ${year - 1}` }).click();
+  await title(page, `Year ${year - 1}`);
+  await becomes(() => page.url(), new RegExp(`#/year\\?year=${year - 1}&by=user$`));
+  await page.goBack();
+  await title(page, `Year ${year}`);
+  await page.setViewportSize({ width: 320, height: 640 });
+  await fits(page);
+});
+
 test("budgets say what was used, what is likely, and how they stand", async (t) => {
   const page = await visit(t, "/?user=operator#/budgets", { server: { currency: "EUR" }, context: { viewport: { width: 1440, height: 900 } } });
   await title(page, "Budgets");
@@ -153,7 +187,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   const lines = (await saved(page, /^CSV$/)).trim().split("\r\n");
   assert.equal(lines[0], "cluster_id,uuid,user,project,partition,idle_since,idle_seconds,cpus,gpus,power_watts,energy_kwh,cost,exempt");
   assert.match(lines[1], /^hpc-a,48214,ada,fluids,main,\d{4}-\d\d-\d\dT[\d:.]+Z,10800,8,1,61,0\.183,0\.04575,no$/);
-  assert.match(await saved(page, /^CSV ?: Idle power/), /^user,units,energy_kwh,measured_kwh,not_used_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
+  assert.match(await saved(page, /^CSV ?: Idle power/), /^user,units,energy_kwh,measured_kwh,idle_power_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
   await page.emulateMedia({ media: "print" });
   await becomes(() => page.locator("button:visible:not(thead button), nav:visible, select:visible").count(), 0);
   await page.emulateMedia({ media: null });
@@ -163,7 +197,8 @@ test("idle reservations are listed with their cost, and so is what was not used"
 });
 
 test("each role sees what the server gives it, and is not offered the rest", async (t) => {
-  const links = async (page) => (await rail(page).getByRole("link").allTextContents()).filter((name) => ["Bill", "Budgets", "Idle reservations"].includes(name));
+  const tabs = (page) => page.getByRole("navigation", { name: "Reports", exact: true });
+  const links = (page) => tabs(page).getByRole("link").allTextContents();
   for (const [user, offered, projects, units] of [
     ["ada", ["Budgets", "Idle reservations"], ["fluids"], ["48214"]],
     ["grace", ["Budgets", "Idle reservations"], ["optics", "optics"], ["47002"]],
@@ -173,7 +208,7 @@ test("each role sees what the server gives it, and is not offered the rest", asy
     const page = await visit(t, `/?user=${user}#/budgets`);
     await becomes(() => links(page), offered, user);
     await settled(page, projects);
-    await rail(page).getByRole("link", { name: "Idle reservations" }).click();
+    await tabs(page).getByRole("link", { name: "Idle reservations" }).click();
     await title(page, "Idle reservations");
     await settled(page, units);
     await page.goto(`${url}/#/bill`);
@@ -186,7 +221,7 @@ test("each role sees what the server gives it, and is not offered the rest", asy
     await page.getByText("No idle units right now.").waitFor();
     await accessible(page, "nothing idle");
   }
-  const page = await visit(t, "/?user=operator#/grid");
+  const page = await visit(t, "/?user=operator#/bill");
   await becomes(() => links(page), ["Bill", "Budgets", "Idle reservations"]);
 });
 
@@ -194,16 +229,17 @@ test("where the server has nothing of it, nothing is offered, and help says why"
   const page = await visit(t, "/?user=operator#/budgets", { server: { insight: "empty" } });
   await page.getByText("None is set for a project that you may see.").waitFor();
   await accessible(page, "no budgets");
-  await becomes(async () => (await rail(page).getByRole("link").allTextContents()).includes("Budgets"), false);
+  await becomes(() => rail(page).getByRole("link", { name: "Reports" }).getAttribute("href"), "#/bill");
+  await becomes(() => page.getByRole("navigation", { name: "Reports", exact: true }).count(), 0, "no tab leads here");
   await page.getByRole("main").getByRole("link", { name: "How the numbers are made" }).click();
   await page.getByRole("heading", { name: "Bill, budgets and idle reservations" }).waitFor();
   await control({ insight: "none" });
   await page.goto(`${url}/?x#/idle`);
   await page.getByText("The sums could not be loaded: this server is older than the page and has no such answers.").first().waitFor();
-  await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Nodes", "Grid", "Help"]);
+  await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Usage", "Nodes", "Grid"]);
   await control({ insight: "ok", fleet: "none" });
   await page.goto(`${url}/?y#/idle`);
-  await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Budgets", "Help"]);
+  await becomes(() => rail(page).getByRole("link").allTextContents(), ["Overview", "Units", "Usage", "Reports"]);
 });
 
 test("idle reservations stay when they cannot be refreshed, and say so", async (t) => {

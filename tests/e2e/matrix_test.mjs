@@ -27,6 +27,8 @@ const kPages = [
   ["users", "#/users", ".plain tbody tr"],
   ["site", "#/site", ".plain tbody tr"],
   ["nodes", "#/nodes", "table.units tbody tr:nth-child(20)"],
+  ["map", "#/nodes?show=map", ".nodemap text"],
+  ["map of GPUs", "#/nodes?show=map&by=gpu", ".nodemap rect.device"],
   ["time line", "#/nodes?q=n00&show=time", ".timeline rect.unit"],
   ["node", "#/node/hpc-a/n001", ".charts canvas"],
   ["grid", "#/grid", ".charts canvas"],

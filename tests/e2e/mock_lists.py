@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import re
 
 COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
            "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "advice"]
@@ -143,6 +144,45 @@ def summary(rows, query):
     }
 
 
+def kinds(rows, query):
+    """Units of one cluster, user and project whose names differ in numbers only."""
+    sort, top = query.get("sort", ["unused"])[0], int(query.get("top", ["20"])[0])
+    if sort not in ("unused", "kwh", "units", "ended"):
+        raise Refused("'sort': expected unused, kwh, units or ended")
+    groups = {}
+    for row in rows:
+        if wanted(row, query):
+            name = None if row["name"] is None else re.sub(r"\d+", "#", row["name"])
+            groups.setdefault((row["cluster_id"], row["user"], row["project"], name), []).append(row)
+
+    def total(of, key):
+        known = [row[key] for row in of if row[key] is not None]
+        return sum(known) if known else None
+
+    def mean(of, key):
+        known = [row for row in of if row[key] is not None]
+        return number(sum(row[key] * row["wall"] for row in known) / sum(row["wall"] for row in known)) if any(row["wall"] for row in known) else None
+
+    def half(of, later):
+        middle = 500 * (float(query["from"][0]) + float(query["to"][0]))
+        known = [row["kwh"] for row in of if row["ended"] and row["kwh"] is not None and (row["ended"] >= middle) == later]
+        return number(sum(known) / len(known)) if known else None
+
+    def finding(of):
+        for row in sorted(of, key=lambda row: -(row["ended"] or 0)):
+            rules = [rule for rule in row["advice"] if rule != "good"]
+            if rules and row["ended"]:
+                return {"uuid": row["uuid"], "started_at_ts": row["started"], "rule": rules[0], "severity": "important", "runs": 8, "values": {}, "saves_kwh": None}
+        return None
+    found = [{"cluster_id": cluster, "user": user, "project": project, "name": name, "units": len(of), "running": sum(row["ended"] is None for row in of),
+              "failed": sum(row["state"] in FAILED for row in of), "kwh": number(total(of, "kwh") or 0), "unused": number(total(of, "unused")),
+              "grams": number(total(of, "grams") or 0), "cpu": mean(of, "cpu"), "mem": mean(of, "mem"), "gpu": mean(of, "gpu"), "kwh_before": half(of, False),
+              "kwh_since": half(of, True), "ended": max((row["ended"] or 0 for row in of), default=None) or None, "finding": finding(of)}
+             for (cluster, user, project, name), of in groups.items()]
+    found.sort(key=lambda kind: -(kind[sort] or 0))
+    return {"kinds": found[:top], "more": len(found) > top}
+
+
 def heat(rows, x, y, bins):
     cells = {}
     for row in rows:
@@ -233,3 +273,10 @@ def series(rows, query):
         data["previous"] = {key: before[key] for key in ("times", "values", "totals")}
         data["compared"] = {"days": int((end - begin) / 86400) + 1, "coverage": 1, "energy_coverage": 1, "now": data["totals"], "before": before["totals"]}
     return dict(data, step=step)
+
+
+def series_file(data):
+    """The first field as CSV. A workbook is the same here: the page only passes it on."""
+    field = next(iter(data["values"]))
+    rows = ["%d,%s,%r" % (ms, group, data["values"][field][i][j]) for j, ms in enumerate(data["times"]) for i, group in enumerate(data["groups"])]
+    return "\r\n".join(["time,group," + field, *rows, ""])

@@ -8,7 +8,7 @@ changes the behaviour through POST /control with a JSON object: {"mode": "ok" | 
 "series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
 "hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
-that ends now or null, "managers": those of the clusters that the site names, "name": its own,
+that ends now or null, "managers": those of the clusters that the site names, "name": its own, "idle": seconds by which the unit with an idle GPU began earlier,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin. With --late, each answer comes up to 0.3 s later, by chance."""
 
@@ -49,6 +49,7 @@ JOBS = [
     ("probe", "48169", "grace", "optics", 39000, 60, "FAILED", 1, 0.1, 9 << 20, 1 << 30, 2.5),
 ]
 OLD = ("archive", "31007", "lin", "optics", 40 * 86400, 3600, "COMPLETED", 4, 3.5, 1 << 30, 8 << 30, 30.0)
+NODES = {"48213": 3}  # unit: nodes, the last one of them slow
 GPUS = {"48190": (4, 38.0), "48214": (1, 0.0)}  # unit: GPUs, use in percent
 
 
@@ -67,6 +68,7 @@ class Mock:
         self.ended = None
         self.managers = []  # one cluster of each
         self.name = ""  # of the site
+        self.idle = 0  # ocean began so many seconds earlier
 
     def jobs(self):
         more = [("task_%05d" % i, str(100000 + i), ("ada", "lin", "grace")[i % 3], ("fluids", "optics")[i % 2], 80000 - i, 600 + i, "COMPLETED", 1 + i % 64,
@@ -78,7 +80,7 @@ class Mock:
 
     def unit(self, job, now):
         name, uuid, owner, project, ago, lasted, state, cores, used, memory, limit, watts = job
-        start = None if ago is None else math.floor(self.begin - ago)
+        start = None if ago is None else math.floor(self.begin - ago - (self.idle if name == "ocean" else 0))
         if uuid == self.ended:
             lasted, state = int(now) - start, "COMPLETED"
         end = None if lasted is None else start + lasted
@@ -89,7 +91,7 @@ class Mock:
             "username": owner, "created_at_ts": int(((start or now) - 30) * 1000),
             "elapsed": "%s%02d:%02d:%02d" % ("%d-" % (seconds // 86400) if seconds >= 86400 else "",
                                               seconds % 86400 // 3600, seconds % 3600 // 60, seconds % 60),
-            "state": state, "allocation": {"nodes": 1, "cpus": cores, "mem": limit, "gpus": GPUS.get(uuid, (0, 0))[0], "billing": cores},
+            "state": state, "allocation": {"nodes": NODES.get(uuid, 1), "cpus": cores, "mem": limit, "gpus": GPUS.get(uuid, (0, 0))[0], "billing": cores},
             "total_time_seconds": {"walltime": seconds, "alloc_cputime": cores * seconds,
                                    "alloc_cpumemtime": limit // (1 << 20) * seconds, "alloc_gputime": GPUS.get(uuid, (0, 0))[0] * seconds,
                                    "alloc_gpumemtime": 0, "used_cputime": used * seconds},
@@ -119,7 +121,7 @@ class Mock:
         scope = query.get("scope", [""])[0]
         return [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led") or (u["project"] in led and scope != "own")]
 
-    def series(self, uuid, begin, end):
+    def series(self, uuid, begin, end, metrics=("cpu", "memory", "power"), by="sum"):
         for job in JOBS:
             if job[1] == uuid and job[4] is not None:
                 unit = self.unit(job, time.time())
@@ -130,8 +132,30 @@ class Mock:
                 wave = [1 + 0.06 * math.sin(i / 4) for i in range(len(times))]
                 if len(times) > 40:  # a gap, as if a node did not respond
                     del times[20:26], wave[20:26]
-                rows = zip(("cpu", "memory", "power"), ("cores", "bytes", "watts"), (job[8], job[9], job[11]))
-                return [{"name": n, "unit": u, "points": [[int(t * 1000), v * w] for t, w in zip(times, wave)]} for n, u, v in rows]
+
+                def line(name, unit, value, **more):
+                    return {"name": name, "unit": unit, **more, "points": [[int(t * 1000), value * w] for t, w in zip(times, wave)]}
+
+                gpus, use = GPUS.get(uuid, (0, 0.0))
+                lines = []
+                for metric in metrics:
+                    if metric == "gpu_use" and by == "gpu" and gpus:  # the first half does all the work
+                        lines += [line(metric, "percent", use if 2 * i < gpus else 0, labels={"hostname": "n1", "index": str(i), "gpuuuid": "GPU-%d" % i})
+                                  for i in range(gpus)]
+                    elif metric == "power" and by == "component":
+                        lines += [line(metric, "watts", job[11] * part, labels={"domain": domain}) for domain, part in (("package", 0.7), ("dram", 0.3))]
+                    elif metric in ("cpu", "memory", "power") and by == "node":
+                        last, value = NODES.get(uuid, 1), {"cpu": job[8], "memory": job[9], "power": job[11]}[metric]
+                        lines += [line(metric, "", value / last * (0.4 if i == last else 1), labels={"hostname": "n%d" % i}) for i in range(1, last + 1)]
+                    elif metric in ("cpu", "memory", "power"):
+                        value = {"cpu": job[8], "memory": job[9], "power": job[11]}[metric]
+                        limit = {"cpu": {"limit": job[7]}, "memory": {"limit": job[10]}}.get(metric, {})
+                        lines.append(line(metric, {"cpu": "cores", "memory": "bytes", "power": "watts"}[metric], value, **limit))
+                    elif metric in ("io_read", "gpu_power"):
+                        lines.append(line(metric, "", 2.5e6))
+                    else:
+                        lines.append({"name": metric, "unit": "", "none": "not_collected", "collector": "perf" if metric == "ipc" else "ebpf", "points": []})
+                return lines
         return []
 
     def answer(self, path, query, user, session=None):
@@ -172,6 +196,10 @@ class Mock:
         what = path.removesuffix("/admin")
         if what == "grid":
             return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.grid(now, self.fleet))
+        if what == "grid/forecast":
+            return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.forecast(now, self.fleet))
+        if path == "nodes/map/admin":
+            return good(mock_fleet.nodes_map(query, now, self.fleet))
         if what in ("insight/bill", "insight/budgets", "insight/idle") and self.insight != "none":
             if self.insight == "busy":
                 return bad(503, "timeout", "the TSDB is busy")
@@ -199,14 +227,18 @@ class Mock:
                 return good(mock_fleet.node_series(query, self.fleet))
             facts = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in self.units(now)]
             return good(mock_fleet.units_on(query, facts, self.fleet))
-        if self.lists and what in ("units/list", "units/summary", "usage/series"):
+        if self.lists and what in ("units/list", "units/summary", "units/kinds", "usage/series"):
             units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
             rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
             try:
                 if what == "usage/series" and query.get("step") == ["hour"]:
                     return good(mock_lists.by_hour(rows, query, now, self.hours))
+                if what == "usage/series" and "format" in query:
+                    return 200, mock_lists.series_file(mock_lists.series(rows, query))
                 if what == "usage/series":
                     return good(mock_lists.series(rows, query))
+                if what == "units/kinds":
+                    return good(mock_lists.kinds(rows, query))
                 if what == "units/summary":
                     return good(mock_lists.summary(rows, query))
                 if query.get("format") == ["csv"]:
@@ -221,7 +253,7 @@ class Mock:
             if self.reports == "error":
                 return bad(503, "timeout", "the TSDB is busy")
             found = [u for u in self.visible(path, query, user, led, now) if u["uuid"] in query["uuid"] and [u["cluster_id"]] == query["cluster_id"]
-                     and query.get("start", [str(u.get("started_at_ts"))]) == [str(u.get("started_at_ts"))]]
+                     and (self.idle or query.get("start", [str(u.get("started_at_ts"))]) == [str(u.get("started_at_ts"))])]  # `idle` moves the start
             if not found:
                 return bad(404, "not_found", "no such unit")
             if "ended_at_ts" not in found[0] and "so_far" not in query:
@@ -253,7 +285,8 @@ class Mock:
             if self.mode == "series-error":
                 return bad(500, "internal", "Prometheus does not answer")
             return good([] if self.mode == "no-series" else
-                        self.series(query["uuid"][0], float(query["from"][0]), float(query["to"][0])))
+                        self.series(query["uuid"][0], float(query["from"][0]), float(query["to"][0]),
+                                    query.get("metric", ["cpu,memory,power"])[0].split(","), query.get("by", ["sum"])[0]))
         return bad(404, "not_found", "no such endpoint")
 
 

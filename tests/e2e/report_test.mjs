@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { accessible, becomes, control, fits, focused, passUntil, shot, url, visit } from "./stand_in.mjs";
 
-const advice = (page) => page.getByRole("region", { name: "How to do better" });
+const advice = (page) => page.getByRole("region", { name: "What to change" });
 const items = (page) => advice(page).getByRole("listitem");
 const said = (page) => advice(page).getByRole("status");
 const reports = (page) => page.requests.filter((address) => address.includes("/units/report"));
@@ -180,8 +180,8 @@ test("a report is asked for once a minute while the unit runs, when it ends, and
 });
 
 for (const [language, title, text] of [
-  ["de", "Was helfen würde", "3 von 4 GPUs führten nie einen Kernel aus."],
-  ["fr", "Comment faire mieux", "3 GPU sur 4 n'ont exécuté aucun noyau."],
+  ["de", "Was zu ändern ist", "3 von 4 GPUs führten nie einen Kernel aus."],
+  ["fr", "Ce qu’il faut changer", "3 GPU sur 4 n'ont exécuté aucun noyau."],
 ]) {
   test(`suggestions are in the language of the page: ${language}`, async (t) => {
     const context = { locale: language, viewport: { width: 390, height: 844 }, colorScheme: "dark" };

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 
 import { accessible, becomes, control, fits, focused, shot, url, visit } from "./stand_in.mjs";
 
@@ -11,16 +12,28 @@ const hosts = (page) => page.locator("tbody th a").allTextContents();
 const pages = (page) => page.getByRole("navigation", { name: "Pages" });
 
 test("each role is offered the pages that it may see, and told who may see others", async (t) => {
+  // The rail, and the tabs of usage and of reports.
   const expected = {
-    ada: ["Overview", "Units", "Projects", "Budgets", "Idle reservations", "Grid", "Help"],
-    lea: ["Overview", "Units", "Projects", "Users", "Budgets", "Idle reservations", "Grid", "Help"],
-    sue: ["Overview", "Units", "Projects", "Users", "Site", "Nodes", "Budgets", "Idle reservations", "Grid", "Help"],
-    operator: ["Overview", "Units", "Projects", "Users", "Site", "Nodes", "Bill", "Budgets", "Idle reservations", "Grid", "Help"],
+    ada: [["Overview", "Units", "Usage", "Grid", "Reports"], [], ["Budgets", "Idle reservations"]],
+    lea: [["Overview", "Units", "Usage", "Grid", "Reports"], ["Projects", "Users"], ["Budgets", "Idle reservations"]],
+    sue: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["Projects", "Users", "Site"], ["Budgets", "Idle reservations"]],
+    operator: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["Projects", "Users", "Site"], ["Bill", "Budgets", "Idle reservations"]],
   };
-  for (const [user, names] of Object.entries(expected)) {
+  for (const [user, [names, usage, reports]] of Object.entries(expected)) {
     const page = await visit(t, `/?user=${user}#/grid`);
     await becomes(() => pages(page).getByRole("link").allTextContents(), names, user);
-    if (names.includes("Site")) continue;
+    for (const [group, tabs] of [["Usage", usage], ["Reports", reports]]) {
+      await pages(page).getByRole("link", { name: group }).click();
+      await becomes(() => pages(page).locator("[aria-current=page]").allInnerTexts(), [group], user);
+      await becomes(() => page.getByRole("navigation", { name: group, exact: true }).getByRole("link").allTextContents(), tabs, user);
+      if (!tabs.length) continue;
+      await page.getByRole("navigation", { name: group, exact: true }).getByRole("link", { name: tabs.at(-1) }).click();
+      await title(page, group === "Usage" ? new RegExp(`^${tabs.at(-1)}`) : tabs.at(-1));
+      await becomes(() => page.getByRole("navigation", { name: group, exact: true }).locator("[aria-current=page]").allInnerTexts(), [tabs.at(-1)]);
+      await becomes(() => pages(page).locator("[aria-current=true]").allInnerTexts(), [group], "the group stays marked");
+      await accessible(page, `${group} of ${user}`);
+    }
+    if (names.includes("Nodes")) continue;
     for (const [hash, heading] of [["#/nodes", "Nodes"], ["#/node/hpc-a/n007", "n007"], ["#/site", "Site"]]) {
       await page.goto(url + "/" + hash);
       await title(page, heading);
@@ -143,16 +156,126 @@ test("the page of a node has its charts, for as long as is asked for", async (t)
 });
 
 test("the grid has its intensity, a week and the best hours", async (t) => {
-  const page = await visit(t, "/?user=ada#/grid");
+  const page = await visit(t, "/?user=ada#/grid", { server: { managers: ["slurm"] } });
   await title(page, "Carbon intensity of the grid");
   await page.locator(".charts canvas").first().waitFor();
   await becomes(() => page.locator(".charts canvas").count(), 1, "a source that never changes is no chart");
   await becomes(() => page.locator(".tiles").innerText(), /Now\s+[\d.]+ g\/kWh\s+[\s\S]*RTE, FR[\s\S]*56 g\/kWh\s+does not change with time/);
-  await becomes(() => page.getByRole("row", { name: /^4 hours/ }).innerText(), /05:00 and 09:00\s+33\.4 g\/kWh\s+\d+ % below the mean of the week/);
   await accessible(page, "grid");
   await shot(page, "grid-light");
+  // The greenest hours, by another way than the server's.
+  const { hours } = (await (await fetch(`${url}/api/v1/grid/forecast`, { headers: { "X-Grafana-User": "ada" } })).json()).data;
+  const rows = page.getByRole("region", { name: "The greenest hours" }).locator("tbody tr");
+  for (const [i, length] of [1, 4, 12].entries()) {
+    const means = hours.slice(0, hours.length - length + 1).map((_, k) => hours.slice(k, k + length).reduce((sum, hour) => sum + hour[1], 0) / length);
+    const least = Math.min(...means);
+    const start = hours[means.findIndex((mean) => mean < least + 1e-6)][0];
+    await becomes(() => rows.nth(i).locator("time").getAttribute("datetime"), new Date(start).toISOString(), `${length} h`);
+    await becomes(async () => Math.abs(parseFloat(await rows.nth(i).locator("td").nth(1).innerText()) - least) < 0.06, true, `the mean of ${length} h`);
+    const line = `#SBATCH --begin=${new Date(start).toISOString().slice(0, 16)}`;
+    await becomes(() => rows.nth(i).locator("code").allInnerTexts(), [line]);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await rows.nth(i).getByRole("button", { name: `Copy ${line}` }).press("Enter");
+    await page.getByText(`Copied: ${line}`).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), line);
+  }
+  // What the last unit would have emitted: its energy times the mean of as many hours.
+  const { columns, rows: units } = (await (await fetch(`${url}/api/v1/units/list?from=${Math.floor(Date.now() / 1000) - 30 * 86400}&to=${Math.floor(Date.now() / 1000)}&sort=ended&order=desc`, { headers: { "X-Grafana-User": "ada" } })).json()).data;
+  const facts = units.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]]))).find((unit) => unit.ended !== null && unit.ended - unit.started >= 60_000 && unit.kwh > 0);
+  const start = Date.parse(await rows.first().locator("time").getAttribute("datetime"));
+  let grams = 0;
+  for (let at = start; at < start + facts.ended - facts.started; at += 60_000) grams += (hours.find(([from]) => at >= from && at < from + 3600_000)[1] * facts.kwh * 60_000) / (facts.ended - facts.started);
+  const shown = (await rows.first().locator("td").nth(3).innerText()).match(/^([\d.]+) (mg|g|kg)/);
+  assert.ok(Math.abs(parseFloat(shown[1]) * { mg: 1e-3, g: 1, kg: 1e3 }[shown[2]] - grams) < 0.02 * grams, `${shown[0]} for ${grams} g`);
+  const chart = page.getByRole("group", { name: "Carbon intensity of the grid" });
+  await chart.press("ArrowRight");
+  const digits = (value) => String(Number(value.toPrecision(3)));
+  await becomes(() => page.locator(".bandline .readout").innerText(), new RegExp(`: ${digits(hours[0][1])} g/kWh, from ${digits(hours[0][2])} to ${digits(hours[0][3])}$`));
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   assert.match(readFileSync(await file.path(), "utf8"), /^provider,country,time,grams_per_kwh\r\nrte,FR,\d{4}-/);
+});
+
+test("a server that knows too little of the past says so, and has the best hours of the week", async (t) => {
+  const page = await visit(t, "/?user=ada#/grid", { server: { fleet: "young" } });
+  await page.getByText("No forecast: the database does not hold").waitFor();
+  await becomes(() => page.getByRole("row", { name: /^4 hours/ }).innerText(), /05:00 and 09:00\s+33\.4 g\/kWh\s+\d+ % below the mean of the week/);
+  await accessible(page, "no forecast");
+});
+
+test("the map of the nodes shows what the API says, by keyboard and over the last day", async (t) => {
+  const page = await visit(t, "/?user=operator#/nodes", { context: { viewport: { width: 1440, height: 900 } } });
+  await page.getByRole("radio", { name: "Map" }).check();
+  await becomes(() => page.locator(".nodemap g[data-at]").count(), 126);
+  await becomes(() => page.url(), /#\/nodes\?show=map$/);
+  await accessible(page, "map");
+  await shot(page, "map-light");
+  const ask = async (metric) => {
+    const { columns, rows } = (await (await fetch(`${url}/api/v1/nodes/map/admin?metric=${metric}`, { headers: { "X-Grafana-User": "operator" } })).json()).data;
+    return Object.fromEntries(rows.map((row) => [row[1], Object.fromEntries(columns.map((column, i) => [column, row[i]]))]));
+  };
+  const power = await ask("power");
+  const cells = () => page.locator(".nodemap g[data-at] > text").allTextContents();
+  const short = (watts) => (watts === null ? "–" : watts < 1000 ? String(Math.round(watts)) : `${Number((watts / 1000).toPrecision(3))}k`);
+  // gpu-b has no racks, so its nodes come in the order of their names; then the racks of hpc-a.
+  const order = [...Object.keys(power).filter((host) => host.startsWith("g")).sort(), ...Object.keys(power).filter((host) => host.startsWith("n")).sort()];
+  await becomes(cells, order.map((host) => short(power[host].watts)));
+  await becomes(() => page.locator(".nodemap text.rack").allTextContents(), ["gpu-b", "hpc-a R1", "hpc-a R2", "hpc-a R3", "hpc-a R4"]);
+  await becomes(() => page.locator(".nodemap use[href$=-silent]").count(), 2, "n050 and the legend");
+
+  const map = page.getByRole("group", { name: "Map of the nodes, Power" });
+  const readout = page.locator(".nodemap .readout");
+  await map.focus();
+  await becomes(() => readout.innerText(), `g1: Idle, ${power.g1.watts / 1000} kW, CPU use 0.2 %, Memory use 32 %, GPU use 0 %, 0 units`);
+  await map.press("ArrowRight");
+  await becomes(() => readout.innerText(), /^g2: Busy, 1\.82 kW, CPU use 42 %/);
+  await map.press("End");
+  await becomes(() => readout.innerText(), /^n120 in rack R4: Idle, 150 W/);
+  await map.press("ArrowUp");
+  await becomes(() => readout.innerText(), /^n119 in rack R4/);
+  const slider = page.getByRole("slider");
+  await slider.press("ArrowLeft");
+  await becomes(cells, order.map((host) => short(power[host].past[23])));
+  await becomes(() => slider.getAttribute("aria-valuetext"), /^the hour from /);
+  await slider.press("Home");
+  await becomes(cells, order.map((host) => short(power[host].past[0])));
+  await becomes(() => page.locator(".nodemap g[data-at] use[href$=-silent]").count(), 0, "all were busy then");
+  await slider.press("End");
+
+  await page.getByLabel("Colour and number").selectOption("GPU use");
+  await becomes(() => page.url(), /show=map&by=gpu$/);
+  await becomes(() => page.locator(".nodemap rect.device").count(), 5 * 4 + 8);
+  const gpu = await ask("gpu");
+  await becomes(cells, order.map((host) => (gpu[host].gpu === null ? "–" : String(Math.round(gpu[host].gpu)))));
+  const devices = page.getByRole("group", { name: "Map of the nodes, GPU use" });
+  await devices.press("Home");
+  const words = (value) => (value === null ? "–" : value < 10 ? `${value} %` : `${Math.round(value)} %`);
+  await becomes(() => readout.innerText(), new RegExp(`GPUs ${gpu.g1.devices.map(([index, now]) => `${index}: ${words(now)}`).join(", ")}$`));
+  await accessible(page, "map of GPUs");
+  await shot(page, "map-gpu-light");
+  await page.getByText("Map of the nodes, GPU use as a table").press("Enter");
+  await page.getByRole("region", { name: /^All nodes, now/ }).getByRole("row", { name: /^g6 – Busy 66 % 0: / }).waitFor();
+  await page.getByLabel("Silent", { exact: false }).first().check();
+  await becomes(() => page.locator(".nodemap g[data-at]").count(), 1);
+  await page.emulateMedia({ media: "print" });
+  await becomes(() => page.locator("input:visible, select:visible, .readout:visible button").count(), 0);
+  await becomes(() => page.locator(".nodemap svg text").first().isVisible(), true);
+  await page.emulateMedia({ media: null });
+  const one = page.getByRole("group", { name: "Map of the nodes, GPU use" });
+  await one.press("Home");
+  await one.press("Enter");
+  await title(page, "n050");
+});
+
+test("a map of 512 nodes with 4 GPUs each is small and quick", async (t) => {
+  const page = await visit(t, "/?user=operator#/nodes?show=map&by=gpu", { server: { fleet: "big" }, context: { viewport: { width: 1440, height: 900 } } });
+  await becomes(() => page.locator(".nodemap g[data-at]").count(), 512);
+  await becomes(() => page.locator(".nodemap rect.device").count(), 2048);
+  const body = await (await fetch(`${url}/api/v1/nodes/map/admin?metric=gpu`, { headers: { "X-Grafana-User": "operator" } })).text();
+  const bytes = gzipSync(JSON.stringify(JSON.parse(body))).length;
+  assert.ok(bytes <= 25_000, `${bytes} bytes`);
+  assert.ok((await page.locator(".nodemap *").count()) <= 6500, "elements");
+  t.diagnostic(`${bytes} bytes, ${await page.locator(".nodemap *").count()} elements`);
+  await shot(page, "map-big");
 });
 
 test("the month of the site has its sums, days, groups and idle energy, and prints", async (t) => {
@@ -166,7 +289,7 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
   await accessible(page, "site");
   await shot(page, "site-light");
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^CSV ?: Users with most energy$/ }).click()]);
-  assert.match(readFileSync(await file.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,not_used_kwh,units\r\n/);
+  assert.match(readFileSync(await file.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,units\r\n/);
   await page.getByLabel("Bars by").selectOption("user");
   await page.getByRole("list", { name: /Colours/ }).getByText("grace").waitFor();
   await page.emulateMedia({ media: "print" });
@@ -185,7 +308,7 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
 test("a server without measurements of nodes hides what needs them, and says why where it is asked for", async (t) => {
   const page = await visit(t, "/?user=operator#/site", { server: { many: 30, fleet: "none" } });
   await page.getByRole("region", { name: "Users with most energy" }).waitFor();
-  await becomes(() => pages(page).getByRole("link").allTextContents(), ["Overview", "Units", "Projects", "Users", "Site", "Budgets", "Help"]);
+  await becomes(() => pages(page).getByRole("link").allTextContents(), ["Overview", "Units", "Usage", "Reports"]);
   await becomes(() => page.getByText(/^Free parts of nodes used/).count(), 0);
   await page.goto(`${url}/#/nodes`);
   await page.getByText("The server has no measurements of the nodes of gpu-b").waitFor();
@@ -243,12 +366,12 @@ for (const [name, context] of [
 ]) {
   test(`the pages of the site are accessible and fit: ${name}`, async (t) => {
     const page = await visit(t, "/?user=operator#/nodes", { server: { many: 60 }, context });
-    for (const [address, there] of [["nodes", "table.units tbody tr"], ["nodes?q=n00&show=time", ".timeline rect.unit"], ["node/hpc-a/n001", ".charts canvas"], ["grid", ".charts canvas"], ["site", ".stack"], ["users", ".stack"]]) {
+    for (const [address, there] of [["nodes", "table.units tbody tr"], ["nodes?q=n00&show=time", ".timeline rect.unit"], ["nodes?show=map", ".nodemap text"], ["nodes?show=map&by=gpu", ".nodemap rect.device"], ["node/hpc-a/n001", ".charts canvas"], ["grid", ".bandline path"], ["site", ".stack"], ["users", ".stack"]]) {
       await page.goto(`${url}/#/${address}`);
       await page.locator(there).first().waitFor();
       await becomes(() => fits(page), true, `${address} does not scroll sideways`);
       await accessible(page, `${address}, ${name}`);
-      await shot(page, `${address.split(/[/?]/).slice(0, address.includes("time") ? 2 : 1).join("-").replace(/=.*/, "-time")}-${name}`);
+      await shot(page, `${address.replace(/[^a-z0-9]+/g, "-")}-${name}`);
     }
   });
 }

@@ -48,6 +48,31 @@ Return give_text(
   return kSuccess;
 }
 
+[[maybe_unused]] Return give_processes(const std::string& function,
+                                       Device device,
+                                       const std::string& name,
+                                       unsigned* count,
+                                       ProcessInfo* processes) {
+  const Call call(function, key(device));
+  const auto list = pairs(call.scenario.text(key(device) + name));
+  const auto told = call.scenario.whole(key(device) + name.substr(0, 8) + "_count");
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(told.value_or(list.size()));
+  if (call.answer != kSuccess || (*count > room && !told)) {
+    return call.answer != kSuccess ? call.answer : kInsufficientSize;
+  }
+  unsigned i = 0;
+  for (const auto& [pid, bytes] : list) {
+    if (i < room) {
+      processes[i++] = {.pid = static_cast<unsigned>(pid),
+                        .used_gpu_memory = bytes,
+                        .gpu_instance_id = kNoInstance,
+                        .compute_instance_id = kNoInstance};
+    }
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 extern "C" {
@@ -138,24 +163,22 @@ Return nvmlDeviceGetPcieThroughput(Device device, int counter, unsigned* value) 
 Return nvmlDeviceGetComputeRunningProcesses_v3(Device device,
                                                unsigned* count,
                                                ProcessInfo* processes) {
-  const Call call("nvmlDeviceGetComputeRunningProcesses_v3", key(device));
-  const auto list = pairs(call.scenario.text(key(device) + ".processes"));
-  const auto told = call.scenario.whole(key(device) + ".process_count");
-  const unsigned room = *count;
-  *count = static_cast<unsigned>(told.value_or(list.size()));
-  if (call.answer != kSuccess || (*count > room && !told)) {
-    return call.answer != kSuccess ? call.answer : kInsufficientSize;
-  }
-  unsigned i = 0;
-  for (const auto& [pid, bytes] : list) {
-    if (i < room) {
-      processes[i++] = {.pid = static_cast<unsigned>(pid),
-                        .used_gpu_memory = bytes,
-                        .gpu_instance_id = kNoInstance,
-                        .compute_instance_id = kNoInstance};
-    }
-  }
-  return kSuccess;
+  return give_processes("nvmlDeviceGetComputeRunningProcesses_v3", device, ".processes", count,
+                        processes);
+}
+Return nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device,
+                                                  unsigned* count,
+                                                  ProcessInfo* processes) {
+  return give_processes("nvmlDeviceGetMPSComputeRunningProcesses_v3", device, ".mps_clients", count,
+                        processes);
+}
+/// "mps_server 900": the pid of the server.
+Return nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
+  const Call call("nvmlSystemGetProcessName");
+  put(call.scenario.whole("mps_server") == pid ? "/usr/bin/nvidia-cuda-mps-server -force-tegra"
+                                               : "/usr/bin/python3",
+      name, length);
+  return call.answer;
 }
 Return nvmlDeviceGetProcessUtilization(Device device,
                                        ProcessUtilizationSample* samples,

@@ -8,6 +8,7 @@ same series. --ebpf switches on eBPF metrics and the profiler, whose own series 
 them; nothing else on a page may change. --patience multiplies the times after which an exporter that does not answer has failed."""
 
 import argparse
+import collections
 import dataclasses
 import difflib
 import os
@@ -40,6 +41,7 @@ class Case:
     scenario: str = ""  # what the libraries of tests/fake_gpu_libraries ({libraries}) simulate
     cgroups: str = ""  # the folder with the cgroups, if it is another one
     host: str = ""  # NODE_NAME
+    parts: dict = dataclasses.field(default_factory=dict)  # watts by domain; what the counters gain between two pages has their proportions
     compared: bool = True  # False: values depend on time, so the first page is only checked with promtool and for wait_for
 
 
@@ -57,6 +59,10 @@ IPMI = [ONLY, "--collector.ipmi_dcmi"]
 IPMI_CMD = "--collector.ipmi_dcmi.cmd={root}/bin/"
 REDFISH = ["--collector.redfish", "--collector.redfish.config.file={root}/etc/redfish.yml",
            "--collector.redfish.config.file.expand-env-vars"]
+ENERGY = [V2, ONLY, "--collector.slurm", "--collector.hwmon", "--collector.gpu", "--collector.gpu.interval=100ms", "--collector.energy",
+          "--collector.energy.interval=200ms"]
+# The GPUs answer a moment after the others.
+SOURCES = (r'(?=ceems_energy_source_info\{domain="gpu")ceems_energy_source_info', "ceems_node_energy_joules_total")
 WATTS = ("ceems_ipmi_dcmi_current_watts",)
 FLAG = ("ceems_compute_unit_gpu_index_flag",)
 # Parts of GPUs are known from a second command.
@@ -106,6 +112,13 @@ CASES = {
                                          "--collector.gpu.library-path.intel={libraries}/libfake_level_zero.so"],
                            scenario="level_zero.scenario",
                            wait_for=(*FLAG, "ceems_gpu_energy_joules_total", "ceems_compute_unit_gpu_memory_used_bytes")),
+    "nvidia-gh200": Case("nvidia-gh200", [*ENERGY, "--collector.gpu.library-path.nvidia={libraries}/libfake_nvml.so"],
+                         scenario="nvml.scenario", cgroups="slurm-v2", wait_for=SOURCES,
+                         parts={"package": 150, "dram": 50, "gpu": 400, "other": 0, "node": 600}),
+    "amd-mi300a": Case("amd-mi300a", [*ENERGY, "--collector.gpu.library-path.amd={libraries}/libfake_rocm_smi.so"],
+                       scenario="rocm.scenario", cgroups="slurm-v2", service=services.Sockets,
+                       wait_for=(*SOURCES, r'(?=ceems_energy_source_info\{domain="node".*source="sum")ceems_energy_source_info'),
+                       parts={"package": 0, "gpu": 448, "other": 0, "node": 448}),
     "amd-cpx": Case("amd-cpx", SLURM_GPU, commands=True, wait_for=FLAG),
     "lsf-v1": Case("lsf-v1", [V1, *LSF], commands=True, host="gold1",
                    wait_for=(r'(?=ceems_compute_unit_cpus\{.*,uuid="6"\} 4$)ceems_compute_unit_cpus',)),
@@ -124,6 +137,10 @@ CASES = {
 # Series that differ from run to run. Only these are removed from the pages.
 NOT_DETERMINISTIC = re.compile(
     r"(# (HELP|TYPE) )?(ceems_scrape_collector_duration_seconds|ceems_exporter_build_info|process_|promhttp_)")
+# Of cases with parts, the page contains only series that do not depend on the time since the start; `other` depends on
+# whether the GPUs or the wall meter answered first.
+STEADY = re.compile(r"(# (HELP|TYPE) )?ceems_(hwmon_power|energy_source_info(?!\{domain=.other)|gpu_power|gpu_info)")
+BETWEEN = 5  # seconds between the two pages of such a case
 # Series whose values differ. The pages contain * instead.
 ANY_VALUE = re.compile(r"(ceems_exporter_source_age_seconds\{.*\}) .*")
 
@@ -153,7 +170,8 @@ class Exporter:
         root = "fixtures/" + case.machine
         settings = {"libraries": libraries(program), **settings}
         arguments = [program, "--web.listen-address=127.0.0.1:0", "--collector.empty-hostname-label",
-                     "--no-security.drop-privileges", "--path.procfs=%s/proc" % root, "--path.sysfs=%s/sys" % root,
+                     "--no-security.drop-privileges", "--path.procfs=%s/proc" % root,
+                     "--path.sysfs=" + settings.get("sysfs", "%s/sys" % root),
                      "--path.cgroupfs=fixtures/%s/sys/fs/cgroup" % (case.cgroups or case.machine)]
         arguments += [flag.format(root=root, **settings) for flag in case.flags]
         self.process = subprocess.Popen(arguments, cwd=TESTS, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -236,10 +254,34 @@ def pages(case, program):
                 while not complete(page, case) and time.monotonic() < deadline:
                     time.sleep(0.05)
                     page = exporter.page()
+                if case.parts:
+                    time.sleep(BETWEEN)
+                    return page, exporter.page()
                 return page, exporter.page("application/openmetrics-text; version=1.0.0")
         finally:
             if service:
                 service.close()
+
+
+def node_energy(page):
+    """Joules by domain."""
+    joules = collections.Counter()
+    for domain, value in re.findall(r'^ceems_node_energy_joules_total\{domain="(\w+)".*\} (\S+)$', page, re.M):
+        joules[domain] += float(value)
+    return joules
+
+
+def wrong_parts(case, first, second):
+    """What the domains gain from one page to the next has to be in the proportions of case.parts, whatever time that took."""
+    before, after = node_energy(first), node_energy(second)
+    gains = {domain: after[domain] - before[domain] for domain in after}
+    node = gains.get("node", 0)
+    if node <= 0:
+        return ["the node gains no energy: %s" % gains]
+    return ["%s gains %.1f %% of the node's energy, expected %.1f %%" % (domain, 100 * have, 100 * want)
+            for domain in sorted({*gains, *case.parts})
+            for have, want in [(gains.get(domain, 0) / node, case.parts.get(domain, 0) / case.parts["node"])]
+            if abs(have - want) > 0.03]
 
 
 def check(name, program, update, with_promtool, works):
@@ -247,7 +289,9 @@ def check(name, program, update, with_promtool, works):
     failures = lint(page) if with_promtool else []
     if not CASES[name].compared:
         return failures + ([] if complete(page, CASES[name]) else ["the first page lacks series, expected %s" % (CASES[name].wait_for,)])
-    if not open_metrics.endswith("# EOF\n") or samples(open_metrics) != samples(page):
+    if CASES[name].parts:
+        failures += wrong_parts(CASES[name], page, open_metrics)
+    elif not open_metrics.endswith("# EOF\n") or samples(open_metrics) != samples(page):
         failures.append("the OpenMetrics page does not have the same series as the text page")
     path = os.path.join(GOLDEN, name + ".txt")
     have = deterministic(page)
@@ -256,6 +300,8 @@ def check(name, program, update, with_promtool, works):
         wanted = ebpf_flags.shown(CASES[name].flags, works, os.path.join(TESTS, "fixtures", CASES[name].machine, "sys"))
         if rows != wanted:
             failures.append("the page has series of %s instead of %s" % (rows, wanted))
+    if CASES[name].parts:
+        have = [line for line in have if STEADY.match(line)]
     if update:
         os.makedirs(GOLDEN, exist_ok=True)
         with open(path, "w", encoding="utf-8") as f:

@@ -547,7 +547,7 @@ def test_a_pyroscope_that_ignores_matchers(directory, _options):
             answer = ask(name, body)
             assert answer.status == 403 and "ignores the matchers" in answer.json["message"], (name, answer.text)
             assert answer.json["code"] == "permission_denied"
-            assert b"ceems_lb asks" in old.seen[-1][3], "the call was sent on: %r" % (old.seen[-1],)
+            assert not old.seen, "the call was sent on: %r" % (old.seen[-1],)
         assert ask("SelectSeries", {"labelSelector": '{service_name="1"}'}).status == 200
         assert ask("LabelNames", {}, user="root").status == 200
         gate.write([tsdb.url], [old.url, new.url])

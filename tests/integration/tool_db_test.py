@@ -217,7 +217,7 @@ def copy_with_kills(source, state, units, rng):
 def check_report(report, units):
     assert report["equal"] and report["converted"] == 0 and report["not_copied"] == [], report
     tables = {one["table"]: one for one in report["tables"]}
-    assert len(tables) == 25, sorted(tables)
+    assert len(tables) == 26, sorted(tables)
     assert all(one["rows_from"] == one["rows_to"] and one["different"] == 0 for one in tables.values())
     assert tables["units"]["rows_to"] == units and tables["ceems_gap_units"]["rows_to"] == 53
     assert tables["ceems_unit_sums"]["rows_to"] == 8000 and tables["ceems_flavors"]["rows_to"] == 30

@@ -160,6 +160,9 @@ def for_gpus():
             quiet=[[('ceems_gpu_xid_errors_total{%s,xid="79"}' % gpu, "1x400")],
                    [('ceems_gpu_xid_errors_total{%s,xid="31"}' % gpu, "_x30 1x400")],
                    [('ceems_gpu_ecc_errors_total{%s,type="corrected"}' % gpu, "0+1x400")]]),
+        "CeemsGpuMissing": Case(
+            at="31m", fires=[("ceems_gpu_up{%s}" % gpu, "1x15 0x400")], labels=labels,
+            quiet=[[("ceems_gpu_up{%s}" % gpu, "1x400")], [("ceems_gpu_up{%s}" % gpu, "1x15 0x8 1x400")]]),
         "CeemsGpuHints": Case(
             at="30h", step="5m", fires=[('ceems_exporter_unit_gpu_hints{%s,collector="slurm"}' % N1, "1x400")],
             labels=dict(T, collector="slurm"),
@@ -305,6 +308,10 @@ MORE = [
         at="14h", step="5m", labels={"cluster": "c1", "hostname": "n1"},
         fires=[watts("node", "node", "700x400"), watts("node", "package", "200x400"), info(NODE1)],
         quiet=[[watts("node", "node", "550x400"), watts("node", "package", "200x400"), info(NODE1)]])),
+    # It is not on the page any more, which is scraped.
+    ("CeemsGpuMissing", Case(at="85m", fires=[('ceems_gpu_info{%s,gpuuuid="GPU-1"}' % N1, "1x65 _x400"), ("up{%s}" % N1, "1x400")],
+                             labels=dict(T, gpuuuid="GPU-1"),
+                             quiet=[[('ceems_gpu_info{%s,gpuuuid="GPU-1"}' % N1, "1x65 _x400"), ("up{%s}" % N1, "1x65 0x400")]])),
     ("CeemsGpuErrors", Case(at="30m", fires=[('ceems_gpu_ecc_errors_total{%s,type="uncorrected"}' % N1, "0x20 1x400")],
                             labels=dict(T, type="uncorrected"), quiet=[])),
     ("CeemsGpuErrors", Case(at="30m", fires=[('ceems_gpu_xid_errors_total{%s,xid="48"}' % N1, "3x20 4x400")], labels=dict(T, xid="48"),

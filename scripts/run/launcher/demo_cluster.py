@@ -11,13 +11,16 @@ import sys
 import threading
 import time
 
-from . import Problem, invented
+from . import Problem, invented, past
 from .invented import DAY, HOUR, MINUTE, NODES
 from .terminal import Waiting
 
-PAST = 35 * DAY  # of the first start
+PAST = 33 * DAY  # before the first start: in the TSDB
+OLDER = 363 * DAY  # before that: only sums of days, in the database
 AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
-DENSE = 3 * DAY  # charts of older jobs have no lines, only sums
+DENSE = 8 * HOUR  # charts of jobs that had ended before have no lines, only sums
+HOURLY = 4 * DAY  # the page shows hours
+EDITION = 2  # of the cluster; a state directory keeps the one that it began with
 LOST = 10 * MINUTE  # shorter pauses of the launcher leave a gap
 STAND_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "demo_slurm.py")
 
@@ -32,9 +35,14 @@ class DemoCluster:
         self.thread = None
         now = int(time.time())
         known = self._known()
+        if known.get("edition", EDITION if not known else 1) != EDITION:
+            raise Problem("%s holds the demo of an earlier release; to start over, remove %s" % (folder, os.path.dirname(folder)))
         self.origin = known.get("origin") or (now - PAST) // DAY * DAY
         self.until = known.get("until") or self.origin
-        self.jobs = [invented.jobs_of(number, self.origin, now + AHEAD) for number in range(len(NODES))]
+        jobs = invented.jobs_of(self.origin - OLDER, now + AHEAD)
+        self.older = [job for job in jobs if job.start < self.origin]
+        self.jobs = [job for job in jobs if job.end > self.origin]  # measured
+        self.machines = [invented.Machine(node, [job for job in self.jobs if node in job.nodes], self.origin) for node in NODES]
 
     def _known(self):
         try:
@@ -44,14 +52,14 @@ class DemoCluster:
             return {}
 
     def _keep(self, until):
-        write(os.path.join(self.folder, "cluster.json"), json.dumps({"origin": self.origin, "until": until}))
+        write(os.path.join(self.folder, "cluster.json"), json.dumps({"edition": EDITION, "origin": self.origin, "until": until}))
 
     def write_slurm(self):
         """The folder with sacct and sacctmgr."""
-        jobs = [{"id": job.id, "name": job.kind.name, "user": job.kind.user, "account": job.kind.project, "partition": "gpu" if job.kind.busy else "cpu",
-                 "submit": job.submit, "start": job.start, "end": job.end, "state": job.state, "cpus": job.kind.cpus, "gib": job.kind.gib,
-                 "gpus": len(job.kind.busy), "node": job.node[0], "limit": job.kind.limit * 60}
-                for jobs in self.jobs for job in jobs]
+        jobs = [{"id": job.id, "shown": job.shown_id(), "name": job.kind.name, "user": job.kind.user, "account": job.kind.project,
+                 "partition": "gpu" if job.kind.busy else "cpu", "submit": job.submit, "start": job.start, "end": job.end, "state": job.state,
+                 "cpus": job.kind.cpus * job.kind.nodes, "gib": job.kind.gib * job.kind.nodes, "gpus": len(job.kind.busy) * job.kind.nodes,
+                 "nodes": [node[0] for node in job.nodes], "limit": job.kind.limit * 60} for job in self.jobs]
         write(os.path.join(self.folder, "jobs.json"), json.dumps({"jobs": jobs, "projects": invented.PROJECTS}))
         folder = os.path.join(self.folder, "slurm")
         os.makedirs(folder, exist_ok=True)
@@ -62,10 +70,11 @@ class DemoCluster:
             os.chmod(path, 0o755)
         return folder
 
-    def start(self, tsdb):
-        """Before Prometheus starts. Returns what it has to scrape."""
+    def start(self, tsdb, data):
+        """Before Prometheus and the API server start. Returns what Prometheus has to scrape."""
         with Waiting("the history of the demo to be written"):
             self.fill(tsdb)
+            past.write(os.path.join(data, "ceems.db"), self.older, self.origin, self.owner)
         port = self.serve(0)
         return [{"targets": ["127.0.0.1:%d" % port], "labels": {"instance": "demo", "ceems_id": invented.CLUSTER}}]
 
@@ -80,10 +89,11 @@ class DemoCluster:
         path = os.path.join(self.folder, "history.txt")
         try:
             with open(path, "w") as f:
-                for series, value, at in self._missed(now):
-                    f.write("%s,%s} %.10g %d\n" % (series[:-1], self.target(), value, at))
+                for series, points in self._missed(now):
+                    labels = self._labels(series)
+                    f.writelines("%s %.10g %d\n" % (labels, value, at) for value, at in points)
                 f.write("# EOF\n")
-            done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=480h", path, tsdb],
+            done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=1500h", path, tsdb],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode != 0:
                 raise Problem("promtool could not write the history of the demo: %s" % done.stderr.strip()[-400:])
@@ -97,43 +107,52 @@ class DemoCluster:
         self._keep(now)
 
     @staticmethod
-    def target():
-        """The labels that scraping adds."""
-        return 'instance="demo",job="demo",ceems_id="%s"' % invented.CLUSTER
+    def _labels(series):
+        """The series with the labels that scraping adds."""
+        cluster = "" if "ceems_id=" in series else ',ceems_id="%s"' % invented.CLUSTER
+        return '%s,instance="demo",job="demo"%s}' % (series[:-1], cluster)
 
     def _missed(self, now):
-        """(series, value, time), each series in order of time. Charts need points that are as close as the page asks for them; for sums, a
-        point every few minutes does. A run is covered where a scrape was at every interval."""
+        """(series, [(value, time)]), each series in order of time. Charts need points that are as close as the page asks for them; for sums,
+        a point every few hours does, and for averages and for how much of a run is covered, one every four minutes."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
-        for number, jobs in enumerate(self.jobs):
-            for job in jobs:
+        for machine in self.machines:
+            node = machine.node
+            for job in machine.jobs:
                 begin, end = max(job.start, self.until - 3 * HOUR), min(job.end, now)
                 if begin >= end:
                     continue
-                life = job.end - job.start
-                close = max(self.interval, life // 600 // 5 * 5) if job.end > now - DENSE else HOUR
-                yield from sampled(job.charts, begin, end, close)
-                yield from sampled(job.gauges, begin, end, 4 * MINUTE)
-                yield from sampled(job.totals, begin, end, HOUR)
-                yield from sampled(lambda at, job=job: [job.present()], begin, end, self.interval if life < 1500 * self.interval + MINUTE else 4 * MINUTE)
-                for series, value in invented.facts(job.node):
+                life = end - job.start
+                close = max(self.interval, life // 600 // 5 * 5)
+                recent = job.end > now - DENSE
+
+                def of_job(values, step, begin=begin, end=end, node=node):
+                    return sampled(lambda at: values(at, node), begin, end, step)
+                yield from of_job(job.charts, close if recent else HOUR if job.end > now - HOURLY else 4 * HOUR)
+                yield from of_job(job.lines, close if recent else 4 * HOUR)
+                yield from of_job(job.gauges, 4 * MINUTE)
+                yield from of_job(job.present, self.interval if job.end - job.start < 1500 * self.interval + MINUTE else 4 * MINUTE)
+                yield from of_job(job.totals, 4 * HOUR)
+                for series, value in invented.facts(node):
                     if job.end < since:
-                        yield series, value, job.end
-            yield from sampled(lambda at, number=number, jobs=jobs: invented.node_series(number, jobs, self.origin, at),
-                               since, now, 2 * MINUTE)
+                        yield series, [(value, job.end)]
+            yield from sampled(machine.use, since, now, 2 * MINUTE)
+            yield from joined(sampled(machine.energy, self.until, since, HOUR), sampled(machine.energy, since + MINUTE, now, 2 * MINUTE))
+            yield from sampled(machine.gpus, max(self.until, now - DENSE - 12 * HOUR), now, 2 * MINUTE)
+        yield from sampled(invented.grid_series, self.until, now, 5 * MINUTE)
 
     def page(self):
         now = time.time()
-        lines = []
-        for number, jobs in enumerate(self.jobs):
-            found = list(invented.node_series(number, jobs, self.origin, now))
-            for job in jobs:
+        found = list(invented.grid_series(now))
+        for machine in self.machines:
+            found += [*machine.use(now), *machine.energy(now), *machine.gpus(now)]
+            for job in machine.jobs:
                 # An exporter keeps units that have ended until they were scraped.
                 if job.start <= now < job.end + 3 * self.interval:
-                    found += [*job.charts(now), *job.gauges(now), *job.totals(now), job.present()]
-            lines += ["%s %.10g\n" % (series, value) for series, value in found]
+                    for values in (job.charts, job.lines, job.gauges, job.present, job.totals):
+                        found += values(now, machine.node)
         self._keep(int(now))
-        return "".join(lines).encode()
+        return "".join("%s %.10g\n" % pair for pair in found).encode()
 
     def serve(self, port):
         cluster = self
@@ -164,15 +183,19 @@ class DemoCluster:
 
 
 def sampled(values, begin, end, step):
-    """(series, value, time) of a function of time, at whole steps and at both ends."""
+    """(series, [(value, time)]) of a function of time, at whole steps and at both ends."""
     times = sorted({begin, *range(begin // step * step + step, end, step), end})
     lines = {}
     for at in times:
         for series, value in values(at):
             lines.setdefault(series, []).append((value, at))
-    for series, points in lines.items():
-        for value, at in points:
-            yield series, value, at
+    return lines.items()
+
+
+def joined(first, second):
+    """Two samplings of the same series, one after the other."""
+    second = dict(second)
+    return [(series, points + second[series]) for series, points in first]
 
 
 def write(path, text):

@@ -101,7 +101,7 @@ class Stack:
         rules = [os.path.join(ROOT, "packaging", "prometheus", name)
                  for name in ("ceems.rules.yml", "ceems-compat.rules.yml", "ceems-alerts.yml")]
         tsdb = os.path.join(self.state, "prometheus")
-        demo = self.cluster.start(tsdb) if self.cluster else []
+        demo = self.cluster.start(tsdb, os.path.join(self.state, "data")) if self.cluster else []
         prometheus = self._write("prometheus.yml", interval="%ds" % INTERVAL, rules=json.dumps(rules),
                                  exporter="127.0.0.1:%d" % options.exporter_port,
                                  prometheus="127.0.0.1:%d" % options.prometheus_port,

@@ -97,3 +97,5 @@ CREATE TABLE ceems_bills (cluster_id text COLLATE "C" NOT NULL DEFAULT '',start_
 CREATE TABLE ceems_flavors (cluster_id text COLLATE "C" NOT NULL DEFAULT '', region text COLLATE "C" NOT NULL DEFAULT '', id text COLLATE "C" NOT NULL DEFAULT '', name text COLLATE "C" NOT NULL DEFAULT '', vcpus bigint NOT NULL DEFAULT 0,ram_mib bigint NOT NULL DEFAULT 0, disk_gb bigint NOT NULL DEFAULT 0, ephemeral_gb bigint NOT NULL DEFAULT 0, swap_mb bigint NOT NULL DEFAULT 0, extra_specs text COLLATE "C" NOT NULL DEFAULT '', offered bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, region, id));
 -- version 14
 CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';
+-- version 15
+CREATE TABLE ceems_members (name text COLLATE "C" NOT NULL DEFAULT '', cluster_id text COLLATE "C" NOT NULL DEFAULT '', project text COLLATE "C" NOT NULL DEFAULT '', since_ms bigint NOT NULL DEFAULT 0, left_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (name, cluster_id, project));
