@@ -16,6 +16,7 @@ LIBRARIES = {
     "pugixml": ("libpugixml-dev", "MIT"),
     "simdjson": ("libsimdjson-dev", "Apache-2.0"),
     "yaml-cpp": ("libyaml-cpp-dev", "MIT"),
+    "libxlsxwriter": ("libxlsxwriter-dev", "BSD-2-Clause"),
     "fmtlib": ("libfmt-dev", "MIT"),
     "spdlog": ("libspdlog-dev", "MIT"),
     "sqlite3": ("libsqlite3-dev", "blessing"),

@@ -154,6 +154,14 @@ def gpu_alerts():
         "Look up the Xid in NVIDIA's list. Drain the node after uncorrected memory errors, and replace the GPU if they return.",
         "Xids 13, 31, 43 and 45 are left out, because faults of programs cause them. A counter that is new counts from 0.")
     yield Alert(
+        38, "CeemsGpuMissing",
+        'ceems_gpu_up == 0\nor\n'
+        '(ceems_gpu_info{{gpuiid=""}} offset 1h unless on ({0}, gpuuuid) ceems_gpu_info)\nand on ({0}) up == 1'.format(TARGET),
+        "warning", "The GPU {{ $labels.gpuuuid }} of {{ $labels.instance }} does not answer",
+        "Drain the node, look for Xid in its kernel log, and reset the GPU or reboot. Its energy is not counted meanwhile.",
+        "The exporter opens the library again by itself, after 5 s and later every minute. A GPU that is gone from the page was there an "
+        "hour ago.", "10m")
+    yield Alert(
         17, "CeemsGpuHints", "ceems_exporter_unit_gpu_hints > 0",
         "info", "On {{ $labels.instance }} it is taken from the environment of jobs which GPUs they hold",
         "Users can change their environment. Constrain devices by cgroup (SLURM: ConstrainDevices=yes), or give the exporter the rights "
