@@ -1,5 +1,6 @@
 #include "access/jwt.h"
 
+#include <array>
 #include <memory>
 
 #include <fmt/format.h>

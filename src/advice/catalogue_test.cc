@@ -1,5 +1,7 @@
 #include "advice/catalogue.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // Histories of jobs that use what they ask for, as they come: with noise, phases and odd runs.
+#include <algorithm>
 #include <random>
 
 #include <gmock/gmock.h>

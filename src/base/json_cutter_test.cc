@@ -1,5 +1,7 @@
 #include "base/json_cutter.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

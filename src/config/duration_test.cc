@@ -1,5 +1,6 @@
 #include "config/duration.h"
 
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <utility>

@@ -1,5 +1,6 @@
 #include "ingest/trusted_clock.h"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "base/log.h"

@@ -1,6 +1,8 @@
 #include "kube/quantity.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 

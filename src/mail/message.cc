@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 
 #include <fmt/format.h>
 

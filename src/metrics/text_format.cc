@@ -1,5 +1,6 @@
 #include "metrics/text_format.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <array>
+#include <utility>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>

@@ -2,6 +2,7 @@
 
 // Internal to the server and the relay, because it exposes Asio.
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>

@@ -1,6 +1,7 @@
 #include "promql/printer.h"
 
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <variant>
 

@@ -1,5 +1,6 @@
 #include "redfish_proxy/bmc_url.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>

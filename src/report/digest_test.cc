@@ -1,5 +1,7 @@
 #include "report/digest.h"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 #include <gmock/gmock.h>
 

@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>

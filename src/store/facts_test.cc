@@ -1,6 +1,7 @@
 #include "store/facts.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <tuple>

@@ -1,6 +1,7 @@
 #include "tsdb/client.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 

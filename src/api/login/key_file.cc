@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "api/tsdb/unit_charts.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

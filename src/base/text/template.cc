@@ -1,5 +1,7 @@
 #include "base/text/template.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "base/text/html.h"
 

@@ -1,5 +1,6 @@
 #include "exporter/perf/events.h"
 
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/strings.h"

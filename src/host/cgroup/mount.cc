@@ -5,6 +5,7 @@
 
 #include <array>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace ceems::host {

@@ -1,6 +1,7 @@
 // Every manager reads 1,000 records of which 10 are damaged, each in another way, and must find the
 // other 990.
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <set>

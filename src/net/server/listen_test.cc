@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "net/server/port_holder.h"

@@ -1,5 +1,7 @@
 #include "net/server/request_parser.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

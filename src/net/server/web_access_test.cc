@@ -1,5 +1,6 @@
 #include "net/server/web_access.h"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "net/testing/test_certificate.h"
 
+#include <cstdint>
 #include <memory>
 
 #include <openssl/evp.h>

@@ -1,6 +1,7 @@
 #include "store/sums/unit_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 

@@ -1,6 +1,7 @@
 #include "tool/rules/gpu_rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>

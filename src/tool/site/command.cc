@@ -1,5 +1,7 @@
 #include "tool/command.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/clock.h"

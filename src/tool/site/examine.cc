@@ -1,6 +1,7 @@
 #include "tool/site/examine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>

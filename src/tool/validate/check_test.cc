@@ -1,5 +1,6 @@
 #include "tool/validate/check.h"
 
+#include <array>
 #include <functional>
 
 #include <gmock/gmock.h>

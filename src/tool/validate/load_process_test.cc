@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 

@@ -1,5 +1,6 @@
 #include "exporter/energy/account/unit_watts.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "testing/eventually.h"
 #include "testing/temp_dir.h"

@@ -1,6 +1,7 @@
 #include "ingest/manager/lsf/lsf.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 

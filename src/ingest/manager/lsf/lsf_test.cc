@@ -1,5 +1,7 @@
 #include "ingest/manager/lsf/lsf.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include "ingest/manager/openstack/client.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>

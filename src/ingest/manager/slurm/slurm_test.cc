@@ -1,5 +1,7 @@
 #include "ingest/manager/slurm/slurm.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
