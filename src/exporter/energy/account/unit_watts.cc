@@ -35,6 +35,9 @@ constexpr double kNoiseStep = 0.01;
 /// How far apart counters of energy and CPU time may be read, in seconds, which matters where power
 /// changes.
 constexpr double kUnevenSeconds = 0.03;
+/// By what part of themselves power and use may differ between windows in which nothing changes.
+constexpr double kAlike = 0.03;
+constexpr double kAlikeCores = 0.25;  // of one unit
 /// Larger deviations are cut to this many standard deviations.
 constexpr double kMaxSurprise = 4;
 constexpr double kMaxTurbo = 0.6;
@@ -105,20 +108,39 @@ void UnitWatts::move_idle(double watts) {
   if (!mean_.empty() && !fixed_idle_) {
     mean_[kIdle] = std::max(mean_[kIdle] + watts, kMinIdleWatts);
     covariance(kIdle, kIdle) += squared(kMovedDeviation * watts);
+    forget_steady();  // it holds power from before
   }
+}
+
+void UnitWatts::Share::add(const Share& other) {
+  core_seconds += other.core_seconds;
+  beside_resting += other.beside_resting;
+}
+
+void UnitWatts::Sums::add(const Sums& other) {
+  windows += other.windows;
+  seconds += other.seconds;
+  elapsed += other.elapsed;
+  unsure = std::max(unsure, other.unsure);
+  joules += other.joules;
+  known_joules += other.known_joules;
+  awake_seconds += other.awake_seconds;
+  all.add(other.all);
+  system.add(other.system);
 }
 
 void UnitWatts::take(const Interval& interval, std::span<const Use> units) {
   cores_max_ = interval.cores_max;
   const double resting = 1 - std::min(1.0, interval.cores / cores_max_);
-  const auto beside_resting = [&](const auto& use) {
-    return (use.beside_resting < 0 ? use.cores * resting : use.beside_resting) * interval.seconds;
+  const auto share = [&](const auto& use) {
+    const double beside = use.beside_resting < 0 ? use.cores * resting : use.beside_resting;
+    return Share{.core_seconds = use.cores * interval.seconds,
+                 .beside_resting = beside * interval.seconds};
   };
-  beside_resting_ += beside_resting(interval);
-  joules_ += interval.joules;
-  known_joules_ += interval.known_joules;
-  core_seconds_ += interval.cores * interval.seconds;
-  awake_seconds_ +=
+  sums_.all.add(share(interval));
+  sums_.joules += interval.joules;
+  sums_.known_joules += interval.known_joules;
+  sums_.awake_seconds +=
       (interval.awake < 0 ? std::min(1.0, interval.cores) : interval.awake) * interval.seconds;
   for (auto& [key, unit] : units_) {
     unit.alive = false;
@@ -130,8 +152,7 @@ void UnitWatts::take(const Interval& interval, std::span<const Use> units) {
       if (added && use.before != nullptr && use.before->plausible()) {
         unit.before = *use.before;
       }
-      unit.core_seconds += use.cores * interval.seconds;
-      unit.beside_resting += beside_resting(use);
+      unit.window.add(share(use));
       unit.alive = true;
     } else if (const auto unit = units_.find(use.key); unit != units_.end()) {
       unit->second.alive = true;
@@ -148,13 +169,10 @@ void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
         break;
       case Window::Next::kNew: {
         // Power that changed within the window is only as well known as the times of reading.
-        const double watts = joules_ / window_.seconds();
+        const double watts = sums_.joules / window_.seconds();
         const double change = std::abs(watts - last_watts_.value_or(watts));
-        close_window({.seconds = window_.seconds(),
-                      .elapsed = window_.seconds(),
-                      .unsure = kUnevenSeconds * change / window_.seconds()});
-        last_watts_ = watts;
-        restart_window();
+        close_window(window_.seconds(), window_.seconds(),
+                     kUnevenSeconds * change / window_.seconds());
         break;
       }
       case Window::Next::kGivenUp:
@@ -169,8 +187,7 @@ void UnitWatts::learn(const Interval& interval, std::span<const Use> units, doub
   if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
       std::isfinite(interval.joules)) {
     take(interval, units);
-    close_window({.seconds = interval.seconds, .elapsed = std::max(0.0, elapsed)});
-    restart_window();
+    close_window(interval.seconds, std::max(0.0, elapsed), 0);
   }
 }
 
@@ -205,44 +222,91 @@ void UnitWatts::divide(double cores, std::span<const Use> units) {
   total_watts_ += drawn(system, std::max(0.0, cores));
 }
 
-void UnitWatts::close_window(const Past& past) {
-  // Units' counters are read at another moment than the CPUs' counters, which are the right ones.
-  double by_units = 0;
-  double resting_by_units = 0;
-  for (const auto& [key, unit] : units_) {
-    by_units += unit.core_seconds;
-    resting_by_units += unit.beside_resting;
-  }
-  if (by_units > core_seconds_) {
-    for (auto& [key, unit] : units_) {
-      unit.core_seconds *= core_seconds_ / by_units;
-      unit.beside_resting *= core_seconds_ / by_units;
-    }
-  }
-  system_core_seconds_ = std::max(0.0, core_seconds_ - by_units);
-  system_beside_resting_ =
-      std::clamp(beside_resting_ - resting_by_units, 0.0, system_core_seconds_);
-  const double watts = joules_ / past.seconds;
-  const double cores = core_seconds_ / past.seconds;
+void UnitWatts::close_window(double seconds, double elapsed, double unsure) {
+  sums_.windows = 1;
+  sums_.seconds = seconds;
+  sums_.elapsed = elapsed;
+  sums_.unsure = unsure;
+  share_window();
   if (mean_.empty()) {
-    begin(std::max(0.0, watts - losses() * known_joules_ / past.seconds), cores);
+    const double known = losses() * sums_.known_joules / seconds;
+    begin(std::max(0.0, sums_.joules / seconds - known), sums_.all.core_seconds / seconds);
   }
   adopt_units();
-  drift(past.elapsed);
-  correct(watts, past);
+  const bool alike = like_before();
+  if (alike) {
+    steady_.add(sums_);
+    for (auto& [key, unit] : units_) {
+      unit.steady.add(unit.window);
+    }
+  }
+  if (steady_.seconds > 0 && (!alike || steady_.seconds >= steady_length_)) {
+    learn_from(steady_, &Unit::steady);
+    forget_steady();
+    steady_length_ = std::min(2 * steady_length_, kSteady);
+  }
+  if (!alike) {
+    learn_from(sums_, &Unit::window);
+    steady_length_ = kWindow;
+  }
+  restart_window();
+}
+
+void UnitWatts::forget_steady() {
+  steady_ = {};
+  for (auto& [key, unit] : units_) {
+    unit.steady = {};
+  }
+}
+
+/// Divides what was busy among the units and the system. Units' counters are read at another moment
+/// than the CPUs' counters, which are the right ones.
+void UnitWatts::share_window() {
+  Share by_units;
+  for (const auto& [key, unit] : units_) {
+    by_units.add(unit.window);
+  }
+  if (by_units.core_seconds > sums_.all.core_seconds) {
+    const double part = sums_.all.core_seconds / by_units.core_seconds;
+    for (auto& [key, unit] : units_) {
+      unit.window.core_seconds *= part;
+      unit.window.beside_resting *= part;
+    }
+  }
+  sums_.system.core_seconds = std::max(0.0, sums_.all.core_seconds - by_units.core_seconds);
+  sums_.system.beside_resting = std::clamp(sums_.all.beside_resting - by_units.beside_resting, 0.0,
+                                           sums_.system.core_seconds);
+}
+
+/// Whether power and use of the window are about those of the one before.
+bool UnitWatts::like_before() {
+  double moved = 0;  // busy cores
+  bool alike = true;
+  const auto move = [&](double& before, double core_seconds) {
+    const double cores = core_seconds / sums_.seconds;
+    const double by = std::abs(cores - before);
+    alike = alike && by <= std::max(kAlike * before, kAlikeCores);
+    moved += by;
+    before = cores;
+  };
+  move(last_system_cores_, sums_.system.core_seconds);
+  for (auto& [key, unit] : units_) {
+    move(unit.cores, unit.window.core_seconds);
+  }
+  const double watts = sums_.joules / sums_.seconds;
+  const double known = sums_.known_joules / sums_.seconds;
+  const double by = std::abs(watts - last_watts_.value_or(0)) + std::abs(known - last_known_watts_);
+  last_watts_ = watts;
+  last_known_watts_ = known;
+  return alike && by <= kAlike * watts && moved <= kAlike * sums_.all.core_seconds / sums_.seconds;
 }
 
 void UnitWatts::restart_window() {
   std::erase_if(units_, [](const auto& entry) { return !entry.second.alive; });
   for (auto& [key, unit] : units_) {
-    unit.core_seconds = 0;
-    unit.beside_resting = 0;
+    unit.window = {};
   }
-  joules_ = 0;
-  known_joules_ = 0;
-  core_seconds_ = 0;
-  beside_resting_ = 0;
-  awake_seconds_ = 0;
+  sums_ = {};
   window_.restart();
 }
 
@@ -292,8 +356,8 @@ void UnitWatts::adopt_units() {
   bool changed = false;
   for (auto& [key, unit] : units_) {
     if (from.size() == kFixed + kMaxUnits) {
-      system_core_seconds_ += std::exchange(unit.core_seconds, 0);
-      system_beside_resting_ += std::exchange(unit.beside_resting, 0);
+      sums_.system.add(std::exchange(unit.window, {}));
+      steady_.system.add(std::exchange(unit.steady, {}));
       unit.place = kNone;
       unit.beyond = true;
       continue;
@@ -349,31 +413,36 @@ void UnitWatts::drift(double seconds) {
   }
 }
 
-/// How the power of the window depends on each part of the state. Returns the expected power.
-double UnitWatts::expect(double seconds) {
+void UnitWatts::learn_from(const Sums& seen, Share Unit::* share) {
+  drift(seen.elapsed);
+  correct(seen.joules / seen.seconds, seen, share);
+}
+
+/// How the power depends on each part of the state. Returns the expected power.
+double UnitWatts::expect(const Sums& seen, Share Unit::* share) {
   slope_.assign(mean_.size(), 0);
   slope_[kIdle] = 1;
-  slope_[kWake] = awake_seconds_ / seconds;
-  slope_[kLosses] = known_joules_ / seconds;
+  slope_[kWake] = seen.awake_seconds / seen.seconds;
+  slope_[kLosses] = seen.known_joules / seen.seconds;
   double active = 0;
   double by_turbo = 0;  // the only part of the state that power is not linear in
-  const auto add = [&](std::size_t place, double core_seconds, double beside_resting) {
-    slope_[place] = (core_seconds + mean_[kTurbo] * beside_resting) / seconds;
+  const auto add = [&](std::size_t place, const Share& used) {
+    slope_[place] = (used.core_seconds + mean_[kTurbo] * used.beside_resting) / seen.seconds;
     active += mean_[place] * slope_[place];
-    by_turbo += mean_[place] * beside_resting / seconds;
+    by_turbo += mean_[place] * used.beside_resting / seen.seconds;
   };
-  add(kSystem, system_core_seconds_, system_beside_resting_);
+  add(kSystem, seen.system);
   for (const auto& [key, unit] : units_) {
     if (unit.place != kNone) {
-      add(unit.place, unit.core_seconds, unit.beside_resting);
+      add(unit.place, unit.*share);
     }
   }
   slope_[kTurbo] = std::max(by_turbo, 0.0);
   return mean_[kIdle] + slope_[kWake] * mean_[kWake] + slope_[kLosses] * mean_[kLosses] + active;
 }
 
-void UnitWatts::correct(double watts, const Past& past) {
-  const double expected = expect(past.seconds);
+void UnitWatts::correct(double watts, const Sums& seen, Share Unit::* share) {
+  const double expected = expect(seen, share);
   const std::size_t count = mean_.size();
   gain_.assign(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -388,8 +457,9 @@ void UnitWatts::correct(double watts, const Past& past) {
     uncertain += gain_[i] * slope_[i];
   }
   uncertain = std::max(uncertain, 0.0);  // whatever rounding does
-  const double uneven = squared(past.unsure);
-  const double usual = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts);
+  const double uneven = squared(seen.unsure);
+  const double usual =
+      squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts) / seen.windows;
   const double variance = uncertain + noise_ * usual + uneven;
   const double most = kMaxSurprise * std::sqrt(variance);
   const double surprise = std::clamp(watts - expected, -most, most);
@@ -400,16 +470,44 @@ void UnitWatts::correct(double watts, const Past& past) {
     }
   }
   for (std::size_t i = kAverage; i < count; ++i) {
-    mean_[i] = std::max(mean_[i], 0.0);  // nothing draws less
+    bound(i, within_bounds(i, mean_[i]));
   }
-  mean_[kTurbo] = std::min(mean_[kTurbo], kMaxTurbo);
-  mean_[kLosses] = std::min(mean_[kLosses], kMaxLosses);
-  learn_noise((squared(surprise) - uncertain) / std::max(usual, uneven));
+  for (std::size_t i = kAverage; i < count; ++i) {
+    mean_[i] = within_bounds(i, mean_[i]);  // a later one may have moved it out again
+  }
+  learn_noise((squared(surprise) - uncertain) / std::max(usual, uneven), seen.windows);
+}
+
+/// Brings an estimate that has left its bounds back, and all others with it by as much as they
+/// depend on it, as if it had been measured (D. Simon, "Kalman filtering with state constraints",
+/// IET Control Theory & Applications 4, 2010). Cut alone, what it loses would go to whichever the
+/// next window asks first.
+void UnitWatts::bound(std::size_t place, double to) {
+  const double passed = to - mean_[place];
+  const double variance = covariance(place, place);
+  if (passed != 0 && variance > 0) {
+    for (std::size_t i = 0; i < mean_.size(); ++i) {
+      mean_[i] += covariance(i, place) / variance * passed;
+    }
+  }
+  mean_[place] = to;
+}
+
+double UnitWatts::within_bounds(std::size_t place, double value) {
+  switch (place) {
+    case kTurbo:
+      return std::clamp(value, 0.0, kMaxTurbo);
+    case kLosses:
+      return std::clamp(value, 0.0, kMaxLosses);
+    default:
+      return std::max(value, 0.0);  // nothing draws less
+  }
 }
 
 /// `seen`: the square of what the last window did not explain, as a multiple of the usual noise.
-void UnitWatts::learn_noise(double seen) {
-  noise_ += (std::clamp(seen, 0.0, kMaxNoiseSeen) - noise_) * kNoiseStep;
+void UnitWatts::learn_noise(double seen, double windows) {
+  noise_ +=
+      (std::clamp(seen, 0.0, kMaxNoiseSeen) - noise_) * (1 - std::pow(1 - kNoiseStep, windows));
   noise_ = std::clamp(noise_, kMinNoise, kMaxNoise);
 }
 

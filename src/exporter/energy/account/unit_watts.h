@@ -32,13 +32,18 @@ namespace ceems::exporter::energy {
 /// and adaptive Kalman filtering", IEEE Transactions on Automatic Control 15, 1970), so that on a
 /// steady node a few watts show what a small unit draws.
 ///
-/// Power and use are averaged over windows of at least kWindow seconds (window.h). Each window
-/// takes time in proportion to the square of the number of units, each observe() in proportion to
-/// their number. Allocates only when units come or go. Not thread-safe.
+/// Power and use are averaged over windows of at least kWindow seconds (window.h), and over up to
+/// kSteady seconds where nothing changes: windows that are alike say the same thing once, and what
+/// their small differences say of watts per core is mostly when counters were read (W. A. Fuller,
+/// "Measurement Error Models", 1987: a slope through such points is too flat, and too sure). Each
+/// of these takes time in proportion to the square of the number of units, each observe() in
+/// proportion to their number. Allocates only when units come or go. Not thread-safe.
 class UnitWatts {
  public:
   /// Seconds over which power and use are averaged.
   static constexpr double kWindow = 2;
+  /// The same where nothing changes.
+  static constexpr double kSteady = 60;
   static constexpr std::size_t kMaxUnits = 256;
   /// Bounds of the value learned for a unit, as fractions of the average.
   static constexpr double kMinWatts = 0.2;
@@ -170,29 +175,48 @@ class UnitWatts {
   static constexpr std::size_t kFixed = 6;
   static constexpr std::size_t kNone = std::size_t(-1);
 
-  struct Unit {
+  struct Share {
     double core_seconds = 0;
     double beside_resting = 0;  ///< core-seconds weighted with the part of the cores that rests
+    void add(const Share& other);
+  };
+  /// What was seen in some time.
+  struct Sums {
+    double windows = 0;
+    double seconds = 0;
+    double elapsed = 0;  ///< seconds since the end of the time before it
+    double unsure = 0;   ///< watts by which power may be off because counters are not read at once
+    double joules = 0;
+    double known_joules = 0;
+    double awake_seconds = 0;
+    Share all = {};
+    Share system = {};  ///< of a full window
+    void add(const Sums& other);
+  };
+  struct Unit {
+    Share window = {};  ///< of the window that is being filled
+    Share steady = {};  ///< of the windows before it that were alike
+    double cores = 0;   ///< in the window before
     bool alive = false;
     std::size_t place = kNone;  ///< in the state
     bool beyond = false;        ///< there was no place for it
     std::optional<PowerEstimate> before = {};
   };
 
-  /// A window that is over.
-  struct Past {
-    double seconds = 0;
-    double elapsed = 0;  ///< seconds since the one before it
-    double unsure = 0;   ///< watts by which power may be off because counters are not read at once
-  };
-  void close_window(const Past& past);
+  void close_window(double seconds, double elapsed, double unsure);
+  void share_window();
+  void forget_steady();
+  [[nodiscard]] bool like_before();
   void restart_window();
   void begin(double watts, double cores);
   void adopt_units();
   void drift(double seconds);
-  [[nodiscard]] double expect(double seconds);
-  void correct(double watts, const Past& past);
-  void learn_noise(double seen);
+  void learn_from(const Sums& seen, Share Unit::* share);
+  [[nodiscard]] double expect(const Sums& seen, Share Unit::* share);
+  void correct(double watts, const Sums& seen, Share Unit::* share);
+  void bound(std::size_t place, double to);
+  [[nodiscard]] static double within_bounds(std::size_t place, double value);
+  void learn_noise(double seen, double windows);
   [[nodiscard]] double& covariance(std::size_t row, std::size_t column) {
     return covariance_[row * mean_.size() + column];
   }
@@ -209,17 +233,15 @@ class UnitWatts {
   std::map<std::uint64_t, Unit> units_;
   double cores_max_ = 1;
 
-  // The window that is being filled.
   Window window_{kWindow};
-  double joules_ = 0;
-  double core_seconds_ = 0;
-  double awake_seconds_ = 0;
-  double known_joules_ = 0;
-  double beside_resting_ = 0;         // core-seconds weighted with the part of the cores that rests
-  double system_core_seconds_ = 0;    // of a full one
-  double system_beside_resting_ = 0;  // likewise
-  std::optional<double> last_watts_;  // of the one before
-  double noise_ = 1;                  // variance of power that nothing explains, / the usual one
+  Sums sums_;                       // of the window that is being filled
+  double steady_length_ = kWindow;  // how long they are until something is learned from them
+  Sums steady_;                     // of the windows before it that were alike
+  // Of the window before.
+  std::optional<double> last_watts_;
+  double last_system_cores_ = 0;
+  double last_known_watts_ = 0;
+  double noise_ = 1;  // variance of power that nothing explains, / the usual one
 
   // Of one window.
   std::vector<double> slope_;  // of power by each part of the state

@@ -127,6 +127,44 @@ TEST(UnitWatts, LearnsOfSmallUnitsWhereLittleElseChanges) {
   EXPECT_NEAR(small_unit(20).watts, 3, 0.7);
 }
 
+/// What is learned in 20 minutes from 40 units that never change, whose CPU time is counted in
+/// ticks.
+UnitWatts constant_load(std::uint64_t seed) {
+  UnitWatts watts(UnitWatts::packages(0.5));
+  std::mt19937_64 random(seed);
+  std::vector<Use> units(40);
+  for (int second = 0; second < 1200; ++second) {
+    // All CPUs are counted at the same ticks, so all counts are off together.
+    const double off = 1 + std::uniform_real_distribution(-0.01, 0.01)(random);
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      units[i] = {.key = i + 1, .cores = off};
+    }
+    watts.observe({.joules = 30 + 40 * 2.5, .seconds = 1, .cores_max = kCores, .cores = 40.1 * off},
+                  units);
+  }
+  return watts;
+}
+
+TEST(UnitWatts, IsNotSureOfWhatAConstantLoadCannotShow) {
+  const UnitWatts first = constant_load(1);
+  const UnitWatts other = constant_load(2);
+  const PowerEstimate idle = first.idle().value_or(PowerEstimate{});
+  // Nothing tells the 30 W from what was assumed first, 130 W / 1.6, and it knows that.
+  EXPECT_NEAR(idle.watts, 80, 5);
+  EXPECT_GT(idle.deviation, 20);
+  EXPECT_NEAR(other.idle().value_or(PowerEstimate{}).watts / idle.watts, 1, 0.03);
+}
+
+TEST(UnitWatts, SeesAChangeAfterALongTimeWithoutOne) {
+  Socket socket(30);
+  const std::vector<std::pair<Use, double>> units{{{.key = 1, .cores = 20}, 2.5},
+                                                  {{.key = 2, .cores = 20}, 2.5}};
+  socket.run(1199, units);  // in the middle of a steady time
+  const double before = socket.watts.watts()[0];
+  socket.run(4, {{{.key = 1, .cores = 20}, 2.5}});
+  EXPECT_GT(socket.watts.watts()[0], 1.3 * before);  // it goes on from 1.2 W a core
+}
+
 TEST(UnitWatts, IsBoundedWhateverIsSeen) {
   UnitWatts watts(UnitWatts::packages(0.5));
   const std::array units{Use{.key = 1, .cores = 2}, Use{.key = 2, .cores = 2}};
