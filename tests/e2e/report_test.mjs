@@ -25,10 +25,12 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   const first = () => items(page).first().innerText();
   await becomes(first, /3 of 4 GPUs never ran a kernel/);
   await becomes(first, /#SBATCH --gres=gpu:1\s+Copy\s+was --gres=gpu:4/);
-  await becomes(first, /sure · seen in 8 runs · saves about 72\.6 Wh a run · rule gpu-unused$/);
-  await becomes(() => items(page).nth(1).innerText(), /likely · rule time-limit$/);
+  await becomes(first, /saves about 72\.6 Wh a run · seen in 8 runs\s+Why\?$/);
+  for (const item of await items(page).all()) await item.getByText("Why?", { exact: true }).click();
+  await becomes(first, /Confidence: sure\. Rule: gpu-unused\. Judged from [\d.]+ % of the run\.$/);
+  await becomes(() => items(page).nth(1).innerText(), /Confidence: likely\. Rule: time-limit\./);
   const third = items(page).nth(2);
-  await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+maybe · rule <i>site<\/i>$/, "texts are text");
+  await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+Why\?\s+Confidence: maybe\. Rule: <i>site<\/i>\./, "texts are text");
   await becomes(() => third.locator("img, b, i").count(), 0);
   await advice(page).getByText("31 Wh kept idle hardware powered.").waitFor();
   await becomes(() => page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");

@@ -34,6 +34,11 @@ const kOfGpus: readonly ChartKind[] = [
   chart("gpu_clock", "unit.gpu_clock", "unit.meanOfGpus", hertz, "cpu"),
 ];
 
+const kGpuUse = chart("gpu_use", "range.gpu", "unit.meanOfGpus", format.percent, "cpu");
+
+/** What the row of a node shows. */
+export const nodeCharts = (unit: Unit): readonly ChartKind[] => (hasGpus(unit) ? [kGpuUse, ...kCharts] : kCharts);
+
 const kOthers: readonly ChartKind[] = [
   chart("io_read", "unit.io_read", "unit.perSecond", perSecond, "memory", true),
   chart("io_write", "unit.io_write", "unit.perSecond", perSecond, "memory", true),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { Unit } from "../../data/api";
+import { nodeCharts } from "./charts";
 import { lineOf, nodesOf } from "./nodes";
 
 const line = (name: string, hostname: string, values: (number | null)[]) => ({ name, unit: "", labels: hostname ? { hostname } : {}, points: values.map((value, i) => [1000 * i, value] as [number, number | null]) });
@@ -22,4 +24,10 @@ test("a small line has gaps where nothing was read, and stays in its box", () =>
   const track = { times: [0, 1000, 2000, 3000, 9000], values: [0, 5, null, 20, 1] };
   assert.equal(lineOf(track, 0, 4000, 10), "M0 98L250 50M750 2");
   assert.equal(lineOf(undefined, 0, 4000, 10), "");
+});
+
+test("rows of nodes show GPUs where the unit has some", () => {
+  const names = (gpus: number) => nodeCharts({ uuid: "1", allocation: { gpus } } as unknown as Unit).map((kind) => kind.name);
+  assert.deepEqual(names(4), ["gpu_use", "cpu", "memory", "power"]);
+  assert.deepEqual(names(0), ["cpu", "memory", "power"]);
 });
