@@ -41,6 +41,7 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   await page.keyboard.press("Enter");
   await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
   await becomes(() => focused(page), "Copy");
+  await page.keyboard.press("Tab"); // to the reason
   await page.keyboard.press("Tab");
   await page.keyboard.press("Space");
   await said(page).getByText("Copied: #SBATCH --time=03:00:00", { exact: true }).waitFor();
