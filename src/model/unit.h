@@ -73,8 +73,10 @@ struct Unit {
   /// From 0 to 1: the part of the window's alloc_gputime in which a GPU ran nothing. The store adds
   /// up seconds, idle and measured ones, so that windows count by their GPU time.
   std::optional<double> gpu_idle_share = {};
-  /// Energy of resources that the unit reserved and did not use, in kWh. The store adds it up.
+  /// The idle power of what the unit had reserved over the window, in kWh, and the part of it that
+  /// the unit did not use at its time. The store adds them up.
   std::optional<double> idle_kwh = {};
+  std::optional<double> not_used_kwh = {};
   bool ignore = false;  ///< the unit ran for less than the updater's cutoff
 
   MetricMap& metric(Metric m) { return metrics[static_cast<std::size_t>(m)]; }

@@ -36,6 +36,7 @@ constexpr std::array<FactColumn, kFactCount> kColumns{{
     {Fact::kGpuKwh, "gpu_kwh", FactKind::kEnergy, "gpu_energy"},
     {Fact::kGrams, "grams", FactKind::kGrams, "grams"},
     {Fact::kUnused, "unused", FactKind::kEnergy, "idle_energy"},
+    {Fact::kNotUsed, "not_used", FactKind::kEnergy, "not_used_energy"},
     {Fact::kAdvice, "advice", FactKind::kAdvice, "advice", false},
     {Fact::kCpuSeconds, "cpu_seconds", FactKind::kCount, "cpu_seconds", false, false},
     {Fact::kGpuSeconds, "gpu_seconds", FactKind::kCount, "gpu_seconds", false, false},

@@ -62,12 +62,13 @@ enum class Fact : std::uint8_t {
   kCpuKwh,
   kGpuKwh,
   kGrams,
-  kUnused,
+  kUnused,  ///< the idle power of what was reserved
+  kNotUsed,
   kAdvice,
   kCpuSeconds,  ///< allocated
   kGpuSeconds,
 };
-inline constexpr std::size_t kFactCount = 31;
+inline constexpr std::size_t kFactCount = 32;
 
 struct FactColumn {
   Fact fact;
@@ -140,8 +141,10 @@ struct FacetValue {
   std::string value = {};
   std::int64_t units = 0;
   double kwh = 0;
-  /// Over units with measurements: energy, and the part of it that was not used.
+  /// Over the units for which each is known: all their energy, and the part of it that is the idle
+  /// power of what they had reserved, or of what they did not use of that.
   double idle_of_kwh = 0, idle_kwh = 0;
+  double not_used_of_kwh = 0, not_used_kwh = 0;
 };
 
 struct SummaryQuery {
@@ -152,11 +155,12 @@ struct SummaryQuery {
 };
 
 struct UnitSummary {
-  std::int64_t units = 0, running = 0, idle_units = 0;
+  std::int64_t units = 0, running = 0, idle_units = 0, not_used_units = 0;
   /// Units of which the energy, its parts and the emissions are known: without any, the sums mean
   /// nothing.
   std::int64_t measured = 0, cpu_measured = 0, gpu_measured = 0, grams_known = 0;
   double kwh = 0, cpu_kwh = 0, gpu_kwh = 0, grams = 0, idle_kwh = 0;
+  double not_used_of_kwh = 0, not_used_kwh = 0;  ///< as in FacetValue
   double cpu_seconds = 0, cpu_seconds_measured = 0, cpu_seconds_used = 0;
   double gpu_seconds = 0, gpu_seconds_measured = 0, gpu_seconds_used = 0;
   std::vector<std::vector<FacetValue>> facets = {};  ///< as asked for; most units first
@@ -173,8 +177,9 @@ struct UnitKind {
   std::string cluster_id = {}, user = {}, project = {};
   std::string name = {};  ///< with '#' for numbers (unit_name.h); empty where it may not be seen
   std::int64_t units = 0, running = 0, failed = 0;
-  std::int64_t idle_units = 0;  ///< whose unused energy is known
+  std::int64_t idle_units = 0, not_used_units = 0;  ///< for which each is known
   double kwh = 0, idle_kwh = 0, grams = 0;
+  double not_used_of_kwh = 0, not_used_kwh = 0;        ///< as in FacetValue
   std::optional<double> cpu = {}, mem = {}, gpu = {};  ///< percent, means over reserved time
   std::int64_t last_ended_ms = 0;                      ///< 0: none has ended
   std::int64_t last_advised_ms = 0;  ///< the end of the last run with advice; 0: none
@@ -185,7 +190,7 @@ struct UnitKind {
 struct KindQuery {
   FactFilter filter = {};
   std::vector<std::string> failed = {};  ///< the states that count as failed, not empty
-  enum class Sort : std::uint8_t { kUnused, kEnergy, kUnits, kEnded };
+  enum class Sort : std::uint8_t { kUnused, kNotUsed, kEnergy, kUnits, kEnded };
   Sort sort = Sort::kUnused;  ///< the most first
   std::size_t limit = 20;
 };

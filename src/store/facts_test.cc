@@ -81,6 +81,7 @@ TEST_P(UnitFacts, FollowTheUnitFromWindowToWindow) {
   unit.peak_memory_bytes = 5e9;
   unit.gpu_idle_share = 1;
   unit.idle_kwh = 0.25;
+  unit.not_used_kwh = 0.125;
   write(kNow - kHour, kNow, {unit});
   EXPECT_EQ(column_of_all(Fact::kState), Texts{"RUNNING"});  // one row
   EXPECT_EQ(column_of_all(Fact::kCpu), Texts{"5000"});
@@ -92,6 +93,7 @@ TEST_P(UnitFacts, FollowTheUnitFromWindowToWindow) {
   unit.peak_memory_bytes = 4e9;
   unit.gpu_idle_share = 0;
   unit.idle_kwh = 0.5;
+  unit.not_used_kwh = 0;
   write(kNow, kNow + 2 * kHour, {unit});
   EXPECT_EQ(column_of_all(Fact::kState), Texts{"COMPLETED"});
   EXPECT_EQ(column_of_all(Fact::kWall), Texts{"7200"});
@@ -99,16 +101,19 @@ TEST_P(UnitFacts, FollowTheUnitFromWindowToWindow) {
   EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"5000000000"});
   EXPECT_EQ(column_of_all(Fact::kGpuIdle), Texts{"2500"});
   EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"750000000"});
+  EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"125000000"});
 
   // What is not measured changes nothing, and neither does a repeated report.
   unit.ended_at_ts = kNow + 2 * kHour;
   unit.peak_memory_bytes.reset();
   unit.gpu_idle_share.reset();
   unit.idle_kwh.reset();
+  unit.not_used_kwh.reset();
   write(kNow + 2 * kHour, kNow + 3 * kHour, {unit});
   write(kNow + 3 * kHour, kNow + 4 * kHour, {unit});
   EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"5000000000"});
   EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"750000000"});
+  EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"125000000"});
   EXPECT_EQ(column_of_all(Fact::kEnded), Texts{std::to_string(kNow + 2 * kHour)});
 
   ASSERT_TRUE(db_->writer().purge(kNow + kDay));
@@ -130,13 +135,69 @@ TEST_P(UnitFacts, GetWhatAGapLacked) {
   with(units->front(), Metric::kTotalCpuEnergyUsageKwh, {{"total", 1.5}});
   units->front().peak_memory_bytes = 1e9;
   units->front().idle_kwh = 0.125;
+  units->front().not_used_kwh = 0.0625;
   units->front().gpu_idle_share = 0.5;
   ASSERT_TRUE(db_->writer().fill_gap(
       {.cluster = window.cluster, .gap_id = gaps->front().id, .units = *units}));
   EXPECT_EQ(column_of_all(Fact::kKwh), Texts{"1500000000"});
   EXPECT_EQ(column_of_all(Fact::kPeak), Texts{"1000000000"});
   EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"125000000"});
+  EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"62500000"});
   EXPECT_EQ(column_of_all(Fact::kGpuIdle), Texts{"5000"});
+}
+
+/// What was not used is part of the idle energy: a sum over fewer windows would be too small.
+TEST_P(UnitFacts, KnowWhatWasNotUsedOnlyIfAllWindowsDo) {
+  struct Measured {
+    std::optional<double> idle, not_used;
+  };
+  std::int64_t at = kNow;
+  const auto sum_of = [&](const char* id, std::initializer_list<Measured> windows) {
+    for (const Measured& one : windows) {
+      model::Unit unit = job(id, kNow);
+      unit.idle_kwh = one.idle;
+      unit.not_used_kwh = one.not_used;
+      write(at, at + kHour, {unit});
+      at += kHour;
+    }
+    return text(fmt::format("SELECT not_used_energy FROM ceems_unit_facts WHERE uuid = '{}'", id));
+  };
+  const Measured both{.idle = 1, .not_used = 0.5};
+  const Measured old{.idle = 1, .not_used = {}};
+  EXPECT_EQ(sum_of("none", {{}, {}}), "-1");
+  EXPECT_EQ(sum_of("all", {{}, both, {}, both}), "1000000000");
+  EXPECT_EQ(sum_of("later", {old, both, both}), "-1");
+  EXPECT_EQ(sum_of("no-more", {both, old, both}), "-1");
+  EXPECT_EQ(sum_of("gap", {{}, {}, {1, 0}}), "0");
+}
+
+TEST_P(UnitFacts, OfVersion15DoNotKnowWhatWasNotUsed) {
+  model::Unit unit = job("1", kNow - kHour);
+  unit.idle_kwh = 0.5;
+  unit.not_used_kwh = 0.25;
+  write(kNow - kHour, kNow, {unit});
+  execute(
+      "ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
+      "UPDATE ceems_schema SET version = 15");
+  open();
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "16");
+  EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"500000000"});
+  EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"-1"});
+  ASSERT_TRUE(db_->writer().lead());
+  write(kNow, kNow + kHour, {unit, job("2", kNow)});
+  unit = job("3", kNow + kMinute);
+  unit.idle_kwh = 0.5;
+  unit.not_used_kwh = 0.25;
+  write(kNow + kHour, kNow + 2 * kHour, {unit});
+  EXPECT_EQ(column_of_all(Fact::kUnused), (Texts{"1000000000", "-1", "500000000"}));
+  EXPECT_EQ(column_of_all(Fact::kNotUsed), (Texts{"-1", "-1", "250000000"}));
+  FactFilter filter = everybodys();
+  const auto sums = db_->reader().unit_summary({.filter = filter, .facets = {Fact::kUser}});
+  ASSERT_TRUE(sums);
+  EXPECT_EQ(sums->idle_units, 2);
+  EXPECT_EQ(sums->not_used_units, 1);
+  EXPECT_DOUBLE_EQ(sums->not_used_kwh, 0.25);
+  EXPECT_DOUBLE_EQ(sums->facets.at(0).at(0).not_used_kwh, 0.25);
 }
 
 TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
@@ -410,14 +471,16 @@ TEST_P(UnitFacts, AddUpByKind) {
     unit.idle_kwh = kwh / 4;
     return unit;
   };
+  auto known = run("2", "train_11", 7, 2);
+  known.not_used_kwh = 0.125;
   auto failed = run("3", "train_12", 1, 8);
   failed.state = "TIMEOUT";
   auto others = run("4", "train_3", 1, 1);
   others.username = "bob";
+  others.not_used_kwh = 0.25;
   auto unmeasured = job("5", kNow - 2 * kHour, kNow - kHour);
   unmeasured.name = "idle";
-  write(kNow - 9 * kHour, kNow,
-        {run("1", "train_10", 8, 2), run("2", "train_11", 7, 2), failed, others, unmeasured});
+  write(kNow - 9 * kHour, kNow, {run("1", "train_10", 8, 2), known, failed, others, unmeasured});
   KindQuery query{.filter = everybodys(), .failed = {"FAILED", "TIMEOUT"}};
   query.filter.ended = TimeRange{kNow - 9 * kHour, kNow};
   auto kinds = db_->reader().unit_kinds(query);
@@ -431,6 +494,9 @@ TEST_P(UnitFacts, AddUpByKind) {
   EXPECT_DOUBLE_EQ(train.kwh, 12);
   EXPECT_DOUBLE_EQ(train.idle_kwh, 3);
   EXPECT_EQ(train.idle_units, 3);
+  EXPECT_EQ(train.not_used_units, 1);
+  EXPECT_DOUBLE_EQ(train.not_used_of_kwh, 2);
+  EXPECT_DOUBLE_EQ(train.not_used_kwh, 0.125);
   EXPECT_NEAR(train.cpu.value(), (20 + 20 + 80) / 3.0, 0.1);
   EXPECT_EQ(train.gpu, std::nullopt);
   EXPECT_DOUBLE_EQ(train.kwh_before.value(), 2);
@@ -441,6 +507,10 @@ TEST_P(UnitFacts, AddUpByKind) {
   EXPECT_EQ((*kinds)[2].name, "idle");
   EXPECT_EQ((*kinds)[2].idle_units, 0);
   EXPECT_EQ((*kinds)[2].kwh_since, std::nullopt);
+  query.sort = KindQuery::Sort::kNotUsed;
+  kinds = db_->reader().unit_kinds(query);
+  EXPECT_EQ(kinds->front().user, "bob") << "a well-run kind is not blamed for its size";
+  EXPECT_EQ(kinds->back().not_used_units, 0);
 
   query.limit = 1;
   query.sort = KindQuery::Sort::kUnits;

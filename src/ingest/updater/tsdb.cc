@@ -121,6 +121,9 @@ void apply_window_figures(model::Unit& unit, const UnitUse& use) {
   if (use.idle_energy_joules) {
     unit.idle_kwh = *use.idle_energy_joules / kJoulesPerKwh;
   }
+  if (use.not_used_joules) {
+    unit.not_used_kwh = *use.not_used_joules / kJoulesPerKwh;
+  }
   const auto time_of = [&unit](std::string_view name) {
     const auto found = unit.total_time_seconds.find(name);
     return found == unit.total_time_seconds.end() ? 0 : usable(found->second);

@@ -59,6 +59,7 @@ void add_job(FakeTsdb& tsdb, int gpus) {
   };
   tsdb.add("ceems_compute_unit_energy_joules_total", labels, rising(400));
   tsdb.add("ceems_compute_unit_idle_energy_joules_total", labels, rising(100));
+  tsdb.add("ceems_compute_unit_unused_idle_energy_joules_total", labels, rising(25));
   labels.erase("domain");
   tsdb.add("ceems_compute_unit_memory_peak_bytes", labels, rising(1e6));
   for (int i = 0; i < gpus; ++i) {
@@ -82,9 +83,11 @@ TEST(TsdbUpdater, SetsPeakMemoryIdleGpuTimeAndIdleEnergy) {
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_NEAR(units[0].gpu_idle_share.value_or(-1), 0.75, 1e-9);
   EXPECT_NEAR(units[0].idle_kwh.value_or(-1), 100 * 900 / 3.6e6, 1e-9);
+  EXPECT_NEAR(units[0].not_used_kwh.value_or(-1), 25 * 900 / 3.6e6, 1e-9);
   EXPECT_GE(units[0].peak_memory_bytes.value_or(-1), 900e6);
   EXPECT_EQ(units[1].gpu_idle_share, std::nullopt);
   EXPECT_EQ(units[1].idle_kwh, std::nullopt);
+  EXPECT_EQ(units[1].not_used_kwh, std::nullopt);
   EXPECT_EQ(units[1].peak_memory_bytes, std::nullopt);
 }
 
@@ -109,6 +112,7 @@ TEST(TsdbUpdater, CountsIdleEnergyOnceWhenAnotherPartIsFilledIn) {
   ASSERT_TRUE(updater.update(
       {.window = kQuarter, .parts = {"total_cpu_emissions_gms.global_total"}}, units, {}));
   EXPECT_EQ(units[0].idle_kwh, std::nullopt);
+  EXPECT_EQ(units[0].not_used_kwh, std::nullopt);
   units = {job_with_gpus(4)};
   ASSERT_TRUE(
       updater.update({.window = kQuarter,

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kEnergy = "ceems_compute_unit_energy_joules_total";
 constexpr std::string_view kIdleEnergy = "ceems_compute_unit_idle_energy_joules_total";
+constexpr std::string_view kNotUsed = "ceems_compute_unit_unused_idle_energy_joules_total";
 constexpr std::string_view kGpuBusy = "ceems_compute_unit_gpu_busy_seconds_total";
 constexpr std::string_view kMemoryPeak = "ceems_compute_unit_memory_peak_bytes";
 // The maximum number of raw samples per query, about 8 MB of JSON.
@@ -247,31 +248,46 @@ class Reader {
       CEEMS_TRY(energy,
                 samples_.raw_counter(series_of(kEnergy, with_node, ",domain=~\"node|gpu.*\"")));
       add_energy(with_node, energy);
-      CEEMS_TRY(idle, samples_.raw_counter(series_of(kIdleEnergy, with_node, ",domain=\"node\"")));
-      add_idle_energy(with_node, idle);
+      CEEMS_TRY(read_idle_energy(with_node, ",domain=\"node\""));
     }
     if (!by_parts.empty()) {
       CEEMS_TRY(energy, samples_.raw_counter(series_of(kEnergy, by_parts)));
       add_energy(by_parts, energy);
-      CEEMS_TRY(idle, samples_.raw_counter(series_of(kIdleEnergy, by_parts)));
-      add_idle_energy(by_parts, idle);
+      CEEMS_TRY(read_idle_energy(by_parts, ""));
     }
     return {};
   }
 
   /// The domain `node` holds the others, where it is known.
-  void add_idle_energy(const std::vector<std::string>& uuids, const UnitHistory& idle) {
+  Result<> read_idle_energy(const std::vector<std::string>& uuids, std::string_view domain) {
+    CEEMS_TRY(idle, samples_.raw_counter(series_of(kIdleEnergy, uuids, domain)));
+    CEEMS_TRY(not_used, samples_.raw_counter(series_of(kNotUsed, uuids, domain)));
     for (const auto& uuid : uuids) {
       const auto& domains = presence_.at(uuid).domains;
+      const auto counts = [&domains](const UnitSeries& s) {
+        const auto found = domains.find(s.origin);
+        const bool node = found != domains.end() && found->second.contains("node");
+        return (s.part == "node") == node;
+      };
+      const bool complete = origins_in(not_used, uuid) == origins_in(idle, uuid);
       for (const std::size_t index : samples_.places_of(uuid)) {
-        uses_[index].idle_energy_joules =
-            sum_of(samples_.increments(idle, index, [&](const UnitSeries& s) {
-              const auto found = domains.find(s.origin);
-              const bool node = found != domains.end() && found->second.contains("node");
-              return (s.part == "node") == node;
-            }));
+        uses_[index].idle_energy_joules = sum_of(samples_.increments(idle, index, counts));
+        if (complete) {
+          uses_[index].not_used_joules = sum_of(samples_.increments(not_used, index, counts));
+        }
       }
     }
+    return {};
+  }
+
+  static std::set<std::string_view> origins_in(const UnitHistory& history, std::string_view uuid) {
+    std::set<std::string_view> origins;
+    if (const auto found = history.find(uuid); found != history.end()) {
+      for (const UnitSeries& series : found->second) {
+        origins.insert(series.origin);
+      }
+    }
+    return origins;
   }
 
   void add_energy(const std::vector<std::string>& uuids, const UnitHistory& energy) {

@@ -22,9 +22,11 @@ struct UnitUse {
   std::optional<double> cpu_energy_joules;  ///< everything but GPUs
   std::optional<double> gpu_energy_joules;
   std::optional<double> peak_memory_bytes;   ///< of the host with the most
-  std::optional<double> idle_energy_joules;  ///< of reserved, unused resources, over all domains
-  std::optional<double> gpu_busy_seconds;    ///< summed over GPUs and instances
-  std::size_t gpus_seen = 0;                 ///< GPUs and instances that have these
+  std::optional<double> idle_energy_joules;  ///< of reserved resources, over all domains
+  /// The part of it that was not used; nothing if a host counts the one without the other.
+  std::optional<double> not_used_joules;
+  std::optional<double> gpu_busy_seconds;  ///< summed over GPUs and instances
+  std::size_t gpus_seen = 0;               ///< GPUs and instances that have these
   /// Joules times the emission factor at their time, for each factor; empty without energy.
   std::vector<double> cpu_emissions, gpu_emissions;
 };
@@ -37,7 +39,8 @@ struct CounterRequest {
 
 /// Reads ceems_compute_unit_{cpus,cpu_user_seconds_total,cpu_system_seconds_total,
 /// memory_used_bytes,memory_total_bytes,energy_joules_total,idle_energy_joules_total,
-/// gpu_busy_seconds_total} as raw samples, and the maximum of memory_peak_bytes.
+/// unused_idle_energy_joules_total,gpu_busy_seconds_total} as raw samples, and the maximum of
+/// memory_peak_bytes.
 ///
 /// Each sample counts in the window that contains its time (see counter.h), so totals do not depend
 /// on how time is divided into windows. If a unit ended in the window, its samples count up to

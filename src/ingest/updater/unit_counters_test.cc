@@ -109,6 +109,12 @@ TEST(UnitFigures, AddUpIdleEnergyAndGpuTimeAndFindThePeakOfMemory) {
              scraped(0, end, [&](auto t) { return 40 * seconds(t); }));
     tsdb.add("ceems_compute_unit_idle_energy_joules_total", unit_labels("42", host, "package"),
              scraped(0, end, [&](auto t) { return 30 * seconds(t); }));
+    for (const auto& [domain, watts] :
+         std::map<std::string, double>{{"node", 10}, {"package", 8}}) {
+      tsdb.add("ceems_compute_unit_unused_idle_energy_joules_total",
+               unit_labels("42", host, domain),
+               scraped(0, end, [&](auto t) { return watts * seconds(t); }));
+    }
     tsdb.add("ceems_compute_unit_memory_peak_bytes", unit_labels("42", host),
              scraped(0, end, [&](auto) { return host == "n1" ? 5e9 : 7e9; }));
     for (const std::string gpu : {"GPU-a", "GPU-b"}) {
@@ -119,12 +125,39 @@ TEST(UnitFigures, AddUpIdleEnergyAndGpuTimeAndFindThePeakOfMemory) {
   tsdb.now_ms = kDay + end;
   const auto uses = read(tsdb, 0, 900 * kSecond, {unit("42", -60 * kSecond), unit("43", 0)});
   EXPECT_NEAR(uses[0].idle_energy_joules.value_or(-1), 2 * 40 * 900, 1e-6);
+  EXPECT_NEAR(uses[0].not_used_joules.value_or(-1), 2 * 10 * 900, 1e-6);
   EXPECT_EQ(uses[0].peak_memory_bytes, 7e9);
   EXPECT_NEAR(uses[0].gpu_busy_seconds.value_or(-1), 2 * 450, 1e-6);
   EXPECT_EQ(uses[0].gpus_seen, 4U);
   EXPECT_EQ(uses[1].idle_energy_joules, std::nullopt);
+  EXPECT_EQ(uses[1].not_used_joules, std::nullopt);
   EXPECT_EQ(uses[1].peak_memory_bytes, std::nullopt);
   EXPECT_EQ(uses[1].gpu_busy_seconds, std::nullopt);
+}
+
+/// A part of a job's hosts would give too little. Here only the domains are known.
+TEST(UnitFigures, DoNotKnowWhatWasNotUsedIfAHostHasAnOlderExporter) {
+  for (const bool both : {true, false}) {
+    FakeTsdb tsdb;
+    for (const std::string host : {"n1", "n2"}) {
+      for (const std::string domain : {"package", "gpu"}) {
+        const auto add = [&](const char* metric, double watts) {
+          tsdb.add(metric, unit_labels("42", host, domain), scraped(0, 900 * kSecond, [&](auto t) {
+                     return watts * static_cast<double>(t) / 1000;
+                   }));
+        };
+        add(kEnergy, 100);
+        add("ceems_compute_unit_idle_energy_joules_total", 40);
+        if (both || host == "n1") {
+          add("ceems_compute_unit_unused_idle_energy_joules_total", 10);
+        }
+      }
+    }
+    tsdb.now_ms = kDay + 960 * kSecond;
+    const auto uses = read(tsdb, 0, 900 * kSecond, {unit("42", 0)});
+    EXPECT_NEAR(uses[0].idle_energy_joules.value_or(-1), 4 * 40 * 900, 1e-6);
+    EXPECT_EQ(uses[0].not_used_joules, both ? std::optional(4 * 10 * 900.0) : std::nullopt);
+  }
 }
 
 TEST(UnitFigures, AreAbsentWithAnExporterThatDoesNotCountThem) {
@@ -135,6 +168,7 @@ TEST(UnitFigures, AreAbsentWithAnExporterThatDoesNotCountThem) {
   const auto uses = read(tsdb, 0, 900 * kSecond, {unit("42", 0)});
   EXPECT_TRUE(uses[0].cpu_energy_joules);
   EXPECT_EQ(uses[0].idle_energy_joules, std::nullopt);
+  EXPECT_EQ(uses[0].not_used_joules, std::nullopt);
   EXPECT_EQ(uses[0].peak_memory_bytes, std::nullopt);
   EXPECT_EQ(uses[0].gpu_busy_seconds, std::nullopt);
   EXPECT_EQ(uses[0].gpus_seen, 0U);

@@ -202,11 +202,13 @@ void set_measured(Row& row, const FactSource& source, const model::MetricMap& ti
                                   kMicro));
   std::int64_t peak = kUnknownFact;
   std::int64_t idle_energy = kUnknownFact;
+  std::int64_t not_used = kUnknownFact;
   std::int64_t idle_ms = 0;
   std::int64_t seen_ms = 0;
   if (source.window != nullptr) {
     peak = scaled(source.window->peak_memory_bytes, 1);
     idle_energy = scaled(source.window->idle_kwh, kNano);
+    not_used = scaled(source.window->not_used_kwh, kNano);
     const auto share = source.window->gpu_idle_share;
     const double seconds = source.window_gpu_seconds;
     if (share && *share >= 0 && *share <= 1 && seconds > 0 && seconds < kMaxNumber / kMilli) {
@@ -216,6 +218,7 @@ void set_measured(Row& row, const FactSource& source, const model::MetricMap& ti
   }
   row.set("peak_memory"_column, peak)
       .set("idle_energy"_column, idle_energy)
+      .set("not_used_energy"_column, not_used)
       .set("gpu_idle_ms"_column, idle_ms)
       .set("gpu_seen_ms"_column, seen_ms);
 }

@@ -43,7 +43,8 @@ class Facts : public ::testing::Test {
                                kPeak = fact_place("peak_memory"),
                                kIdleMs = fact_place("gpu_idle_ms"),
                                kSeenMs = fact_place("gpu_seen_ms"),
-                               kIdle = fact_place("idle_energy");
+                               kIdle = fact_place("idle_energy"),
+                               kNotUsed = fact_place("not_used_energy");
 
   model::Unit unit_;
   double gpu_seconds_ = 0;
@@ -93,7 +94,7 @@ TEST_F(Facts, SayWhichJobsUsedTooMuchMemory) {
 
 TEST_F(Facts, AreUnknownWhereNothingWasMeasured) {
   for (const std::size_t column : {kCpuUse, kGpuUse, kEnergy, kCpuEnergy, kGpuEnergy, kGrams, kPeak,
-                                   kIdle, kNodes, kLimit, kCpus, kMemory, kGpus}) {
+                                   kIdle, kNotUsed, kNodes, kLimit, kCpus, kMemory, kGpus}) {
     EXPECT_EQ(number(column), -1) << column;
   }
   maps_[1] = "null";
@@ -158,12 +159,14 @@ TEST_F(Facts, CountGpuTimeOfTheWindow) {
   unit_.gpu_idle_share = 0.25;
   unit_.peak_memory_bytes = 8e9;
   unit_.idle_kwh = 0.5;
+  unit_.not_used_kwh = 0.125;
   EXPECT_EQ(number(kSeenMs), 0);  // no GPU time
   gpu_seconds_ = 100;
   EXPECT_EQ(number(kIdleMs), 25'000);
   EXPECT_EQ(number(kSeenMs), 100'000);
   EXPECT_EQ(number(kPeak), 8'000'000'000);
   EXPECT_EQ(number(kIdle), 500'000'000);
+  EXPECT_EQ(number(kNotUsed), 125'000'000);
   for (const double wrong : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     unit_.gpu_idle_share = wrong;
     EXPECT_EQ(number(kSeenMs), 0) << wrong;
@@ -189,6 +192,7 @@ TEST_F(Facts, ThatAGapChangesComeInTheOrderOfTheStatement) {
   unit_.started_at_ts = 5;
   unit_.peak_memory_bytes = 8e9;
   unit_.idle_kwh = 0.5;
+  unit_.not_used_kwh = 0.25;
   const std::string text = fill_facts_text();
   const auto values = fill_facts_of(source()).values;
   ASSERT_EQ(static_cast<std::size_t>(std::ranges::count(text, '?')), values.size());
@@ -196,9 +200,11 @@ TEST_F(Facts, ThatAGapChangesComeInTheOrderOfTheStatement) {
     return std::vector<SqlValue>(numbers.begin(), numbers.end());
   };
   EXPECT_EQ(std::vector<SqlValue>(values.begin(), values.begin() + 2), all({1800, 0}));
-  // The greatest needs its value twice, and a sum of what is known three times.
-  EXPECT_EQ(std::vector<SqlValue>(values.end() - 10, values.end() - 3),
-            all({8'000'000'000, 8'000'000'000, 0, 0, 500'000'000, 500'000'000, 500'000'000}));
+  // The greatest needs its value twice, and a sum of what is known three times. The last one also
+  // needs the idle energy, at its second place.
+  EXPECT_EQ(std::vector<SqlValue>(values.end() - 15, values.end() - 3),
+            all({8'000'000'000, 8'000'000'000, 0, 0, 500'000'000, 500'000'000, 500'000'000,
+                 250'000'000, 500'000'000, 250'000'000, 250'000'000, 250'000'000}));
   EXPECT_EQ(std::vector<SqlValue>(values.end() - 3, values.end()),
             (std::vector<SqlValue>{"hpc", "7", std::int64_t{5}}));
 }

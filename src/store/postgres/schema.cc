@@ -180,11 +180,16 @@ std::string members_table() {
   return create_members_table(Dialect::kPostgres);
 }
 
+/// Version 16: energy that was not used.
+std::string not_used_column() {
+  return add_not_used(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 15> kSteps{
-    first_tables, sums_tables, gap_tables,        leads_table,  names_table,
-    counts_index, nothing,     reference_version, facts_table,  report_tables,
-    mail_tables,  node_tables, flavor_table,      arrays_index, members_table};
+constexpr std::array<std::string (*)(), 16> kSteps{
+    first_tables, sums_tables,       gap_tables,    leads_table,    names_table, counts_index,
+    nothing,      reference_version, facts_table,   report_tables,  mail_tables, node_tables,
+    flavor_table, arrays_index,      members_table, not_used_column};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

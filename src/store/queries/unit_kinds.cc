@@ -33,6 +33,9 @@ enum Column : std::size_t {
   kAdvisedAt,
   kBeforeAt,
   kSinceAt = kBeforeAt + 2,
+  kNotUsedUnitsAt = kSinceAt + 2,
+  kNotUsedOfAt,
+  kNotUsedAt,
 };
 
 /// The means are weighed by seconds, as sums over units do: seconds in use, and reserved.
@@ -60,6 +63,8 @@ std::string_view order_of(KindQuery::Sort sort) {
       return "5 DESC";
     case KindQuery::Sort::kEnded:
       return "18 DESC";
+    case KindQuery::Sort::kNotUsed:
+      return "26 DESC, 24 DESC, 9 DESC";
     case KindQuery::Sort::kUnused:
       break;
   }
@@ -72,8 +77,8 @@ Sql kinds_statement(Dialect dialect, const KindQuery& query) {
   Sql columns(dialect, "cluster_id, username, project, ");
   append_name(columns, "name_norm", query.filter.names);
   columns.add(
-      " AS kind, state, ended_at_ts, started_at_ts, energy, idle_energy, grams, cpu_seconds,"
-      " gpu_seconds, cpu_use, mem_use, gpu_use, advice");
+      " AS kind, state, ended_at_ts, started_at_ts, energy, idle_energy, not_used_energy, grams,"
+      " cpu_seconds, gpu_seconds, cpu_use, mem_use, gpu_use, advice");
   const Sql rows = filtered_facts(dialect, query.filter, columns);
   Sql sql(dialect, "SELECT cluster_id, username, project, kind, count(*)");
   sql.add(", sum(CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END)");
@@ -87,6 +92,12 @@ Sql kinds_statement(Dialect dialect, const KindQuery& query) {
   sql.add(", max(ended_at_ts), max(CASE WHEN (advice & ").value(any_advice());
   sql.add(") <> 0 THEN ended_at_ts ELSE 0 END)");
   sql.add(half_of("<", middle)).add(half_of(">=", middle));
+  sql.add(", sum(CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END)");
+  for (const std::string_view sum : {"energy", "not_used_energy"}) {
+    sql.add(fmt::format(
+        ", CAST(sum(CASE WHEN not_used_energy >= 0 AND {0} > 0 THEN {0} ELSE 0 END) AS bigint)",
+        sum));
+  }
   sql.add(" FROM (").append(rows).add(") AS runs GROUP BY cluster_id, username, project, kind");
   sql.add(" ORDER BY ").add(order_of(query.sort)).add(", 1, 2, 3, 4 LIMIT ");
   return sql.value(static_cast<std::int64_t>(query.limit));
@@ -109,9 +120,12 @@ UnitKind kind_of(const Cursor& row) {
           .running = row.integer(kRunningAt),
           .failed = row.integer(kFailedAt),
           .idle_units = row.integer(kIdleUnitsAt),
+          .not_used_units = row.integer(kNotUsedUnitsAt),
           .kwh = number(kEnergyAt) * kEnergyUnitKwh,
           .idle_kwh = number(kIdleAt) * kEnergyUnitKwh,
           .grams = number(kGramsAt) * kGramUnit,
+          .not_used_of_kwh = number(kNotUsedOfAt) * kEnergyUnitKwh,
+          .not_used_kwh = number(kNotUsedAt) * kEnergyUnitKwh,
           .cpu = mean_at(row, kCpuAt, kPercent),
           .mem = mean_at(row, kMemAt, kPercent),
           .gpu = mean_at(row, kGpuAt, kPercent),

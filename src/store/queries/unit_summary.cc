@@ -21,7 +21,7 @@ constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
 /// The sums, in the order of the columns.
-constexpr std::array<std::string_view, 18> kSums{
+constexpr std::array<std::string_view, 21> kSums{
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
     "CASE WHEN energy > 0 THEN energy ELSE 0 END",
     "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
@@ -40,6 +40,9 @@ constexpr std::array<std::string_view, 18> kSums{
     "CASE WHEN cpu_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN gpu_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN grams >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END",
+    "CASE WHEN not_used_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
+    "CASE WHEN not_used_energy > 0 THEN not_used_energy ELSE 0 END",
 };
 
 /// The bin of a use, or -1.
@@ -89,13 +92,15 @@ Sql summary_statement(Dialect dialect, const SummaryQuery& query) {
 
 struct Count {
   std::int64_t units = 0;
-  double kwh = 0, idle_of_kwh = 0, idle_kwh = 0;
+  double kwh = 0, idle_of_kwh = 0, idle_kwh = 0, not_used_of_kwh = 0, not_used_kwh = 0;
 
   void add(const Count& more) {
     units += more.units;
     kwh += more.kwh;
     idle_of_kwh += more.idle_of_kwh;
     idle_kwh += more.idle_kwh;
+    not_used_of_kwh += more.not_used_of_kwh;
+    not_used_kwh += more.not_used_kwh;
   }
 };
 
@@ -133,10 +138,15 @@ class Adding {
     sums_.cpu_measured += row.integer(first + 15);
     sums_.gpu_measured += row.integer(first + 16);
     sums_.grams_known += row.integer(first + 17);
+    sums_.not_used_units += row.integer(first + 18);
+    sums_.not_used_of_kwh += number(19) * kEnergyUnitKwh;
+    sums_.not_used_kwh += number(20) * kEnergyUnitKwh;
     const Count count{.units = units,
                       .kwh = kwh,
                       .idle_of_kwh = number(13) * kEnergyUnitKwh,
-                      .idle_kwh = number(11) * kEnergyUnitKwh};
+                      .idle_kwh = number(11) * kEnergyUnitKwh,
+                      .not_used_of_kwh = number(19) * kEnergyUnitKwh,
+                      .not_used_kwh = number(20) * kEnergyUnitKwh};
     for (std::size_t i = 0; i < facets_.size(); ++i) {
       if (query_.facets[i] == Fact::kAdvice) {
         add_advice(facets_[i], row.integer(i), count);
@@ -163,7 +173,9 @@ class Adding {
                           .units = count.units,
                           .kwh = count.kwh,
                           .idle_of_kwh = count.idle_of_kwh,
-                          .idle_kwh = count.idle_kwh});
+                          .idle_kwh = count.idle_kwh,
+                          .not_used_of_kwh = count.not_used_of_kwh,
+                          .not_used_kwh = count.not_used_kwh});
       }
       std::ranges::sort(values, [](const FacetValue& a, const FacetValue& b) {
         return a.units != b.units ? a.units > b.units : a.value < b.value;

@@ -15,16 +15,26 @@ namespace ceems::store {
 // The table ceems_unit_facts (store/facts.h) and the statements that write it. Pure functions.
 
 /// How a window changes a number.
-enum class FactChange : std::uint8_t { kTextKey, kKey, kText, kNumber, kGreatest, kAdd, kAddKnown };
+enum class FactChange : std::uint8_t {
+  kTextKey,
+  kKey,
+  kText,
+  kNumber,
+  kGreatest,
+  kAdd,
+  kAddKnown,
+  kAddNotUsed,  ///< known only if all windows that know idle_energy know it
+};
 
 struct FactRow {
   std::string_view name;
   FactChange change = FactChange::kNumber;
   bool measured = false;  ///< also changed by a gap that is filled
+  int since = 9;          ///< the version with this column
 };
 
 /// All columns except id and advice, in the order of the values of put_facts_text().
-inline constexpr std::array<FactRow, 35> kFactRows{{
+inline constexpr std::array<FactRow, 36> kFactRows{{
     {"cluster_id", FactChange::kTextKey},
     {"uuid", FactChange::kTextKey},
     {"started_at_ts", FactChange::kKey},
@@ -60,6 +70,7 @@ inline constexpr std::array<FactRow, 35> kFactRows{{
     {"gpu_idle_ms", FactChange::kAdd, true},
     {"gpu_seen_ms", FactChange::kAdd, true},
     {"idle_energy", FactChange::kAddKnown, true},
+    {"not_used_energy", FactChange::kAddNotUsed, true, 16},
 }};
 
 /// The place of a column in kFactRows, which must have it; as a constant, it does not compile
@@ -83,6 +94,8 @@ std::string create_facts(Dialect dialect);
 /// Version 14: finds tasks of arrays and parts of heterogeneous jobs by the ids that SLURM shows.
 inline constexpr std::string_view kArraysIndex =
     "CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';";
+/// Version 16: the part of idle_energy that was not used, unknown for units that are stored.
+std::string add_not_used(Dialect dialect);
 
 // Statements of the writer, with a ? for each value.
 

@@ -126,6 +126,8 @@ std::string own_tables(int version) {
       return std::string(kArraysIndex);
     case 15:
       return create_members_table(Dialect::kSqlite);
+    case 16:
+      return add_not_used(Dialect::kSqlite);
     default:
       return {};
   }

@@ -143,6 +143,7 @@ model::Unit without_measurements(model::Unit unit) {
   unit.peak_memory_bytes.reset();
   unit.gpu_idle_share.reset();
   unit.idle_kwh.reset();
+  unit.not_used_kwh.reset();
   return unit;
 }
 

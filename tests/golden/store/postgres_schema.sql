@@ -99,3 +99,5 @@ CREATE TABLE ceems_flavors (cluster_id text COLLATE "C" NOT NULL DEFAULT '', reg
 CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';
 -- version 15
 CREATE TABLE ceems_members (name text COLLATE "C" NOT NULL DEFAULT '', cluster_id text COLLATE "C" NOT NULL DEFAULT '', project text COLLATE "C" NOT NULL DEFAULT '', since_ms bigint NOT NULL DEFAULT 0, left_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (name, cluster_id, project));
+-- version 16
+ALTER TABLE ceems_unit_facts ADD COLUMN not_used_energy bigint NOT NULL default -1;
