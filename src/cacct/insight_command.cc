@@ -141,15 +141,26 @@ std::string idle_text(const sj::array& rows) {
 }
 
 std::string share_text(const sj::array& rows) {
-  Columns columns(
-      {{"", false}, {"JOBS", true}, {"KWH", true}, {"IDLE POWER KWH", true}, {"SHARE", true}});
+  Columns columns({{"", false},
+                   {"JOBS", true},
+                   {"KWH", true},
+                   {"IDLE POWER KWH", true},
+                   {"SHARE", true},
+                   {"NOT USED KWH", true},
+                   {"SHARE", true}});
+  const auto share = [](std::optional<double> part) {
+    return part ? fmt::format("{:.0f} %", *part * kPercentOf) : "-";
+  };
   for (const sj::element row : rows) {
-    const auto share = number_of(row, "share");
+    const auto not_used = number_of(row, "not_used_kwh");
     columns.add({text_of(row, "value"), shown(number_of(row, "units"), 0),
                  shown(number_of(row, "kwh"), 2), shown(number_of(row, "idle_kwh"), 2),
-                 share ? fmt::format("{:.0f} %", *share * kPercentOf) : "-"});
+                 share(number_of(row, "share")), not_used ? shown(not_used, 2) : "unknown",
+                 share(number_of(row, "not_used_share"))});
   }
-  return "Energy of the idle power of what jobs had reserved\n" + columns.text();
+  return "Energy of the idle power of what jobs had reserved, and of what they did not use of "
+         "it\n" +
+         columns.text();
 }
 
 std::string budget_text(const sj::array& rows) {
@@ -275,8 +286,9 @@ std::string cell_of(const sj::element& value) {
 constexpr std::array<const char*, 14> kIdleColumns{
     "cluster_id", "uuid", "user",  "project", "partition", "since_ts", "idle_s",
     "cpus",       "gpus", "watts", "kwh",     "cost",      "exempt",   "array"};
-constexpr std::array<const char*, 6> kShareColumns{"value",        "units",    "kwh",
-                                                   "measured_kwh", "idle_kwh", "share"};
+constexpr std::array<const char*, 9> kShareColumns{
+    "value", "units",           "kwh",          "measured_kwh",  "idle_kwh",
+    "share", "not_used_of_kwh", "not_used_kwh", "not_used_share"};
 constexpr std::array<const char*, 10> kBudgetColumns{"project", "cluster_id", "unit", "amount",
                                                      "used",    "used_share", "burn", "period",
                                                      "from_ts", "state"};
@@ -364,10 +376,11 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.add("month", options.month,
             {.help = "The month of the bill, such as 2026-11. The default is this one.",
              .placeholder = "MONTH"});
-  flags.add("by", options.by,
-            {.help = "With idle: the energy of the idle power of what was reserved in the last 30 "
-                     "days, by project, partition or user.",
-             .placeholder = "WHAT"});
+  flags.add(
+      "by", options.by,
+      {.help = "With idle: the energy of the idle power of what was reserved, and of what was "
+               "not used of it, in the last 30 days, by project, partition or user.",
+       .placeholder = "WHAT"});
 }
 
 int run_insight(const InsightOptions& options, const Caller& caller) {

@@ -67,12 +67,21 @@ TEST(InsightText, ShowsTheBillAsATable) {
       HasSubstr("Nodes were read in 50 % of these hours, too few to compare"));
 }
 
-TEST(InsightText, ShowsShares) {
-  EXPECT_THAT(text("idle",
-                   R"({"value":"fluids","units":12,"kwh":16,"measured_kwh":16,"idle_kwh":4,)"
-                   R"("share":0.25},{"value":"","units":1,"kwh":1,"idle_kwh":null,"share":null})",
-                   true),
-              HasSubstr("  fluids    12  16.00            4.00   25 %\n"));
+TEST(InsightText, ShowsSharesAndSaysWhatIsUnknown) {
+  const std::string rows =
+      R"({"value":"fluids","units":12,"kwh":16,"measured_kwh":16,"idle_kwh":4,"share":0.25,)"
+      R"("not_used_of_kwh":8,"not_used_kwh":0.8,"not_used_share":0.1},)"
+      R"({"value":"old","units":1,"kwh":1,"idle_kwh":0.5,"share":0.5,"not_used_kwh":null,)"
+      R"("not_used_share":null})";
+  const std::string shown = text("idle", rows, true);
+  EXPECT_THAT(shown, HasSubstr("  JOBS    KWH  IDLE POWER KWH  SHARE  NOT USED KWH  SHARE\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("  fluids    12  16.00            4.00   25 %          0.80   10 %\n"));
+  EXPECT_THAT(shown,
+              HasSubstr("  old        1   1.00            0.50   50 %       unknown      -\n"));
+  EXPECT_EQ(*insight_csv("idle", true, answer(rows)),
+            "value,units,kwh,measured_kwh,idle_kwh,share,not_used_of_kwh,not_used_kwh,"
+            "not_used_share\r\nfluids,12,16,16,4,0.25,8,0.8,0.1\r\nold,1,1,,0.5,0.5,,,\r\n");
 }
 
 TEST(InsightCsv, IsSafeForSpreadsheets) {

@@ -185,7 +185,7 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   await dialog.getByText("Energy is column 8.").waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden" });
-  const wanted = ["Unit", "State", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Idle power", "Emissions"];
+  const wanted = ["Unit", "State", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Not used", "Emissions"];
   await becomes(heads, wanted);
   await page.reload();
   await page.getByRole("link", { name: "ocean" }).waitFor();

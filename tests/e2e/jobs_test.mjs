@@ -333,7 +333,7 @@ test("sums that come late leave the rows alone", async (t) => {
   await page.route(/units\/summary/, async (route) => {
     const answer = await (await route.fetch()).json();
     await held;
-    await route.fulfill({ json: { ...answer, data: { ...answer.data, idle_kwh: null } } });
+    await route.fulfill({ json: { ...answer, data: { ...answer.data, idle_kwh: null, not_used_kwh: null } } });
   });
   await page.goto(`${url}/#/jobs?sort=started`);
   await becomes(() => names(page).count(), 8);
@@ -393,7 +393,7 @@ test("reports errors, keeps its data and recovers", async (t) => {
 test("by kind, runs whose names differ in numbers are one row that leads to them, with one suggestion", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs?period=168h", { server: { many: 60 } });
   await page.getByRole("navigation", { name: "Form of the list" }).getByRole("link", { name: "By kind" }).click();
-  await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&kinds=unused");
+  await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&kinds=not_used");
   const table = page.getByRole("grid", { name: "Kinds of units, most first" });
   const cells = (row) => row.locator("th, td").allInnerTexts().then((all) => all.map((text) => text.replace(/\s+/g, " ").trim()));
   // The sums of all kinds are the sums of the list.

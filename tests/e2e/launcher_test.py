@@ -286,7 +286,7 @@ def demo_is_complete(directory, base, now):
     assert {"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED"} <= {value for value, *_ in facets["state"]}, facets
     assert {value for value, *_ in facets["project"]} == set(invented.PROJECTS) and len(facets["user"]) == 9 and len(facets["partition"]) == 2, facets
     sums = ask("units/summary/admin?cluster_id=demo&" + month)
-    assert sums["count"] > 200 and sums["gpu_hours"] > sums["gpu_hours_used"] > 0 and 0 < sums["idle_kwh"] < sums["kwh"] and sums["cost"] > 0, sums
+    assert sums["count"] > 200 and sums["gpu_hours"] > sums["gpu_hours_used"] > 0 and 0 < sums["not_used_kwh"] < sums["idle_kwh"] < sums["kwh"] and sums["cost"] > 0, sums
     own = ask("units/summary?facets=user&" + month, "demo-user")
     assert 0 < own["count"] < sums["count"] and [value for value, *_ in own["facets"]["user"]] == ["demo-user"], own
     days = ask("usage/series/admin?cluster_id=demo&by=project&" + month)

@@ -170,8 +170,9 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await becomes(() => text(page.locator("tbody tr").nth(3)), /16 CPUs – – –$/, "what is not known is no 0");
   await becomes(() => text(page.locator("tr.total")), /^Total 4 units 713 W 20\.5 kWh EUR 5\.11$/);
   const shares = page.getByRole("region", { name: "Idle power of reservations, last 30 days" });
-  await becomes(() => text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 %");
-  await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – –`);
+  await becomes(() => text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 % unknown –");
+  await becomes(() => text(shares.getByRole("row", { name: /^fluids/ })), "fluids 812 2.95 MWh 319 kWh 11 % 96 kWh 4 %");
+  await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – – unknown –`);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "idle");
   await shot(page, "idle-light");
@@ -187,7 +188,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   const lines = (await saved(page, /^CSV$/)).trim().split("\r\n");
   assert.equal(lines[0], "cluster_id,uuid,user,project,partition,idle_since,idle_seconds,cpus,gpus,power_watts,energy_kwh,cost,exempt");
   assert.match(lines[1], /^hpc-a,48214,ada,fluids,main,\d{4}-\d\d-\d\dT[\d:.]+Z,10800,8,1,61,0\.183,0\.04575,no$/);
-  assert.match(await saved(page, /^CSV ?: Idle power/), /^user,units,energy_kwh,measured_kwh,idle_power_kwh,share\r\nada,812,2950,2900,319,0\.11\r\n/);
+  assert.match(await saved(page, /^CSV ?: Idle power/), /^user,units,energy_kwh,measured_kwh,idle_power_kwh,share,not_used_of_kwh,not_used_kwh,not_used_share\r\nada,812,2950,2900,319,0\.11,2400,96,0\.04\r\nlin,96,611,600,210,0\.35,0,,\r\n/);
   await page.emulateMedia({ media: "print" });
   await becomes(() => page.locator("button:visible:not(thead button), nav:visible, select:visible").count(), 0);
   await page.emulateMedia({ media: null });

@@ -84,12 +84,16 @@ def idle(visible, now, priced):
 
 
 def shares(visible, by):
-    rows = [("fluids", "ada", "main", "hpc-a", 812, 2950.0, 2900.0, 319.0), ("optics", "lin", "gpu", "gpu-b", 96, 611.0, 600.0, 210.0), (HOSTILE, "grace", "gpu", "gpu-b", 3, 12.0, 0.0, None)]
+    """Of lin's units it is not known what they did not use: they ran before it was counted."""
+    rows = [("fluids", "ada", "main", "hpc-a", 812, 2950.0, 2900.0, 319.0, 2400.0, 96.0), ("optics", "lin", "gpu", "gpu-b", 96, 611.0, 600.0, 210.0, 0.0, None),
+            (HOSTILE, "grace", "gpu", "gpu-b", 3, 12.0, 0.0, None, 0.0, None)]
     place = ("project", "user", "partition", "cluster").index(by)
     found = {}
     for row in rows:
         if visible(row[1], row[0]):
-            units, kwh, measured, unused = found.get(row[place], (0, 0.0, 0.0, None))
-            found[row[place]] = (units + row[4], kwh + row[5], measured + row[6], unused if row[7] is None else (unused or 0) + row[7])
-    return [{"value": value, "units": units, "kwh": kwh, "measured_kwh": measured, "idle_kwh": unused, "share": unused / measured if measured else None}
-            for value, (units, kwh, measured, unused) in sorted(found.items(), key=lambda item: -(item[1][3] or 0))]
+            sums = found.setdefault(row[place], [0, 0.0, 0.0, None, 0.0, None])
+            for i, more in enumerate(row[4:]):
+                sums[i] = sums[i] if more is None else (sums[i] or 0) + more
+    return [{"value": value, "units": units, "kwh": kwh, "measured_kwh": measured, "idle_kwh": idle, "share": idle / measured if measured else None,
+             "not_used_of_kwh": of, "not_used_kwh": unused, "not_used_share": unused / of if of else None}
+            for value, (units, kwh, measured, idle, of, unused) in sorted(found.items(), key=lambda item: (-(item[1][5] or -1), -(item[1][3] or 0)))]

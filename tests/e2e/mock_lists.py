@@ -5,8 +5,8 @@ import datetime
 import re
 
 COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
-           "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "advice"]
-RANGES = ["cpu", "mem", "gpu", "gpu_mem", "kwh", "unused", "grams", "wall"]
+           "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "not_used", "advice"]
+RANGES = ["cpu", "mem", "gpu", "gpu_mem", "kwh", "unused", "not_used", "grams", "wall"]
 RULES = {"48190": ["gpu-unused", "time-limit", "<i>site</i>"], "48188": ["oom"], "48213": ["good"]}
 FAILED = {"FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "ERROR", "EXIT"}
 
@@ -35,7 +35,8 @@ def facts(unit, names):
         "array": None, "partition": "main", "cpu": number(cpu), "mem": number(unit.get("avg_cpu_mem_usage", {}).get("global")),
         "gpu": number(unit.get("avg_gpu_usage", {}).get("global")), "gpu_mem": None, "peak": None, "gpu_idle": None, "kwh": number(kwh),
         "cpu_kwh": number(cpu_kwh), "gpu_kwh": number(gpu_kwh), "grams": number(sum(grams)) if grams else None, "cost": None,
-        "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)), "advice": RULES.get(unit["uuid"], []),
+        "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)),
+        "not_used": number(None if cpu is None or kwh is None else 0.3 * kwh * (1 - cpu / 100)), "advice": RULES.get(unit["uuid"], []),
         "core_hours": allocation["cpus"] * times["walltime"] / 3600, "gpu_hours": allocation["gpus"] * times["walltime"] / 3600,
     }
 
@@ -139,7 +140,8 @@ def summary(rows, query):
         "grams": total("grams"), "cost": None, "core_hours": total("core_hours"), "core_hours_measured": total("core_hours", cpu),
         "core_hours_used": sum(row["core_hours"] * row["cpu"] / 100 for row in cpu), "gpu_hours": total("gpu_hours"),
         "gpu_hours_measured": total("gpu_hours", gpu), "gpu_hours_used": sum(row["gpu_hours"] * row["gpu"] / 100 for row in gpu),
-        "idle_kwh": total("unused"), "idle_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets")},
+        "idle_kwh": total("unused"), "idle_measured": len(cpu),
+        "not_used_kwh": total("not_used"), "not_used_of_kwh": total("kwh", cpu) or 0, "not_used_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets")},
         **({"heat": heat(rows, *values(query, "heat"), int(query.get("bins", ["20"])[0]))} if "heat" in query else {}),
     }
 
@@ -147,8 +149,8 @@ def summary(rows, query):
 def kinds(rows, query):
     """Units of one cluster, user and project whose names differ in numbers only."""
     sort, top = query.get("sort", ["unused"])[0], int(query.get("top", ["20"])[0])
-    if sort not in ("unused", "kwh", "units", "ended"):
-        raise Refused("'sort': expected unused, kwh, units or ended")
+    if sort not in ("unused", "not_used", "kwh", "units", "ended"):
+        raise Refused("'sort': expected unused, not_used, kwh, units or ended")
     groups = {}
     for row in rows:
         if wanted(row, query):
@@ -176,6 +178,7 @@ def kinds(rows, query):
         return None
     found = [{"cluster_id": cluster, "user": user, "project": project, "name": name, "units": len(of), "running": sum(row["ended"] is None for row in of),
               "failed": sum(row["state"] in FAILED for row in of), "kwh": number(total(of, "kwh") or 0), "unused": number(total(of, "unused")),
+              "not_used": number(total(of, "not_used")), "not_used_of": number(total([row for row in of if row["not_used"] is not None], "kwh") or 0),
               "grams": number(total(of, "grams") or 0), "cpu": mean(of, "cpu"), "mem": mean(of, "mem"), "gpu": mean(of, "gpu"), "kwh_before": half(of, False),
               "kwh_since": half(of, True), "ended": max((row["ended"] or 0 for row in of), default=None) or None, "finding": finding(of)}
              for (cluster, user, project, name), of in groups.items()]

@@ -11,12 +11,12 @@ import { accessible, becomes, control, fits, focused, names, noonZone, passUntil
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
-  await page.getByRole("heading", { name: "Most energy of idle power" }).waitFor();
+  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
   const tile = (name) => page.locator(".tiles div", { hasText: name }).locator("dd").first().innerText();
   await becomes(() => tile("Units"), "37", "those that run or ended in these days, without the one that waits");
   await page.getByRole("region", { name: "Running now" }).getByRole("link", { name: "lattice-qcd" }).waitFor();
-  // Kinds with most energy of idle power: five runs of grace's tasks are one of them.
-  const unused = page.getByRole("region", { name: "Most energy of idle power" });
+  // Kinds with most energy that was not used: five runs of grace's tasks are one of them.
+  const unused = page.getByRole("region", { name: "Most energy not used" });
   await becomes(() => unused.getByRole("listitem").count(), 5);
   await unused.getByRole("listitem").filter({ hasText: "grace · optics" }).getByText("5 runs").waitFor();
   const first = unused.getByRole("listitem").first();
@@ -25,7 +25,7 @@ test("the overview adds up what the role sees, and leads to the units of a day",
   await first.getByRole("button", { name: "Copy #SBATCH --mem=12G" }).click();
   await unused.getByText("Copied: #SBATCH --mem=12G").waitFor();
   await becomes(() => page.evaluate(() => navigator.clipboard.readText()), "#SBATCH --mem=12G");
-  await becomes(() => unused.getByRole("link", { name: "See full ranking" }).getAttribute("href"), "#/jobs?period=168h&kinds=unused");
+  await becomes(() => unused.getByRole("link", { name: "See full ranking" }).getAttribute("href"), "#/jobs?period=168h&kinds=not_used");
   await accessible(page, "overview");
   await shot(page, "overview-light");
   await page.getByLabel("Bars by").selectOption("user");

@@ -211,7 +211,8 @@ Result<store::SummaryQuery> share_query(const Services& services, const Call& ca
   return query;
 }
 
-/// The share of the idle power of what was reserved, of units that ended in the period.
+/// The shares of the idle power of what was reserved, and of what was not used of that, of units
+/// that ended in the period.
 void answer_shares(const Services& services, Call& call) {
   auto query = share_query(services, call);
   if (!query) {
@@ -232,22 +233,30 @@ void answer_shares(const Services& services, Call& call) {
     answer_failure(*call.response, sums.error());
     return;
   }
+  // Groups of which it is not known what they did not use come last.
   auto& values = sums->facets.front();
-  std::ranges::stable_sort(values, std::ranges::greater(), &store::FacetValue::idle_kwh);
+  std::ranges::stable_sort(values, std::ranges::greater(), [](const store::FacetValue& one) {
+    return std::tuple(one.not_used_of_kwh > 0 ? one.not_used_kwh : -1, one.idle_kwh);
+  });
   std::string data;
   JsonWriter json(data);
+  const auto number = [&json](std::string_view name, std::optional<double> value) {
+    json.key(name);
+    append_number(json, value ? std::optional(rounded(*value, kIdleDigits)) : value);
+  };
   json.begin_array();
   for (const store::FacetValue& one : values) {
+    const auto if_known = [](double of_kwh, double value) {
+      return of_kwh > 0 ? std::optional(value) : std::nullopt;
+    };
     json.begin_object().member("value", one.value).member("units", one.units);
-    for (const auto& [name, value] :
-         {std::pair<std::string_view, std::optional<double>>{"kwh", one.kwh},
-          {"measured_kwh", one.idle_of_kwh},
-          {"idle_kwh", one.idle_of_kwh > 0 ? std::optional(one.idle_kwh) : std::nullopt},
-          {"share",
-           one.idle_of_kwh > 0 ? std::optional(one.idle_kwh / one.idle_of_kwh) : std::nullopt}}) {
-      json.key(name);
-      append_number(json, value ? std::optional(rounded(*value, kIdleDigits)) : value);
-    }
+    number("kwh", one.kwh);
+    number("measured_kwh", one.idle_of_kwh);
+    number("idle_kwh", if_known(one.idle_of_kwh, one.idle_kwh));
+    number("share", if_known(one.idle_of_kwh, one.idle_kwh / one.idle_of_kwh));
+    number("not_used_of_kwh", one.not_used_of_kwh);
+    number("not_used_kwh", if_known(one.not_used_of_kwh, one.not_used_kwh));
+    number("not_used_share", if_known(one.not_used_of_kwh, one.not_used_kwh / one.not_used_of_kwh));
     json.end_object();
   }
   json.end_array();
@@ -271,7 +280,7 @@ Endpoints insight_idle_endpoints() {
           {.name = "IdleUnit",
            .definitions = R"json("IdleUnit": {
         "type": "object",
-        "description": "A unit that does nothing now; or, with `by`, the energy that units reserved and did not use.",
+        "description": "A unit that does nothing now; or, with `by`, the energy of the idle power of what units had reserved, and of what they did not use of that.",
         "properties": {
           "cluster_id": {"type": "string", "description": "ID of the cluster."},
           "uuid": {"type": "string", "description": "ID of the unit."},
@@ -291,7 +300,10 @@ Endpoints insight_idle_endpoints() {
           "units": {"type": "integer", "description": "With `by`: units that ended in the period."},
           "measured_kwh": {"type": "number", "description": "With `by`: energy of those of which idle power is known."},
           "idle_kwh": {"type": ["number", "null"], "description": "With `by`: the part of it that is idle power."},
-          "share": {"type": ["number", "null"], "description": "With `by`: that part, from 0 to 1."}
+          "share": {"type": ["number", "null"], "description": "With `by`: that part, from 0 to 1."},
+          "not_used_of_kwh": {"type": "number", "description": "With `by`: energy of the units whose unused part is known."},
+          "not_used_kwh": {"type": ["number", "null"], "description": "With `by`: the part of it that is the idle power of what they had reserved and did not use at that time. The groups are in this order."},
+          "not_used_share": {"type": ["number", "null"], "description": "With `by`: that part, from 0 to 1."}
         }
       })json",
            .example =

@@ -205,26 +205,38 @@ TEST_F(Insight, AsksLittleOfTheTsdb) {
   EXPECT_THAT(response.body, Not(HasSubstr("secret")));
 }
 
-TEST_F(Insight, AddsUpWhatWasNotUsed) {
+TEST_F(Insight, AddsUpIdlePowerAndWhatWasNotUsed) {
   store::ClusterUpdate update;
   update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
   update.window = {kNow, kNow + kHour};
   int number = 100;
-  for (const auto& [partition, idle] : std::vector<std::pair<std::string, std::optional<double>>>{
-           {"gpu", 3}, {"gpu", 1}, {"cpu", 1}, {"cpu", std::nullopt}}) {
+  struct Run {
+    const char* partition = "";
+    std::optional<double> idle = {}, not_used = {};
+  };
+  // Most idle power belongs to well-run jobs. One job is not measured, two are from before.
+  for (const Run& run : {Run{"gpu", 3, 0.25}, Run{"gpu", 1, 0.25}, Run{"cpu", 1, 1}, Run{"cpu"},
+                         Run{"old", 2}, Run{"older", 4}}) {
     model::Unit unit = job(std::to_string(number++), "bob", "fluids");
     unit.started_at_ts = kNow;
     unit.ended_at_ts = kNow + kHour / 2;
-    unit.tags = R"({"partition":")" + partition + R"("})";
+    unit.tags = fmt::format(R"({{"partition":"{}"}})", run.partition);
     store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 8}});
-    unit.idle_kwh = idle;
+    unit.idle_kwh = run.idle;
+    unit.not_used_kwh = run.not_used;
     update.units.push_back(unit);
   }
   write(update);
   clock_.advance(std::chrono::hours(1));
   EXPECT_EQ(text_of(data("insight/idle/admin?by=partition&cluster_id=hpc-a&from=1767225600")),
-            R"([{"value":"gpu","units":2,"kwh":16,"measured_kwh":16,"idle_kwh":4,"share":0.25},)"
-            R"({"value":"cpu","units":2,"kwh":16,"measured_kwh":8,"idle_kwh":1,"share":0.125}])");
+            R"([{"value":"cpu","units":2,"kwh":16,"measured_kwh":8,"idle_kwh":1,"share":0.125,)"
+            R"("not_used_of_kwh":8,"not_used_kwh":1,"not_used_share":0.125},)"
+            R"({"value":"gpu","units":2,"kwh":16,"measured_kwh":16,"idle_kwh":4,"share":0.25,)"
+            R"("not_used_of_kwh":16,"not_used_kwh":0.5,"not_used_share":0.03125},)"
+            R"({"value":"older","units":1,"kwh":8,"measured_kwh":8,"idle_kwh":4,"share":0.5,)"
+            R"("not_used_of_kwh":0,"not_used_kwh":null,"not_used_share":null},)"
+            R"({"value":"old","units":1,"kwh":8,"measured_kwh":8,"idle_kwh":2,"share":0.25,)"
+            R"("not_used_of_kwh":0,"not_used_kwh":null,"not_used_share":null}])");
   EXPECT_EQ(data("insight/idle?by=partition&from=1767225600", "eve").as_array().size(), 0U);
   for (const char* wrong : {"by=x", "by=user&from=x", "by=user&from=9&to=8", "by=user&from=0"}) {
     EXPECT_EQ(get(std::string("/api/v1/insight/idle/admin?") + wrong, "root").status, 400) << wrong;

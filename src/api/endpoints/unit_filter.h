@@ -16,10 +16,10 @@ namespace ceems::api {
 
 /// The parameters of parse_fact_filter() that select units of lists and sums.
 inline constexpr ParamSet kUnitFilterParams{
-    Param::kClusterId, Param::kProject, Param::kUser,  Param::kUuid,  Param::kFrom,
-    Param::kTo,        Param::kRunning, Param::kWords, Param::kState, Param::kPartitionName,
-    Param::kAdvice,    Param::kCpu,     Param::kMem,   Param::kGpu,   Param::kGpuMem,
-    Param::kKwh,       Param::kUnused,  Param::kGrams, Param::kWall};
+    Param::kClusterId, Param::kProject, Param::kUser,    Param::kUuid,  Param::kFrom,
+    Param::kTo,        Param::kRunning, Param::kWords,   Param::kState, Param::kPartitionName,
+    Param::kAdvice,    Param::kCpu,     Param::kMem,     Param::kGpu,   Param::kGpuMem,
+    Param::kKwh,       Param::kUnused,  Param::kNotUsed, Param::kGrams, Param::kWall};
 
 /// Replaces ids as SLURM shows them (request/shown_ids.h) by the ids of the caller's units, in the
 /// parameters `uuid` and `q`. What is none, or finds none, stays. Passes on errors of the reader.

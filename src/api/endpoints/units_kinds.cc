@@ -31,7 +31,8 @@ struct SortName {
   std::string_view name;
   Sort sort;
 };
-constexpr std::array<SortName, 4> kSorts{{{"unused", Sort::kUnused},
+constexpr std::array<SortName, 5> kSorts{{{"unused", Sort::kUnused},
+                                          {"not_used", Sort::kNotUsed},
                                           {"kwh", Sort::kEnergy},
                                           {"units", Sort::kUnits},
                                           {"ended", Sort::kEnded}}};
@@ -43,7 +44,7 @@ Result<store::KindQuery> parse_kinds(const Call& call) {
   const std::string sort = call.params.sort.empty() ? "unused" : call.params.sort;
   const auto* const found = std::ranges::find(kSorts, std::string_view(sort), &SortName::name);
   if (found == kSorts.end()) {
-    return wrong_parameter("'sort': expected unused, kwh, units or ended");
+    return wrong_parameter("'sort': expected unused, not_used, kwh, units or ended");
   }
   query.sort = found->sort;
   if (const std::string_view top = call.params.text(Param::kTop); !top.empty()) {
@@ -97,6 +98,9 @@ void append(JsonWriter& json,
   append_optional(json, "kwh", kind.kwh);
   append_optional(json, "unused",
                   kind.idle_units > 0 ? std::optional(kind.idle_kwh) : std::nullopt);
+  append_optional(json, "not_used",
+                  kind.not_used_units > 0 ? std::optional(kind.not_used_kwh) : std::nullopt);
+  append_optional(json, "not_used_of", kind.not_used_of_kwh);
   append_optional(json, "grams", kind.grams);
   append_optional(json, "cpu", kind.cpu);
   append_optional(json, "mem", kind.mem);
@@ -165,9 +169,10 @@ void get_kinds(const Services& services, Call& call) {
 Endpoints units_kinds_endpoints() {
   const Endpoint kinds{
       .handler = get_kinds,
-      .data = {.name = "Kinds",
-               .one = true,
-               .definitions = R"json("Kinds": {
+      .data =
+          {.name = "Kinds",
+           .one = true,
+           .definitions = R"json("Kinds": {
         "type": "object",
         "required": ["kinds", "more"],
         "additionalProperties": false,
@@ -176,7 +181,7 @@ Endpoints units_kinds_endpoints() {
             "type": "array",
             "items": {
               "type": "object",
-              "required": ["cluster_id", "user", "project", "name", "units", "running", "failed", "kwh", "unused", "grams", "cpu", "mem", "gpu", "kwh_before", "kwh_since", "ended", "finding"],
+              "required": ["cluster_id", "user", "project", "name", "units", "running", "failed", "kwh", "unused", "not_used", "not_used_of", "grams", "cpu", "mem", "gpu", "kwh_before", "kwh_since", "ended", "finding"],
               "additionalProperties": false,
               "properties": {
                 "cluster_id": {"type": "string", "description": "Cluster of the runs."},
@@ -188,6 +193,8 @@ Endpoints units_kinds_endpoints() {
                 "failed": {"type": "integer", "description": "Of them, those that failed."},
                 "kwh": {"type": "number", "description": "Energy."},
                 "unused": {"type": ["number", "null"], "description": "Energy in kWh of the idle power of what was reserved."},
+                "not_used": {"type": ["number", "null"], "description": "The part of it of what was not used at that time, of the runs for which it is known; null: of none."},
+                "not_used_of": {"type": "number", "description": "Energy of these runs in kWh."},
                 "grams": {"type": "number", "description": "Emissions in g CO2e."},
                 "cpu": {"type": ["number", "null"], "description": "Mean CPU use in percent."},
                 "mem": {"type": ["number", "null"], "description": "Mean memory use in percent."},
@@ -218,13 +225,13 @@ Endpoints units_kinds_endpoints() {
           "searched": {"const": "ids", "description": "Only ids were searched for the words."}
         }
       })json",
-               .example =
-                   R"({"kinds":[{"cluster_id":"hpc-a","user":"ada","project":"fluids",)"
-                   R"("name":"train_#","units":60,"running":1,"failed":2,"kwh":297,"unused":38,)"
-                   R"("grams":132000,"cpu":46.1,"mem":29.8,"gpu":46.2,"kwh_before":4.9,)"
-                   R"("kwh_since":5.1,"ended":1794970436000,"finding":{"uuid":"4711",)"
-                   R"("started_at_ts":1794903120000,"rule":"gpu-unused","severity":"important",)"
-                   R"("runs":8,"values":{"want":2},"saves_kwh":0.63}}],"more":false})"},
+           .example =
+               R"({"kinds":[{"cluster_id":"hpc-a","user":"ada","project":"fluids",)"
+               R"("name":"train_#","units":60,"running":1,"failed":2,"kwh":297,"unused":38,"not_used":21,"not_used_of":280,)"
+               R"("grams":132000,"cpu":46.1,"mem":29.8,"gpu":46.2,"kwh_before":4.9,)"
+               R"("kwh_since":5.1,"ended":1794970436000,"finding":{"uuid":"4711",)"
+               R"("started_at_ts":1794903120000,"rule":"gpu-unused","severity":"important",)"
+               R"("runs":8,"values":{"want":2},"saves_kwh":0.63}}],"more":false})"},
       .params = kUnitFilterParams.with({Param::kSort, Param::kTop}),
       .window = WindowKind::kListed};
   return {

@@ -52,6 +52,9 @@ class Lists : public ServerTest {
       store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", i + 1}});
       store::with(unit, model::Metric::kTotalCpuEmissionsGms, {{"rte_total", 10.5 * (i + 1)}});
       unit.idle_kwh = 0.25;
+      if (i != 1) {  // as if that one were from before it was counted
+        unit.not_used_kwh = 0.125;
+      }
       update.units.push_back(unit);
     }
     write(update);
@@ -63,11 +66,11 @@ TEST_F(Lists, HaveColumnsAndRows) {
   EXPECT_THAT(
       body("units/list/admin?cluster_id=c&columns=cluster_id,uuid,started,name,user,project,state,"
            "ended,wall,cpus,memory,gpus,nodes,time_limit,partition,cpu,mem,kwh,gpu_kwh,grams,cost,"
-           "unused,advice",
+           "unused,not_used,advice",
            "root"),
       HasSubstr(R"("rows":[["c","1000",1767222000000,"run","ada","fluids","COMPLETED",)"
                 R"(1767225599000,1800,64,274877906944,4,2,86400,"gpu",41.25,null,1,null,10.5,null,)"
-                R"(0.25,[]]])"));
+                R"(0.25,0.125,[]]])"));
 }
 
 /// Ids as squeue, sacct and mails of SLURM show them.
@@ -283,11 +286,17 @@ TEST_F(Lists, SumUpWithFacetsAndCells) {
           R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":null,"grams":105,)"
           R"("measured":4,"cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
           R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
-          R"("idle_measured":4,"facets":{"state":[["COMPLETED",4,10]],)"
+          R"("idle_measured":4,"not_used_kwh":0.375,"not_used_of_kwh":8,"not_used_measured":3,)"
+          R"("facets":{"state":[["COMPLETED",4,10]],)"
           R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
           R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));
   EXPECT_EQ(data("units/summary/admin?cluster_id=none").at("count"), 0);
+  EXPECT_EQ(data("units/summary/admin?cluster_id=c&not_used=0..").at("count"), 3);
+  EXPECT_EQ(data("units/summary/admin?cluster_id=c&not_used=0.2..").at("count"), 0);
+  EXPECT_THAT(first("units/list/admin?cluster_id=c&columns=not_used&sort=not_used&limit=9"),
+              ElementsAre("1.25E-1", "1.25E-1", "1.25E-1", "null"));
   EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("idle_kwh").is_null());
+  EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("not_used_kwh").is_null());
   EXPECT_EQ(data("units/summary/admin?running&cluster_id=hpc-a").at("running"), 1);
   EXPECT_THAT(error("units/summary/admin?facets=foo"), HasSubstr("'facets'"));
   EXPECT_THAT(error("units/summary/admin?heat=cpu"), HasSubstr("'heat'"));

@@ -151,10 +151,11 @@ std::string summary_json(const store::UnitSummary& sums,
   number("gpu_hours", sums.gpu_seconds / kHourSeconds);
   number("gpu_hours_measured", sums.gpu_seconds_measured / kHourSeconds);
   number("gpu_hours_used", sums.gpu_seconds_used / kHourSeconds);
-  json.key("idle_kwh");
-  append_number(json,
-                sums.idle_units > 0 ? std::optional(rounded(sums.idle_kwh, 6)) : std::nullopt);
-  json.member("idle_measured", sums.idle_units).key("facets").begin_object();
+  known("idle_kwh", sums.idle_kwh, sums.idle_units);
+  json.member("idle_measured", sums.idle_units);
+  known("not_used_kwh", sums.not_used_kwh, sums.not_used_units);
+  number("not_used_of_kwh", sums.not_used_of_kwh);
+  json.member("not_used_measured", sums.not_used_units).key("facets").begin_object();
   for (std::size_t i = 0; i < query.facets.size() && i < sums.facets.size(); ++i) {
     const auto name = std::ranges::find(kFacets, query.facets[i], &FacetName::fact);
     append_facet(json.key(name->name), sums.facets[i]);
@@ -220,7 +221,7 @@ Endpoints units_summary_endpoints() {
            .one = true,
            .definitions = R"json("UnitSums": {
         "type": "object",
-        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "measured", "cost", "core_hours", "core_hours_measured", "core_hours_used", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "idle_kwh", "idle_measured", "facets"],
+        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "measured", "cost", "core_hours", "core_hours_measured", "core_hours_used", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "idle_kwh", "idle_measured", "not_used_kwh", "not_used_of_kwh", "not_used_measured", "facets"],
         "additionalProperties": false,
         "properties": {
           "count": {"type": "integer", "description": "Number of units."},
@@ -239,6 +240,9 @@ Endpoints units_summary_endpoints() {
           "gpu_hours_used": {"type": "number", "description": "Of these, used."},
           "idle_kwh": {"type": ["number", "null"], "description": "Energy of the idle power of what was reserved."},
           "idle_measured": {"type": "integer", "description": "Number of units for which it was measured."},
+          "not_used_kwh": {"type": ["number", "null"], "description": "Energy of the idle power of what was reserved and not used at that time; null: known of none."},
+          "not_used_of_kwh": {"type": "number", "description": "All energy of the units for which it is known."},
+          "not_used_measured": {"type": "integer", "description": "Number of these units."},
           "facets": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "array"}}, "description": "By facet: value, number of units, kWh."},
           "heat": {
             "type": "object",
@@ -260,6 +264,7 @@ Endpoints units_summary_endpoints() {
                R"("grams":161000,"measured":12100,"cost":null,"core_hours":210000,"core_hours_measured":209000,)"
                R"("core_hours_used":128000,"gpu_hours":4100,"gpu_hours_measured":4100,)"
                R"("gpu_hours_used":1560,"idle_kwh":900.5,"idle_measured":12000,)"
+               R"("not_used_kwh":410.2,"not_used_of_kwh":3050.1,"not_used_measured":11800,)"
                R"("facets":{"state":[["COMPLETED",9120,2210.1],["RUNNING",31,12.5]]},)"
                R"("heat":{"x":"cpu","y":"mem","bins":20,"cells":[[0,1,31,402.2]]}})"},
       .params = kUnitFilterParams.with({Param::kFacets, Param::kHeat, Param::kBins}),

@@ -31,12 +31,13 @@ struct Range {
   Fact fact;
   double parts;  ///< in which the table counts
 };
-constexpr std::array<Range, 8> kRanges{{{Param::kCpu, Fact::kCpu, 100},
+constexpr std::array<Range, 9> kRanges{{{Param::kCpu, Fact::kCpu, 100},
                                         {Param::kMem, Fact::kMem, 100},
                                         {Param::kGpu, Fact::kGpu, 100},
                                         {Param::kGpuMem, Fact::kGpuMem, 100},
                                         {Param::kKwh, Fact::kKwh, 1e9},
                                         {Param::kUnused, Fact::kUnused, 1e9},
+                                        {Param::kNotUsed, Fact::kNotUsed, 1e9},
                                         {Param::kGrams, Fact::kGrams, 1e6},
                                         {Param::kWall, Fact::kWall, 1}}};
 

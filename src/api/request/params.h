@@ -50,6 +50,7 @@ enum class Param : std::uint8_t {
   kGpuMem,
   kKwh,
   kUnused,
+  kNotUsed,
   kGrams,
   kWall,
   kColumns,

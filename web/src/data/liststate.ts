@@ -5,7 +5,7 @@ import { positive, readPeriod, writePeriod, type Period } from "./period";
 
 export type Show = "all" | "running" | "ended";
 
-export const kSortKeys = ["name", "user", "state", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused"] as const;
+export const kSortKeys = ["name", "user", "state", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used"] as const;
 export type SortKey = (typeof kSortKeys)[number];
 
 /** Both ends included; null: no limit on that side. */
@@ -14,7 +14,7 @@ export interface Range {
   most: number | null;
 }
 
-export const kRanges = ["cpu", "mem", "gpu", "kwh", "unused", "wall"] as const; // percent, percent, percent, kWh, kWh, seconds
+export const kRanges = ["cpu", "mem", "gpu", "kwh", "unused", "not_used", "wall"] as const; // percent, percent, percent, kWh, kWh, kWh, seconds
 export type RangeKey = (typeof kRanges)[number];
 export const kChoices = ["state", "project", "cluster", "user", "partition", "advice"] as const;
 export type ChoiceKey = (typeof kChoices)[number];
@@ -35,7 +35,7 @@ export interface ListState {
 }
 export const kHeatAxes = ["mem", "gpu"] as const;
 export type HeatAxis = (typeof kHeatAxes)[number];
-export const kKindSorts = ["unused", "kwh", "units", "ended"] as const;
+export const kKindSorts = ["not_used", "unused", "kwh", "units", "ended"] as const;
 export type KindSort = (typeof kKindSorts)[number];
 
 const kMaxChoices = 20;
@@ -49,7 +49,7 @@ export function defaultList(): ListState {
     period: { kind: "hours", hours: 24 },
     view: null,
     choices: { state: [], project: [], cluster: [], user: [], partition: [], advice: [] },
-    ranges: { cpu: kAny, mem: kAny, gpu: kAny, kwh: kAny, unused: kAny, wall: kAny },
+    ranges: { cpu: kAny, mem: kAny, gpu: kAny, kwh: kAny, unused: kAny, not_used: kAny, wall: kAny },
     sort: "ended",
     descending: true,
     cursor: "",

@@ -20,6 +20,7 @@ export function wanted(row: Row, list: ListState): boolean {
     gpu: row.gpuPercent,
     kwh: row.energyKwh,
     unused: row.unusedKwh,
+    not_used: row.notUsedKwh,
     wall: row.elapsed,
   };
   for (const key of kRanges) {

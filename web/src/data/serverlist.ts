@@ -8,7 +8,7 @@ import type { Facet, Heat, ListSource, Page, Summary } from "./list";
 import { stateKind, stateText, type Row } from "./units";
 
 const kColumns = [
-  "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused",
+  "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used",
 ] as const;
 
 const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition", advice: "advice" };
@@ -86,6 +86,7 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
     energyKwh: number("kwh"),
     wall,
     unusedKwh: number("unused"),
+    notUsedKwh: number("not_used"),
     emissionGrams: number("grams"),
     emissionSource: null,
     cpuWeight: 0,
@@ -107,6 +108,8 @@ export interface SummaryAnswer {
   gpu_hours_measured: number | null;
   gpu_hours_used: number | null;
   idle_kwh: number | null;
+  not_used_kwh: number | null;
+  not_used_of_kwh: number | null;
   facets?: Partial<Record<ChoiceKey, [string | null, number, number | null][]>>;
 }
 
@@ -130,6 +133,8 @@ export function readSummary(answer: SummaryAnswer): Summary {
       gpuPercent: share(answer.gpu_hours_used, answer.gpu_hours_measured),
       energyKwh: answer.kwh,
       unusedKwh: answer.idle_kwh,
+      notUsedKwh: answer.not_used_kwh,
+      notUsedOfKwh: answer.not_used_of_kwh,
       emissionGrams: answer.grams,
       cost: answer.cost,
     },

@@ -6,17 +6,17 @@ import { energy } from "../text/format";
 import { energyOfRun, readKinds, runsOf } from "./unitkinds";
 
 const kKind = {
-  cluster_id: "hpc-a", user: "ada", project: "fluids", name: "train_#-v#", units: 60, running: 1, failed: 2, kwh: 297, unused: 38, grams: 132000, cpu: 46.1, mem: 29.8,
+  cluster_id: "hpc-a", user: "ada", project: "fluids", name: "train_#-v#", units: 60, running: 1, failed: 2, kwh: 297, unused: 38, not_used: 21, not_used_of: 280, grams: 132000, cpu: 46.1, mem: 29.8,
   gpu: 46.2, kwh_before: 4.9, kwh_since: 5.1, ended: 1794970436000, finding: { uuid: "4711", started_at_ts: 1794903120000, rule: "gpu-unused", severity: "important", runs: 8, values: { want: 2 } },
 };
 
 test("kinds are read as the server documents them, and what has another type is unknown", () => {
-  const found = readKinds({ kinds: [kKind, { ...kKind, name: null, kwh: "1e3", unused: null, finding: { rule: "x" } }, 7], more: true })!;
+  const found = readKinds({ kinds: [kKind, { ...kKind, name: null, kwh: "1e3", unused: null, not_used: null, finding: { rule: "x" } }, 7], more: true })!;
   assert.equal(found.more, true);
   const [first, second, third] = found.kinds;
-  assert.deepEqual([first!.units, first!.energyKwh, first!.unusedKwh, first!.kwhBefore, first!.kwhSince], [60, 297, 38, 4.9, 5.1]);
+  assert.deepEqual([first!.units, first!.energyKwh, first!.unusedKwh, first!.notUsedKwh, first!.notUsedOfKwh, first!.kwhBefore, first!.kwhSince], [60, 297, 38, 21, 280, 4.9, 5.1]);
   assert.deepEqual(first!.finding, { uuid: "4711", started: 1794903120000, rule: "gpu-unused" });
-  assert.deepEqual([second!.name, second!.energyKwh, second!.unusedKwh, second!.finding], [null, null, null, null]);
+  assert.deepEqual([second!.name, second!.energyKwh, second!.unusedKwh, second!.notUsedKwh, second!.finding], [null, null, null, null, null]);
   assert.deepEqual([third!.units, third!.name], [0, null]);
   assert.equal(new Set(found.kinds.map((kind) => kind.key)).size, 3);
   for (const wrong of [null, [], {}, { kinds: {} }, "kinds"]) assert.equal(readKinds(wrong), null);
@@ -34,7 +34,7 @@ test("a kind leads to the list of its runs", () => {
 });
 
 test("the address has the order of kinds", () => {
-  for (const sort of ["unused", "kwh", "units", "ended"] as const) {
+  for (const sort of ["not_used", "unused", "kwh", "units", "ended"] as const) {
     const query = writeList(changed(defaultList(), { kinds: sort }));
     assert.equal(query.get("kinds"), sort);
     assert.equal(readList(query).kinds, sort);

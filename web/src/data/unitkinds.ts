@@ -23,7 +23,9 @@ export interface UnitKind {
   running: number;
   failed: number;
   energyKwh: number | null;
-  unusedKwh: number | null;
+  unusedKwh: number | null; // idle power of the reservations
+  notUsedKwh: number | null; // the part that was not used, of the runs where it is known
+  notUsedOfKwh: number | null; // all energy of these runs
   cpuPercent: number | null;
   gpuPercent: number | null;
   kwhBefore: number | null; // of a run that ended in the first half of the period
@@ -67,6 +69,8 @@ export function readKinds(data: unknown): Omit<UnitKinds, "serverTime"> | null {
         failed: number(kind.failed) ?? 0,
         energyKwh: number(kind.kwh),
         unusedKwh: number(kind.unused),
+        notUsedKwh: number(kind.not_used),
+        notUsedOfKwh: number(kind.not_used_of),
         cpuPercent: number(kind.cpu),
         gpuPercent: number(kind.gpu),
         kwhBefore: number(kind.kwh_before),
@@ -84,6 +88,21 @@ export async function unitKinds(api: Api, list: ListState, view: View, sort: Kin
   const found = readKinds(answer.data);
   if (found === null) throw new ApiError(0, t("list.noList"));
   return { ...found, serverTime: answer.serverTime };
+}
+
+export type Wasted = "not_used" | "unused"; // what was not used, or the idle power of what was reserved
+
+/** The energy of a kind that was not used, or that was idle power, and all energy of the runs where that is known. */
+export const wastedBy = (kind: UnitKind, by: Wasted): [part: number | null, whole: number | null] =>
+  by === "not_used" ? [kind.notUsedKwh, kind.notUsedOfKwh] : [kind.unusedKwh, kind.energyKwh];
+
+/** The kinds with most that was not used; by the idle power of what was reserved if that is known of none. */
+export async function mostWasted(api: Api, list: ListState, view: View, top: number, signal: AbortSignal): Promise<{ by: Wasted; kinds: UnitKind[] }> {
+  for (const by of ["not_used", "unused"] as const) {
+    const { kinds } = await unitKinds(api, list, view, by, top, [], signal);
+    if (by === "unused" || kinds.some((kind) => kind.notUsedKwh !== null)) return { by, kinds: kinds.filter((kind) => (wastedBy(kind, by)[0] ?? 0) > 0) };
+  }
+  return { by: "unused", kinds: [] };
 }
 
 /** The runs of a kind, as a list: its name without the numbers, which every run has in another way. */

@@ -67,7 +67,8 @@ export interface Row {
   gpuPercent: number | null;
   energyKwh: number | null; // CPU and GPU
   wall: number | null; // s in which the energy was used
-  unusedKwh: number | null; // spent on what was given and not used
+  unusedKwh: number | null; // idle power of the reservation
+  notUsedKwh: number | null; // the part that was not used at that time; null also for units from before it was counted
   emissionGrams: number | null;
   emissionSource: Source | null;
   // What averages are weighted with: seconds times what was given.
@@ -130,7 +131,8 @@ export function toRow(unit: Unit, now: number): Row {
     gpuPercent: gpus === null ? null : value(unit.avg_gpu_usage, "global"),
     energyKwh: sum(value(unit.total_cpu_energy_usage_kwh, "total"), value(unit.total_gpu_energy_usage_kwh, "total")),
     wall: value(unit.total_time_seconds, "walltime"),
-    unusedKwh: null, // not part of these answers
+    unusedKwh: null, // neither is part of these answers
+    notUsedKwh: null,
     emissionGrams: sum(cpu?.grams ?? null, gpu?.grams ?? null),
     emissionSource: cpu?.source ?? gpu?.source ?? null,
     cpuWeight: value(unit.total_time_seconds, "alloc_cputime") ?? 0,
@@ -156,7 +158,7 @@ const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" })
 
 const kRowFields = {
   name: "name", user: "owner", started: "started", wall: "elapsed", cpu: "cpuPercent", mem: "memoryPercent", gpu: "gpuPercent", kwh: "energyKwh", grams: "emissionGrams",
-  unused: "unusedKwh",
+  unused: "unusedKwh", not_used: "notUsedKwh",
 } as const satisfies Record<Exclude<SortKey, "state" | "ended">, keyof Row>;
 
 function sortValue(row: Row, key: SortKey): string | number | null {
@@ -191,6 +193,8 @@ export interface Totals {
   gpuPercent: number | null;
   energyKwh: number | null;
   unusedKwh: number | null;
+  notUsedKwh: number | null;
+  notUsedOfKwh: number | null; // all energy of the units where it is known
   emissionGrams: number | null;
   cost: number | null; // in the currency of the site; null: it has no price
 }
@@ -229,6 +233,8 @@ export function totals(rows: readonly Row[]): Totals {
     gpuPercent: mean((row) => row.gpuPercent, (row) => row.gpuWeight),
     energyKwh: all((row) => row.energyKwh),
     unusedKwh: all((row) => row.unusedKwh),
+    notUsedKwh: all((row) => row.notUsedKwh),
+    notUsedOfKwh: all((row) => (row.notUsedKwh === null ? null : row.energyKwh)),
     emissionGrams: all((row) => row.emissionGrams),
     cost: null,
   };

@@ -38,15 +38,15 @@ export function labelsOf(rows: readonly Pick<Row, "name" | "uuid" | "started">[]
 }
 
 type Better = "less" | "more" | null;
-export const kFields = ["state", "wall", "cpus", "cpu", "memory", "mem", "peak", "gpus", "gpu", "kwh", "unused", "grams", "cost"] as const;
+export const kFields = ["state", "wall", "cpus", "cpu", "memory", "mem", "peak", "gpus", "gpu", "kwh", "unused", "not_used", "grams", "cost"] as const;
 export type Field = (typeof kFields)[number];
 const kBetter: Record<Field, Better> = {
-  state: null, wall: "less", cpus: null, cpu: "more", memory: null, mem: "more", peak: null, gpus: null, gpu: "more", kwh: "less", unused: "less", grams: "less", cost: "less",
+  state: null, wall: "less", cpus: null, cpu: "more", memory: null, mem: "more", peak: null, gpus: null, gpu: "more", kwh: "less", unused: "less", not_used: "less", grams: "less", cost: "less",
 };
 
 const kRowFields = {
   state: "state", wall: "elapsed", cpus: "cpus", cpu: "cpuPercent", memory: "memoryLimit", mem: "memoryPercent", gpus: "gpus", gpu: "gpuPercent", kwh: "energyKwh",
-  unused: "unusedKwh", grams: "emissionGrams",
+  unused: "unusedKwh", not_used: "notUsedKwh", grams: "emissionGrams",
 } as const satisfies Record<Exclude<Field, "peak" | "cost">, keyof Row>;
 
 export function valueOf(of: Compared, field: Field): number | string | null {
@@ -68,6 +68,7 @@ export function textOf(field: Field, value: number | string | null, currency = "
       return format.bytes(value);
     case "kwh":
     case "unused":
+    case "not_used":
       return format.energy(value);
     case "grams":
       return `${format.emissions(value)} CO₂e`;

@@ -60,6 +60,7 @@ export const kRangeUnits: Record<RangeKey, { unit: string; factor: number }> = {
   gpu: { unit: "%", factor: 1 },
   kwh: { unit: "kWh", factor: 1 },
   unused: { unit: "kWh", factor: 1 },
+  not_used: { unit: "kWh", factor: 1 },
   wall: { unit: "h", factor: 3600 }, // the address has seconds
 };
 

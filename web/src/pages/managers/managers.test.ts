@@ -109,7 +109,9 @@ test("idle units and shares keep what is not known apart from 0", () => {
   assert.deepEqual(unit, { key: "c\n5", cluster: "c", uuid: "5", user: "u", project: "p", partition: "", since: 7, seconds: 3600, cpus: 4, gpus: 0, watts: null, kwh: null, cost: null, exempt: false });
   assert.equal(idleOf([{ exempt: "partition" }])[0]!.exempt, true);
   assert.equal(idleOf([{ uuid: "5", watts: 1 }, { uuid: "5", watts: 2 }, { uuid: "6" }]).length, 2, "two runs of one identifier are one row");
-  assert.deepEqual(sharesOf([{ value: "p", units: 1, kwh: 2, measured_kwh: 0, idle_kwh: null, share: null }]), [{ value: "p", units: 1, kwh: 2, measured: 0, idle: null, share: null }]);
+  assert.deepEqual(sharesOf([{ value: "p", units: 1, kwh: 2, measured_kwh: 0, idle_kwh: null, share: null, not_used_of_kwh: 2, not_used_kwh: 1, not_used_share: 0.5 }]), [
+    { value: "p", units: 1, kwh: 2, measured: 0, idle: null, share: null, notUsedOf: 2, notUsed: 1, notUsedShare: 0.5 },
+  ]);
 });
 
 test("lists are sorted with what is not known last, and filtered by words", () => {

@@ -278,7 +278,7 @@ export function idleOf(data: Fields[]): IdleRow[] {
 
 export const kShareBy = ["project", "user", "partition", "cluster"] as const;
 
-/** Energy of the idle power of what units that ended had reserved. null: not measured. */
+/** Energy of the idle power of what units that ended had reserved, and of what they did not use of it. null: not measured. */
 export interface ShareRow {
   value: string;
   units: number | null;
@@ -286,6 +286,9 @@ export interface ShareRow {
   measured: number | null;
   idle: number | null;
   share: number | null; // 0 to 1
+  notUsedOf: number | null; // energy of the units where it is known
+  notUsed: number | null;
+  notUsedShare: number | null; // 0 to 1
 }
 
 export function sharesOf(data: Fields[]): ShareRow[] {
@@ -296,6 +299,9 @@ export function sharesOf(data: Fields[]): ShareRow[] {
     measured: number(row.measured_kwh),
     idle: number(row.idle_kwh),
     share: number(row.share),
+    notUsedOf: number(row.not_used_of_kwh),
+    notUsed: number(row.not_used_kwh),
+    notUsedShare: number(row.not_used_share),
   }));
 }
 
