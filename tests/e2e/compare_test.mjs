@@ -191,6 +191,13 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await becomes(heads, wanted);
   await page.getByRole("button", { name: "Columns" }).click();
+  await dialog.getByRole("checkbox", { name: "Nodes" }).check();
+  await dialog.getByRole("checkbox", { name: "Waited" }).check();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await becomes(async () => (await heads()).slice(-2), ["Waited", "Nodes"]);
+  await becomes(() => page.locator("tbody tr", { has: page.getByRole("link", { name: "ocean" }) }).locator("td").last().innerText(), "1", "what was hidden is asked for");
+  await shot(page, "columns-chosen");
+  await page.getByRole("button", { name: "Columns" }).click();
   await dialog.getByRole("button", { name: "Reset" }).click();
   await dialog.getByRole("button", { name: "Done" }).click();
   await becomes(async () => (await heads()).slice(0, 3), ["Unit", "Owner", "State"]);

@@ -41,8 +41,8 @@ export interface HeatCell {
 }
 
 export interface ListSource {
-  /** `fresh`: ask the server again, although the filters are the same. */
-  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page>;
+  /** `fresh`: ask the server again, although the filters are the same. `shown`: keys of the columns that the reader sees. */
+  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal, shown?: readonly string[]): Promise<Page>;
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary>;
   /** null: the server has none. */
   heat(list: ListState, view: View, axis: HeatAxis, signal: AbortSignal): Promise<Heat | null>;

@@ -12,8 +12,8 @@ export class Lists implements ListSource {
     this.source = new ServerList(api);
   }
 
-  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal): Promise<Page> {
-    return this.either((source) => source.page(list, view, size, fresh, signal));
+  page(list: ListState, view: View, size: number, fresh: boolean, signal: AbortSignal, shown: readonly string[] = []): Promise<Page> {
+    return this.either((source) => source.page(list, view, size, fresh, signal, shown));
   }
 
   summary(list: ListState, view: View, signal: AbortSignal): Promise<Summary> {

@@ -5,7 +5,7 @@ import { positive, readPeriod, writePeriod, type Period } from "./period";
 
 export type Show = "all" | "running" | "ended";
 
-export const kSortKeys = ["name", "user", "state", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used"] as const;
+export const kSortKeys = ["name", "user", "state", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used", "nodes", "partition", "peak"] as const;
 export type SortKey = (typeof kSortKeys)[number];
 
 /** Both ends included; null: no limit on that side. */
@@ -61,7 +61,7 @@ export function defaultList(): ListState {
 
 /** The direction in which a column is sorted first: texts from A, numbers from the greatest, times from the newest. */
 export function descendsFirst(key: SortKey): boolean {
-  return key !== "name" && key !== "user" && key !== "state";
+  return key !== "name" && key !== "user" && key !== "state" && key !== "partition";
 }
 
 /** The first page of a changed list. */

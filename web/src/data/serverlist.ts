@@ -10,6 +10,9 @@ import { stateKind, stateText, type Row } from "./units";
 const kColumns = [
   "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used",
 ] as const;
+/** The columns of the server that a column of the page needs besides. */
+const kMore: Record<string, string> = { waited: "created", nodes: "nodes", partition: "partition", peak: "peak", cost: "cost" };
+
 
 const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition", advice: "advice" };
 
@@ -57,6 +60,7 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
   const some = (name: string) => number(name) || null; // 0 of these is none
   const started = some("started");
   const ended = some("ended");
+  const created = some("created");
   const unit = { uuid: text("uuid"), state: text("state"), started_at_ts: started ?? undefined, ended_at_ts: ended ?? undefined };
   const wall = number("wall");
   const cpus = some("cpus");
@@ -89,6 +93,11 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
     notUsedKwh: number("not_used"),
     emissionGrams: number("grams"),
     emissionSource: null,
+    waited: started !== null && created !== null ? Math.max(0, (started - created) / 1000) : null,
+    nodes: some("nodes"),
+    partition: text("partition"),
+    peakBytes: some("peak"),
+    cost: number("cost"),
     cpuWeight: 0,
     memoryWeight: 0,
     gpuWeight: 0,
@@ -162,13 +171,13 @@ export function readHeat(value: unknown): Heat | null {
 export class ServerList implements ListSource {
   constructor(private readonly api: Api) {}
 
-  async page(list: ListState, view: View, size: number, _fresh: boolean, signal: AbortSignal): Promise<Page> {
+  async page(list: ListState, view: View, size: number, _fresh: boolean, signal: AbortSignal, shown: readonly string[] = []): Promise<Page> {
     const query: Query = [
       ...filterQuery(list, view, Date.now()),
       ["sort", list.sort],
       ["order", list.descending ? "desc" : "asc"],
       ["limit", String(size)],
-      ["columns", kColumns.join(",")],
+      ["columns", [...kColumns, ...shown.flatMap((key) => kMore[key] ?? [])].join(",")],
     ];
     if (list.cursor) query.push(["cursor", list.cursor]);
     const answer = await this.api.get<ListAnswer>(pathOf("units/list", view), query, signal);

@@ -71,6 +71,12 @@ export interface Row {
   notUsedKwh: number | null; // the part that was not used at that time; null also for units from before it was counted
   emissionGrams: number | null;
   emissionSource: Source | null;
+  // Where a list asks for them
+  waited: number | null; // s between submission and start
+  nodes: number | null;
+  partition: string;
+  peakBytes: number | null; // most memory on one node
+  cost: number | null;
   // What averages are weighted with: seconds times what was given.
   cpuWeight: number;
   memoryWeight: number;
@@ -135,6 +141,11 @@ export function toRow(unit: Unit, now: number): Row {
     notUsedKwh: null,
     emissionGrams: sum(cpu?.grams ?? null, gpu?.grams ?? null),
     emissionSource: cpu?.source ?? gpu?.source ?? null,
+    waited: started !== null && unit.created_at_ts ? Math.max(0, (started - unit.created_at_ts) / 1000) : null,
+    nodes: given("nodes"),
+    partition: typeof unit.tags?.partition === "string" ? unit.tags.partition : "",
+    peakBytes: null,
+    cost: null,
     cpuWeight: value(unit.total_time_seconds, "alloc_cputime") ?? 0,
     memoryWeight: value(unit.total_time_seconds, "alloc_cpumemtime") ?? 0,
     gpuWeight: value(unit.total_time_seconds, "alloc_gputime") ?? 0,
@@ -158,7 +169,7 @@ const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" })
 
 const kRowFields = {
   name: "name", user: "owner", started: "started", wall: "elapsed", cpu: "cpuPercent", mem: "memoryPercent", gpu: "gpuPercent", kwh: "energyKwh", grams: "emissionGrams",
-  unused: "unusedKwh", not_used: "notUsedKwh",
+  unused: "unusedKwh", not_used: "notUsedKwh", nodes: "nodes", partition: "partition", peak: "peakBytes",
 } as const satisfies Record<Exclude<SortKey, "state" | "ended">, keyof Row>;
 
 function sortValue(row: Row, key: SortKey): string | number | null {

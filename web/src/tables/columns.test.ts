@@ -11,6 +11,9 @@ test("columns keep their choice, new ones find their place, and the first one st
   assert.equal(keys([]), "name a b c");
   assert.equal(keys([{ key: "c", shown: true }, { key: "a", shown: false }]), "name c a- b");
   assert.equal(keys([{ key: "name", shown: false }, { key: "gone", shown: true }, { key: "b", shown: true }, { key: "b", shown: false }]), "name a b c");
+  const optional = [...all, { ...column("d"), optional: true }];
+  assert.deepEqual(arranged(optional, []).map((one) => one.shown), [true, true, true, true, false], "hidden until it is chosen");
+  assert.deepEqual(arranged(optional, [{ key: "d", shown: true }]).map((one) => one.column.key), ["name", "a", "b", "c", "d"]);
   assert.deepEqual(moved(["n", "a", "b"], 2, -1), ["n", "b", "a"]);
   assert.deepEqual(moved(["n", "a", "b"], 1, -1), ["n", "a", "b"]);
   assert.deepEqual(moved(["n", "a", "b"], 2, 1), ["n", "a", "b"]);

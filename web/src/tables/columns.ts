@@ -45,7 +45,7 @@ export function arranged(columns: readonly Column[], chosen: readonly Chosen[]):
   rest.forEach((column, i) => {
     if (result.some((one) => one.column === column)) return;
     const before = i === 0 ? first : rest[i - 1]!;
-    result.splice(result.findIndex((one) => one.column === before) + 1, 0, { column, shown: true });
+    result.splice(result.findIndex((one) => one.column === before) + 1, 0, { column, shown: column.optional !== true });
   });
   return result;
 }

@@ -6,6 +6,7 @@ export interface Column<K extends string = SortKey> {
   sort: K | null; // null: the column does not sort
   numeric: boolean;
   priority: 1 | 2 | 3; // narrow screens hide 3 first, then 2
+  optional?: boolean; // hidden until it is chosen
   width?: number; // rem that its values need; where all columns have one, rows that cannot be seen are not laid out
 }
 
