@@ -4,9 +4,7 @@
 
 #include "base/time/time_zone.h"
 #include "store/postgres/database.h"
-#include "store/postgres/import_bills.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/import_bills.h"
 
 namespace ceems::store {
 

@@ -13,18 +13,24 @@
 #include <limits>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "store/queries/sql_reader.h"
+#include "store/schema/tables.h"
 #include "store/sql/generations.h"
 #include "store/sql/pool.h"
 #include "store/sql/upgrading.h"
+#include "store/sqlite/connection.h"
 #include "store/sqlite/file_lock.h"
-#include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
+#include "store/writer/node_days.h"
 #include "store/writer/session_outbox.h"
 #include "store/writer/session_writer.h"
 
@@ -36,6 +42,67 @@ std::string file_in(const std::string& directory) {
 }
 
 constexpr mode_t kFileMode = 0640;
+
+class SqliteRows final : public Cursor {
+ public:
+  SqliteRows(Pool<Connection>::Lease lease, Statement statement)
+      : lease_(std::move(lease)), statement_(std::move(statement)) {}
+
+  Result<bool> next() override { return statement_.step(); }
+  [[nodiscard]] std::string_view text(std::size_t column) const override {
+    return statement_.text(static_cast<int>(column));
+  }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
+    return statement_.integer(static_cast<int>(column));
+  }
+
+ private:
+  Pool<Connection>::Lease lease_;  // outlives the statement
+  Statement statement_;
+};
+
+class SqliteReader final : public SqlReader {
+ public:
+  /// The writer counts up `generations`; `reference` is the version of the reference's
+  /// tables. All must outlive the reader. `upgrade` may be null.
+  SqliteReader(Pool<Connection>& pool,
+               const Generations& generations,
+               const std::atomic<int>& reference,
+               const UpgradeInUse* upgrade = nullptr)
+      : SqlReader(Dialect::kSqlite, upgrade),
+        pool_(&pool),
+        generations_(&generations),
+        reference_(&reference) {}
+
+  [[nodiscard]] std::uint64_t generation() const override { return generations_->all.load(); }
+  [[nodiscard]] std::uint64_t usage_generation() const override {
+    return generations_->usage.load();
+  }
+
+  /// Reads the version of the reference's tables from the file; 0: it has none.
+  Result<std::int64_t> reference_version() {
+    CEEMS_TRY(rows, open_early(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"),
+                               kShortLimit));
+    CEEMS_TRY(row, rows->next());
+    return row ? rows->integer(0) : 0;
+  }
+
+ protected:
+  [[nodiscard]] int reference() const override { return reference_->load(); }
+  Result<std::unique_ptr<Cursor>> open_early(const Sql& sql,
+                                             std::chrono::milliseconds limit) override {
+    CEEMS_TRY(lease, pool_->acquire(use_of(limit)));
+    lease.connection().set_deadline(std::chrono::steady_clock::now() + limit);
+    CEEMS_TRY(statement, lease.connection().prepare(sql.text()));
+    statement.bind_all(sql.values());
+    return std::make_unique<SqliteRows>(std::move(lease), std::move(statement));
+  }
+
+ private:
+  Pool<Connection>* pool_;
+  const Generations* generations_;
+  const std::atomic<int>* reference_;
+};
 
 class SqliteWriter final : public SessionWriter {
  public:
@@ -247,6 +314,17 @@ Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   CEEMS_TRY(version, reading->reader.reference_version());
   reading->reference = version >= kCustomStatsVersion ? kCustomStatsVersion : kSchemaVersion;
   return std::shared_ptr<Reader>(reading, &reading->reader);
+}
+
+Result<BillReport> import_bills(const DatabaseOptions& options,
+                                const std::vector<Bill>& bills,
+                                bool replace) {
+  const std::string path = fmt::format("{}/{}", options.directory, kDatabaseFile);
+  CEEMS_TRY(connection, Connection::open(path, OpenMode::kReadWrite));
+  connection.set_busy_wait(options.busy_wait);
+  CEEMS_TRY(reference, connection.query_integer("SELECT version FROM schema_migrations"));
+  CEEMS_TRY(session, SqliteSession::create(std::move(connection), static_cast<int>(reference)));
+  return put_bills(*session, kOwnVersion, bills, replace);
 }
 
 }  // namespace ceems::store::sqlite

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "store/database.h"
+#include "store/nodes.h"
 
 namespace ceems::store::sqlite {
 
@@ -16,5 +18,10 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
 
 /// store::open_reader() for a file in `options.directory`.
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options);
+
+/// store::import_bills() for a file.
+Result<BillReport> import_bills(const DatabaseOptions& options,
+                                const std::vector<Bill>& bills,
+                                bool replace);
 
 }  // namespace ceems::store::sqlite
