@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "tool/validate/check.h"
-#include "tool/validate/csv_readings.h"
 #include "tool/validate/meter.h"
 #include "tool/validate/page.h"
 

@@ -8,7 +8,6 @@
 
 #include "config/commands.h"
 #include "tool/command.h"
-#include "tool/console.h"
 
 namespace ceems::tool {
 

@@ -7,7 +7,7 @@
 namespace ceems::tool {
 namespace {
 
-constexpr std::chrono::seconds kTimeout{10};
+constexpr std::chrono::seconds kAnswerTimeout{10};
 
 /// Asks a server for its health.
 class HealthCommand : public Command {
@@ -17,7 +17,7 @@ class HealthCommand : public Command {
  protected:
   Result<int> ask(Console& console, const net::Headers& headers) {
     CEEMS_TRY(address, server_.address());
-    CEEMS_TRY(client, server_.client(kTimeout));
+    CEEMS_TRY(client, server_.client(kAnswerTimeout));
     CEEMS_TRY_IN("check failed", response, client->get(address + "/health", headers));
     if (response.status != 200) {
       std::string shown = address;  // never with a password

@@ -1,5 +1,3 @@
-#include "tool/db/postgres_tables.h"
-
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -12,6 +10,7 @@
 #include "store/postgres/coordinator.h"
 #include "store/postgres/schema.h"
 #include "store/sql/sql.h"
+#include "tool/db/tables.h"
 
 namespace ceems::tool::db {
 namespace {

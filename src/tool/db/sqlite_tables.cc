@@ -1,5 +1,3 @@
-#include "tool/db/sqlite_tables.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/schema.h"
+#include "tool/db/tables.h"
 
 namespace ceems::tool::db {
 namespace {

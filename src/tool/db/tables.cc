@@ -6,8 +6,6 @@
 
 #include "base/strings.h"
 #include "store/database.h"
-#include "tool/db/postgres_tables.h"
-#include "tool/db/sqlite_tables.h"
 
 namespace ceems::tool::db {
 

@@ -91,4 +91,17 @@ class Tables {
   Result<bool> has_table(std::string_view name);
 };
 
+/// Tables::open() for a file. ":memory:" is a new database in memory.
+Result<std::unique_ptr<Tables>> open_sqlite(const std::string& file, Use use);
+
+/// If root runs this program, gives a new file to the owner of its directory, so that the API
+/// server can open it.
+void give_to_owner_of_directory(const std::string& file);
+
+/// kInvalidArgument if the URL holds a password or is none. The message holds no part of it.
+Result<> check_url(const std::string& url);
+
+/// Tables::open() for a server.
+Result<std::unique_ptr<Tables>> open_postgres(const Location& location, Use use);
+
 }  // namespace ceems::tool::db

@@ -13,7 +13,6 @@
 #include "store/sqlite/schema.h"
 #include "tool/db/info.h"
 #include "tool/db/layout.h"
-#include "tool/db/verify_spans.h"
 
 namespace ceems::tool::db {
 namespace {

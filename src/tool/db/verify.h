@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,13 @@ Findings verify(Tables& tables, Progress& progress);
 
 std::string findings_text(const Findings& findings);
 std::string findings_json(const Findings& findings);
+
+/// Compares the sums of every span that ceems_unit_spans lists (store/sums/unit_sums.h) with the
+/// rows that they are the sums of: spans of the first level with units or daily_usage, others with
+/// the spans one level below. Calls `fault` with a line for each difference. Both tables and those
+/// two must have all columns. Memory holds one span.
+Result<> check_spans(Tables& tables,
+                     Progress& progress,
+                     const std::function<void(std::string)>& fault);
 
 }  // namespace ceems::tool::db

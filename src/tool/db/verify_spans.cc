@@ -1,5 +1,3 @@
-#include "tool/db/verify_spans.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +16,7 @@
 #include "store/sums/unit_sums.h"
 #include "store/sums/usage_sums.h"
 #include "tool/db/layout.h"
+#include "tool/db/verify.h"
 
 namespace ceems::tool::db {
 namespace {

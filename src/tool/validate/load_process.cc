@@ -7,23 +7,52 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/strings.h"
 #include "host/read_file.h"
 #include "os/child.h"
 #include "os/file.h"
-#include "tool/validate/kernels.h"
 
 namespace ceems::tool::validate {
 namespace {
+
+constexpr std::size_t kMatrix = 48;  // three of them take 54 KB
+constexpr int kProducts = 40;        // a block
+// Four times the share of a core in the last level of large caches, in doubles: 48 MiB.
+constexpr std::size_t kBuffer = std::size_t{48} * 1024 * 1024 / sizeof(double);
+constexpr std::size_t kCopies = 1;
+constexpr int kChain = 2'000'000;
+
+constexpr std::size_t kMaxShown = 3;
+constexpr std::size_t kMaxName = 40;
+constexpr double kMinPercent = 1;
+constexpr int kWordsBeforeTimes = 11;  // from the state, field 3, to utime, field 14
+
+/// utime and stime of the text after the name.
+std::optional<std::uint64_t> ticks_of(std::string_view rest) {
+  for (int i = 0; i < kWordsBeforeTimes; ++i) {
+    take_word(rest);
+  }
+  const auto user = parse_int(take_word(rest));
+  const auto system = parse_int(take_word(rest));
+  return user && system ? std::optional(*user + *system) : std::nullopt;
+}
 
 namespace fs = std::filesystem;
 
@@ -122,6 +151,111 @@ void remove_cgroup(const std::string& path) {
 }
 
 }  // namespace
+
+Kernel::Kernel(LoadClass load) : load_(load) {
+  const std::size_t size = load == LoadClass::kMemory    ? kBuffer
+                           : load == LoadClass::kCompute ? kMatrix * kMatrix
+                                                         : 0;
+  left_.assign(size, 1.25);
+  right_.assign(size, 0.75);
+  out_.assign(load == LoadClass::kCompute ? size : 0, 0);
+}
+
+double Kernel::block() {
+  switch (load_) {
+    case LoadClass::kScalar:
+      return scalar();
+    case LoadClass::kMemory:
+      return memory();
+    case LoadClass::kIdle:
+    case LoadClass::kCompute:
+    case LoadClass::kMixed:
+      break;
+  }
+  return compute();
+}
+
+double Kernel::compute() {
+  const double* right = right_.data();
+  for (int product = 0; product < kProducts; ++product) {
+    for (std::size_t i = 0; i < kMatrix; ++i) {
+      double* row = &out_[i * kMatrix];
+      for (std::size_t k = 0; k < kMatrix; ++k) {
+        const double factor = left_[i * kMatrix + k];
+        for (std::size_t j = 0; j < kMatrix; ++j) {
+          row[j] = row[j] * 0.5 + factor * right[k * kMatrix + j];
+        }
+      }
+    }
+    left_[0] = out_[1];
+  }
+  return out_[kMatrix];
+}
+
+double Kernel::scalar() {
+  std::uint64_t odd = 0;
+  for (int i = 0; i < kChain; ++i) {  // xorshift (Marsaglia 2003), whose branch cannot be predicted
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 7U;
+    state_ ^= state_ << 17U;
+    odd = (state_ & 1U) != 0 ? odd * 3 + 1 : odd / 2 + state_;
+  }
+  return static_cast<double>(odd);
+}
+
+double Kernel::memory() {
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    std::memcpy(left_.data(), right_.data(), right_.size() * sizeof(double));
+    std::swap(left_, right_);
+    left_[0] = right_[1];
+  }
+  return right_[kBuffer / 2] + left_[0];
+}
+
+std::map<int, BusyProcesses::Use> BusyProcesses::read() const {
+  std::map<int, Use> found;
+  const auto names = host::list_directory(proc_);
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    const auto pid = parse_int<int>(name);
+    const auto text = pid ? host::read_file(proc_ + "/" + name + "/stat") : fail({});
+    if (!text) {
+      continue;  // not a process, or it has ended
+    }
+    const std::size_t begin = text->find('(');
+    const std::size_t end = text->rfind(')');  // the name may contain brackets
+    if (begin == std::string::npos || end == std::string::npos || end < begin) {
+      continue;
+    }
+    if (const auto ticks = ticks_of(std::string_view(*text).substr(end + 1))) {
+      found[*pid] = {.name = text->substr(begin + 1, end - begin - 1), .ticks = *ticks};
+    }
+  }
+  return found;
+}
+
+std::string BusyProcesses::since_last(double seconds) {
+  std::map<int, Use> now = read();
+  std::vector<std::pair<double, std::string>> busy;
+  for (const auto& [pid, use] : now) {
+    const auto before = last_.find(pid);
+    const std::uint64_t ticks =
+        before == last_.end() || before->second.ticks > use.ticks ? 0 : before->second.ticks;
+    const double percent =
+        100 * static_cast<double>(use.ticks - ticks) / ticks_per_second_ / std::max(1e-3, seconds);
+    if (percent >= kMinPercent) {
+      busy.emplace_back(percent, fmt::format("{:.0f} % of a CPU by {} (process {})", percent,
+                                             printable(use.name, kMaxName), pid));
+    }
+  }
+  last_ = std::move(now);
+  std::ranges::sort(busy, std::greater());
+  busy.resize(std::min(busy.size(), kMaxShown));
+  std::vector<std::string> shown;
+  for (auto& [percent, text] : busy) {
+    shown.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
 
 Result<std::vector<std::string>> cgroup_roots(const std::string& root) {
   if (fs::exists(root + "/cgroup.controllers")) {

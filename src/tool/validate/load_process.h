@@ -2,14 +2,62 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "tool/validate/plan.h"
+#include "tool/validate/record.h"
 
 namespace ceems::tool::validate {
+
+/// The work of one thread of a load, in blocks of milliseconds. Each thread has its own. Not
+/// thread-safe.
+///
+/// - compute: products of matrices of doubles that stay in the cache of the core;
+/// - scalar: a chain of integer operations and branches, each waiting for the one before;
+/// - memory-bound: copies between two buffers that are larger than the caches, as in STREAM.
+class Kernel {
+ public:
+  explicit Kernel(LoadClass load);
+  /// Does one block. The result depends on all of it, so that a compiler cannot leave it out.
+  double block();
+
+ private:
+  double compute();
+  double scalar();
+  double memory();
+
+  LoadClass load_;
+  std::vector<double> left_, right_, out_;
+  std::uint64_t state_ = 1;
+};
+
+/// Tells which processes use the CPUs, from /proc/N/stat (proc_pid_stat(5)). Not thread-safe.
+class BusyProcesses {
+ public:
+  /// `ticks_per_second` is sysconf(_SC_CLK_TCK).
+  BusyProcesses(std::string proc, double ticks_per_second)
+      : proc_(std::move(proc)), ticks_per_second_(ticks_per_second) {}
+
+  /// The three processes that used most CPU time since the last call, which was `seconds` ago:
+  /// "75 % of a CPU by make (process 17), ...". Empty if none used a hundredth of a CPU.
+  std::string since_last(double seconds);
+
+ private:
+  struct Use {
+    std::string name;
+    std::uint64_t ticks = 0;
+  };
+  [[nodiscard]] std::map<int, Use> read() const;
+
+  std::string proc_;
+  double ticks_per_second_;
+  std::map<int, Use> last_;  ///< by the number of the process
+};
 
 /// The directories in which cgroups are made: that of cgroups v2, or the directories of the
 /// controllers cpu, cpuacct and memory of v1, each once. kNotFound if there is none below `root`,

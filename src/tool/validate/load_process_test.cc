@@ -12,8 +12,6 @@
 
 #include "host/read_file.h"
 #include "testing/temp_dir.h"
-#include "tool/validate/busy.h"
-#include "tool/validate/kernels.h"
 #include "tool/validate/real_node.h"
 
 namespace ceems::tool::validate {

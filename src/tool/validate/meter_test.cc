@@ -5,7 +5,6 @@
 
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
-#include "tool/validate/csv_readings.h"
 
 namespace ceems::tool::validate {
 namespace {

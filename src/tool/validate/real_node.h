@@ -8,7 +8,6 @@
 
 #include "host/paths.h"
 #include "net/client/client.h"
-#include "tool/validate/busy.h"
 #include "tool/validate/load_process.h"
 #include "tool/validate/meter.h"
 #include "tool/validate/run.h"

@@ -11,7 +11,7 @@ namespace ceems::tool {
 namespace {
 
 /// Reads a web configuration and the certificates that it names.
-Result<> check_file(const std::string& file) {
+Result<> check_web_config(const std::string& file) {
   CEEMS_TRY(document, config::load_yaml(file));
   CEEMS_TRY(read,
             net::parse_web_config(document, std::filesystem::path(config::directory_of(file))));
@@ -44,7 +44,7 @@ class CheckWebConfig final : public Command {
     }
     int status = 0;
     for (const std::string& file : files_) {
-      const auto checked = check_file(file);
+      const auto checked = check_web_config(file);
       console.say(checked ? fmt::format("{} SUCCESS", file)
                           : fmt::format("{} FAILED: {}", file, checked.error().message));
       status = checked ? status : 1;
