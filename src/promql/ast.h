@@ -194,6 +194,4 @@ struct Expr {
   bool keep_names = false;  ///< "keep_metric_names" of MetricsQL
 };
 
-bool equal(const Expr& left, const Expr& right);
-
 }  // namespace ceems::promql

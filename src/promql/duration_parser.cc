@@ -1,5 +1,3 @@
-#include "promql/duration_parser.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,7 @@
 
 #include "base/result.h"
 #include "promql/operators.h"
+#include "promql/parts.h"
 #include "promql/text/literal.h"
 
 namespace ceems::promql {

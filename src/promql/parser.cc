@@ -6,14 +6,12 @@
 #include "base/result.h"
 #include "base/strings.h"
 #include "promql/checks.h"
-#include "promql/duration_parser.h"
 #include "promql/functions.h"
 #include "promql/operators.h"
-#include "promql/selector_parser.h"
+#include "promql/parts.h"
 #include "promql/text/characters.h"
 #include "promql/text/lexer.h"
 #include "promql/text/literal.h"
-#include "promql/text/token_cursor.h"
 
 namespace ceems::promql {
 namespace {

@@ -1,5 +1,3 @@
-#include "promql/selector_parser.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "base/utf8.h"
 #include "promql/matcher/matcher.h"
 #include "promql/operators.h"
+#include "promql/parts.h"
 #include "promql/text/literal.h"
 
 namespace ceems::promql {

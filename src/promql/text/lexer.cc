@@ -1,9 +1,10 @@
 #include "promql/text/lexer.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
+#include <fmt/format.h>
+
+#include "base/strings.h"
 #include "base/utf8.h"
 #include "promql/text/characters.h"
 #include "promql/text/literal.h"
@@ -229,6 +230,8 @@ class Lexer {
   std::vector<Token> tokens_;
 };
 
+constexpr std::size_t kMaxShownBytes = 40;
+
 }  // namespace
 
 std::string_view describe(TokenKind kind) {
@@ -253,6 +256,37 @@ std::string_view describe(TokenKind kind) {
 
 Parsed<std::vector<Token>> tokenize(std::string_view query, const LexerOptions& options) {
   return Lexer(query, options).run();
+}
+
+bool TokenCursor::at_keyword(std::string_view keyword) const {
+  return current().kind == TokenKind::kWord && same_in_any_case(current().text, keyword);
+}
+
+bool TokenCursor::take_keyword(std::string_view keyword) {
+  if (!at_keyword(keyword)) {
+    return false;
+  }
+  take();
+  return true;
+}
+
+std::unexpected<SyntaxError> TokenCursor::refuse(std::size_t offset, std::string message) const {
+  return std::unexpected(syntax_error_at(query_, offset, std::move(message)));
+}
+
+std::unexpected<SyntaxError> TokenCursor::unexpected(std::string_view expected) const {
+  const Token& token = current();
+  const std::string shown = token.kind == TokenKind::kEnd
+                                ? std::string(describe(token.kind))
+                                : fmt::format("'{}'", token.text.substr(0, kMaxShownBytes));
+  return refuse(token.offset, fmt::format("unexpected {}, expected {}", shown, expected));
+}
+
+Parsed<bool> TokenCursor::expect(TokenKind kind) {
+  if (!take_if(kind)) {
+    return unexpected(fmt::format("'{}'", describe(kind)));
+  }
+  return true;
 }
 
 }  // namespace ceems::promql
