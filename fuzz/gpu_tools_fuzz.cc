@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "exporter/gpu/inventory/amd_smi.h"
 #include "exporter/gpu/inventory/device_names.h"
-#include "exporter/gpu/inventory/nvidia_smi.h"
 #include "exporter/gpu/inventory/sysfs.h"
+#include "exporter/gpu/inventory/vendor_tools.h"
 #include "exporter/gpu/library/amd/amd_boards.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file

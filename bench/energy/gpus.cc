@@ -13,7 +13,7 @@
 
 #include "energy/report.h"
 #include "exporter/energy/account/account.h"
-#include "exporter/gpu/device_watts.h"
+#include "exporter/gpu/shared_power.h"
 
 namespace ceems::bench::energy {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exporter/collector.h"
-#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/inventory/inventory.h"
 #include "exporter/gpu/library/gpu_library.h"
 

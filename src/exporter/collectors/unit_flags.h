@@ -6,7 +6,7 @@
 
 #include "config/flags.h"
 #include "exporter/collector.h"
-#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/inventory/inventory.h"
 #include "exporter/sub_collector.h"
 #include "host/cgroup/mount.h"

@@ -10,8 +10,7 @@
 
 #include "base/mutex.h"
 #include "exporter/energy/meter/device_meters.h"
-#include "exporter/gpu/claim/assignments.h"
-#include "exporter/gpu/device_watts.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/monitor.h"
 #include "exporter/gpu/shared_power.h"

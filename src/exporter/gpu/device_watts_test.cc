@@ -1,7 +1,7 @@
-#include "exporter/gpu/device_watts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "exporter/gpu/shared_power.h"
 
 namespace ceems::exporter::gpu {
 namespace {

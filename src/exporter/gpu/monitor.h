@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/inventory/inventory.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/source/slow_source.h"

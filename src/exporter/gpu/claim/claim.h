@@ -2,11 +2,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
+#include "exporter/gpu/device.h"
 #include "exporter/unit/unit.h"
 #include "os/privileges.h"
 
@@ -49,6 +54,69 @@ class ClaimSource {
   virtual void start() {}
   /// See Collector::wait_first().
   virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
+};
+
+/// One unit on one GPU or instance.
+struct Assignment {
+  std::string manager = {};
+  std::string cgrouphostname = {};
+  std::string uuid = {};  ///< of the unit
+  Vendor vendor = Vendor::kNvidia;
+  std::string device_uuid = {};   ///< Device::uuid
+  std::string index = {};         ///< of the GPU or instance
+  std::string gpu_instance = {};  ///< Instance::gpu_instance in decimal; empty for a whole GPU
+  std::uint64_t sm_count = 0;     ///< of the GPU or instance; 0: unknown
+  /// The unit's fraction of the GPU or instance, 0...1: its shares divided by all shares in use
+  /// there, or 1 divided by the number of units. Within one manager the fractions of one GPU or
+  /// instance sum to 1.
+  double share = 1;
+  Evidence evidence = Evidence::kManager;
+};
+
+/// Which units hold which GPUs now, for per-GPU accounting (energy, metrics of processes).
+/// Thread-safe.
+class Assignments {
+ public:
+  using List = std::vector<Assignment>;
+
+  /// Replaces the assignments of one manager's units.
+  void publish(const std::string& manager, List list);
+  /// The assignments of all managers' units, with managers in byte order.
+  [[nodiscard]] std::shared_ptr<const List> all() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, List> by_manager_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<const List> all_ CEEMS_GUARDED_BY(mutex_) = std::make_shared<const List>();
+};
+
+/// The processes that the vendors' libraries list on GPUs now. They show who uses which GPU, and
+/// jobs cannot forge that. Published by the collector `gpu`; empty if it is off. Thread-safe.
+class ProcessList {
+ public:
+  struct Entry {
+    Vendor vendor = Vendor::kNvidia;
+    std::string device_uuid;   ///< Device::uuid
+    std::string index;         ///< of the GPU or instance, as in Inventory::devices()
+    std::string gpu_instance;  ///< Instance::gpu_instance in decimal; empty for a whole GPU
+    std::vector<int> pids;
+  };
+  using List = std::vector<Entry>;
+
+  void publish(List list) {
+    auto all = std::make_shared<const List>(std::move(list));
+    const MutexLock lock(mutex_);
+    all_ = std::move(all);
+  }
+  /// GPUs and instances that have processes. Never null.
+  [[nodiscard]] std::shared_ptr<const List> all() const {
+    const MutexLock lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::shared_ptr<const List> all_ CEEMS_GUARDED_BY(mutex_) = std::make_shared<const List>();
 };
 
 }  // namespace ceems::exporter::gpu

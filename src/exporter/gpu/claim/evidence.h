@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/claim/gres_conf.h"
-#include "exporter/gpu/claim/process_list.h"
 #include "exporter/gpu/device.h"
 #include "exporter/unit/unit.h"
 #include "host/paths.h"

@@ -11,7 +11,6 @@
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/claim/evidence.h"
 #include "exporter/gpu/claim/gres_conf.h"
-#include "exporter/gpu/claim/process_list.h"
 #include "exporter/gpu/device.h"
 #include "exporter/gpu/inventory/inventory.h"
 #include "host/paths.h"

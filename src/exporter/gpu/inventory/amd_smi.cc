@@ -1,5 +1,3 @@
-#include "exporter/gpu/inventory/amd_smi.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "exporter/gpu/inventory/vendor_tools.h"
 
 namespace ceems::exporter::gpu {
 namespace {

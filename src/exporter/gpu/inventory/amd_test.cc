@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "exporter/gpu/inventory/amd_smi.h"
 #include "exporter/gpu/inventory/sysfs.h"
+#include "exporter/gpu/inventory/vendor_tools.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::gpu {

@@ -1,11 +1,10 @@
-#include "exporter/gpu/inventory/nvidia_smi.h"
-
 #include <algorithm>
 
 #include <pugixml.hpp>
 
 #include "base/strings.h"
 #include "exporter/gpu/inventory/device_names.h"
+#include "exporter/gpu/inventory/vendor_tools.h"
 
 namespace ceems::exporter::gpu {
 namespace {

@@ -1,7 +1,7 @@
-#include "exporter/gpu/inventory/nvidia_smi.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "exporter/gpu/inventory/vendor_tools.h"
 
 namespace ceems::exporter::gpu {
 namespace {

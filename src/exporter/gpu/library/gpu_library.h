@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -62,12 +63,14 @@ class SharedLibrary {
   /// The name under which it was loaded.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The function of that name; null if the library does not have it. The type `Function` cannot be
-  /// checked.
+  /// The function of that name, or of its `older` name; null if the library has neither. The type
+  /// `Function` cannot be checked.
   template <class Function>
-  [[nodiscard]] Function* symbol(const char* name) const {
+  [[nodiscard]] Function* symbol(const char* name, const char* older = nullptr) const {
+    void* const found = address(name);
     // POSIX: the result of dlsym may be used as a pointer to a function.
-    return reinterpret_cast<Function*>(address(name));
+    return reinterpret_cast<Function*>(found == nullptr && older != nullptr ? address(older)
+                                                                            : found);
   }
 
  private:
@@ -81,6 +84,12 @@ class SharedLibrary {
   std::unique_ptr<void, Close> handle_;
   std::string name_;
 };
+
+/// Calls a function of a library, which may be null. Success is 0 in all of them.
+template <class Status, class... Arguments>
+bool succeeds(Status (*function)(Arguments...), std::type_identity_t<Arguments>... arguments) {
+  return function != nullptr && function(arguments...) == 0;
+}
 
 /// Transferred bytes, as counters or, if the hardware does not count them, as rates.
 struct Traffic {

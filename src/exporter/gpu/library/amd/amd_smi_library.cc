@@ -12,14 +12,13 @@ namespace {
 
 std::optional<double> memory(GetGpuMemory* get, Handle gpu) {
   std::uint64_t bytes = 0;
-  return get != nullptr && get(gpu, kMemoryVram, &bytes) == kSuccess
-             ? within(static_cast<double>(bytes), kMaxBytes)
-             : std::nullopt;
+  return succeeds(get, gpu, kMemoryVram, &bytes) ? within(static_cast<double>(bytes), kMaxBytes)
+                                                 : std::nullopt;
 }
 
 std::optional<double> celsius(GetTempMetric* get, Handle gpu, int sensor) {
   std::int64_t value = 0;
-  if (get == nullptr || get(gpu, sensor, kTemperatureCurrent, &value) != kSuccess) {
+  if (!succeeds(get, gpu, sensor, kTemperatureCurrent, &value)) {
     return std::nullopt;
   }
   const auto degrees = static_cast<double>(value);
@@ -29,7 +28,7 @@ std::optional<double> celsius(GetTempMetric* get, Handle gpu, int sensor) {
 EngineUsage usage_of(const Api& api, Handle gpu) {
   constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   EngineUsage usage{};
-  if (api.activity == nullptr || api.activity(gpu, &usage) != kSuccess) {
+  if (!succeeds(api.activity, gpu, &usage)) {
     usage.graphics = kUnknown;
     usage.memory = kUnknown;
   }
@@ -38,22 +37,8 @@ EngineUsage usage_of(const Api& api, Handle gpu) {
 
 }  // namespace
 
-Api::Api(const SharedLibrary& l)
-    : init(l.symbol<Init>("amdsmi_init")),
-      shut_down(l.symbol<ShutDown>("amdsmi_shut_down")),
-      sockets(l.symbol<GetSocketHandles>("amdsmi_get_socket_handles")),
-      processors(l.symbol<GetProcessorHandles>("amdsmi_get_processor_handles")),
-      bdf_id(l.symbol<GetGpuBdfId>("amdsmi_get_gpu_bdf_id")),
-      asic_info(l.symbol<GetGpuAsicInfo>("amdsmi_get_gpu_asic_info")),
-      activity(l.symbol<GetGpuActivity>("amdsmi_get_gpu_activity")),
-      energy(l.symbol<GetEnergyCount>("amdsmi_get_energy_count")),
-      memory_used(l.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_usage")),
-      memory_total(l.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_total")),
-      temperature(l.symbol<GetTempMetric>("amdsmi_get_temp_metric")),
-      ecc(l.symbol<GetGpuTotalEccCount>("amdsmi_get_gpu_total_ecc_count")) {}
-
 AmdSmi::AmdSmi(SharedLibrary library, std::filesystem::path sys)
-    : library_(std::move(library)), sys_(std::move(sys)), api_(library_) {}
+    : library_(std::move(library)), sys_(std::move(sys)) {}
 
 AmdSmi::~AmdSmi() {
   stop();
@@ -133,7 +118,7 @@ void AmdSmi::add_processor(Handle handle) {
   boards_.add(handle, place, [&](DeviceState& state) {
     state.uuid = amd_serial(sys_, state.address);
     AsicInfo info{};
-    if (api_.asic_info != nullptr && api_.asic_info(handle, &info) == kSuccess) {
+    if (succeeds(api_.asic_info, handle, &info)) {
       state.name = text_of(info.name, sizeof(info.name));
     }
   });
@@ -161,8 +146,7 @@ void AmdSmi::read_often(Gpu& gpu) const {
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   float each = 0;
-  const bool counted =
-      api_.energy != nullptr && api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess;
+  const bool counted = succeeds(api_.energy, gpu.handle, &count, &each, &nanoseconds);
   state.energy_joules = counted ? amd_joules(count, each) : std::nullopt;
   const EngineUsage usage = usage_of(api_, gpu.handle);
   state.utilisation = from_percent(usage.graphics);
@@ -197,7 +181,7 @@ void AmdSmi::read_seldom(Gpu& gpu) const {
   }
   state.memory_temperature_celsius = celsius(api_.temperature, gpu.handle, kTemperatureVram);
   ErrorCount errors{};
-  const bool known = api_.ecc != nullptr && api_.ecc(gpu.handle, &errors) == kSuccess;
+  const bool known = succeeds(api_.ecc, gpu.handle, &errors);
   state.ecc_corrected =
       known ? std::optional(static_cast<double>(errors.correctable)) : std::nullopt;
   state.ecc_uncorrected =

@@ -13,20 +13,21 @@ namespace ceems::exporter::gpu::amdsmi {
 
 /// Functions of the library; null if it does not have that function.
 struct Api {
-  explicit Api(const SharedLibrary& library);
+  const SharedLibrary& library;  ///< outlives this
 
-  Init* init;
-  ShutDown* shut_down;
-  GetSocketHandles* sockets;
-  GetProcessorHandles* processors;
-  GetGpuBdfId* bdf_id;
-  GetGpuAsicInfo* asic_info;
-  GetGpuActivity* activity;
-  GetEnergyCount* energy;
-  GetGpuMemory* memory_used;
-  GetGpuMemory* memory_total;
-  GetTempMetric* temperature;
-  GetGpuTotalEccCount* ecc;
+  Init* init = library.symbol<Init>("amdsmi_init");
+  ShutDown* shut_down = library.symbol<ShutDown>("amdsmi_shut_down");
+  GetSocketHandles* sockets = library.symbol<GetSocketHandles>("amdsmi_get_socket_handles");
+  GetProcessorHandles* processors =
+      library.symbol<GetProcessorHandles>("amdsmi_get_processor_handles");
+  GetGpuBdfId* bdf_id = library.symbol<GetGpuBdfId>("amdsmi_get_gpu_bdf_id");
+  GetGpuAsicInfo* asic_info = library.symbol<GetGpuAsicInfo>("amdsmi_get_gpu_asic_info");
+  GetGpuActivity* activity = library.symbol<GetGpuActivity>("amdsmi_get_gpu_activity");
+  GetEnergyCount* energy = library.symbol<GetEnergyCount>("amdsmi_get_energy_count");
+  GetGpuMemory* memory_used = library.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_usage");
+  GetGpuMemory* memory_total = library.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_total");
+  GetTempMetric* temperature = library.symbol<GetTempMetric>("amdsmi_get_temp_metric");
+  GetGpuTotalEccCount* ecc = library.symbol<GetGpuTotalEccCount>("amdsmi_get_gpu_total_ecc_count");
 };
 
 /// GPUs of AMD through libamd_smi, for machines that no longer have librocm_smi64. Power, clocks,
@@ -57,7 +58,7 @@ class AmdSmi final : public GpuLibrary {
 
   const SharedLibrary library_;
   const std::filesystem::path sys_;
-  const Api api_;
+  const Api api_{library_};
   bool running_ = false;
   AmdBoards<Handle> boards_;
 };

@@ -15,25 +15,31 @@ constexpr double kMicro = 1e-6;
 
 std::optional<double> percent(DevPercentGet* get, std::uint32_t device) {
   std::uint32_t value = 0;
-  return get != nullptr && get(device, &value) == kSuccess ? from_percent(value) : std::nullopt;
+  return succeeds(get, device, &value) ? from_percent(value) : std::nullopt;
+}
+
+std::optional<double> memory(DevMemoryGet* get, std::uint32_t device) {
+  std::uint64_t bytes = 0;
+  return succeeds(get, device, kMemoryVram, &bytes) ? within(static_cast<double>(bytes), kMaxBytes)
+                                                    : std::nullopt;
 }
 
 std::optional<double> celsius(DevTempMetricGet* get, std::uint32_t device, std::uint32_t sensor) {
   std::int64_t value = 0;
-  return get != nullptr && get(device, sensor, kTemperatureCurrent, &value) == kSuccess
+  return succeeds(get, device, sensor, kTemperatureCurrent, &value)
              ? within(static_cast<double>(value) * 1e-3, kMaxCelsius)
              : std::nullopt;
 }
 
 std::string serial_number(const Api& api, std::uint32_t device) {
   std::array<char, kTextSize> buffer{};
-  if (api.serial != nullptr && api.serial(device, buffer.data(), buffer.size()) == kSuccess) {
+  if (succeeds(api.serial, device, buffer.data(), buffer.size())) {
     if (auto text = text_of(buffer.data(), buffer.size()); !text.empty()) {
       return text;
     }
   }
   std::uint64_t id = 0;
-  if (api.unique_id != nullptr && api.unique_id(device, &id) == kSuccess && id != 0) {
+  if (succeeds(api.unique_id, device, &id) && id != 0) {
     return fmt::format("{:#018x}", id);
   }
   return {};
@@ -41,30 +47,8 @@ std::string serial_number(const Api& api, std::uint32_t device) {
 
 }  // namespace
 
-Api::Api(const SharedLibrary& l)
-    : init(l.symbol<Init>("rsmi_init")),
-      shut_down(l.symbol<ShutDown>("rsmi_shut_down")),
-      count(l.symbol<NumMonitorDevices>("rsmi_num_monitor_devices")),
-      pci_id(l.symbol<DevNumberGet>("rsmi_dev_pci_id_get")),
-      unique_id(l.symbol<DevNumberGet>("rsmi_dev_unique_id_get")),
-      serial(l.symbol<DevSerialNumberGet>("rsmi_dev_serial_number_get")),
-      name(l.symbol<DevNameGet>("rsmi_dev_name_get")),
-      power(l.symbol<DevPowerGet>("rsmi_dev_power_get")),
-      average_power(l.symbol<DevSensorPowerGet>("rsmi_dev_power_ave_get")),
-      power_cap(l.symbol<DevSensorPowerGet>("rsmi_dev_power_cap_get")),
-      energy(l.symbol<DevEnergyCountGet>("rsmi_dev_energy_count_get")),
-      busy(l.symbol<DevPercentGet>("rsmi_dev_busy_percent_get")),
-      memory_busy(l.symbol<DevPercentGet>("rsmi_dev_memory_busy_percent_get")),
-      memory_used(l.symbol<DevMemoryGet>("rsmi_dev_memory_usage_get")),
-      memory_total(l.symbol<DevMemoryGet>("rsmi_dev_memory_total_get")),
-      temperature(l.symbol<DevTempMetricGet>("rsmi_dev_temp_metric_get")),
-      ecc(l.symbol<DevEccCountGet>("rsmi_dev_ecc_count_get")),
-      processes(l.symbol<ComputeProcessInfoGet>("rsmi_compute_process_info_get")),
-      process_on_device(
-          l.symbol<ComputeProcessInfoByDeviceGet>("rsmi_compute_process_info_by_device_get")) {}
-
 RocmSmi::RocmSmi(SharedLibrary library, std::filesystem::path sys)
-    : library_(std::move(library)), sys_(std::move(sys)), api_(library_) {}
+    : library_(std::move(library)), sys_(std::move(sys)) {}
 
 RocmSmi::~RocmSmi() {
   stop();
@@ -107,11 +91,11 @@ Result<> RocmSmi::start() {
 
 void RocmSmi::add_device(std::uint32_t number) {
   std::uint64_t id = 0;
-  const bool has_id = api_.pci_id != nullptr && api_.pci_id(number, &id) == kSuccess;
+  const bool has_id = succeeds(api_.pci_id, number, &id);
   boards_.add(number, has_id ? amd_place(id) : std::nullopt, [&](DeviceState& state) {
     state.uuid = serial_number(api_, number);
     std::array<char, kTextSize> buffer{};
-    if (api_.name != nullptr && api_.name(number, buffer.data(), buffer.size()) == kSuccess) {
+    if (succeeds(api_.name, number, buffer.data(), buffer.size())) {
       state.name = text_of(buffer.data(), buffer.size());
     }
   });
@@ -139,16 +123,14 @@ void RocmSmi::read_often(Gpu& gpu) const {
   DeviceState& state = gpu.state;
   std::uint64_t microwatts = 0;
   int type = 0;
-  const bool powered =
-      (api_.power != nullptr && api_.power(gpu.handle, &microwatts, &type) == kSuccess) ||
-      (api_.average_power != nullptr && api_.average_power(gpu.handle, 0, &microwatts) == kSuccess);
+  const bool powered = succeeds(api_.power, gpu.handle, &microwatts, &type) ||
+                       succeeds(api_.average_power, gpu.handle, 0, &microwatts);
   state.power_watts =
       powered ? within(static_cast<double>(microwatts) * kMicro, kMaxWatts) : std::nullopt;
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   float each = 0;
-  const bool counted =
-      api_.energy != nullptr && api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess;
+  const bool counted = succeeds(api_.energy, gpu.handle, &count, &each, &nanoseconds);
   state.energy_joules = counted ? amd_joules(count, each) : std::nullopt;
   state.memory_utilisation = percent(api_.memory_busy, gpu.handle);
   state.utilisation = percent(api_.busy, gpu.handle);
@@ -165,34 +147,20 @@ void RocmSmi::read_often(Gpu& gpu) const {
   take_partition_use(metrics, use_of_each, state.utilisation, partitions);
 }
 
-void RocmSmi::read_memory(std::uint32_t number,
-                          std::optional<double>& used,
-                          std::optional<double>& total) const {
-  std::uint64_t bytes = 0;
-  used = api_.memory_used != nullptr && api_.memory_used(number, kMemoryVram, &bytes) == kSuccess
-             ? within(static_cast<double>(bytes), kMaxBytes)
-             : std::nullopt;
-  total = api_.memory_total != nullptr && api_.memory_total(number, kMemoryVram, &bytes) == kSuccess
-              ? within(static_cast<double>(bytes), kMaxBytes)
-              : std::nullopt;
-}
-
 void RocmSmi::read_seldom(Gpu& gpu) const {
   DeviceState& state = gpu.state;
-  read_memory(gpu.handle, state.memory_used_bytes, state.memory_total_bytes);
-  for (Partition& partition : gpu.partitions) {
-    read_memory(partition.handle, partition.state.memory_used_bytes,
-                partition.state.memory_total_bytes);
+  if (gpu.partitions.empty()) {  // otherwise the memory of the GPU is the sum of its partitions'
+    state.memory_used_bytes = memory(api_.memory_used, gpu.handle);
+    state.memory_total_bytes = memory(api_.memory_total, gpu.handle);
   }
-  if (!gpu.partitions.empty()) {  // the memory of the GPU is the sum of its partitions'
-    state.memory_used_bytes.reset();
-    state.memory_total_bytes.reset();
+  for (Partition& partition : gpu.partitions) {
+    partition.state.memory_used_bytes = memory(api_.memory_used, partition.handle);
+    partition.state.memory_total_bytes = memory(api_.memory_total, partition.handle);
   }
   std::uint64_t cap = 0;
-  state.power_limit_watts =
-      api_.power_cap != nullptr && api_.power_cap(gpu.handle, 0, &cap) == kSuccess
-          ? within(static_cast<double>(cap) * kMicro, kMaxWatts)
-          : std::nullopt;
+  state.power_limit_watts = succeeds(api_.power_cap, gpu.handle, 0, &cap)
+                                ? within(static_cast<double>(cap) * kMicro, kMaxWatts)
+                                : std::nullopt;
   // Accelerators report the junction temperature, older cards only the edge temperature.
   state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorJunction);
   if (!state.temperature_celsius) {
@@ -203,7 +171,7 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
   state.ecc_uncorrected.reset();
   for (const std::uint64_t block : kEccBlocks) {
     ErrorCount errors{};
-    if (api_.ecc != nullptr && api_.ecc(gpu.handle, block, &errors) == kSuccess) {
+    if (succeeds(api_.ecc, gpu.handle, block, &errors)) {
       state.ecc_corrected =
           state.ecc_corrected.value_or(0) + static_cast<double>(errors.correctable);
       state.ecc_uncorrected =

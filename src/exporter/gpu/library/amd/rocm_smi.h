@@ -14,27 +14,29 @@ namespace ceems::exporter::gpu::rocm {
 
 /// Functions of the library; null if it does not have that function.
 struct Api {
-  explicit Api(const SharedLibrary& library);
+  const SharedLibrary& library;  ///< outlives this
 
-  Init* init;
-  ShutDown* shut_down;
-  NumMonitorDevices* count;
-  DevNumberGet* pci_id;
-  DevNumberGet* unique_id;
-  DevSerialNumberGet* serial;
-  DevNameGet* name;
-  DevPowerGet* power;
-  DevSensorPowerGet* average_power;
-  DevSensorPowerGet* power_cap;
-  DevEnergyCountGet* energy;
-  DevPercentGet* busy;
-  DevPercentGet* memory_busy;
-  DevMemoryGet* memory_used;
-  DevMemoryGet* memory_total;
-  DevTempMetricGet* temperature;
-  DevEccCountGet* ecc;
-  ComputeProcessInfoGet* processes;
-  ComputeProcessInfoByDeviceGet* process_on_device;
+  Init* init = library.symbol<Init>("rsmi_init");
+  ShutDown* shut_down = library.symbol<ShutDown>("rsmi_shut_down");
+  NumMonitorDevices* count = library.symbol<NumMonitorDevices>("rsmi_num_monitor_devices");
+  DevNumberGet* pci_id = library.symbol<DevNumberGet>("rsmi_dev_pci_id_get");
+  DevNumberGet* unique_id = library.symbol<DevNumberGet>("rsmi_dev_unique_id_get");
+  DevSerialNumberGet* serial = library.symbol<DevSerialNumberGet>("rsmi_dev_serial_number_get");
+  DevNameGet* name = library.symbol<DevNameGet>("rsmi_dev_name_get");
+  DevPowerGet* power = library.symbol<DevPowerGet>("rsmi_dev_power_get");
+  DevSensorPowerGet* average_power = library.symbol<DevSensorPowerGet>("rsmi_dev_power_ave_get");
+  DevSensorPowerGet* power_cap = library.symbol<DevSensorPowerGet>("rsmi_dev_power_cap_get");
+  DevEnergyCountGet* energy = library.symbol<DevEnergyCountGet>("rsmi_dev_energy_count_get");
+  DevPercentGet* busy = library.symbol<DevPercentGet>("rsmi_dev_busy_percent_get");
+  DevPercentGet* memory_busy = library.symbol<DevPercentGet>("rsmi_dev_memory_busy_percent_get");
+  DevMemoryGet* memory_used = library.symbol<DevMemoryGet>("rsmi_dev_memory_usage_get");
+  DevMemoryGet* memory_total = library.symbol<DevMemoryGet>("rsmi_dev_memory_total_get");
+  DevTempMetricGet* temperature = library.symbol<DevTempMetricGet>("rsmi_dev_temp_metric_get");
+  DevEccCountGet* ecc = library.symbol<DevEccCountGet>("rsmi_dev_ecc_count_get");
+  ComputeProcessInfoGet* processes =
+      library.symbol<ComputeProcessInfoGet>("rsmi_compute_process_info_get");
+  ComputeProcessInfoByDeviceGet* process_on_device =
+      library.symbol<ComputeProcessInfoByDeviceGet>("rsmi_compute_process_info_by_device_get");
 };
 
 /// GPUs of AMD through librocm_smi64. The library's structures for clocks and xGMI differ between
@@ -60,14 +62,11 @@ class RocmSmi final : public GpuLibrary {
   void add_device(std::uint32_t number);
   void read_often(Gpu& gpu) const;
   void read_seldom(Gpu& gpu) const;
-  void read_memory(std::uint32_t number,
-                   std::optional<double>& used,
-                   std::optional<double>& total) const;
   void read_processes();
 
   const SharedLibrary library_;
   const std::filesystem::path sys_;
-  const Api api_;
+  const Api api_{library_};
   bool running_ = false;
   AmdBoards<std::uint32_t> boards_;
 };

@@ -26,7 +26,7 @@ constexpr std::array kReasons = {
 /// The handles that a function lists. Empty if it fails; at most kMaxHandles.
 std::vector<Handle> handles_of(Enumerate* function, Handle of) {
   std::uint32_t count = 0;
-  if (function == nullptr || function(of, &count, nullptr) != kSuccess || count == 0) {
+  if (!succeeds(function, of, &count, nullptr) || count == 0) {
     return {};
   }
   std::vector<Handle> handles(std::min<std::size_t>(count, kMaxHandles));
@@ -41,32 +41,7 @@ std::vector<Handle> handles_of(Enumerate* function, Handle of) {
 
 }  // namespace
 
-Api::Api(const SharedLibrary& l)
-    : init(l.symbol<Init>("zesInit")),
-      get_drivers(l.symbol<DriverGet>("zesDriverGet")),
-      get_devices(l.symbol<Enumerate>("zesDeviceGet")),
-      get_properties(l.symbol<DeviceGetProperties>("zesDeviceGetProperties")),
-      get_pci_properties(l.symbol<DevicePciGetProperties>("zesDevicePciGetProperties")),
-      get_pci_stats(l.symbol<DevicePciGetStats>("zesDevicePciGetStats")),
-      list_power_domains(l.symbol<Enumerate>("zesDeviceEnumPowerDomains")),
-      get_power_properties(l.symbol<PowerGetProperties>("zesPowerGetProperties")),
-      get_energy(l.symbol<PowerGetEnergyCounter>("zesPowerGetEnergyCounter")),
-      list_engines(l.symbol<Enumerate>("zesDeviceEnumEngineGroups")),
-      get_engine_properties(l.symbol<EngineGetProperties>("zesEngineGetProperties")),
-      get_engine_activity(l.symbol<EngineGetActivity>("zesEngineGetActivity")),
-      list_memories(l.symbol<Enumerate>("zesDeviceEnumMemoryModules")),
-      get_memory_state(l.symbol<MemoryGetState>("zesMemoryGetState")),
-      list_sensors(l.symbol<Enumerate>("zesDeviceEnumTemperatureSensors")),
-      get_sensor_properties(l.symbol<TemperatureGetProperties>("zesTemperatureGetProperties")),
-      get_temperature(l.symbol<TemperatureGetState>("zesTemperatureGetState")),
-      list_frequencies(l.symbol<Enumerate>("zesDeviceEnumFrequencyDomains")),
-      get_frequency_properties(l.symbol<FrequencyGetProperties>("zesFrequencyGetProperties")),
-      get_frequency_state(l.symbol<FrequencyGetState>("zesFrequencyGetState")),
-      get_processes(l.symbol<DeviceProcessesGetState>("zesDeviceProcessesGetState")),
-      list_fabric_ports(l.symbol<Enumerate>("zesDeviceEnumFabricPorts")),
-      get_fabric_throughput(l.symbol<FabricPortGetThroughput>("zesFabricPortGetThroughput")) {}
-
-LevelZero::LevelZero(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
+LevelZero::LevelZero(SharedLibrary library) : library_(std::move(library)) {}
 
 ceems::Result<> LevelZero::start() {
   if (api_.init == nullptr || api_.get_drivers == nullptr || api_.get_devices == nullptr) {
@@ -103,7 +78,7 @@ ceems::Result<> LevelZero::start() {
 void LevelZero::add_device(Handle device) {
   PciProperties pci{};
   pci.type = kPciProperties;
-  if (api_.get_pci_properties == nullptr || api_.get_pci_properties(device, &pci) != kSuccess) {
+  if (!succeeds(api_.get_pci_properties, device, &pci)) {
     return;  // could be graphics of the processor
   }
   const auto& address = pci.address;
@@ -129,7 +104,7 @@ void LevelZero::add_device(Handle device) {
   DeviceProperties properties{};
   properties.type = kDeviceProperties;
   properties.core.type = kCoreDeviceProperties;
-  if (api_.get_properties != nullptr && api_.get_properties(device, &properties) == kSuccess) {
+  if (succeeds(api_.get_properties, device, &properties)) {
     gpu.state.name = text_of(properties.core.name, sizeof(properties.core.name));
     if (gpu.state.name.empty()) {
       gpu.state.name = text_of(properties.model_name, sizeof(properties.model_name));
@@ -158,16 +133,14 @@ void LevelZero::find_parts(Gpu& gpu) const {
   for (Handle sensor : handles_of(api_.list_sensors, gpu.handle)) {
     TemperatureProperties properties{};
     properties.type = kTemperatureProperties;
-    if (api_.get_sensor_properties != nullptr &&
-        api_.get_sensor_properties(sensor, &properties) == kSuccess) {
+    if (succeeds(api_.get_sensor_properties, sensor, &properties)) {
       gpu.sensors.emplace_back(sensor, properties.sensor);
     }
   }
   for (Handle domain : handles_of(api_.list_frequencies, gpu.handle)) {
     FrequencyProperties properties{};
     properties.type = kFrequencyProperties;
-    if (api_.get_frequency_properties != nullptr &&
-        api_.get_frequency_properties(domain, &properties) == kSuccess) {
+    if (succeeds(api_.get_frequency_properties, domain, &properties)) {
       gpu.frequencies.emplace_back(domain, properties.domain);
     }
   }
@@ -182,8 +155,7 @@ void LevelZero::find_engines(Gpu& gpu) const {
   for (Handle engine : handles_of(api_.list_engines, gpu.handle)) {
     EngineProperties properties{};
     properties.type = kEngineProperties;
-    if (api_.get_engine_properties != nullptr &&
-        api_.get_engine_properties(engine, &properties) == kSuccess) {
+    if (succeeds(api_.get_engine_properties, engine, &properties)) {
       found.push_back({engine, properties});
     }
   }
@@ -230,8 +202,7 @@ void LevelZero::read_power(Gpu& gpu) const {
   gpu.state.energy_joules.reset();
   gpu.state.power_watts.reset();
   EnergyCounter now{};
-  if (gpu.power == nullptr || api_.get_energy == nullptr ||
-      api_.get_energy(gpu.power, &now) != kSuccess) {
+  if (gpu.power == nullptr || !succeeds(api_.get_energy, gpu.power, &now)) {
     gpu.last_energy.reset();
     return;
   }
@@ -249,8 +220,7 @@ void LevelZero::read_engines(Gpu& gpu) const {
   int known = 0;
   for (Engine& engine : gpu.engines) {
     EngineStats now{};
-    if (api_.get_engine_activity == nullptr ||
-        api_.get_engine_activity(engine.handle, &now) != kSuccess) {
+    if (!succeeds(api_.get_engine_activity, engine.handle, &now)) {
       engine.last.reset();
       continue;
     }
@@ -270,8 +240,7 @@ void LevelZero::read_engines(Gpu& gpu) const {
 void LevelZero::read_processes(Gpu& gpu) const {
   gpu.state.processes.clear();
   std::uint32_t count = 0;
-  if (api_.get_processes == nullptr ||
-      api_.get_processes(gpu.handle, &count, nullptr) != kSuccess || count == 0) {
+  if (!succeeds(api_.get_processes, gpu.handle, &count, nullptr) || count == 0) {
     return;
   }
   std::vector<ProcessState> processes(
@@ -300,8 +269,7 @@ void LevelZero::read_seldom(Gpu& gpu) const {
   for (Handle memory : gpu.memories) {
     MemoryState now{};
     now.type = kMemoryState;
-    if (api_.get_memory_state != nullptr && api_.get_memory_state(memory, &now) == kSuccess &&
-        now.free <= now.size) {
+    if (succeeds(api_.get_memory_state, memory, &now) && now.free <= now.size) {
       size += static_cast<double>(now.size);
       free += static_cast<double>(now.free);
     }
@@ -314,8 +282,7 @@ void LevelZero::read_seldom(Gpu& gpu) const {
   for (const auto& [sensor, kind] : gpu.sensors) {
     double celsius = 0;
     const bool wanted = kind == kSensorGpu || kind == kSensorMemory || kind == kSensorGlobal;
-    if (!wanted || api_.get_temperature == nullptr ||
-        api_.get_temperature(sensor, &celsius) != kSuccess) {
+    if (!wanted || !succeeds(api_.get_temperature, sensor, &celsius)) {
       continue;
     }
     auto& place =
@@ -333,15 +300,14 @@ void LevelZero::read_traffic(Gpu& gpu) const {
   DeviceState& state = gpu.state;
   PciStats pcie{};
   state.pcie = {};
-  if (api_.get_pci_stats != nullptr && api_.get_pci_stats(gpu.handle, &pcie) == kSuccess) {
+  if (succeeds(api_.get_pci_stats, gpu.handle, &pcie)) {
     state.pcie.sent_bytes = static_cast<double>(pcie.sent_bytes);
     state.pcie.received_bytes = static_cast<double>(pcie.received_bytes);
   }
   state.link = {};
   for (Handle port : gpu.ports) {
     FabricPortThroughput moved{};
-    if (api_.get_fabric_throughput != nullptr &&
-        api_.get_fabric_throughput(port, &moved) == kSuccess) {
+    if (succeeds(api_.get_fabric_throughput, port, &moved)) {
       state.link.sent_bytes =
           state.link.sent_bytes.value_or(0) + static_cast<double>(moved.sent_bytes);
       state.link.received_bytes =
@@ -356,7 +322,7 @@ void LevelZero::read_frequencies(Gpu& gpu) const {
   for (const auto& [domain, kind] : gpu.frequencies) {
     FrequencyState now{};
     now.type = kFrequencyState;
-    if (api_.get_frequency_state == nullptr || api_.get_frequency_state(domain, &now) != kSuccess) {
+    if (!succeeds(api_.get_frequency_state, domain, &now)) {
       continue;
     }
     if (kind != kFrequencyGpu && kind != kFrequencyMemory) {

@@ -12,31 +12,43 @@ namespace ceems::exporter::gpu::level_zero {
 
 /// Functions of the library; null if it does not have that function.
 struct Api {
-  explicit Api(const SharedLibrary& library);
+  const SharedLibrary& library;  ///< outlives this
 
-  Init* init;
-  DriverGet* get_drivers;
-  Enumerate* get_devices;
-  DeviceGetProperties* get_properties;
-  DevicePciGetProperties* get_pci_properties;
-  DevicePciGetStats* get_pci_stats;
-  Enumerate* list_power_domains;
-  PowerGetProperties* get_power_properties;
-  PowerGetEnergyCounter* get_energy;
-  Enumerate* list_engines;
-  EngineGetProperties* get_engine_properties;
-  EngineGetActivity* get_engine_activity;
-  Enumerate* list_memories;
-  MemoryGetState* get_memory_state;
-  Enumerate* list_sensors;
-  TemperatureGetProperties* get_sensor_properties;
-  TemperatureGetState* get_temperature;
-  Enumerate* list_frequencies;
-  FrequencyGetProperties* get_frequency_properties;
-  FrequencyGetState* get_frequency_state;
-  DeviceProcessesGetState* get_processes;
-  Enumerate* list_fabric_ports;
-  FabricPortGetThroughput* get_fabric_throughput;
+  Init* init = library.symbol<Init>("zesInit");
+  DriverGet* get_drivers = library.symbol<DriverGet>("zesDriverGet");
+  Enumerate* get_devices = library.symbol<Enumerate>("zesDeviceGet");
+  DeviceGetProperties* get_properties =
+      library.symbol<DeviceGetProperties>("zesDeviceGetProperties");
+  DevicePciGetProperties* get_pci_properties =
+      library.symbol<DevicePciGetProperties>("zesDevicePciGetProperties");
+  DevicePciGetStats* get_pci_stats = library.symbol<DevicePciGetStats>("zesDevicePciGetStats");
+  Enumerate* list_power_domains = library.symbol<Enumerate>("zesDeviceEnumPowerDomains");
+  PowerGetProperties* get_power_properties =
+      library.symbol<PowerGetProperties>("zesPowerGetProperties");
+  PowerGetEnergyCounter* get_energy =
+      library.symbol<PowerGetEnergyCounter>("zesPowerGetEnergyCounter");
+  Enumerate* list_engines = library.symbol<Enumerate>("zesDeviceEnumEngineGroups");
+  EngineGetProperties* get_engine_properties =
+      library.symbol<EngineGetProperties>("zesEngineGetProperties");
+  EngineGetActivity* get_engine_activity =
+      library.symbol<EngineGetActivity>("zesEngineGetActivity");
+  Enumerate* list_memories = library.symbol<Enumerate>("zesDeviceEnumMemoryModules");
+  MemoryGetState* get_memory_state = library.symbol<MemoryGetState>("zesMemoryGetState");
+  Enumerate* list_sensors = library.symbol<Enumerate>("zesDeviceEnumTemperatureSensors");
+  TemperatureGetProperties* get_sensor_properties =
+      library.symbol<TemperatureGetProperties>("zesTemperatureGetProperties");
+  TemperatureGetState* get_temperature =
+      library.symbol<TemperatureGetState>("zesTemperatureGetState");
+  Enumerate* list_frequencies = library.symbol<Enumerate>("zesDeviceEnumFrequencyDomains");
+  FrequencyGetProperties* get_frequency_properties =
+      library.symbol<FrequencyGetProperties>("zesFrequencyGetProperties");
+  FrequencyGetState* get_frequency_state =
+      library.symbol<FrequencyGetState>("zesFrequencyGetState");
+  DeviceProcessesGetState* get_processes =
+      library.symbol<DeviceProcessesGetState>("zesDeviceProcessesGetState");
+  Enumerate* list_fabric_ports = library.symbol<Enumerate>("zesDeviceEnumFabricPorts");
+  FabricPortGetThroughput* get_fabric_throughput =
+      library.symbol<FabricPortGetThroughput>("zesFabricPortGetThroughput");
 };
 
 /// GPUs of Intel through Level Zero's Sysman (libze_loader). Graphics that is part of the processor
@@ -78,7 +90,7 @@ class LevelZero final : public GpuLibrary {
   void read_traffic(Gpu& gpu) const;
 
   const SharedLibrary library_;
-  const Api api_;
+  const Api api_{library_};
   bool running_ = false;
   std::vector<Gpu> gpus_;
 };

@@ -45,7 +45,7 @@ constexpr std::array kClocks = {
 
 std::string text(DeviceGetText* get, Device device) {
   std::array<char, kTextSize> buffer{};
-  if (get == nullptr || get(device, buffer.data(), buffer.size()) != kSuccess) {
+  if (!succeeds(get, device, buffer.data(), buffer.size())) {
     return {};
   }
   return text_of(buffer.data(), buffer.size());
@@ -53,7 +53,7 @@ std::string text(DeviceGetText* get, Device device) {
 
 std::optional<unsigned> number(DeviceGetUnsigned* get, Device device) {
   unsigned value = 0;
-  if (get == nullptr || get(device, &value) != kSuccess) {
+  if (!succeeds(get, device, &value)) {
     return std::nullopt;
   }
   return value;
@@ -65,55 +65,7 @@ std::optional<double> scaled(std::optional<unsigned> value, double factor, doubl
 
 }  // namespace
 
-Api::Api(const SharedLibrary& l)
-    : init(l.symbol<InitV2>("nvmlInit_v2")),
-      shutdown(l.symbol<Shutdown>("nvmlShutdown")),
-      get_count(l.symbol<DeviceGetCountV2>("nvmlDeviceGetCount_v2")),
-      get_handle(l.symbol<DeviceGetHandleByIndexV2>("nvmlDeviceGetHandleByIndex_v2")),
-      get_uuid(l.symbol<DeviceGetText>("nvmlDeviceGetUUID")),
-      get_name(l.symbol<DeviceGetText>("nvmlDeviceGetName")),
-      get_pci_info(l.symbol<DeviceGetPciInfoV3>("nvmlDeviceGetPciInfo_v3")),
-      get_minor(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMinorNumber")),
-      get_virtualization(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetVirtualizationMode")),
-      get_power(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetPowerUsage")),
-      get_power_limit(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetEnforcedPowerLimit")),
-      get_energy(l.symbol<DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption")),
-      get_utilization(l.symbol<DeviceGetUtilizationRates>("nvmlDeviceGetUtilizationRates")),
-      get_memory(l.symbol<DeviceGetMemoryInfo>("nvmlDeviceGetMemoryInfo")),
-      get_memory_v2(l.symbol<DeviceGetMemoryInfoV2>("nvmlDeviceGetMemoryInfo_v2")),
-      get_temperature(l.symbol<DeviceGetTemperature>("nvmlDeviceGetTemperature")),
-      get_clock(l.symbol<DeviceGetClockInfo>("nvmlDeviceGetClockInfo")),
-      get_clock_reasons(l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksEventReasons")),
-      get_ecc_errors(l.symbol<DeviceGetTotalEccErrors>("nvmlDeviceGetTotalEccErrors")),
-      get_fields(l.symbol<DeviceGetFieldValues>("nvmlDeviceGetFieldValues")),
-      get_pcie_throughput(l.symbol<DeviceGetPcieThroughput>("nvmlDeviceGetPcieThroughput")),
-      get_processes(
-          l.symbol<DeviceGetComputeRunningProcessesV3>("nvmlDeviceGetComputeRunningProcesses_v3")),
-      get_mps_clients(l.symbol<DeviceGetComputeRunningProcessesV3>(
-          "nvmlDeviceGetMPSComputeRunningProcesses_v3")),
-      get_process_name(l.symbol<SystemGetProcessName>("nvmlSystemGetProcessName")),
-      get_process_utilization(
-          l.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")),
-      get_samples(l.symbol<DeviceGetSamples>("nvmlDeviceGetSamples")),
-      get_mig_mode(l.symbol<DeviceGetMigMode>("nvmlDeviceGetMigMode")),
-      get_max_instances(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount")),
-      get_instance(
-          l.symbol<DeviceGetMigDeviceHandleByIndex>("nvmlDeviceGetMigDeviceHandleByIndex")),
-      get_gpu_instance_id(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetGpuInstanceId")),
-      get_compute_instance_id(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetComputeInstanceId")),
-      get_attributes(l.symbol<DeviceGetAttributesV2>("nvmlDeviceGetAttributes_v2")),
-      event_set_create(l.symbol<EventSetCreate>("nvmlEventSetCreate")),
-      event_set_free(l.symbol<EventSetFree>("nvmlEventSetFree")),
-      register_events(l.symbol<DeviceRegisterEvents>("nvmlDeviceRegisterEvents")),
-      event_set_wait(l.symbol<EventSetWaitV2>("nvmlEventSetWait_v2")),
-      gpm(l) {
-  if (get_clock_reasons == nullptr) {  // drivers before 535
-    get_clock_reasons =
-        l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
-  }
-}
-
-Nvml::Nvml(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
+Nvml::Nvml(SharedLibrary library) : library_(std::move(library)) {}
 
 Nvml::~Nvml() {
   stop();
@@ -151,7 +103,7 @@ Result<> Nvml::start() {
     stop();
     return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 returned {} devices", count);
   }
-  if (api_.event_set_create == nullptr || api_.event_set_create(&events_) != kSuccess) {
+  if (!succeeds(api_.event_set_create, &events_)) {
     events_ = nullptr;
   }
   std::set<std::string> uuids;
@@ -197,7 +149,7 @@ Return Nvml::identify(unsigned index, Gpu& gpu) {
   const unsigned mode = number(api_.get_virtualization, gpu.handle).value_or(0);
   state.vgpu = mode == kVirtualizationVgpu || mode == kVirtualizationHostVgpu;
   PciInfo pci{};
-  if (api_.get_pci_info != nullptr && api_.get_pci_info(gpu.handle, &pci) == kSuccess) {
+  if (succeeds(api_.get_pci_info, gpu.handle, &pci)) {
     state.address = parse_pci_address(text_of(pci.bus_id, sizeof(pci.bus_id)));
   }
   gpu.has_gpm = Gpm::supported(api_.gpm, gpu.handle);
@@ -290,18 +242,15 @@ bool Nvml::took(Gpu& gpu, Return result) const {
 void Nvml::read_often(Gpu& gpu) const {
   DeviceState& state = gpu.state;
   unsigned milliwatts = 0;
-  const bool powered =
-      api_.get_power != nullptr && took(gpu, api_.get_power(gpu.handle, &milliwatts));
+  const bool powered = took(gpu, api_.get_power, gpu.handle, &milliwatts);
   state.power_watts = powered ? within(milliwatts * 1e-3, kMaxWatts) : std::nullopt;
   unsigned long long millijoules = kNoValue;
-  const bool counted = api_.get_energy != nullptr &&
-                       took(gpu, api_.get_energy(gpu.handle, &millijoules)) &&
-                       millijoules != kNoValue;
+  const bool counted =
+      took(gpu, api_.get_energy, gpu.handle, &millijoules) && millijoules != kNoValue;
   state.energy_joules =
       counted ? std::optional(static_cast<double>(millijoules) * 1e-3) : std::nullopt;
   Utilization utilization{};
-  const bool known =
-      api_.get_utilization != nullptr && took(gpu, api_.get_utilization(gpu.handle, &utilization));
+  const bool known = took(gpu, api_.get_utilization, gpu.handle, &utilization);
   state.utilisation = known ? from_percent(utilization.gpu) : std::nullopt;
   state.memory_utilisation = known ? from_percent(utilization.memory) : std::nullopt;
   if (gpu.has_gpm && !state.split) {
@@ -325,22 +274,20 @@ void Nvml::read_seldom(Gpu& gpu) const {
   MemoryV2 memory_v2{.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
   Memory memory{};
   // `used` of version 2 excludes the reserved memory.
-  if (api_.get_memory_v2 != nullptr && api_.get_memory_v2(gpu.handle, &memory_v2) == kSuccess) {
+  if (succeeds(api_.get_memory_v2, gpu.handle, &memory_v2)) {
     state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMaxBytes);
     state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMaxBytes);
-  } else if (api_.get_memory != nullptr && api_.get_memory(gpu.handle, &memory) == kSuccess) {
+  } else if (succeeds(api_.get_memory, gpu.handle, &memory)) {
     state.memory_used_bytes = within(static_cast<double>(memory.used), kMaxBytes);
     state.memory_total_bytes = within(static_cast<double>(memory.total), kMaxBytes);
   }
   unsigned celsius = 0;
-  const bool warm = api_.get_temperature != nullptr &&
-                    took(gpu, api_.get_temperature(gpu.handle, kTemperatureGpu, &celsius));
+  const bool warm = took(gpu, api_.get_temperature, gpu.handle, kTemperatureGpu, &celsius);
   state.temperature_celsius = warm ? within(celsius, kMaxCelsius) : std::nullopt;
   read_clocks(gpu);
   for (const int type : {kEccCorrected, kEccUncorrected}) {
     unsigned long long errors = 0;
-    const bool known = api_.get_ecc_errors != nullptr &&
-                       took(gpu, api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors)) &&
+    const bool known = took(gpu, api_.get_ecc_errors, gpu.handle, type, kEccAggregate, &errors) &&
                        errors != kNoValue;
     (type == kEccCorrected ? state.ecc_corrected : state.ecc_uncorrected) =
         known ? std::optional(static_cast<double>(errors)) : std::nullopt;
@@ -353,8 +300,7 @@ void Nvml::read_clocks(Gpu& gpu) const {
   state.clocks_hertz.clear();
   for (const ClockName& clock : kClocks) {
     unsigned megahertz = 0;
-    if (api_.get_clock != nullptr &&
-        took(gpu, api_.get_clock(gpu.handle, clock.type, &megahertz))) {
+    if (took(gpu, api_.get_clock, gpu.handle, clock.type, &megahertz)) {
       if (const auto hertz = within(megahertz * 1e6, kMaxHertz)) {
         state.clocks_hertz.emplace_back(clock.name, *hertz);
       }
@@ -362,8 +308,7 @@ void Nvml::read_clocks(Gpu& gpu) const {
   }
   state.clock_reasons.clear();
   unsigned long long reasons = 0;
-  if (api_.get_clock_reasons != nullptr &&
-      api_.get_clock_reasons(gpu.handle, &reasons) == kSuccess) {
+  if (succeeds(api_.get_clock_reasons, gpu.handle, &reasons)) {
     for (const Reason& reason : kReasons) {
       state.clock_reasons.emplace_back(reason.name, (reasons & reason.bit) != 0);
     }
@@ -470,8 +415,7 @@ void Nvml::list_instances(Gpu& gpu) const {
     instance.state.compute_instance =
         number(api_.get_compute_instance_id, instance.handle).value_or(0);
     DeviceAttributes attributes{};
-    if (api_.get_attributes != nullptr &&
-        api_.get_attributes(instance.handle, &attributes) == kSuccess) {
+    if (succeeds(api_.get_attributes, instance.handle, &attributes)) {
       instance.state.sm_count = attributes.multiprocessor_count;
     }
     found.push_back(std::move(instance));
@@ -488,7 +432,7 @@ void Nvml::read_instances(Gpu& gpu) const {
   std::map<unsigned, Activity> done;  // compute instances can share a GPU instance
   for (MigDevice& instance : gpu.instances) {
     Memory memory{};
-    if (api_.get_memory != nullptr && api_.get_memory(instance.handle, &memory) == kSuccess) {
+    if (succeeds(api_.get_memory, instance.handle, &memory)) {
       instance.state.memory_used_bytes = within(static_cast<double>(memory.used), kMaxBytes);
       instance.state.memory_total_bytes = within(static_cast<double>(memory.total), kMaxBytes);
     }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,46 +17,69 @@ namespace ceems::exporter::gpu::nvml {
 /// Functions of the library; null if it does not have that function, in which case only the values
 /// it would provide are missing. The first four are required.
 struct Api {
-  explicit Api(const SharedLibrary& library);
+  const SharedLibrary& library;  ///< outlives this
 
-  InitV2* init;
-  Shutdown* shutdown;
-  DeviceGetCountV2* get_count;
-  DeviceGetHandleByIndexV2* get_handle;
+  InitV2* init = library.symbol<InitV2>("nvmlInit_v2");
+  Shutdown* shutdown = library.symbol<Shutdown>("nvmlShutdown");
+  DeviceGetCountV2* get_count = library.symbol<DeviceGetCountV2>("nvmlDeviceGetCount_v2");
+  DeviceGetHandleByIndexV2* get_handle =
+      library.symbol<DeviceGetHandleByIndexV2>("nvmlDeviceGetHandleByIndex_v2");
 
-  DeviceGetText* get_uuid;
-  DeviceGetText* get_name;
-  DeviceGetPciInfoV3* get_pci_info;
-  DeviceGetUnsigned* get_minor;
-  DeviceGetUnsigned* get_virtualization;
-  DeviceGetUnsigned* get_power;
-  DeviceGetUnsigned* get_power_limit;
-  DeviceGetTotalEnergyConsumption* get_energy;
-  DeviceGetUtilizationRates* get_utilization;
-  DeviceGetMemoryInfo* get_memory;
-  DeviceGetMemoryInfoV2* get_memory_v2;
-  DeviceGetTemperature* get_temperature;
-  DeviceGetClockInfo* get_clock;
-  DeviceGetClockReasons* get_clock_reasons;
-  DeviceGetTotalEccErrors* get_ecc_errors;
-  DeviceGetFieldValues* get_fields;
-  DeviceGetPcieThroughput* get_pcie_throughput;
-  DeviceGetComputeRunningProcessesV3* get_processes;
-  DeviceGetComputeRunningProcessesV3* get_mps_clients;
-  SystemGetProcessName* get_process_name;
-  DeviceGetProcessUtilization* get_process_utilization;
-  DeviceGetSamples* get_samples;
-  DeviceGetMigMode* get_mig_mode;
-  DeviceGetUnsigned* get_max_instances;
-  DeviceGetMigDeviceHandleByIndex* get_instance;
-  DeviceGetUnsigned* get_gpu_instance_id;
-  DeviceGetUnsigned* get_compute_instance_id;
-  DeviceGetAttributesV2* get_attributes;
-  EventSetCreate* event_set_create;
-  EventSetFree* event_set_free;
-  DeviceRegisterEvents* register_events;
-  EventSetWaitV2* event_set_wait;
-  GpmApi gpm;
+  DeviceGetText* get_uuid = library.symbol<DeviceGetText>("nvmlDeviceGetUUID");
+  DeviceGetText* get_name = library.symbol<DeviceGetText>("nvmlDeviceGetName");
+  DeviceGetPciInfoV3* get_pci_info = library.symbol<DeviceGetPciInfoV3>("nvmlDeviceGetPciInfo_v3");
+  DeviceGetUnsigned* get_minor = library.symbol<DeviceGetUnsigned>("nvmlDeviceGetMinorNumber");
+  DeviceGetUnsigned* get_virtualization =
+      library.symbol<DeviceGetUnsigned>("nvmlDeviceGetVirtualizationMode");
+  DeviceGetUnsigned* get_power = library.symbol<DeviceGetUnsigned>("nvmlDeviceGetPowerUsage");
+  DeviceGetUnsigned* get_power_limit =
+      library.symbol<DeviceGetUnsigned>("nvmlDeviceGetEnforcedPowerLimit");
+  DeviceGetTotalEnergyConsumption* get_energy =
+      library.symbol<DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption");
+  DeviceGetUtilizationRates* get_utilization =
+      library.symbol<DeviceGetUtilizationRates>("nvmlDeviceGetUtilizationRates");
+  DeviceGetMemoryInfo* get_memory = library.symbol<DeviceGetMemoryInfo>("nvmlDeviceGetMemoryInfo");
+  DeviceGetMemoryInfoV2* get_memory_v2 =
+      library.symbol<DeviceGetMemoryInfoV2>("nvmlDeviceGetMemoryInfo_v2");
+  DeviceGetTemperature* get_temperature =
+      library.symbol<DeviceGetTemperature>("nvmlDeviceGetTemperature");
+  DeviceGetClockInfo* get_clock = library.symbol<DeviceGetClockInfo>("nvmlDeviceGetClockInfo");
+  DeviceGetClockReasons* get_clock_reasons = library.symbol<DeviceGetClockReasons>(
+      "nvmlDeviceGetCurrentClocksEventReasons",
+      "nvmlDeviceGetCurrentClocksThrottleReasons");  // before 535
+  DeviceGetTotalEccErrors* get_ecc_errors =
+      library.symbol<DeviceGetTotalEccErrors>("nvmlDeviceGetTotalEccErrors");
+  DeviceGetFieldValues* get_fields =
+      library.symbol<DeviceGetFieldValues>("nvmlDeviceGetFieldValues");
+  DeviceGetPcieThroughput* get_pcie_throughput =
+      library.symbol<DeviceGetPcieThroughput>("nvmlDeviceGetPcieThroughput");
+  DeviceGetComputeRunningProcessesV3* get_processes =
+      library.symbol<DeviceGetComputeRunningProcessesV3>("nvmlDeviceGetComputeRunningProcesses_v3");
+  DeviceGetComputeRunningProcessesV3* get_mps_clients =
+      library.symbol<DeviceGetComputeRunningProcessesV3>(
+          "nvmlDeviceGetMPSComputeRunningProcesses_v3");
+  SystemGetProcessName* get_process_name =
+      library.symbol<SystemGetProcessName>("nvmlSystemGetProcessName");
+  DeviceGetProcessUtilization* get_process_utilization =
+      library.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization");
+  DeviceGetSamples* get_samples = library.symbol<DeviceGetSamples>("nvmlDeviceGetSamples");
+  DeviceGetMigMode* get_mig_mode = library.symbol<DeviceGetMigMode>("nvmlDeviceGetMigMode");
+  DeviceGetUnsigned* get_max_instances =
+      library.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount");
+  DeviceGetMigDeviceHandleByIndex* get_instance =
+      library.symbol<DeviceGetMigDeviceHandleByIndex>("nvmlDeviceGetMigDeviceHandleByIndex");
+  DeviceGetUnsigned* get_gpu_instance_id =
+      library.symbol<DeviceGetUnsigned>("nvmlDeviceGetGpuInstanceId");
+  DeviceGetUnsigned* get_compute_instance_id =
+      library.symbol<DeviceGetUnsigned>("nvmlDeviceGetComputeInstanceId");
+  DeviceGetAttributesV2* get_attributes =
+      library.symbol<DeviceGetAttributesV2>("nvmlDeviceGetAttributes_v2");
+  EventSetCreate* event_set_create = library.symbol<EventSetCreate>("nvmlEventSetCreate");
+  EventSetFree* event_set_free = library.symbol<EventSetFree>("nvmlEventSetFree");
+  DeviceRegisterEvents* register_events =
+      library.symbol<DeviceRegisterEvents>("nvmlDeviceRegisterEvents");
+  EventSetWaitV2* event_set_wait = library.symbol<EventSetWaitV2>("nvmlEventSetWait_v2");
+  GpmApi gpm{library};
 };
 
 /// GPUs of NVIDIA through libnvidia-ml.
@@ -97,6 +121,13 @@ class Nvml final : public GpuLibrary {
   using Errors = std::vector<std::pair<std::string, std::uint64_t>>;
 
   static DeviceState with_instances(const Gpu& gpu);
+  /// Whether there is such a function and the call succeeded. Counts failures.
+  template <class... Arguments>
+  bool took(Gpu& gpu,
+            Return (*function)(Arguments...),
+            std::type_identity_t<Arguments>... arguments) const {
+    return function != nullptr && took(gpu, function(arguments...));
+  }
   [[nodiscard]] bool took(Gpu& gpu, Return result) const;
   [[nodiscard]] DeviceState read_device(Gpu& gpu, bool everything);
   void stop();
@@ -121,7 +152,7 @@ class Nvml final : public GpuLibrary {
   [[nodiscard]] std::optional<double> field(const FieldValue& value, double factor) const;
 
   const SharedLibrary library_;
-  const Api api_;
+  const Api api_{library_};
   bool running_ = false;
   EventSet events_ = nullptr;
   std::vector<Gpu> gpus_;

@@ -125,8 +125,7 @@ void Nvml::leave_out_server(Gpu& gpu) const {
 
 bool Nvml::is_mps_server(int pid) const {
   std::array<char, 256> buffer{};
-  if (api_.get_process_name == nullptr ||
-      api_.get_process_name(static_cast<unsigned>(pid), buffer.data(), buffer.size()) != kSuccess) {
+  if (!succeeds(api_.get_process_name, static_cast<unsigned>(pid), buffer.data(), buffer.size())) {
     return false;
   }
   const std::string path = text_of(buffer.data(), buffer.size());

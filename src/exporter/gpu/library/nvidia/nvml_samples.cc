@@ -56,14 +56,6 @@ std::optional<double> BusySamples::read(DeviceGetSamples* get, Device device) {
   return before > 0 && number > 0 ? std::optional(sum / 100 / number) : std::nullopt;
 }
 
-GpmApi::GpmApi(const SharedLibrary& library)
-    : query_support(library.symbol<GpmQueryDeviceSupport>("nvmlGpmQueryDeviceSupport")),
-      sample_alloc(library.symbol<GpmSampleAlloc>("nvmlGpmSampleAlloc")),
-      sample_free(library.symbol<GpmSampleFree>("nvmlGpmSampleFree")),
-      sample_get(library.symbol<GpmSampleGet>("nvmlGpmSampleGet")),
-      mig_sample_get(library.symbol<GpmMigSampleGet>("nvmlGpmMigSampleGet")),
-      metrics_get(library.symbol<GpmMetricsGetCall>("nvmlGpmMetricsGet")) {}
-
 bool GpmApi::complete() const {
   return query_support != nullptr && sample_alloc != nullptr && sample_free != nullptr &&
          sample_get != nullptr && metrics_get != nullptr;

@@ -25,15 +25,16 @@ class BusySamples {
 /// Functions of GPU Performance Monitoring (Hopper and later); null if the library does not have
 /// them.
 struct GpmApi {
-  explicit GpmApi(const SharedLibrary& library);
+  const SharedLibrary& library;  ///< outlives this
   [[nodiscard]] bool complete() const;
 
-  GpmQueryDeviceSupport* query_support;
-  GpmSampleAlloc* sample_alloc;
-  GpmSampleFree* sample_free;
-  GpmSampleGet* sample_get;
-  GpmMigSampleGet* mig_sample_get;
-  GpmMetricsGetCall* metrics_get;
+  GpmQueryDeviceSupport* query_support =
+      library.symbol<GpmQueryDeviceSupport>("nvmlGpmQueryDeviceSupport");
+  GpmSampleAlloc* sample_alloc = library.symbol<GpmSampleAlloc>("nvmlGpmSampleAlloc");
+  GpmSampleFree* sample_free = library.symbol<GpmSampleFree>("nvmlGpmSampleFree");
+  GpmSampleGet* sample_get = library.symbol<GpmSampleGet>("nvmlGpmSampleGet");
+  GpmMigSampleGet* mig_sample_get = library.symbol<GpmMigSampleGet>("nvmlGpmMigSampleGet");
+  GpmMetricsGetCall* metrics_get = library.symbol<GpmMetricsGetCall>("nvmlGpmMetricsGet");
 };
 
 /// GPM metrics of one GPU or GPU instance: means between one read() and the previous one. `api`

@@ -9,8 +9,17 @@
 #include "base/result.h"
 #include "exporter/gpu/device.h"
 
-// Parsers of the output of nvidia-smi. They take text and run nothing.
+// Parsers of the output of NVIDIA's and AMD's tools. They take text and run nothing. CU counts and
+// ids of AMD's partitions are not in it; see sysfs.h.
 namespace ceems::exporter::gpu {
+
+/// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object with this
+/// array as a member. Numbers may be text, and "N/A" counts as absent. Errors: kParse.
+Result<std::vector<Device>> parse_amd_smi(std::string_view text);
+
+/// `rocm-smi --showproductname ... --json`: an object with a member card<N> for each GPU or
+/// partition, or an array of such objects. Errors: kParse.
+Result<std::vector<Device>> parse_rocm_smi(std::string_view text);
 
 /// `nvidia-smi --query --xml-format`. GPUs and MIG devices are numbered in one sequence, in the
 /// order of the file. A GPU in MIG mode has no number. kParse: not the XML of nvidia-smi, or a MIG

@@ -1,4 +1,4 @@
-#include "exporter/gpu/claim/assignments.h"
+#include "exporter/gpu/claim/claim.h"
 
 #include <utility>
 
