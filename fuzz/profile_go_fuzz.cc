@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "exporter/profile/symbol/names/go_table.h"
 #include "exporter/profile/symbol/names/symbols.h"
 #include "exporter/profile/symbol/unwind_table.h"
 

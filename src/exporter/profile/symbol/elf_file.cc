@@ -101,7 +101,7 @@ Result<> ElfFile::read_header() {
     return fail(ErrorCode::kInvalidArgument, "not a 64-bit little-endian ELF file");
   }
   ByteReader reader(*header, EI_NIDENT);
-  type_ = reader.u16();
+  reader.u16();  // the type
   machine_ = reader.u16();
   reader.skip(12);  // version, entry point
   const std::uint64_t segment_offset = reader.u64();
@@ -197,10 +197,6 @@ void ElfFile::find_build_id() {
   if (const Section* notes = find_section(".note.gnu.build-id"); notes != nullptr) {
     try_notes(notes->offset, notes->size);
   }
-}
-
-bool ElfFile::is_position_independent() const {
-  return type_ == ET_DYN;
 }
 
 const Section* ElfFile::find_section(std::string_view name) const {

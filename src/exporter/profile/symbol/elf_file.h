@@ -50,8 +50,6 @@ class ElfFile {
 
   [[nodiscard]] const BinaryFile& file() const { return file_; }
   [[nodiscard]] std::uint16_t machine() const { return machine_; }
-  /// It may be loaded anywhere: a library or a position-independent program.
-  [[nodiscard]] bool is_position_independent() const;
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   /// None if the table of sections is missing or malformed, which programs run without.
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
@@ -81,7 +79,6 @@ class ElfFile {
   void find_build_id();
 
   BinaryFile file_;
-  std::uint16_t type_ = 0;
   std::uint16_t machine_ = 0;
   std::uint64_t base_ = 0;
   std::vector<Segment> segments_;

@@ -10,7 +10,7 @@
 
 #include "exporter/profile/symbol/byte_reader.h"
 #include "exporter/profile/symbol/cfi/cfi.h"
-#include "exporter/profile/symbol/names/go_table.h"
+#include "exporter/profile/symbol/names/symbols.h"
 
 namespace ceems::exporter::profile {
 namespace {

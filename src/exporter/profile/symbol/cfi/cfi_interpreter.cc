@@ -1,7 +1,7 @@
-#include "exporter/profile/symbol/cfi/cfi_interpreter.h"
-
 #include <limits>
 #include <optional>
+
+#include "exporter/profile/symbol/cfi/cfi.h"
 
 namespace ceems::exporter::profile {
 namespace {

@@ -14,38 +14,6 @@ using Kind = Node::Kind;
 constexpr unsigned kMaxDepth = 128;
 constexpr std::size_t kMaxSubstitutions = 4096;
 
-struct Operator {
-  std::string_view code;
-  std::string_view text;
-};
-constexpr std::array kOperators = {
-    Operator{"nw", "operator new"},      Operator{"na", "operator new[]"},
-    Operator{"dl", "operator delete"},   Operator{"da", "operator delete[]"},
-    Operator{"aw", "operator co_await"}, Operator{"ps", "operator+"},
-    Operator{"ng", "operator-"},         Operator{"ad", "operator&"},
-    Operator{"de", "operator*"},         Operator{"co", "operator~"},
-    Operator{"pl", "operator+"},         Operator{"mi", "operator-"},
-    Operator{"ml", "operator*"},         Operator{"dv", "operator/"},
-    Operator{"rm", "operator%"},         Operator{"an", "operator&"},
-    Operator{"or", "operator|"},         Operator{"eo", "operator^"},
-    Operator{"aS", "operator="},         Operator{"pL", "operator+="},
-    Operator{"mI", "operator-="},        Operator{"mL", "operator*="},
-    Operator{"dV", "operator/="},        Operator{"rM", "operator%="},
-    Operator{"aN", "operator&="},        Operator{"oR", "operator|="},
-    Operator{"eO", "operator^="},        Operator{"ls", "operator<<"},
-    Operator{"rs", "operator>>"},        Operator{"lS", "operator<<="},
-    Operator{"rS", "operator>>="},       Operator{"eq", "operator=="},
-    Operator{"ne", "operator!="},        Operator{"lt", "operator<"},
-    Operator{"gt", "operator>"},         Operator{"le", "operator<="},
-    Operator{"ge", "operator>="},        Operator{"ss", "operator<=>"},
-    Operator{"nt", "operator!"},         Operator{"aa", "operator&&"},
-    Operator{"oo", "operator||"},        Operator{"pp", "operator++"},
-    Operator{"mm", "operator--"},        Operator{"cm", "operator,"},
-    Operator{"pm", "operator->*"},       Operator{"pt", "operator->"},
-    Operator{"cl", "operator()"},        Operator{"ix", "operator[]"},
-    Operator{"qu", "operator?"},
-};
-
 /// Prefixes of names that the compiler makes, with what follows: a type or a name.
 struct Special {
   std::string_view code;
@@ -75,6 +43,18 @@ const Node* Parser::sequence(List list) {
     return nullptr;
   }
   return make({.kind = Kind::kSequence, .list = std::move(list)});
+}
+
+std::optional<Parser::List> Parser::list_until(std::string_view end,
+                                               const Node* (Parser::*parse)()) {
+  List list;
+  while (!take(end)) {
+    list.push_back((this->*parse)());
+    if (list.back() == nullptr) {
+      return std::nullopt;
+    }
+  }
+  return list;
 }
 
 bool Parser::take(std::string_view expected) {
@@ -204,8 +184,7 @@ const Node* Parser::thunk() {
       return nullptr;
     }
   }
-  const Node* target = encoding();
-  return target == nullptr ? nullptr : make({.kind = Kind::kPrefixed, .text = prefix, .a = target});
+  return about(encoding(), Kind::kPrefixed, prefix);
 }
 
 const Node* Parser::special_name() {
@@ -215,15 +194,11 @@ const Node* Parser::special_name() {
       if (special.code == "GR") {
         discriminator_number();
       }
-      return of == nullptr ? nullptr
-                           : make({.kind = Kind::kPrefixed, .text = special.text, .a = of});
+      return about(of, Kind::kPrefixed, special.text);
     }
   }
   if (take("GTt") || take("GTn")) {
-    const Node* of = encoding();
-    return of == nullptr
-               ? nullptr
-               : make({.kind = Kind::kPrefixed, .text = "transaction clone for ", .a = of});
+    return about(encoding(), Kind::kPrefixed, "transaction clone for ");
   }
   if (take("TC")) {
     const Node* first = type();
@@ -401,7 +376,7 @@ const Node* Parser::source_name() {
 const Node* Parser::with_tags(const Node* node) {
   while (node != nullptr && take("B")) {
     const Node* tag = source_name();
-    node = tag == nullptr ? nullptr : make({.kind = Kind::kTag, .text = tag->text, .a = node});
+    node = tag == nullptr ? nullptr : about(node, Kind::kTag, tag->text);
   }
   return node;
 }
@@ -421,21 +396,16 @@ const Node* Parser::constructor(const Node* scope, NameState* state) {
     state->has_no_result = true;
   }
   const Node* base = make({.kind = Kind::kBaseName, .a = scope});
-  return is_destructor && base != nullptr ? make({.kind = Kind::kPrefixed, .text = "~", .a = base})
-                                          : base;
+  return is_destructor ? about(base, Kind::kPrefixed, "~") : base;
 }
 
 const Node* Parser::unqualified_name(const Node* scope, NameState* state) {
   take("L");  // internal linkage
   if (take("DC")) {
-    List names;
-    while (!take("E")) {
-      names.push_back(source_name());
-      if (names.back() == nullptr) {
-        return nullptr;
-      }
-    }
-    return sequence({text("["), make({.kind = Kind::kJoined, .list = names}), text("]")});
+    auto names = list_until("E", &Parser::source_name);
+    return names ? sequence({text("["), make({.kind = Kind::kJoined, .list = std::move(*names)}),
+                             text("]")})
+                 : nullptr;
   }
   if (is_digit(peek())) {
     return with_tags(source_name());
@@ -452,7 +422,7 @@ const Node* Parser::unqualified_name(const Node* scope, NameState* state) {
 const Node* Parser::operator_name(NameState* state) {
   for (const Operator& entry : kOperators) {
     if (take(entry.code)) {
-      return text(entry.text);
+      return text(entry.name);
     }
   }
   if (take("cv")) {
@@ -462,14 +432,10 @@ const Node* Parser::operator_name(NameState* state) {
     const bool outer = std::exchange(allows_forward_, state != nullptr);
     const Node* target = type();
     allows_forward_ = outer;
-    return target == nullptr ? nullptr
-                             : make({.kind = Kind::kPrefixed, .text = "operator ", .a = target});
+    return about(target, Kind::kPrefixed, "operator ");
   }
   if (take("li")) {
-    const Node* suffix = source_name();
-    return suffix == nullptr
-               ? nullptr
-               : make({.kind = Kind::kPrefixed, .text = "operator\"\" ", .a = suffix});
+    return about(source_name(), Kind::kPrefixed, "operator\"\" ");
   }
   return nullptr;
 }

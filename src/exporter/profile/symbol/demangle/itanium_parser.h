@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,38 @@
 #include "exporter/profile/symbol/demangle/itanium_node.h"
 
 namespace ceems::exporter::profile::itanium {
+
+struct Operator {
+  std::string_view code;
+  std::string_view name;  ///< "operator+"
+  unsigned operands = 0;  ///< in expressions; 0: not supported there
+};
+inline constexpr std::array kOperators = {
+    Operator{"nw", "operator new"},      Operator{"na", "operator new[]"},
+    Operator{"dl", "operator delete"},   Operator{"da", "operator delete[]"},
+    Operator{"aw", "operator co_await"}, Operator{"ps", "operator+", 1},
+    Operator{"ng", "operator-", 1},      Operator{"ad", "operator&", 1},
+    Operator{"de", "operator*", 1},      Operator{"co", "operator~", 1},
+    Operator{"pl", "operator+", 2},      Operator{"mi", "operator-", 2},
+    Operator{"ml", "operator*", 2},      Operator{"dv", "operator/", 2},
+    Operator{"rm", "operator%", 2},      Operator{"an", "operator&", 2},
+    Operator{"or", "operator|", 2},      Operator{"eo", "operator^", 2},
+    Operator{"aS", "operator=", 2},      Operator{"pL", "operator+="},
+    Operator{"mI", "operator-="},        Operator{"mL", "operator*="},
+    Operator{"dV", "operator/="},        Operator{"rM", "operator%="},
+    Operator{"aN", "operator&="},        Operator{"oR", "operator|="},
+    Operator{"eO", "operator^="},        Operator{"ls", "operator<<", 2},
+    Operator{"rs", "operator>>", 2},     Operator{"lS", "operator<<="},
+    Operator{"rS", "operator>>="},       Operator{"eq", "operator==", 2},
+    Operator{"ne", "operator!=", 2},     Operator{"lt", "operator<", 2},
+    Operator{"gt", "operator>", 2},      Operator{"le", "operator<=", 2},
+    Operator{"ge", "operator>=", 2},     Operator{"ss", "operator<=>", 2},
+    Operator{"nt", "operator!", 1},      Operator{"aa", "operator&&", 2},
+    Operator{"oo", "operator||", 2},     Operator{"pp", "operator++"},
+    Operator{"mm", "operator--"},        Operator{"cm", "operator,", 2},
+    Operator{"pm", "operator->*"},       Operator{"pt", "operator->"},
+    Operator{"cl", "operator()"},        Operator{"ix", "operator[]"},
+    Operator{"qu", "operator?", 3}};
 
 /// Recursive descent over a mangled name. Functions return null for malformed input, and then the
 /// parser is of no use any more. Nesting is bounded.
@@ -75,7 +108,13 @@ class Parser {
   const Node* text(std::string_view text) {
     return make({.kind = Node::Kind::kText, .text = text});
   }
+  /// A node about another one, or null without that.
+  const Node* about(const Node* of, Node::Kind kind, std::string_view text = {}) {
+    return of == nullptr ? nullptr : make({.kind = kind, .text = text, .a = of});
+  }
   const Node* sequence(List list);
+  /// What `parse` reads until `end`; nothing if it fails.
+  std::optional<List> list_until(std::string_view end, const Node* (Parser::*parse)());
   const Node* with_arguments(const Node* of, bool of_function);
   bool take(std::string_view expected);
   [[nodiscard]] char peek(std::size_t ahead = 0) const {

@@ -64,28 +64,6 @@ constexpr std::array kLiteralSuffixes = {
     Code{"long", "l"},       Code{"unsigned long", "ul"},
     Code{"long long", "ll"}, Code{"unsigned long long", "ull"}};
 
-struct ExpressionOperator {
-  std::string_view code;
-  std::string_view text;
-  unsigned operands = 2;
-};
-constexpr std::array kExpressionOperators = {
-    ExpressionOperator{"ps", "+", 1}, ExpressionOperator{"ng", "-", 1},
-    ExpressionOperator{"ad", "&", 1}, ExpressionOperator{"de", "*", 1},
-    ExpressionOperator{"co", "~", 1}, ExpressionOperator{"nt", "!", 1},
-    ExpressionOperator{"pl", "+"},    ExpressionOperator{"mi", "-"},
-    ExpressionOperator{"ml", "*"},    ExpressionOperator{"dv", "/"},
-    ExpressionOperator{"rm", "%"},    ExpressionOperator{"an", "&"},
-    ExpressionOperator{"or", "|"},    ExpressionOperator{"eo", "^"},
-    ExpressionOperator{"aS", "="},    ExpressionOperator{"ls", "<<"},
-    ExpressionOperator{"rs", ">>"},   ExpressionOperator{"eq", "=="},
-    ExpressionOperator{"ne", "!="},   ExpressionOperator{"lt", "<"},
-    ExpressionOperator{"gt", ">"},    ExpressionOperator{"le", "<="},
-    ExpressionOperator{"ge", ">="},   ExpressionOperator{"ss", "<=>"},
-    ExpressionOperator{"aa", "&&"},   ExpressionOperator{"oo", "||"},
-    ExpressionOperator{"cm", ","},    ExpressionOperator{"qu", "?", 3},
-};
-
 }  // namespace
 
 const Node* Parser::type() {
@@ -110,8 +88,7 @@ const Node* Parser::builtin() {
 const Node* Parser::type_without_substitution(bool& is_substitutable) {
   const auto pointer = [this](std::string_view sign) -> const Node* {
     rest_.remove_prefix(1);
-    const Node* target = type();
-    return target == nullptr ? nullptr : make({.kind = Kind::kPointer, .text = sign, .a = target});
+    return about(type(), Kind::kPointer, sign);
   };
   switch (peek()) {
     case 'r':
@@ -128,8 +105,7 @@ const Node* Parser::type_without_substitution(bool& is_substitutable) {
     case 'G': {
       const std::string_view suffix = peek() == 'C' ? " _Complex" : " _Imaginary";
       rest_.remove_prefix(1);
-      const Node* of = type();
-      return of == nullptr ? nullptr : make({.kind = Kind::kQualified, .text = suffix, .a = of});
+      return about(type(), Kind::kQualified, suffix);
     }
     case 'F':
       return function_type("");
@@ -196,8 +172,7 @@ const Node* Parser::d_type(bool& is_substitutable) {
   switch (peek(1)) {
     case 'p': {
       rest_.remove_prefix(2);
-      const Node* pattern = type();
-      return pattern == nullptr ? nullptr : make({.kind = Kind::kExpansion, .a = pattern});
+      return about(type(), Kind::kExpansion);
     }
     case 't':
     case 'T': {
@@ -234,8 +209,7 @@ const Node* Parser::qualified_type() {
   if (peek() == 'F' || (peek() == 'D' && (peek(1) == 'o' || peek(1) == 'O'))) {
     return function_type(qualifier);
   }
-  const Node* of = type();
-  return of == nullptr ? nullptr : make({.kind = Kind::kQualified, .text = qualifier, .a = of});
+  return about(type(), Kind::kQualified, qualifier);
 }
 
 const Node* Parser::function_type(std::string_view qualifier) {
@@ -244,12 +218,8 @@ const Node* Parser::function_type(std::string_view qualifier) {
     if (expression() == nullptr || !take("E")) {
       return nullptr;
     }
-  } else if (take("Dw")) {
-    while (!take("E")) {
-      if (type() == nullptr) {
-        return nullptr;
-      }
-    }
+  } else if (take("Dw") && !list_until("E", &Parser::type)) {
+    return nullptr;
   }
   take("Dx");
   if (!take("F")) {
@@ -367,14 +337,8 @@ std::optional<Parser::List> Parser::template_arguments(bool of_function) {
 
 const Node* Parser::template_argument() {
   if (take("J")) {
-    Node pack{.kind = Kind::kPack};
-    while (!take("E")) {
-      pack.list.push_back(template_argument());
-      if (pack.list.back() == nullptr) {
-        return nullptr;
-      }
-    }
-    return make(std::move(pack));
+    auto list = list_until("E", &Parser::template_argument);
+    return list ? make({.kind = Kind::kPack, .list = std::move(*list)}) : nullptr;
   }
   if (take("X")) {
     const Node* value = expression();
@@ -443,22 +407,18 @@ const Node* Parser::expression() {
 
 /// OPEN, expressions up to E, CLOSE
 const Node* Parser::call(std::string_view open, std::string_view close, const Node* callee) {
-  List list;
-  while (!take("E")) {
-    list.push_back(expression());
-    if (list.back() == nullptr) {
-      return nullptr;
-    }
-  }
-  const Node* joined = make({.kind = Kind::kJoined, .list = std::move(list)});
-  return sequence({callee, text(open), joined, text(close)});
+  auto list = list_until("E", &Parser::expression);
+  return list ? sequence({callee, text(open),
+                          make({.kind = Kind::kJoined, .list = std::move(*list)}), text(close)})
+              : nullptr;
 }
 
 const Node* Parser::operator_expression() {
-  for (const ExpressionOperator& entry : kExpressionOperators) {
-    if (!take(entry.code)) {
+  for (const Operator& entry : kOperators) {
+    if (entry.operands == 0 || !take(entry.code)) {
       continue;
     }
+    const std::string_view sign = entry.name.substr(std::string_view("operator").size());
     const Node* first = expression();
     const Node* second = first != nullptr && entry.operands > 1 ? expression() : first;
     const Node* third = second != nullptr && entry.operands > 2 ? expression() : second;
@@ -466,11 +426,10 @@ const Node* Parser::operator_expression() {
       return nullptr;
     }
     if (entry.operands == 1) {
-      return sequence({text(entry.text), text("("), first, text(")")});
+      return sequence({text(sign), text("("), first, text(")")});
     }
     if (entry.operands == 2) {
-      return sequence(
-          {text("("), first, text(")"), text(entry.text), text("("), second, text(")")});
+      return sequence({text("("), first, text(")"), text(sign), text("("), second, text(")")});
     }
     return sequence({text("("), first, text(")?("), second, text("):("), third, text(")")});
   }
@@ -522,8 +481,7 @@ const Node* Parser::named_expression() {
     return around("noexcept (", expression(), ")");
   }
   if (take("sp")) {
-    const Node* pattern = expression();
-    return pattern == nullptr ? nullptr : make({.kind = Kind::kExpansion, .a = pattern});
+    return about(expression(), Kind::kExpansion);
   }
   if (take("sZ")) {
     return around("sizeof...(", peek() == 'T' ? parameter() : expression(), ")");
@@ -542,22 +500,16 @@ const Node* Parser::named_expression() {
 
 /// EXPRESSION* "_" TYPE ["pi" EXPRESSION*] "E"
 const Node* Parser::new_expression() {
-  List placement;
-  while (!take("_")) {
-    placement.push_back(expression());
-    if (placement.back() == nullptr) {
-      return nullptr;
-    }
-  }
-  const Node* of = type();
+  auto placement = list_until("_", &Parser::expression);
+  const Node* of = placement ? type() : nullptr;
   if (of == nullptr) {
     return nullptr;
   }
   const Node* created = take("pi") ? call("(", ")", of) : (take("E") ? of : nullptr);
-  if (created == nullptr || placement.empty()) {
-    return created == nullptr ? nullptr : sequence({text("new "), created});
+  if (placement->empty()) {
+    return sequence({text("new "), created});
   }
-  const Node* joined = make({.kind = Kind::kJoined, .list = std::move(placement)});
+  const Node* joined = make({.kind = Kind::kJoined, .list = std::move(*placement)});
   return sequence({text("new ("), joined, text(") "), created});
 }
 

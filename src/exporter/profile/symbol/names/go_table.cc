@@ -1,13 +1,12 @@
 // The line table of Go programs (runtime/symtab.go and debug/gosym in Go; "Go 1.2 Runtime Symbol
 // Information", https://golang.org/s/go12symtab).
-#include "exporter/profile/symbol/names/go_table.h"
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "exporter/profile/symbol/byte_reader.h"
 #include "exporter/profile/symbol/names/symbol_table.h"
+#include "exporter/profile/symbol/names/symbols.h"
 
 namespace ceems::exporter::profile {
 namespace {

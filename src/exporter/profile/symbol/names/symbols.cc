@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "exporter/profile/symbol/byte_reader.h"
-#include "exporter/profile/symbol/names/go_table.h"
 
 namespace ceems::exporter::profile {
 namespace {
