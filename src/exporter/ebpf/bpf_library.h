@@ -10,46 +10,59 @@
 
 namespace ceems::exporter::ebpf {
 
+#define CEEMS_BPF_FUNCTION(member, function) \
+  decltype(&::function) member = reinterpret_cast<decltype(&::function)>(find(#function))
+
 /// The functions of libbpf that are used.
 struct BpfLibrary {
-  decltype(&::libbpf_set_print) set_print = nullptr;
-  decltype(&::libbpf_get_error) get_error = nullptr;
-  decltype(&::libbpf_num_possible_cpus) num_possible_cpus = nullptr;
-  decltype(&::btf__load_vmlinux_btf) btf_load_vmlinux = nullptr;
-  decltype(&::btf__parse_raw) btf_parse_raw = nullptr;
-  decltype(&::btf__free) btf_free = nullptr;
-  decltype(&::btf__find_by_name_kind) btf_find = nullptr;
-  decltype(&::btf__type_by_id) btf_type = nullptr;
-  decltype(&::btf__name_by_offset) btf_name = nullptr;
-  decltype(&::bpf_object__open_mem) object_open = nullptr;
-  decltype(&::bpf_object__load) object_load = nullptr;
-  decltype(&::bpf_object__close) object_close = nullptr;
-  decltype(&::bpf_object__find_map_by_name) object_map = nullptr;
-  decltype(&::bpf_object__next_program) object_next_program = nullptr;
-  decltype(&::bpf_program__name) program_name = nullptr;
-  decltype(&::bpf_program__section_name) program_section = nullptr;
-  decltype(&::bpf_program__set_autoload) program_set_autoload = nullptr;
-  decltype(&::bpf_program__autoload) program_autoload = nullptr;
-  decltype(&::bpf_program__attach) program_attach = nullptr;
-  decltype(&::bpf_program__attach_iter) program_attach_iter = nullptr;
-  decltype(&::bpf_program__fd) program_fd = nullptr;
-  decltype(&::bpf_link__destroy) link_destroy = nullptr;
-  decltype(&::bpf_link__fd) link_fd = nullptr;
-  decltype(&::bpf_map__fd) map_fd = nullptr;
-  decltype(&::bpf_map__set_max_entries) map_set_max_entries = nullptr;
-  decltype(&::bpf_map__set_initial_value) map_set_initial_value = nullptr;
-  decltype(&::bpf_map_lookup_elem) map_lookup = nullptr;
-  decltype(&::bpf_map_update_elem) map_update = nullptr;
-  decltype(&::bpf_map_delete_elem) map_delete = nullptr;
-  decltype(&::bpf_map_lookup_batch) map_lookup_batch = nullptr;
-  decltype(&::bpf_map_update_batch) map_update_batch = nullptr;
-  decltype(&::bpf_map_create) map_create = nullptr;
-  decltype(&::ring_buffer__new) ring_new = nullptr;
-  decltype(&::ring_buffer__consume) ring_consume = nullptr;
-  decltype(&::ring_buffer__free) ring_free = nullptr;
-  decltype(&::bpf_iter_create) iter_create = nullptr;
-  decltype(&::bpf_obj_get_info_by_fd) object_info = nullptr;
+  explicit BpfLibrary(void* loaded) : handle(loaded) {}
+
+  void* handle;          ///< of dlopen()
+  bool complete = true;  ///< the library has all of them
+
+  CEEMS_BPF_FUNCTION(set_print, libbpf_set_print);
+  CEEMS_BPF_FUNCTION(get_error, libbpf_get_error);
+  CEEMS_BPF_FUNCTION(num_possible_cpus, libbpf_num_possible_cpus);
+  CEEMS_BPF_FUNCTION(btf_load_vmlinux, btf__load_vmlinux_btf);
+  CEEMS_BPF_FUNCTION(btf_parse_raw, btf__parse_raw);
+  CEEMS_BPF_FUNCTION(btf_free, btf__free);
+  CEEMS_BPF_FUNCTION(btf_find, btf__find_by_name_kind);
+  CEEMS_BPF_FUNCTION(btf_type, btf__type_by_id);
+  CEEMS_BPF_FUNCTION(btf_name, btf__name_by_offset);
+  CEEMS_BPF_FUNCTION(object_open, bpf_object__open_mem);
+  CEEMS_BPF_FUNCTION(object_load, bpf_object__load);
+  CEEMS_BPF_FUNCTION(object_close, bpf_object__close);
+  CEEMS_BPF_FUNCTION(object_map, bpf_object__find_map_by_name);
+  CEEMS_BPF_FUNCTION(object_next_program, bpf_object__next_program);
+  CEEMS_BPF_FUNCTION(program_name, bpf_program__name);
+  CEEMS_BPF_FUNCTION(program_section, bpf_program__section_name);
+  CEEMS_BPF_FUNCTION(program_set_autoload, bpf_program__set_autoload);
+  CEEMS_BPF_FUNCTION(program_autoload, bpf_program__autoload);
+  CEEMS_BPF_FUNCTION(program_attach, bpf_program__attach);
+  CEEMS_BPF_FUNCTION(program_attach_iter, bpf_program__attach_iter);
+  CEEMS_BPF_FUNCTION(program_fd, bpf_program__fd);
+  CEEMS_BPF_FUNCTION(link_destroy, bpf_link__destroy);
+  CEEMS_BPF_FUNCTION(link_fd, bpf_link__fd);
+  CEEMS_BPF_FUNCTION(map_fd, bpf_map__fd);
+  CEEMS_BPF_FUNCTION(map_set_max_entries, bpf_map__set_max_entries);
+  CEEMS_BPF_FUNCTION(map_set_initial_value, bpf_map__set_initial_value);
+  CEEMS_BPF_FUNCTION(map_lookup, bpf_map_lookup_elem);
+  CEEMS_BPF_FUNCTION(map_update, bpf_map_update_elem);
+  CEEMS_BPF_FUNCTION(map_delete, bpf_map_delete_elem);
+  CEEMS_BPF_FUNCTION(map_lookup_batch, bpf_map_lookup_batch);
+  CEEMS_BPF_FUNCTION(map_update_batch, bpf_map_update_batch);
+  CEEMS_BPF_FUNCTION(map_create, bpf_map_create);
+  CEEMS_BPF_FUNCTION(ring_new, ring_buffer__new);
+  CEEMS_BPF_FUNCTION(ring_consume, ring_buffer__consume);
+  CEEMS_BPF_FUNCTION(ring_free, ring_buffer__free);
+  CEEMS_BPF_FUNCTION(iter_create, bpf_iter_create);
+  CEEMS_BPF_FUNCTION(object_info, bpf_obj_get_info_by_fd);
+
+ private:
+  void* find(const char* name);
 };
+
+#undef CEEMS_BPF_FUNCTION
 
 /// Loads libbpf.so.1 on the first call, so that an exporter without eBPF does not pay for it.
 /// Returns kNotFound if it cannot be loaded. Safe for concurrent use.
