@@ -1,7 +1,7 @@
-#include "mail/scheduler_mail.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "mail/spool_intake.h"
 
 namespace ceems::mail {
 namespace {
