@@ -6,8 +6,7 @@
 
 #include "base/check.h"
 #include "redfish_proxy/address_rules.h"
-#include "redfish_proxy/bmc_url.h"
-#include "redfish_proxy/policy.h"
+#include "redfish_proxy/config.h"
 #include "redfish_proxy/proxy.h"
 
 namespace proxy = ceems::redfish_proxy;

@@ -11,7 +11,7 @@
 #include "net/server/daemon.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
-#include "redfish_proxy/service.h"
+#include "redfish_proxy/proxy.h"
 
 namespace {
 

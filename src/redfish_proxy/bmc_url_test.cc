@@ -1,6 +1,6 @@
-#include "redfish_proxy/bmc_url.h"
-
 #include <gtest/gtest.h>
+
+#include "redfish_proxy/address_rules.h"
 
 namespace ceems::redfish_proxy {
 namespace {

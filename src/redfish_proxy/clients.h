@@ -11,7 +11,7 @@
 #include "base/recent_map.h"
 #include "net/cidr.h"
 #include "net/http.h"
-#include "redfish_proxy/bmc_url.h"
+#include "redfish_proxy/address_rules.h"
 
 namespace ceems::redfish_proxy {
 

@@ -1,6 +1,6 @@
-#include "redfish_proxy/policy.h"
-
 #include <gtest/gtest.h>
+
+#include "redfish_proxy/config.h"
 
 namespace ceems::redfish_proxy {
 namespace {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "redfish_proxy/service.h"
-
 namespace ceems::redfish_proxy {
 namespace {
 
