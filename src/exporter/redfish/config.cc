@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/section.h"
 #include "config/yaml.h"
 #include "net/client/client_config.h"
 
@@ -14,28 +15,12 @@ namespace ceems::exporter::redfish {
 namespace {
 
 using config::Node;
+using config::Section;
 
 constexpr const char* kSection = "redfish_collector";
 constexpr const char* kOldSection = "redfish_web_config";
 constexpr const char* kPduSection = "pdu_collector";
 constexpr std::int64_t kMaxMilliseconds = 600'000;
-
-template <class T>
-Result<> take(Result<T> value, T& into) {
-  if (!value) {
-    return fail(std::move(value).error());
-  }
-  into = *std::move(value);
-  return {};
-}
-
-Result<> read_string(const Node& node, std::string& into) {
-  return node.present() ? take(node.as_string(), into) : Result<>();
-}
-
-Result<> read_bool(const Node& node, bool& into) {
-  return node.present() ? take(node.as_bool(), into) : Result<>();
-}
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
@@ -50,72 +35,12 @@ bool is_host(std::string_view host) {
          host.find_first_of(std::string_view("/?#@\\ \t\r\n\0", 10)) == std::string_view::npos;
 }
 
-Result<> read_place(const Node& node, const ConfigContext& context, Config& config) {
-  const Node protocol = node["protocol"];
-  if (!protocol.present()) {
-    return fail(node.error("protocol is missing, expected http or https"));
-  }
-  CEEMS_TRY(read_string(protocol, config.protocol));
-  if (config.protocol != "http" && config.protocol != "https") {
-    return fail(protocol.error(
-        fmt::format("expected http or https, got '{}'", printable(config.protocol))));
-  }
-  const Node hostname = node["hostname"];
-  CEEMS_TRY(read_string(hostname, config.hostname));
-  replace_all(config.hostname, "{hostname}", context.node_name);
-  if (!is_host(config.hostname)) {
-    return fail(hostname.error("expected the name or address of a host"));
-  }
-  if (config.hostname.find(':') != std::string::npos && !config.hostname.starts_with('[')) {
-    config.hostname = "[" + config.hostname + "]";
-  }
-  if (const Node port = node["port"]; port.present()) {
-    CEEMS_TRY(number, port.as_int());
-    if (number < 0 || number > 65535) {
-      return fail(port.error("expected a port, 1 to 65535"));
-    }
-    if (number != 0) {  // 0 means the default port of the protocol
-      config.port = static_cast<int>(number);
-    }
-  }
-  return {};
-}
-
-Result<> read_timeout(const Node& node, Config& config) {
-  if (!node.present()) {
-    return {};
-  }
-  CEEMS_TRY(milliseconds, node.as_int());
-  if (milliseconds > kMaxMilliseconds) {
-    return fail(node.error("expected at most 600000 milliseconds"));
-  }
-  if (milliseconds > 0) {
-    config.timeout = std::chrono::milliseconds(milliseconds);
-  }
-  return {};
-}
-
-Result<> read_external_url(const Node& node, Config& config) {
-  CEEMS_TRY(read_string(node, config.external_url));
-  std::string& url = config.external_url;
-  if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://")) {
-    return fail(node.error("expected a URL that starts with http:// or https://"));
-  }
-  if (url.find_first_of("?#") != std::string::npos) {
-    return fail(node.error("expected a URL without a query"));
-  }
-  while (url.ends_with('/')) {
-    url.pop_back();
-  }
-  return {};
-}
-
 Result<> read_http(const Node& node, Config& config) {
   // File names are relative to the working directory, as in the reference.
   CEEMS_TRY(http, net::client_options(node));
   config.http = std::move(http);
   bool skip_verify = false;
-  CEEMS_TRY(read_bool(node["insecure_skip_verify"], skip_verify));
+  CEEMS_TRY(Section(node).boolean("insecure_skip_verify", skip_verify).done());
   if (skip_verify) {
     log::warn("insecure_skip_verify is deprecated, use tls_config.insecure_skip_verify",
               {{"collector", "redfish"}});
@@ -157,38 +82,53 @@ Result<Config> read_service(const Node& node,
                                      "enable_http2",
                                      "http_headers"};
   keys.insert(keys.end(), more);
-  CEEMS_TRY(node.only_keys(keys));
   Config config;
-  Result<> done = read_place(node, context, config);
-  if (done) {
-    done = read_string(node["username"], config.username);
+  std::int64_t port = 0;  // the default port of the protocol
+  std::int64_t timeout = 0;
+  Section section(node);
+  section.only(keys)
+      .text("protocol", config.protocol)
+      .refuse(!node["protocol"].present(), "protocol",
+              "protocol is missing, expected http or https")
+      .refuse(config.protocol != "http" && config.protocol != "https", "protocol",
+              fmt::format("expected http or https, got '{}'", printable(config.protocol)))
+      .text("hostname", config.hostname);
+  replace_all(config.hostname, "{hostname}", context.node_name);
+  section.refuse(!is_host(config.hostname), "hostname", "expected the name or address of a host")
+      .integer("port", port)
+      .refuse(port < 0 || port > 65535, "port", "expected a port, 1 to 65535")
+      .text("username", config.username)
+      .text("password", config.password)
+      .boolean("use_session_token", config.use_session_token)
+      .integer("timeout", timeout)
+      .refuse(timeout > kMaxMilliseconds, "timeout", "expected at most 600000 milliseconds")
+      .text("external_url", config.external_url);
+  std::string& url = config.external_url;
+  section
+      .refuse(!url.empty() && !url.starts_with("http://") && !url.starts_with("https://"),
+              "external_url", "expected a URL that starts with http:// or https://")
+      .refuse(url.find_first_of("?#") != std::string::npos, "external_url",
+              "expected a URL without a query");
+  CEEMS_TRY(section.done());
+  if (config.hostname.find(':') != std::string::npos && !config.hostname.starts_with('[')) {
+    config.hostname = "[" + config.hostname + "]";
   }
-  if (done) {
-    done = read_string(node["password"], config.password);
+  if (port != 0) {
+    config.port = static_cast<int>(port);
   }
-  if (done) {
-    done = read_bool(node["use_session_token"], config.use_session_token);
+  if (timeout > 0) {
+    config.timeout = std::chrono::milliseconds(timeout);
   }
-  if (done) {
-    done = read_timeout(node["timeout"], config);
+  while (url.ends_with('/')) {
+    url.pop_back();
   }
-  if (done) {
-    done = read_external_url(node["external_url"], config);
-  }
-  if (done) {
-    done = read_http(node, config);
-  }
-  if (!done) {
-    return fail(std::move(done).error());
-  }
+  CEEMS_TRY(read_http(node, config));
   return config;
 }
 
 Result<Config> read_section(const Node& node, const ConfigContext& context) {
   CEEMS_TRY(config, read_service(node, context, {"node_chassis"}));
-  if (const Node chassis = node["node_chassis"]; chassis.present()) {
-    CEEMS_TRY(take(chassis.as_string_list(), config.node_chassis));
-  }
+  CEEMS_TRY(Section(node).list("node_chassis", config.node_chassis).done());
   for (const auto& [name, into] : {std::pair("REDFISH_WEB_USERNAME", &config.username),
                                    std::pair("REDFISH_WEB_PASSWORD", &config.password)}) {
     if (std::string value = context.environment(name); !value.empty()) {
@@ -206,9 +146,10 @@ Result<PduConfig> read_pdu(const Node& node, const ConfigContext& context) {
     return fail(node.error("hostname is missing"));
   }
   pdu.name = pdu.service.hostname;
-  CEEMS_TRY(read_string(node["name"], pdu.name));
-  for (const auto& [outlet, of] : node["outlets"].entries()) {
-    CEEMS_TRY(read_string(of, pdu.outlets[outlet]));
+  CEEMS_TRY(Section(node).text("name", pdu.name).done());
+  const Node outlets = node["outlets"];
+  for (const auto& [outlet, of] : outlets.entries()) {
+    CEEMS_TRY(Section(outlets).text(outlet, pdu.outlets[outlet]).done());
     if (pdu.outlets[outlet].empty()) {
       return fail(of.error("expected the name of the node that this outlet feeds"));
     }

@@ -1,11 +1,10 @@
 #include "exporter/redfish/documents.h"
 
 #include <algorithm>
-
-#include <boost/json.hpp>
+#include <chrono>
+#include <utility>
 
 #include "base/strings.h"
-#include "exporter/redfish/json_fields.h"
 
 namespace ceems::exporter::redfish {
 namespace {
@@ -38,6 +37,33 @@ std::vector<std::string> links_of(const json::array* array) {
 }
 
 }  // namespace
+
+namespace json = boost::json;
+
+Result<json::object> parse_object(std::string_view text) {
+  boost::system::error_code error;
+  json::value document = json::parse(json::string_view(text.data(), text.size()), error);
+  if (error || !document.is_object()) {
+    return fail(ErrorCode::kParse, "expected a JSON object");
+  }
+  return std::move(document.get_object());
+}
+
+const json::object* object_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr ? value->if_object() : nullptr;
+}
+
+const json::array* array_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr ? value->if_array() : nullptr;
+}
+
+std::string string_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? json::value_to<std::string>(*value)
+                                                : std::string();
+}
 
 std::string link_path(std::string_view link) {
   for (const std::string_view scheme : {"https://", "http://"}) {
@@ -101,6 +127,42 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
 Result<std::string> parse_link(std::string_view text, std::string_view key) {
   CEEMS_TRY(document, parse_object(text));
   return link_of(object_at(document, key));
+}
+
+double EnergyScale::correct(double watts,
+                            const std::optional<EnergyCounter>& counter,
+                            Clock::SteadyTime now) {
+  const double passed = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
+  if (passed > kMaxGap) {
+    begin_.reset();
+  }
+  seconds_ += passed;
+  joules_ += watts_ * passed;
+  watts_ = watts;
+  last_ = now;
+  if (counter) {
+    compare(*counter);
+  }
+  return watts * factor_;
+}
+
+void EnergyScale::compare(const EnergyCounter& counter) {
+  const double counted = counter.joules - begin_.value_or(counter.joules);
+  const bool moved = begin_ && counted >= kMinSteps * counter.step;
+  if (moved && seconds_ < kMinSeconds) {
+    return;
+  }
+  if (moved && joules_ > 0) {
+    const double factor = counted / joules_;
+    factor_ = factor <= kMaxFactor && factor * kMaxFactor >= 1 ? factor : 1;
+  } else if (begin_ && counted >= 0 && seconds_ < kMaxSeconds) {
+    return;
+  } else if (begin_ && counted >= 0) {
+    factor_ = 1;
+  }
+  begin_ = counter.joules;
+  seconds_ = 0;
+  joules_ = 0;
 }
 
 }  // namespace ceems::exporter::redfish

@@ -5,9 +5,22 @@
 #include <string_view>
 #include <vector>
 
+#include <boost/json.hpp>
+
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace ceems::exporter::redfish {
+
+// Tolerant access to fields of JSON documents, for the parsers of this folder. A field that is
+// missing or of another type is null or empty.
+
+/// Errors: kParse.
+Result<boost::json::object> parse_object(std::string_view text);
+
+const boost::json::object* object_at(const boost::json::object& object, std::string_view key);
+const boost::json::array* array_at(const boost::json::object& object, std::string_view key);
+std::string string_at(const boost::json::object& object, std::string_view key);
 
 // Parsers of the JSON documents of a Redfish service (DMTF DSP0266, DSP2046). They are pure
 // functions of text. Links are paths on the service's host, with their query; any other link in a
@@ -101,5 +114,37 @@ bool may_be_energy_sensor(std::string_view link);
 /// The path and query of "/a/b" or "https://host/a/b". Empty for anything else and for a link that
 /// is too long.
 std::string link_path(std::string_view link);
+
+/// Scales the power that a BMC samples to its counter of energy, which also has what happened
+/// between the samples. The counter gives the energy and the power its course in time: a counter
+/// with steps of 0.1 kWh moves every few minutes only.
+///
+/// The factor is that of the last window of at least kMinSeconds in which the counter made
+/// kMinSteps of its smallest steps. It is 1 before the first window, where the counter and the
+/// power differ by more than kMaxFactor (a wrong unit, another part of the node), and when the
+/// counter made less than that in kMaxSeconds. Not thread-safe.
+class EnergyScale {
+ public:
+  static constexpr double kMinSeconds = 60;
+  static constexpr double kMaxSeconds = 3600;
+  static constexpr double kMinSteps = 20;
+  static constexpr double kMaxFactor = 2;
+  /// A power holds no longer than this; after a longer gap the window begins again.
+  static constexpr double kMaxGap = 120;
+
+  /// The scaled power. `counter` is what it showed at `now`, if it was read.
+  double correct(double watts, const std::optional<EnergyCounter>& counter, Clock::SteadyTime now);
+  [[nodiscard]] double factor() const { return factor_; }
+
+ private:
+  void compare(const EnergyCounter& counter);
+
+  double factor_ = 1;
+  std::optional<double> begin_;  // the counter when the window began
+  double seconds_ = 0;           // of the window
+  double joules_ = 0;            // of the power in the window
+  double watts_ = 0;             // at last_
+  std::optional<Clock::SteadyTime> last_;
+};
 
 }  // namespace ceems::exporter::redfish

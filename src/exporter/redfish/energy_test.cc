@@ -1,8 +1,8 @@
-#include "exporter/redfish/energy.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "exporter/redfish/documents.h"
 
 namespace ceems::exporter::redfish {
 namespace {

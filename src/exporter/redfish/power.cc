@@ -13,7 +13,6 @@
 
 #include "base/strings.h"
 #include "exporter/redfish/documents.h"
-#include "exporter/redfish/json_fields.h"
 
 namespace ceems::exporter::redfish {
 namespace {

@@ -14,7 +14,6 @@
 #include "exporter/ipmi/conversation.h"
 #include "exporter/redfish/config.h"
 #include "exporter/redfish/documents.h"
-#include "exporter/redfish/energy.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::redfish {
