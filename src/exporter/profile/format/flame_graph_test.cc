@@ -8,7 +8,6 @@
 #include "base/strings.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
-#include "exporter/profile/format/call_tree.h"
 #include "exporter/profile/format/test_profile.h"
 
 namespace ceems::exporter::profile {

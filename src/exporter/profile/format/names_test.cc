@@ -1,8 +1,7 @@
-#include "exporter/profile/format/names.h"
-
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
+#include "exporter/profile/format/profile.h"
 #include "exporter/profile/format/test_profile.h"
 
 namespace ceems::exporter::profile {

@@ -8,7 +8,7 @@
 
 #include <protozero/pbf_builder.hpp>
 
-#include "exporter/profile/format/names.h"
+#include "exporter/profile/format/profile.h"
 #include "net/encoding.h"
 
 namespace ceems::exporter::profile {

@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "exporter/profile/format/names.h"
 #include "exporter/profile/format/pprof.h"
+#include "exporter/profile/format/profile.h"
 #include "net/encoding.h"
 #include "net/gunzip.h"
 

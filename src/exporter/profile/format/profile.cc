@@ -1,4 +1,4 @@
-#include "exporter/profile/format/names.h"
+#include "exporter/profile/format/profile.h"
 
 #include <algorithm>
 
