@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,9 @@ struct Request {
   std::string remote_address;  ///< "192.0.2.1", "2001:db8::1", or "unix"
   bool tls = false;
   std::string authenticated_user;  ///< basic-auth user of the web configuration, or empty
+  /// Requested when the answer is no longer needed: within a second after the client has
+  /// left, or when the server stops. Only for requests of ServerOptions::waits.
+  std::stop_token given_up;
 };
 
 /// The decoded key=value pairs of a query or form, in order and including repeated keys. '+' is

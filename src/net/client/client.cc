@@ -289,15 +289,18 @@ Result<std::unique_ptr<Client>> Client::create(ClientOptions options) {
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
-Result<ClientResponse> Client::get(const std::string& url, const Headers& headers) {
-  return impl_->exchange("GET", url, {}, {}, headers);
+Result<ClientResponse> Client::get(const std::string& url,
+                                   const Headers& headers,
+                                   std::stop_token stop) {
+  return impl_->exchange("GET", url, {}, {}, headers, {.stop = std::move(stop)});
 }
 
 Result<ClientResponse> Client::post(const std::string& url,
                                     std::string_view content_type,
                                     std::string_view body,
-                                    const Headers& headers) {
-  return impl_->exchange("POST", url, content_type, body, headers);
+                                    const Headers& headers,
+                                    std::stop_token stop) {
+  return impl_->exchange("POST", url, content_type, body, headers, {.stop = std::move(stop)});
 }
 
 Result<ClientResponse> Client::send_delete(const std::string& url, const Headers& headers) {

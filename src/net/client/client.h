@@ -103,11 +103,15 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  Result<ClientResponse> get(const std::string& url, const Headers& headers = {});
+  /// This call and the next one fail with kUnavailable "cancelled" soon after `stop` is requested.
+  Result<ClientResponse> get(const std::string& url,
+                             const Headers& headers = {},
+                             std::stop_token stop = {});
   Result<ClientResponse> post(const std::string& url,
                               std::string_view content_type,
                               std::string_view body,
-                              const Headers& headers = {});
+                              const Headers& headers = {},
+                              std::stop_token stop = {});
   /// Sends a DELETE request without a body.
   Result<ClientResponse> send_delete(const std::string& url, const Headers& headers = {});
   /// Sends a GET request whose response may never end, such as a watch. The body of a 2xx response

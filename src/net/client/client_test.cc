@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <latch>
+#include <stop_token>
 #include <thread>
 
 #include <fmt/format.h>
@@ -366,6 +367,30 @@ TEST(Client, CancelEndsACallUnderWayAtOnce) {
   EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
   EXPECT_LT(steady_clock::now() - start, kPatience);
   EXPECT_FALSE(client->get(peer.url() + "/"));
+}
+
+TEST(Client, AStopEndsTheCallItBelongsToAtOnce) {
+  ClientOptions options;
+  options.timeout = std::chrono::minutes(10);
+  const auto client = client_with(options);
+  const auto start = steady_clock::now();
+  for (const bool post : {false, true}) {
+    const LyingPeer peer("");
+    std::stop_source stop;
+    const std::jthread stopper([&] {
+      EXPECT_TRUE(peer.has_client());
+      stop.request_stop();
+    });
+    const auto got = post ? client->post(peer.url() + "/", "text/plain", "x", {}, stop.get_token())
+                          : client->get(peer.url() + "/", {}, stop.get_token());
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(got.error().message, HasSubstr("cancelled"));
+    EXPECT_FALSE(client->get(peer.url() + "/", {}, stop.get_token()));
+  }
+  EXPECT_LT(steady_clock::now() - start, kPatience);
+  const Peer other(show);
+  EXPECT_TRUE(client->get(other.url() + "/"));
 }
 
 TEST(Client, IsUsedByManyThreads) {

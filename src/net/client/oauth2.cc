@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stop_token>
 #include <system_error>
 
 #include <boost/json.hpp>
@@ -168,7 +169,11 @@ void TokenSource::begin(const TransferRequest& model) {
 }
 
 Result<std::string> TokenSource::authorization(const TransferRequest& request, Haste haste) {
-  MutexLock lock(mutex_);
+  const std::stop_callback on_stop(request.stop, [this] {
+    const MutexLock lock(mutex_);
+    ended_.notify_all();
+  });
+  MutexLock lock(mutex_);  // ends before the callback, which takes it, too
   const auto now = clock_->steady_now();
   const bool usable = !authorization_.empty() && now < ends_;
   const bool failed = !last_.has_value();
@@ -185,9 +190,14 @@ Result<std::string> TokenSource::authorization(const TransferRequest& request, H
   const auto until = haste == Haste::kNone
                          ? request.deadline
                          : began_ + (failed ? times_.wait_after_failure : times_.wait);
-  const auto ended = [this, before = fetches_]()
-                         CEEMS_REQUIRES(mutex_) { return fetches_ != before; };
-  if (!ended_.wait_until(lock, until, ended)) {
+  const auto ended = [this, &request, before = fetches_]() CEEMS_REQUIRES(mutex_) {
+    return fetches_ != before || request.stop.stop_requested();
+  };
+  const bool in_time = ended_.wait_until(lock, until, ended);
+  if (request.stop.stop_requested()) {
+    return fail(ErrorCode::kUnavailable, "cancelled");
+  }
+  if (!in_time) {
     return failed ? last_ : fail(ErrorCode::kUnavailable, "OAuth2 token: none came in time");
   }
   return last_;

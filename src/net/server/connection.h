@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "net/relay/relaying.h"
@@ -31,8 +32,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool idle() const { return idle_; }
   void close();
   /// Drops the request if it waits for a worker and its client has left, or it has waited too long.
-  /// True if it still waits.
+  /// True if it is to be looked at again. If a worker has taken up a request of
+  /// ServerOptions::waits, it is given up once its client has left.
   bool drop_if_late(std::chrono::steady_clock::time_point now);
+  /// Tells the handler of a request of ServerOptions::waits to end.
+  void give_up();
 
  private:
   /// What the web configuration says about a request.
@@ -41,7 +45,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     WebAccess::Verdict verdict = WebAccess::Verdict::kAllowed;
     bool decided = false;
   };
-  /// A job that waits for a worker.
+  /// A job that waits for a worker, or was taken by one.
   struct Wait {
     FairQueue* queue;
     FairQueue::Ticket ticket;
@@ -71,7 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<void> check_password(Request& request, Access& access);
   /// Runs `work`, which must not throw, on a worker when it is this user's turn. Unless it is
   /// dropped before: work that is not `droppable` is always run.
-  Task<Turn> in_turn(const Request& request, const std::function<void()>& work, bool droppable);
+  Task<Turn> in_turn(Request& request, const std::function<void()>& work, bool droppable);
 
   // connection.cc
   Task<bool> send(Exchange& exchange, const Headers& extra);
@@ -105,6 +109,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool timed_out_ = false;      ///< closed at a deadline
   bool out_of_memory_ = false;  ///< the request does not fit into what requests may occupy
   std::optional<Wait> wait_;
+  std::optional<std::stop_source> given_up_;  ///< of Request::given_up
 };
 
 }  // namespace ceems::net

@@ -306,7 +306,7 @@ Task<void> Connection::check_password(Request& request, Access& access) {
   co_await run_on(core_.passwords->get_executor(), check);
 }
 
-Task<Turn> Connection::in_turn(const Request& request,
+Task<Turn> Connection::in_turn(Request& request,
                                const std::function<void()>& work,
                                bool droppable) {
   if (core_.urgent && core_.options.urgent(request)) {
@@ -319,6 +319,10 @@ Task<Turn> Connection::in_turn(const Request& request,
   }
   Turn turn = Turn::kRun;
   const bool waits = core_.waiters && core_.options.waits(request);
+  if (waits && !request.given_up.stop_possible()) {
+    given_up_.emplace();
+    request.given_up = given_up_->get_token();
+  }
   auto start = [this, &request, &work, &turn, droppable, waits](auto done) {
     auto job = [&work, &turn, done = std::move(done)](Turn given) mutable {
       turn = given;
@@ -353,9 +357,20 @@ bool Connection::drop_if_late(steady_clock::time_point now) {
   }
   if (auto job = wait_->queue->remove(wait_->ticket)) {  // none: a worker has just taken it
     job(late ? Turn::kLate : Turn::kGone);
+  } else if (given_up_) {
+    if (!client_gone()) {
+      return true;
+    }
+    give_up();
   }
   wait_.reset();
   return false;
+}
+
+void Connection::give_up() {
+  if (given_up_) {
+    given_up_->request_stop();
+  }
 }
 
 }  // namespace ceems::net

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <exception>
@@ -130,7 +131,7 @@ struct Server::Impl {
     }
   }
 
-  /// Call the next two functions on the I/O thread.
+  /// Call the next three functions on the I/O thread.
   void close_listeners() {
     for (const auto& listener : accepting) {
       ErrorCondition ignored;
@@ -147,6 +148,13 @@ struct Server::Impl {
     for (const auto& connection : all) {
       if (connection && (!only_idle || connection->idle())) {
         connection->close();
+      }
+    }
+  }
+  void give_up_waiting() {
+    for (const auto& [key, weak] : core.connections) {
+      if (const auto connection = weak.lock()) {
+        connection->give_up();
       }
     }
   }
@@ -229,7 +237,16 @@ void Server::stop(std::chrono::milliseconds grace) {
   {
     MutexLock lock(impl.core.mutex);
     const auto none = [&impl]() CEEMS_REQUIRES(impl.core.mutex) { return impl.core.open == 0; };
-    if (!impl.core.changed.wait_for(lock, grace, none)) {
+    constexpr std::chrono::milliseconds kGraceOfWaiting{1000};
+    const auto first = std::min(grace, kGraceOfWaiting);
+    bool done = impl.core.changed.wait_for(lock, first, none);
+    if (!done) {
+      lock.unlock();
+      asio::post(impl.core.io, [&impl] { impl.give_up_waiting(); });
+      lock.lock();
+      done = impl.core.changed.wait_for(lock, grace - first, none);
+    }
+    if (!done) {
       lock.unlock();
       asio::post(impl.core.io, [&impl] {
         impl.close_connections(false);

@@ -59,8 +59,8 @@ struct ServerOptions {
   /// Requests that never wait for a worker, because one more thread serves them. May be empty.
   std::function<bool(const Request&)> urgent = {};
   /// Requests whose handler may wait for another server. They have `threads` of their own, of which
-  /// each user gets kMaxWaiting at most, so that they cannot occupy the workers of all others. May
-  /// be empty.
+  /// each user gets kMaxWaiting at most, so that they cannot occupy the workers of all others.
+  /// Request::given_up tells them to end. May be empty.
   std::function<bool(const Request&)> waits = {};
   static constexpr std::size_t kMaxWaiting = 2;
   /// Requests that the handler answers in less than a millisecond without waiting for anything: it
@@ -123,7 +123,8 @@ class Server {
 
   void start();
   /// Stops accepting connections, gives requests in flight up to `grace` to finish, and then closes
-  /// the remaining connections. Waits for handlers that are still running.
+  /// the remaining connections. Requests of ServerOptions::waits are given up after a second. Waits
+  /// for handlers that are still running.
   void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(5000));
   /// Bound addresses with real ports, e.g. "127.0.0.1:9010", in the order of the options.
   [[nodiscard]] std::vector<std::string> addresses() const;

@@ -3,9 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <semaphore>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +73,12 @@ class ServerLoad : public ::testing::Test {
         held_ = true;
         hold_.wait();
       }
+      if (request.path == "/wait") {
+        std::binary_semaphore given_up(0);
+        held_ = true;
+        const std::stop_callback on_stop(request.given_up, [&given_up] { given_up.release(); });
+        given_up.acquire();
+      }
       if (request.path != "/sync") {
         const MutexLock lock(mutex_);
         handled_ += request.path + (request.body_missing ? "!" : "") + " ";
@@ -107,6 +116,7 @@ class ServerLoad : public ::testing::Test {
     EXPECT_EQ(raw_get(address(), "/sync").status, 200);
   }
   [[nodiscard]] int dropped(Dropped what) { return dropped_.at(static_cast<std::size_t>(what)); }
+  [[nodiscard]] bool held() const { return held_; }
   [[nodiscard]] std::string handled() {
     const MutexLock lock(mutex_);
     return handled_;
@@ -184,6 +194,30 @@ TEST_F(ServerLoad, RequestsThatWaitForOthersLeaveTheWorkersFree) {
   for (const auto& connection : more) {
     EXPECT_EQ(connection->answer().body, "done");
   }
+}
+
+TEST_F(ServerLoad, ARequestThatWaitsForOthersEndsWhenItsClientLeaves) {
+  options_.waits = [](const Request& request) { return request.path == "/wait"; };
+  options_.queue_timeout = milliseconds(100);  // it is watched after that time, too
+  start();
+  auto leaving = sent(get("/wait", "alice"));
+  EXPECT_TRUE(eventually([this] { return held(); }));
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(handled(), "");
+  leaving.reset();
+  EXPECT_TRUE(eventually([this] { return handled() == "/wait "; }));
+}
+
+TEST_F(ServerLoad, ARequestThatWaitsForOthersEndsSoonAfterAStop) {
+  options_.waits = [](const Request& request) { return request.path == "/wait"; };
+  start();
+  const auto waiting = sent(get("/wait", "alice"));
+  EXPECT_TRUE(eventually([this] { return held(); }));
+  const auto begun = std::chrono::steady_clock::now();
+  std::jthread stopping([this] { stop(std::chrono::minutes(10)); });
+  EXPECT_EQ(waiting->answer().body, "done");
+  stopping.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, ceems::testing::kPatience);
 }
 
 TEST_F(ServerLoad, ARequestThatWaitsTooLongIsAnswered) {
