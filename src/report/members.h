@@ -84,6 +84,7 @@ void visit_members(Visitor&& visit, Part& part) {
     visit.begin("energy");
     visit({"kwh", "kwh"}, part.energy.kwh);
     visit({"idle_kwh", "idle_kwh"}, part.energy.idle_kwh);
+    visit({"not_used_kwh", "not_used_kwh"}, part.energy.not_used_kwh);
     visit({"domains", "domains"}, part.energy.domains);
     visit({"method", "method", true}, part.energy.method);
     visit.end();

@@ -58,8 +58,8 @@ void round_report(Report& report) {
     }
   }
   constexpr int kDigits = 3;
-  for (Number* number : {&report.energy.kwh, &report.energy.idle_kwh, &report.co2.grams,
-                         &report.compared.median_kwh}) {
+  for (Number* number : {&report.energy.kwh, &report.energy.idle_kwh, &report.energy.not_used_kwh,
+                         &report.co2.grams, &report.compared.median_kwh}) {
     round_significant(*number, kDigits);
   }
   if (Number& amount = report.cost.amount) {

@@ -46,7 +46,8 @@ struct Use {
 };
 
 struct Energy {
-  Number kwh = {}, idle_kwh = {};
+  /// All; the idle power of what was reserved; the part of that which was not used at its time.
+  Number kwh = {}, idle_kwh = {}, not_used_kwh = {};
   std::map<std::string, double> domains = {};  ///< "gpu", "package", "dram", "other"
   std::string method = {};                     ///< "measured", "derived", "modelled" or empty
 };

@@ -73,6 +73,7 @@ Report gpu_report() {
                             {.index = "3", .uuid = "GPU-7", .busy = 0.0, .sm = 0.0}}}};
   report.energy = {.kwh = 41.3123,
                    .idle_kwh = 6.2345,
+                   .not_used_kwh = 2.0789,
                    .domains = {{"gpu", 33.04}, {"package", 5.1}, {"dram", 0.9}, {"other", 2.26}},
                    .method = "measured"};
   report.co2 = {.grams = 1823.4, .provider = "rte_total"};
@@ -200,10 +201,10 @@ TEST(Report, ComparesTwo) {
 TEST(Report, ShowsTheSameDigitsInEveryForm) {
   const Report report = gpu_report();
   const std::string json = to_json(report, {});
-  for (const char* member :
-       {R"("cpu":0.14)", R"("gpu_busy":0.53)", R"("gpu_sm":0.24)", R"("kwh":41.3)",
-        R"("idle_kwh":6.23)", R"("gpu":33)", R"("other":2.26)", R"("g":1820)",
-        R"("coverage":0.998)", R"("project_month_share":0.014)", R"("saves":{"kwh":2.6})"}) {
+  for (const char* member : {R"("cpu":0.14)", R"("gpu_busy":0.53)", R"("gpu_sm":0.24)",
+                             R"("kwh":41.3)", R"("idle_kwh":6.23)", R"("not_used_kwh":2.08)",
+                             R"("gpu":33)", R"("other":2.26)", R"("g":1820)", R"("coverage":0.998)",
+                             R"("project_month_share":0.014)", R"("saves":{"kwh":2.6})"}) {
     EXPECT_THAT(json, HasSubstr(member));
   }
   for (const std::string& text :

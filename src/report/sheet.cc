@@ -302,6 +302,10 @@ class Writer {
       Facts values;
       values.set("idle", energy_text(*energy.idle_kwh, words_));
       text += "; " + filled(words_.word("idle_energy"), values, words_);
+      if (energy.not_used_kwh) {
+        values.set("not_used", energy_text(*energy.not_used_kwh, words_));
+        text += ", " + filled(words_.word("not_used_energy"), values, words_);
+      }
     }
     sheet_.costs.push_back({word("energy"), std::move(text)});
   }

@@ -56,8 +56,11 @@ Report full_report() {
                              .mem_total = 8e9},
                             {.index = "1", .uuid = "GPU-1", .busy = 0.0}}},
                   {.node = "g15"}};
-  report.energy = {
-      .kwh = 41.3, .idle_kwh = 6.23, .domains = {{"gpu", 33}, {"dram", 0.9}}, .method = "measured"};
+  report.energy = {.kwh = 41.3,
+                   .idle_kwh = 6.23,
+                   .not_used_kwh = 2.08,
+                   .domains = {{"gpu", 33}, {"dram", 0.9}},
+                   .method = "measured"};
   report.co2 = {.grams = 1820, .provider = "rte_total"};
   report.cost = {.amount = 9.89, .currency = "EUR"};
   report.compared = {.runs = 20,

@@ -176,7 +176,7 @@ def numbers(directory):
                                  "gpu_sm": None, "gpu_mem": None}, report["use"]
         assert report["nodes"][0]["node"] == "n1" and report["nodes"][0]["cpu_seconds"] == 27504, report["nodes"]
         assert [gpu["busy"] for gpu in report["nodes"][0]["gpus"]] == [0.83, 0], report["nodes"]
-        assert report["energy"] == {"kwh": 2, "idle_kwh": 0.2, "domains": {"gpu": 1.5, "package": 0.25, "other": 0.25},
+        assert report["energy"] == {"kwh": 2, "idle_kwh": 0.2, "not_used_kwh": None, "domains": {"gpu": 1.5, "package": 0.25, "other": 0.25},
                                     "method": "measured"}, report["energy"]
         assert report["co2"] == {"g": 20, "provider": "rte_total"} and report["compared"]["family_n"] == 6, report
         assert report["compared"]["project_month_share"] == 0.05, report["compared"]

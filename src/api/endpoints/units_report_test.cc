@@ -305,6 +305,29 @@ TEST_F(Reports, HaveNoPartsThatAreMoreThanTheWhole) {
   EXPECT_EQ(report_of(kLast, "ada").at("energy").at("idle_kwh").to_number<double>(), 0.5);
 }
 
+TEST_F(Reports, SayWhatWasNotUsedOnlyWhereTheDatabaseKnowsIt) {
+  measurements_.unit.nodes[0].idle_joules = {{"node", 0.72e6}};
+  EXPECT_TRUE(report_of(kLast, "ada").at("energy").at("not_used_kwh").is_null());
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  model::Unit running = wide_job("200", kNow + kHour);
+  running.ended_at = "Unknown";
+  running.ended_at_ts = 0;
+  running.state = "RUNNING";
+  running.not_used_kwh = 0.05;
+  running.idle_kwh = 0.1;
+  update.units = {running};
+  write(update);
+  const std::string target = "units/report?cluster_id=hpc-a&uuid=200&so_far";
+  const auto not_used = [&] {
+    return report_of(target, "ada").at("energy").at("not_used_kwh").to_number<double>();
+  };
+  EXPECT_EQ(not_used(), 0.05);
+  measurements_.unit.nodes[0].idle_joules = {{"node", 0.072e6}};
+  EXPECT_EQ(not_used(), 0.02) << "a part of the idle power";
+}
+
 TEST_F(Reports, OfRunningUnitsNeedSoFar) {
   const std::string target = "units/report?cluster_id=hpc-a&uuid=10";
   const auto refused = get("/api/v1/" + target, "ada");

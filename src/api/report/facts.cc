@@ -95,6 +95,13 @@ void fit_parts(report::Energy& energy) {
   energy.idle_kwh = scaled(energy.idle_kwh, share);
 }
 
+/// What was not used is a part of the idle energy, whichever of them is newer.
+void add_not_used(const Number& kwh, report::Energy& energy) {
+  if (kwh && energy.idle_kwh) {
+    energy.not_used_kwh = std::min(*kwh, *energy.idle_kwh);
+  }
+}
+
 Number memory_per_node(const Evidence& evidence) {
   const auto nodes = evidence.unit.allocated("nodes");
   return scaled(memory_of(evidence.unit), 1 / std::max(nodes.value_or(1), 1.0));
@@ -268,6 +275,7 @@ report::Report report_of(const Evidence& evidence) {
   add_use(evidence, report);
   report.energy.kwh = kwh_of(unit);
   fit_parts(report.energy);
+  add_not_used(evidence.not_used_kwh, report.energy);
   report.co2.provider = provider_of(unit);
   if (!report.co2.provider.empty()) {
     report.co2.grams = total_of(unit.metric(Metric::kTotalCpuEmissionsGms, report.co2.provider),

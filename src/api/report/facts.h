@@ -20,6 +20,7 @@ struct Evidence {
   const std::vector<store::FamilyRun>& earlier;  ///< newest first
   std::size_t out_of_memory = 0;                 ///< runs of the family with this state
   report::Number longest_limit = {};             ///< that the partition seems to allow, in seconds
+  report::Number not_used_kwh = {};              ///< of the whole run, up to the last update
 };
 
 /// The numbers of the report, not rounded, without findings.

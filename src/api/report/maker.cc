@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "api/accounting/accounting.h"
+#include "api/answer/numbers.h"
 #include "api/report/facts.h"
 #include "api/report/flavors.h"
 #include "api/report/json_object.h"
@@ -160,7 +161,8 @@ struct ReportMaker::Batch {
   std::vector<UnitRun> runs = {};
   std::vector<std::optional<UnitMeasurements>> measured = {};
   std::vector<Family> families = {};
-  std::vector<model::Flavor> flavors = {};  ///< none if no rule needs them
+  std::map<store::ReportKey, double> not_used_kwh = {};  ///< where it is known
+  std::vector<model::Flavor> flavors = {};               ///< none if no rule needs them
   double flavor_margin = 0;
   std::map<std::string, std::optional<double>, std::less<>> longest_limits = {};  ///< by partition
   std::map<std::size_t, UnitRun> recent_runs = {};  ///< of servers that run, by place
@@ -186,6 +188,32 @@ Result<> ReportMaker::find_families(Batch& batch) const {
     }
   }
   return {};
+}
+
+/// What was not used, as the database knows it: the counter of a run that began before it was
+/// counted would be too small.
+Result<> ReportMaker::read_not_used(Batch& batch) const {
+  store::FactListQuery query;
+  query.filter.owners.everybody = true;
+  query.filter.clusters = {batch.cluster_id};
+  for (const StoredUnit& unit : batch.units) {
+    query.filter.uuids.push_back(unit.unit.uuid);
+  }
+  query.columns = {store::Fact::kUuid, store::Fact::kStarted, store::Fact::kNotUsed};
+  query.sort = store::Fact::kUuid;
+  CEEMS_TRY(rows, reader_.unit_facts(query));
+  while (true) {
+    CEEMS_TRY(row, rows->next());
+    if (!row) {
+      return {};
+    }
+    if (const auto kwh = value_of(store::FactKind::kEnergy, rows->integer(2))) {
+      batch.not_used_kwh.emplace(store::ReportKey{.cluster_id = batch.cluster_id,
+                                                  .uuid = std::string(rows->text(0)),
+                                                  .started_at_ts = rows->integer(1)},
+                                 *kwh);
+    }
+  }
 }
 
 Result<> ReportMaker::read_flavors(Batch& batch, const advice::RuleSet& rules) const {
@@ -425,13 +453,15 @@ report::Report ReportMaker::finish(const Batch& batch,
   const Family& family = batch.families[place];
   const auto& measured = batch.measured[place];
   const auto longest = batch.longest_limits.find(unit.tag("partition"));
+  const auto not_used = batch.not_used_kwh.find(key_of(unit.unit));
   const Evidence evidence{
       .unit = unit,
       .run = batch.runs[place],
       .measured = measured ? &*measured : nullptr,
       .earlier = family.runs,
       .out_of_memory = family.out_of_memory,
-      .longest_limit = longest == batch.longest_limits.end() ? report::Number() : longest->second};
+      .longest_limit = longest == batch.longest_limits.end() ? report::Number() : longest->second,
+      .not_used_kwh = not_used == batch.not_used_kwh.end() ? report::Number() : not_used->second};
   report::Report report = report_of(evidence);
   advice::Case judged{.facts = judged_facts(batch, place, evidence, report, rules),
                       .manager = unit.unit.resource_manager,
@@ -495,6 +525,9 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   CEEMS_TRY(read_flavors(batch, *rules));
   if (const auto found = find_longest_limits(batch); !found) {  // advice says less
     log::debug("the longest time limits are not known", {{"err", found.error().message}});
+  }
+  if (const auto read = read_not_used(batch); !read) {  // the report says less
+    log::debug("what was not used is not known", {{"err", read.error().message}});
   }
   measure_recent(batch);
   MonthShares months(reader_, members);

@@ -91,6 +91,7 @@ class ReportMaker {
   void measure_earlier(Batch& batch) const;
   [[nodiscard]] Result<> read_flavors(Batch& batch, const advice::RuleSet& rules) const;
   [[nodiscard]] Result<> find_longest_limits(Batch& batch) const;
+  [[nodiscard]] Result<> read_not_used(Batch& batch) const;
   void measure_recent(Batch& batch) const;
   void set_ends(Batch& batch, std::int64_t now_ms) const;
   void measure(Batch& batch) const;
