@@ -1,7 +1,8 @@
 #include "base/error.h"
 
+#include <array>
 #include <cerrno>
-#include <system_error>
+#include <cstring>
 #include <utility>
 
 namespace ceems {
@@ -68,8 +69,11 @@ Error errno_error(int errno_value, std::string_view context) {
     default:
       break;
   }
+  // Not std::generic_category(): before the first call of a virtual function of a class, UBSan
+  // checks the object with a pipe, and takes a sound one for bad if no file can be opened.
+  std::array<char, 128> buffer{};
   std::string text(context);
-  text.append(": ").append(std::generic_category().message(errno_value));
+  text.append(": ").append(::strerror_r(errno_value, buffer.data(), buffer.size()));
   return {code, std::move(text)};
 }
 

@@ -1,5 +1,8 @@
 #include "base/result.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -117,6 +120,20 @@ TEST(Error, MapsErrnoToAClosedSetOfCodes) {
   EXPECT_EQ(error.message, "open /proc/1/environ: Permission denied");
   EXPECT_EQ(errno_error(ENOENT, "x").code, ErrorCode::kNotFound);
   EXPECT_EQ(errno_error(EADDRINUSE, "x").code, ErrorCode::kUnavailable);
+}
+
+TEST(Error, IsToldWhileNoFileCanBeOpened) {
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit none{0, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int opened = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const Error error = errno_error(errno, "open /dev/null");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(opened, -1);
+  EXPECT_EQ(error.code, ErrorCode::kInternal);
+  EXPECT_EQ(error.message, "open /dev/null: Too many open files");
+  EXPECT_EQ(errno_error(9999, "x").message, "x: Unknown error 9999");
 }
 
 }  // namespace
