@@ -62,8 +62,8 @@ class SlurmMatcher final : public UnitMatcher {
               .forgeable = parent.forgeable};
     }
     // In v2 a slurmd in a container has its scope deep below a slice, or below its pod. Roots of v1
-    // are at the top.
-    if (!unified || libvirt_instance(name)) {
+    // are at the top, or below a pod, whose processes take its directory for the top.
+    if ((!unified && top && !is_k8s_root(name)) || libvirt_instance(name)) {
       return {.kind = Kind::kSkip};
     }
     std::string pod = k8s_pod_uid(name, path.starts_with("/kubepods"));

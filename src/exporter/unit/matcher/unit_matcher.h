@@ -53,8 +53,8 @@ class UnitMatcher {
 
 /// SLURM jobs: directories named job_N, or with Slurm 26.05 and later by SLUID, below
 /// [NODE_]slurmstepd.scope at any depth below a slice or the pods of Kubernetes (v2), but not below
-/// user.slice, or /slurm[_NODE] (v1). The virtual node of a slurmd in a pod is the pod's UID,
-/// unless it has a name.
+/// user.slice, or /slurm[_NODE], at the top or below a pod (v1). The virtual node of a slurmd in a
+/// pod is the pod's UID, unless it has a name.
 std::unique_ptr<UnitMatcher> slurm_matcher(host::CgroupMode mode);
 
 /// VMs of libvirt that OpenStack named: directories with "qemu-N-instance-HEX" in their names, at

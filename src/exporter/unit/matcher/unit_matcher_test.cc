@@ -79,6 +79,27 @@ TEST(SlurmMatcher, FindsJobsInPodsOfKubernetes) {
   EXPECT_NE(find(*matcher, pod + "/job_12").kind, Kind::kUnit);
 }
 
+TEST(SlurmMatcher, FindsJobsInPodsOfKubernetesInV1) {
+  const auto matcher = slurm_matcher(CgroupMode::kLegacy);
+  const std::string systemd =
+      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
+      "pod2fc932ce_fdcc_454b_97bd_aadfdeb4c340.slice/cri-containerd-0123456789abcdef.scope";
+  for (const std::string& pod :
+       {systemd, std::string("/kubepods/besteffort/pod2fc932ce-fdcc-454b-97bd-aadfdeb4c340/01")}) {
+    const auto job = find(*matcher, pod + "/slurm/uid_1000/job_12/step_0");
+    EXPECT_EQ(job.kind, Kind::kUnit);
+    EXPECT_EQ(job.id, "12");
+    EXPECT_EQ(job.host, "2fc932ce-fdcc-454b-97bd-aadfdeb4c340");
+    EXPECT_FALSE(job.forgeable);
+    EXPECT_EQ(find(*matcher, pod + "/slurm_c1/uid_1000/job_12").host, "c1");
+    EXPECT_NE(find(*matcher, pod + "/uid_1000/job_12").kind, Kind::kUnit);
+    EXPECT_NE(find(*matcher, pod + "/slurmstepd.scope/job_12").kind, Kind::kUnit);
+  }
+  for (const std::string top : {"/system.slice", "/user.slice", "/docker", "/machine.slice"}) {
+    EXPECT_EQ(find(*matcher, top + "/slurm/uid_1000/job_12").kind, Kind::kSkip) << top;
+  }
+}
+
 TEST(SlurmMatcher, MatchesWholeNamesOnly) {
   const auto matcher = slurm_matcher(CgroupMode::kUnified);
   const std::string scope = "/system.slice/slurmstepd.scope/";
