@@ -23,7 +23,8 @@ namespace cacct = ceems::cacct;
 
 constexpr std::string_view kDescription =
     "Shows the energy, emissions and use of CPUs, memory and GPUs of jobs, as sacct shows their "
-    "accounting. Without flags it shows your jobs of today; below them, the sums for each account. "
+    "accounting. Without flags it shows your jobs of today; below them, the sums for each account: "
+    "on a terminal as a list that fits its width, otherwise as a table. "
     "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
     "`cacct digest` sums up a month, "
     "`cacct gpus` shows what jobs do on the GPUs, and `cacct insight TOPIC` idle jobs, budgets and "

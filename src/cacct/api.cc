@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "base/version.h"
+#include "cacct/output/job_list.h"
 #include "net/gunzip.h"
 #include "net/http.h"
 
@@ -178,12 +179,55 @@ Result<std::string> Api::insight(const InsightQuestion& question) {
   }
   // Budgets have one path for all roles.
   const bool admin = question.all_users && question.topic != "budgets";
-  CEEMS_TRY(response, fetch(fmt::format("{}/api/v1/insight/{}{}{}", url_, question.topic,
-                                        admin ? "/admin" : "", query)));
+  return body_of(fmt::format("insight/{}{}{}", question.topic, admin ? "/admin" : "", query));
+}
+
+Result<std::string> Api::jobs(const JobsQuestion& question) {
+  std::string query;
+  append(query, "cluster_id", question.cluster_id);
+  append(query, "columns", kJobLineColumns);
+  append(query, "limit", "1000");
+  for (const std::string& uuid : question.uuids) {
+    append(query, "uuid", uuid);
+  }
+  if (!question.user.empty()) {
+    append(query, "user", question.user);
+  }
+  if (question.running) {
+    for (const auto& [name, value] : {std::pair("running", "true"),
+                                      {"state", "running"},
+                                      {"sort", "started"},
+                                      {"order", "desc"}}) {
+      append(query, name, value);
+    }
+  }
+  return body_of(fmt::format("units/list{}{}", question.of_others ? "/admin" : "", query));
+}
+
+Result<std::string> Api::charts(const ChartsQuestion& question) {
+  std::string query;
+  for (const auto& [name, value] : {std::pair("cluster_id", question.cluster_id),
+                                    {"uuid", question.uuid},
+                                    {"metric", question.metrics},
+                                    {"by", question.by},
+                                    {"from", std::to_string(question.from)},
+                                    {"to", std::to_string(question.to)},
+                                    {"points", std::to_string(question.points)}}) {
+    append(query, name, value);
+  }
+  return body_of("units/series" + query);
+}
+
+Result<std::string> Api::site() {
+  return body_of("site");
+}
+
+Result<std::string> Api::body_of(const std::string& path) {
+  CEEMS_TRY(response, fetch(fmt::format("{}/api/v1/{}", url_, path)));
   if (response.status == 200) {
     return std::move(response.body);
   }
-  return refusal(response.status, parse_answer(response.body));
+  return refusal(response.status, parse_answer(std::move(response.body)));
 }
 
 Result<std::vector<Record>> Api::ask(std::string_view path,

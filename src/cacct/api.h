@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -56,6 +57,26 @@ struct DigestQuestion {
   long width = 80;
 };
 
+/// Which jobs units/list is asked for.
+struct JobsQuestion {
+  std::string cluster_id;
+  std::vector<std::string> uuids;
+  std::string user;        ///< only jobs of this user
+  bool running = false;    ///< only running jobs, the last started first
+  bool of_others = false;  ///< only admins may ask for the jobs of others
+};
+
+/// What units/series is asked for.
+struct ChartsQuestion {
+  std::string cluster_id;
+  std::string uuid;
+  std::string metrics;
+  std::string by;
+  std::int64_t from = 0;  ///< epoch seconds
+  std::int64_t to = 0;
+  std::size_t points = 2;
+};
+
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
@@ -80,10 +101,18 @@ class Api {
   Result<std::string> digest(const DigestQuestion& question);
   /// The answer as the server wrote it.
   Result<std::string> insight(const InsightQuestion& question);
+  /// The answer of units/list with the columns of JobLine; at most 200 IDs can be asked for.
+  Result<std::string> jobs(const JobsQuestion& question);
+  /// The answer of units/series.
+  Result<std::string> charts(const ChartsQuestion& question);
+  /// The answer of site.
+  Result<std::string> site();
 
  private:
   /// The answer with its body as it was before compression.
   Result<net::ClientResponse> fetch(const std::string& url);
+  /// The body of an answer with status 200 of a path below /api/v1/.
+  Result<std::string> body_of(const std::string& path);
   Api(std::string url, std::unique_ptr<net::Client> client, net::Headers headers)
       : url_(std::move(url)), client_(std::move(client)), headers_(std::move(headers)) {}
   Result<std::vector<Record>> ask(std::string_view path,

@@ -16,10 +16,12 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "cacct/api.h"
+#include "cacct/listing.h"
 #include "cacct/log_file.h"
 #include "cacct/output/box.h"
 #include "cacct/output/fields.h"
 #include "cacct/output/formats.h"
+#include "cacct/output/job_list.h"
 #include "cacct/output/pager.h"
 #include "cacct/output/table.h"
 #include "cacct/series/config.h"
@@ -48,6 +50,7 @@ class Run {
       : options_(options),
         caller_(caller),
         dumps_(options.series || !options.series_names.empty()),
+        lists_(shows_listing(options, ::isatty(STDOUT_FILENO) == 1)),
         now_(std::chrono::duration_cast<std::chrono::seconds>(real_clock().now().time_since_epoch())
                  .count()) {}
 
@@ -98,6 +101,10 @@ class Run {
       }
       *time = *parsed;
     }
+    if (options_.gpus && !lists_) {
+      return usage_error(
+          "--gpus cannot be combined with --format, --long or another output format");
+    }
     if (question_.from > question_.to) {
       return usage_error("--starttime is after --endtime");
     }
@@ -140,6 +147,10 @@ class Run {
       CEEMS_TRY(chosen, parse_format(options_.format, known_));
       as_given_ = std::move(chosen);
     }
+    if (lists_) {
+      CEEMS_TRY(listed, parse_format(kJobLineFields, known_));
+      as_given_ = std::move(listed);
+    }
     if (as_given_.empty()) {
       std::ranges::copy_if(known_, std::back_inserter(as_given_), [this](const Field& field) {
         return options_.long_format ? field.in_long : field.by_default;
@@ -179,14 +190,15 @@ class Run {
                 {"ts", dumps_}});
     CEEMS_TRY(api,
               Api::create(config_.api_url, config_.api_client, config_.user_header, caller_.login));
-    CEEMS_TRY(units, api.units(question_));
+    api_.emplace(std::move(api));
+    CEEMS_TRY(units, api_->units(question_));
     units_ = std::move(units);
     filter(units_);
     add_slurm_ids(units_);
     if (auto sums = sums_of(units_)) {
       usage_ = std::move(*sums);
     } else {
-      CEEMS_TRY(usage, api.usage(question_));
+      CEEMS_TRY(usage, api_->usage(question_));
       usage_ = std::move(usage);
       keep_asked_users();
       filter(usage_);
@@ -241,6 +253,11 @@ class Run {
   }
 
   Result<> print_table() {
+    if (lists_) {
+      return print(units_.empty() ? no_jobs_text(options_, question_, now_) + "\n"
+                                  : listing_text(*api_, options_, question_, units_, usage_, now_),
+                   options_.pager);
+    }
     std::vector<Field> fields = as_given_;
     std::set<std::string_view> users;
     for (const Record& unit : units_) {
@@ -278,7 +295,11 @@ class Run {
     if (options_.markdown) {
       return print(to_markdown(table), false);
     }
-    return print(draw_box(table, shows_bold()), options_.pager);
+    CEEMS_TRY(print(draw_box(table, shows_bold()), options_.pager));
+    if (units_.empty() && ::isatty(STDERR_FILENO) == 1) {
+      fmt::print(stderr, "{}\n", no_jobs_text(options_, question_, now_));
+    }
+    return {};
   }
 
   static Result<> print(std::string_view text, bool paged) {
@@ -385,6 +406,7 @@ class Run {
   const Options& options_;
   const Caller& caller_;
   const bool dumps_;        // time series
+  const bool lists_;        // for people
   const std::int64_t now_;  // epoch seconds
   Question question_;
   std::optional<RE2> filter_;
@@ -396,6 +418,7 @@ class Run {
   std::vector<Record> usage_;
   std::unique_ptr<tsdb::Client> tsdb_;
   tsdb::QueryVariables variables_;
+  std::optional<Api> api_;
   bool failed_ = false;
 };
 

@@ -19,7 +19,7 @@
 #include "cacct/api.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
-#include "cacct/output/box.h"
+#include "cacct/output/columns.h"
 #include "cacct/output/pager.h"
 #include "cacct/session.h"
 
@@ -64,42 +64,14 @@ std::string moment(std::optional<double> ms) {
   return text;
 }
 
-/// Columns of equal width, with numbers aligned to the right.
-class Columns {
- public:
-  explicit Columns(std::vector<std::pair<std::string, bool>> titles) : titles_(std::move(titles)) {
-    std::vector<std::string> names;
-    names.reserve(titles_.size());
-    for (const auto& [title, number] : titles_) {
-      names.push_back(title);
-    }
-    rows_.push_back(std::move(names));
+/// The lines with a margin of two blanks.
+std::string indented(const Columns& columns) {
+  std::string out;
+  for (const std::string& line : columns.lines()) {
+    out += (line.empty() ? "" : "  " + line) + "\n";
   }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  [[nodiscard]] std::string text() const {
-    std::vector<std::size_t> widths(titles_.size());
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        widths[i] = std::max(widths[i], display_width(row[i]));
-      }
-    }
-    std::string out;
-    for (const auto& row : rows_) {
-      std::string line;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const std::string pad(widths[i] - display_width(row[i]), ' ');
-        line += "  " + (titles_[i].second ? pad + row[i] : row[i] + pad);
-      }
-      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::pair<std::string, bool>> titles_;  ///< and whether they are numbers
-  std::vector<std::vector<std::string>> rows_;
-};
+  return out;
+}
 
 Result<sj::array> rows_in(sj::parser& parser, const std::string& answer) {
   sj::element document;
@@ -116,16 +88,16 @@ std::string idle_text(const sj::array& rows) {
     return "No idle jobs right now.\n";
   }
   double watts = 0;
-  Columns columns({{"JOB", false},
-                   {"USER", false},
-                   {"PROJECT", false},
-                   {"PARTITION", false},
-                   {"IDLE SINCE", false},
+  Columns columns({{"JOB"},
+                   {"USER"},
+                   {"PROJECT"},
+                   {"PARTITION"},
+                   {"IDLE SINCE"},
                    {"FOR", true},
                    {"W", true},
                    {"KWH", true},
                    {"COST", true},
-                   {"EXEMPT", false}});
+                   {"EXEMPT"}});
   for (const sj::element row : rows) {
     watts += number_of(row, "watts").value_or(0);
     const auto array = text_of(row, "array");
@@ -137,11 +109,11 @@ std::string idle_text(const sj::array& rows) {
                  shown(number_of(row, "cost"), 2), text_of(row, "exempt")});
   }
   return fmt::format("{} idle job{}, {} W\n{}", rows.size(), rows.size() == 1 ? "" : "s",
-                     grouped(watts), columns.text());
+                     grouped(watts), indented(columns));
 }
 
 std::string share_text(const sj::array& rows) {
-  Columns columns({{"", false},
+  Columns columns({{""},
                    {"JOBS", true},
                    {"KWH", true},
                    {"IDLE POWER KWH", true},
@@ -160,7 +132,7 @@ std::string share_text(const sj::array& rows) {
   }
   return "Energy of the idle power of what jobs had reserved, and of what they did not use of "
          "it\n" +
-         columns.text();
+         indented(columns);
 }
 
 std::string budget_text(const sj::array& rows) {
@@ -260,17 +232,16 @@ std::string bill_text(const sj::array& rows) {
                      share ? fmt::format("{:.0f} %", *share * kPercentOf) : "-", how,
                      scaled ? grouped(*scaled) : "-"});
   }
-  std::vector<std::pair<std::string, bool>> titles{
-      {"", false}, {"KWH", true}, {"PART", true}, {"", false}};
+  std::vector<ListColumn> titles{{""}, {"KWH", true}, {"PART", true}, {""}};
   if (billed) {
-    titles.emplace_back("BILLED KWH", true);
+    titles.push_back({"BILLED KWH", true});
   }
   Columns columns(titles);
   for (auto& line : lines) {
     line.resize(titles.size());
     columns.add(std::move(line));
   }
-  return fmt::format("{}\n{}{}{}", period, columns.text(),
+  return fmt::format("{}\n{}{}{}", period, indented(columns),
                      hints.empty() ? "" : "What may explain the rest:\n", hints);
 }
 

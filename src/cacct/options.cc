@@ -74,6 +74,10 @@ void add_flags(config::FlagSet& flags, Options& options) {
             {.help = "Add a line with the sum of all users and accounts."});
   flags.add("human", options.human,
             {.help = "Print energy, emissions and memory in units that fit, such as 1.20 Wh."});
+  flags.add(
+      "gpus", options.gpus,
+      {.help = "Show the list of jobs as on a terminal, and below each job the use of its GPUs "
+               "over time, the least used first."});
   flags.add("pager", options.pager,
             {.help = "On a terminal, show tables that do not fit with less."});
   flags.add("account-filter", options.account_filter,

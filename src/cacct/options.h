@@ -31,6 +31,7 @@ struct Options {
   bool no_header = false;
   bool totals = false;
   bool human = false;
+  bool gpus = false;
   bool pager = true;
   std::string account_filter{};
 };

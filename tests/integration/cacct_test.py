@@ -328,6 +328,77 @@ def terminal(directory):
         assert early.status() == 0, early.text
 
 
+LIST_COLUMNS = ["uuid", "array", "started", "cpu", "gpu", "kwh", "cost", "name", "state", "user", "project"]
+
+
+def site_answer(units, rows, charts=(), priced=True):
+    """An API server that knows prices, lists and series; `rows` have LIST_COLUMNS."""
+    def handler(path, query, body):
+        if path == "/api/v1/site":
+            data = [{"priced": priced, "currency": "EUR"}]
+        elif path == "/api/v1/units/list":
+            data = {"columns": LIST_COLUMNS, "rows": rows() if callable(rows) else rows}
+        elif path == "/api/v1/units/series":
+            data = list(charts)
+        else:
+            return api_answer(path, query, body, units=units)
+        return 200, "application/json", json.dumps({"status": "success", "data": data}).encode()
+    return handler
+
+
+def gpu_line(index, value, start=1700000000000):
+    return {"name": "gpu_use", "unit": "percent", "labels": {"hostname": "g1", "index": str(index), "gpuiid": ""},
+            "points": [[start + 60000 * i, value] for i in range(11)]}
+
+
+def listing(directory):
+    """On a terminal, jobs are a list that fits it, with costs; a pipe still gets the table."""
+    units = [dict(UNITS[0], avg_gpu_usage={"global": 46.0}, total_gpu_energy_usage_kwh={"total": 3.7}), UNITS[1]]
+    rows = [["7", None, 1700000000000, 50, 46, 4.95, 1.2378], ["8", None, 1700000000000, 25, None, 0, 0.001]]
+    with FakeHttp(site_answer(units, rows, [gpu_line(0, 98), gpu_line(1, 0)])) as api:
+        write(directory + "/ceems/config.yml", config(api))
+        for columns, shown, hidden in ((120, ["ELAPSED", "4.95 kWh", "1.24", "EUR", "2023-11-14", "50%", "500 mWh", "< 0.01", "1 job"], ["│"]),
+                                       (60, ["JOB", "STATE", "COMPLETED", "4.95 kWh"], ["START", "│"])):
+            seen = Terminal(directory, [], columns=columns, rows=40, NO_COLOR="1")
+            assert seen.status() == 0, seen.text
+            text = seen.text.decode().replace("\r\n", "\n")
+            assert all(word in text for word in shown) and not any(word in text for word in hidden), text
+            assert max(map(len, text.splitlines())) <= columns and "\x1b" not in text and "\u202e" not in text, text
+        assert [path for _, path, _ in api.seen[:3]] == ["/api/v1/units", "/api/v1/site", "/api/v1/units/list"], api.seen
+        assert api.seen[2][2]["uuid"] == ["7", "8"] and "user" not in api.seen[2][2], api.seen[2]
+        bold = Terminal(directory, [], columns=100, rows=40)
+        assert bold.status() == 0 and bold.text.startswith(b"\x1b[1mJOB"), bold.text
+        for other in (["-o", "jobid"], ["--long"], ["--csv"], ["--html"], ["--markdown"], ["--json"], ["-P"]):
+            seen, piped = Terminal(directory, other, rows=200, columns=400, NO_COLOR="1"), run(directory, *other)
+            assert seen.status() == 0 and seen.text.decode().replace("\r\n", "\n") == piped.stdout.decode(), (other, seen.text)
+        assert "│ JOB ID" in run(directory).stdout.decode()
+        # Strips, the least used GPU first, also in a pipe; the terminal's character set decides.
+        strips = run(directory, "--gpus", env={"LANG": "C.UTF-8"}).stdout.decode()
+        assert re.search(r"\n7 .*\n  g1 GPU 1  _{60}   0%\n  g1 GPU 0  █{60}  98%\n8 ", strips), strips
+        assert api.seen[-1][2]["metric"] == ["gpu_use"] and api.seen[-1][2]["by"] == ["gpu"] and api.seen[-1][2]["uuid"] == ["7"], api.seen[-1]
+        assert api.seen[-1][2]["from"] == ["1700000000"] and api.seen[-1][2]["to"] == ["1700000600"], api.seen[-1]
+        plain = run(directory, "--gpus", env={"LC_ALL": "C"}).stdout.decode()
+        assert "  g1 GPU 0  " + 60 * "@" in plain and not re.search(r"[▁-█…]", plain), plain
+        for arguments in (["--gpus", "--csv"], ["--gpus", "-o", "jobid"]):
+            done = run(directory, *arguments)
+            assert done.returncode == 1 and b"--gpus cannot be combined" in done.stderr, done
+        # Without prices, and from a server that knows none of this, there is the list without costs.
+        for handler in (site_answer(units, rows, priced=False), lambda path, *rest: (404, "text/plain", b"no") if path not in (
+                "/api/v1/units", "/api/v1/usage/current") else api_answer(path, *rest, units=units)):
+            api.handler = handler
+            done = run(directory, "--gpus")
+            assert done.returncode == 0 and "4.95 kWh" in done.stdout.decode() and "EUR" not in done.stdout.decode(), done
+        assert b"GPUs of job 7: the API server answered with HTTP status 404" in done.stderr, done
+        # Nothing found: a hint, but not in what scripts read.
+        api.handler = lambda *_: (200, "application/json", b'{"status":"success","data":[]}')
+        none = Terminal(directory, [])
+        assert none.status() == 0 and none.text == b"No jobs today; try -S now-1weeks\r\n", none.text
+        none = Terminal(directory, ["-S", "2024-01-02"])
+        assert none.status() == 0 and b"No jobs since 2024-01-02; try an earlier -S" in none.text, none.text
+        done = run(directory)
+        assert done.returncode == 0 and "Summary" in done.stdout.decode() and not done.stderr, done
+
+
 class Tsdb:
     """Series `power` of a number of points, whose value is its time."""
 
@@ -523,7 +594,7 @@ def main():
         with scratch("ceems-cacct-") as directory:
             attacks(directory)
         return 0
-    return run_tests((formats, errors, documentation, later, terminal, dumps, attacked), "ceems-cacct-")
+    return run_tests((formats, errors, documentation, later, terminal, listing, dumps, attacked), "ceems-cacct-")
 
 
 if __name__ == "__main__":

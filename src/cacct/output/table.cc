@@ -12,6 +12,7 @@
 
 #include "base/strings.h"
 #include "base/time/time_text.h"
+#include "cacct/output/quantity.h"
 
 namespace ceems::cacct {
 namespace {
@@ -20,34 +21,6 @@ constexpr std::string_view kTimes = "total_time_seconds";
 constexpr std::string_view kAllocation = "allocation";
 /// Whatever a server claims, more seconds or jobs than this are not shown.
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;
-
-/// A unit of measurement and how many basic ones it is, from small to large.
-struct Measure {
-  double size;
-  std::string_view name;
-};
-constexpr std::array<Measure, 5> kEnergy{
-    {{1e-6, "mWh"}, {1e-3, "Wh"}, {1, "kWh"}, {1e3, "MWh"}, {1e6, "GWh"}}};
-constexpr std::array<Measure, 4> kEmissions{{{1e-3, "mg"}, {1, "g"}, {1e3, "kg"}, {1e6, "t"}}};
-constexpr std::array<Measure, 5> kBytes{{{1, "B"},
-                                         {1024, "KiB"},
-                                         {1024.0 * 1024, "MiB"},
-                                         {1024.0 * 1024 * 1024, "GiB"},
-                                         {1024.0 * 1024 * 1024 * 1024, "TiB"}}};
-
-/// Three significant digits, without an exponent.
-template <std::size_t kCount>
-std::string fit(double value, const std::array<Measure, kCount>& measures) {
-  const Measure* best = &measures.front();
-  for (const Measure& measure : measures) {
-    // 999.5 would be rounded to 1000.
-    best = std::abs(value) >= measure.size * 0.9995 ? &measure : best;
-  }
-  const double scaled = value / best->size;
-  const double size = std::abs(scaled);
-  const int decimals = value == 0 || size >= 99.95 ? 0 : (size >= 9.995 ? 1 : 2);
-  return fmt::format("{:.{}f} {}", scaled, decimals, best->name);
-}
 
 bool is_energy(const Field& field) {
   return field.tag.ends_with("_kwh");
@@ -225,13 +198,13 @@ void add_slurm_ids(std::vector<Record>& units) {
 
 std::string fitting_text(const Field& field, std::string_view key, double value) {
   if (is_energy(field)) {
-    return fit(value, kEnergy);
+    return energy_text(value);
   }
   if (is_emissions(field)) {
-    return fit(value, kEmissions);
+    return emissions_text(value);
   }
   if (field.name == "allocation" && key == "mem") {
-    return fit(value, kBytes);
+    return bytes_text(value);
   }
   return number_text(field.kind, value);
 }

@@ -22,6 +22,20 @@ std::size_t terminal_width() {
   return std::clamp<std::size_t>(size.ws_col, kMinWidth, kMaxColumns);
 }
 
+std::size_t list_width() {
+  constexpr std::size_t kPlainWidth = 100;
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kPlainWidth;
+}
+
+std::size_t terminal_rows() {
+  constexpr std::size_t kDefaultRows = 24;
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return known ? size.ws_row : kDefaultRows;
+}
+
 bool lacks_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
