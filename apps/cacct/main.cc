@@ -15,6 +15,7 @@
 #include "cacct/insight_command.h"
 #include "cacct/options.h"
 #include "cacct/report_command.h"
+#include "cacct/top_command.h"
 #include "config/flags.h"
 
 namespace {
@@ -27,6 +28,7 @@ constexpr std::string_view kDescription =
     "on a terminal as a list that fits its width, otherwise as a table. "
     "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
     "`cacct digest` sums up a month, "
+    "`cacct top` watches your running jobs, "
     "`cacct gpus` shows what jobs do on the GPUs, and `cacct insight TOPIC` idle jobs, budgets and "
     "the bill; each has a --help of its own. "
     "Examples: cacct -S yesterday; cacct -j 1234,1235 --long; cacct -S now-1weeks --totals "
@@ -50,6 +52,12 @@ constexpr std::string_view kGpus =
     "of "
     "the SMs that worked and, in brackets, the share of the time in which the GPU was busy. Your "
     "jobs are shown with your name, other users' jobs as `used`.";
+
+constexpr std::string_view kTop =
+    "Shows your running jobs and what they do now, every 5 seconds anew; q or Ctrl-C ends it. "
+    "Once, "
+    "if standard output is not a terminal. Use is that of the last minute or, after a `~`, the "
+    "average since the start of the job.";
 
 /// Prints what parse() asks for.
 int leave(const ceems::config::FlagOutcome& outcome) {
@@ -127,6 +135,15 @@ int run_insight(int argc, const char* const* argv) {
       [&](const cacct::Caller& caller) { return cacct::run_insight(options, caller); });
 }
 
+/// `cacct top`; argv[1] is that word.
+int run_top(int argc, const char* const* argv) {
+  ceems::config::FlagSet flags("cacct top", std::string(kTop));
+  const auto outcome = flags.parse(argc - 1, argv + 1);
+  return outcome.exit
+             ? leave(outcome)
+             : as_caller([](const cacct::Caller& caller) { return cacct::run_top(caller); });
+}
+
 /// A link with the name of jobstats, for people and scripts that are used to it.
 int run_jobstats(int argc, const char* const* argv) {
   cacct::ReportOptions options;
@@ -156,6 +173,9 @@ int run(int argc, const char* const* argv) {
   }
   if (first == "gpus") {
     return run_gpus(argc, argv);
+  }
+  if (first == "top") {
+    return run_top(argc, argv);
   }
   if (first == "insight") {
     return run_insight(argc, argv);

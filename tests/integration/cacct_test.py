@@ -399,6 +399,90 @@ def listing(directory):
         assert done.returncode == 0 and "Summary" in done.stdout.decode() and not done.stderr, done
 
 
+def shows_keys(terminal):
+    """Whether the terminal writes what is typed, and hands it over by lines."""
+    flags = termios.tcgetattr(terminal.fd)[3]
+    return bool(flags & termios.ECHO and flags & termios.ICANON)
+
+
+def top(directory):
+    """The running jobs, again and again, until a key or a signal ends it; the terminal is always as it was before."""
+    now = int(time.time()) * 1000
+    rows = [["7", None, now - 3600000, 50, 46, 4.95, None, HOSTILE, "RUNNING", OWN, "physics"],
+            ["8", "6_1", now - 60000, 25, None, 0.5, None, "b", "RUNNING", OWN, "physics"]]
+    charts = [{"name": name, "unit": "", "limit": limit, "points": [[now - 60000, last / 2], [now - 1000, last]]}
+              for name, limit, last in (("cpu", 32, 16), ("memory", 100, 25), ("power", 0, 612.4))] + [gpu_line(0, 98, now - 600000)]
+    enter, leave = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l"
+    with FakeHttp(site_answer(UNITS, rows, charts)) as api:
+        write(directory + "/ceems/config.yml", config(api))
+        once = run(directory, "top")
+        text = once.stdout.decode()
+        assert once.returncode == 0 and "\x1b" not in text and "\u202e" not in text and not once.stderr, once
+        assert text.startswith("2 running jobs, 1.22 kW\n"), text
+        assert re.search(r"^7  .* 01:00:\d\d  50%  25%  98%  612 W  █{20}  4.95 kWh$", text, re.M), text
+        (_, path, query), = [one for one in api.seen if one[1] == "/api/v1/units/list"]
+        assert query["user"] == [OWN] and query["state"] == ["running"] and "running" in query and "from" not in query, query
+        assert {query["uuid"][0] for _, path, query in api.seen if path == "/api/v1/units/series"} == {"7", "8"}, api.seen
+        # Without measurements: averages since the start.
+        api.handler = site_answer(UNITS, rows)
+        text = run(directory, "top").stdout.decode()
+        assert text.startswith("2 running jobs, ~ average since the start\n") and " ~50% " in text and "POWER" not in text, text
+        api.handler = site_answer(UNITS, [])
+        assert run(directory, "top").stdout == b"0 running jobs\n"
+        refused = run(directory, "top", "7")
+        assert refused.returncode == 1 and b"unexpected argument '7'" in refused.stderr, refused
+        api.handler = lambda *_: (500, "text/plain", b"")
+        failed = Terminal(directory, ["top"])
+        assert failed.status() == 1 and enter not in failed.text and b"HTTP status 500" in failed.text, failed.text
+
+        api.handler = site_answer(UNITS, rows, charts)
+        for key, status in ((b"q", 0), (b"\x03", -signal.SIGINT), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP),
+                            (b"\x1c", -signal.SIGQUIT), (signal.SIGSEGV, None)):
+            seen = Terminal(directory, ["top"], rows=12, columns=100)
+            seen.read(b"6_1")
+            assert enter in seen.text and b"q quits" in seen.text and not shows_keys(seen), seen.text
+            assert HOSTILE.encode() not in seen.text and b"owned\x07" not in seen.text and "\u202e".encode() not in seen.text, seen.text
+            if isinstance(key, bytes):
+                os.write(seen.fd, key)
+            else:
+                os.kill(seen.pid, key)
+            seen.read(leave)
+            wait_until("the terminal is as it was", lambda: shows_keys(seen))
+            got = seen.status()
+            assert got == status if status is not None else got != 0, (key, got)
+        # Stopped and continued, resized, and a server that fails for a while.
+        state = {"status": 200}
+        good = api.handler
+        api.handler = lambda *request: good(*request) if state["status"] == 200 else (state["status"], "text/plain", b"")
+        seen = Terminal(directory, ["top"], rows=12, columns=100)
+        seen.read(b"6_1")
+        os.write(seen.fd, b"\x1a")
+        pid, status = os.waitpid(seen.pid, os.WUNTRACED)
+        assert pid == seen.pid and os.WIFSTOPPED(status), status
+        seen.read(leave)
+        assert shows_keys(seen)
+        seen.text = b""
+        os.kill(seen.pid, signal.SIGCONT)
+        seen.read(enter)
+        seen.read(b"6_1")
+        assert not shows_keys(seen)
+        seen.text = b""
+        fcntl.ioctl(seen.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 2, 40, 0, 0))
+        seen.read(b"\x1b[J")
+        seen.read(b"\x1b[J")
+        frame = seen.text.split(b"\x1b[H")[-1].decode()
+        assert len(frame.split("\r\n")) == 2 and all(len(re.sub("\x1b.*", "", line)) <= 40 for line in frame.split("\r\n")), frame
+        state["status"] = 503
+        count = len(api.seen)
+        wait_until("another request", lambda: len(api.seen) > count, timeout=20)
+        fcntl.ioctl(seen.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 100, 0, 0))
+        seen.read(b"HTTP status 503")
+        seen.text, state["status"] = b"", 200
+        seen.read(b"6_1")
+        os.write(seen.fd, b"xQ")
+        assert seen.status() == 0
+
+
 class Tsdb:
     """Series `power` of a number of points, whose value is its time."""
 
@@ -594,7 +678,7 @@ def main():
         with scratch("ceems-cacct-") as directory:
             attacks(directory)
         return 0
-    return run_tests((formats, errors, documentation, later, terminal, listing, dumps, attacked), "ceems-cacct-")
+    return run_tests((formats, errors, documentation, later, terminal, listing, top, dumps, attacked), "ceems-cacct-")
 
 
 if __name__ == "__main__":
