@@ -261,13 +261,13 @@ def later(directory):
 class Terminal:
     """A run of cacct on a terminal of `rows` and `columns`."""
 
-    def __init__(self, directory, arguments, rows=12, columns=60, **more):
+    def __init__(self, directory, arguments, rows=12, columns=60, program=CACCT, **more):
         environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "TZ": "UTC", "TERM": "xterm"}
         environment.update(more)
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execve(CACCT, [CACCT] + arguments, environment)
+            os.execve(program, [program] + arguments, environment)
         self.text = b""
 
     def read(self, until=None, timeout=90):
@@ -454,15 +454,13 @@ def top(directory):
         state = {"status": 200}
         good = api.handler
         api.handler = lambda *request: good(*request) if state["status"] == 200 else (state["status"], "text/plain", b"")
-        seen = Terminal(directory, ["top"], rows=12, columns=100)
+        # A shell with jobs, because the kernel stops no program that nothing could continue.
+        seen = Terminal(directory, ["-mc", CACCT + " top; echo STOP''PED; sleep 1; fg; echo status $?"], rows=12, columns=100, program="/bin/sh")
         seen.read(b"6_1")
         os.write(seen.fd, b"\x1a")
-        pid, status = os.waitpid(seen.pid, os.WUNTRACED)
-        assert pid == seen.pid and os.WIFSTOPPED(status), status
-        seen.read(leave)
-        assert shows_keys(seen)
+        seen.read(b"STOPPED")
+        assert seen.text.rindex(leave) < seen.text.rindex(b"STOPPED")
         seen.text = b""
-        os.kill(seen.pid, signal.SIGCONT)
         seen.read(enter)
         seen.read(b"6_1")
         assert not shows_keys(seen)
@@ -480,6 +478,7 @@ def top(directory):
         seen.text, state["status"] = b"", 200
         seen.read(b"6_1")
         os.write(seen.fd, b"xQ")
+        seen.read(b"status 0")
         assert seen.status() == 0
 
 

@@ -94,7 +94,7 @@ bool LiveScreen::draw(const std::vector<std::string>& lines) {
   std::string frame = "\x1b[H";
   const std::size_t count = std::min(lines.size(), terminal_rows());
   for (std::size_t i = 0; i < count; ++i) {
-    frame += (i == 0 ? "" : "\r\n") + lines[i] + "\x1b[K";
+    frame += (i == 0 ? "" : "\n") + lines[i] + "\x1b[K";
   }
   return os::write_all(STDOUT_FILENO, frame + "\x1b[J").has_value();
 }
