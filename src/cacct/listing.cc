@@ -34,7 +34,7 @@ std::string day_and_time(std::int64_t seconds) {
                                      midnight ? "%Y-%m-%d" : "%Y-%m-%d %H:%M", &parts)};
 }
 
-/// Adds what jobs cost. Servers that do not know are no error: the column is not there then.
+/// Adds what jobs cost. Without prices, or from a server that has no such list, jobs have none.
 std::string add_costs(Api& api, const Question& question, std::vector<JobLine>& jobs) {
   auto site = jobs.empty() || jobs.size() > kMaxCosts ? Result<std::string>("") : api.site();
   const Prices prices = parse_prices(site ? std::move(*site) : std::string());
