@@ -14,8 +14,8 @@
 
 namespace ceems::cacct {
 
-/// A job, or the sum of jobs, in the list on a terminal. Texts are safe for a terminal; empty ones and
-/// missing numbers are not known.
+/// A job, or the sum of jobs, in the list on a terminal. Texts are safe for a terminal; empty ones
+/// and missing numbers are not known.
 struct JobLine {
   std::string uuid = {};
   std::string id = {};  ///< as SLURM shows it
