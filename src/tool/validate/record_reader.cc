@@ -84,18 +84,22 @@ class ObjectReader {
     }
     out = value->get_bool();
   }
-  /// Calls read(value, where) for each element.
+  /// Calls read(value) for each element, which returns false if it is not what is expected.
   template <typename Read>
-  void list(const char* key, std::size_t max, const Read& read) {
-    const json::value* value = find(key);
-    const json::array* found = value == nullptr ? nullptr : value->if_array();
-    if (found == nullptr || found->size() > max) {
-      complain(key, fmt::format("a list of at most {}", max));
-      return;
-    }
-    for (std::size_t i = 0; i < found->size() && !error_; ++i) {
-      read((*found)[i], fmt::format("{}{}[{}]", where_, key, i));
-    }
+  void list(const char* key, std::size_t max, std::string_view expected, const Read& read) {
+    each(key, max, [&](const json::value& value, const std::string& place) {
+      if (!read(value)) {
+        complain(place, expected);
+      }
+    });
+  }
+  /// Reads a list of objects with read(reader, object).
+  template <typename Object, typename Read>
+  void objects(const char* key, std::size_t max, std::vector<Object>& out, const Read& read) {
+    each(key, max, [&](const json::value& value, const std::string& place) {
+      ObjectReader reader(value, where_ + place + ".", error_);
+      read(reader, out.emplace_back());
+    });
   }
   /// Calls read(reader) with the reader of a member that is an object.
   template <typename Read>
@@ -125,6 +129,18 @@ class ObjectReader {
   }
 
  private:
+  template <typename Read>
+  void each(const char* key, std::size_t max, const Read& read) {
+    const json::value* value = find(key);
+    const json::array* found = value == nullptr ? nullptr : value->if_array();
+    if (found == nullptr || found->size() > max) {
+      complain(key, fmt::format("a list of at most {}", max));
+      return;
+    }
+    for (std::size_t i = 0; i < found->size() && !error_; ++i) {
+      read((*found)[i], fmt::format("{}[{}]", key, i));
+    }
+  }
   const json::value* find(const char* key) {
     known_.insert(key);
     return object_ == nullptr ? nullptr : object_->if_contains(key);
@@ -136,7 +152,7 @@ class ObjectReader {
   std::set<std::string, std::less<>> known_;
 };
 
-void read_node(ObjectReader& in, NodeKind& node, std::optional<Error>& error) {
+void read_node(ObjectReader& in, NodeKind& node) {
   in.text("cpu", node.cpu);
   in.text("cpu_family", node.cpu_family);
   in.count("sockets", node.sockets, 1, kMaxCpus);
@@ -144,89 +160,70 @@ void read_node(ObjectReader& in, NodeKind& node, std::optional<Error>& error) {
   in.count("cpus", node.cpus, 1, kMaxCpus);
   in.number("memory_gib", node.memory_gib, 0, 1e6);
   in.truth("virtual_machine", node.virtual_machine);
-  in.list("gpus", kMaxGpus, [&](const json::value& value, const std::string& where) {
+  in.list("gpus", kMaxGpus, "the model of a GPU", [&](const json::value& value) {
     const json::string* name = value.if_string();
     if (name == nullptr || name->size() > kMaxText || printable(*name, kMaxText + 1) != *name) {
-      error = Error{ErrorCode::kParse, where + ": expected the model of a GPU"};
-      return;
+      return false;
     }
     node.gpus.emplace_back(*name);
+    return true;
   });
   in.text("kernel", node.kernel);
 }
 
-Part read_part(const json::value& value, const std::string& where, std::optional<Error>& error) {
-  Part part;
+void read_part(ObjectReader& in, Part& part) {
   std::string load;
-  ObjectReader in(value, where + ".", error);
   in.text("load", load);
   in.count("cpus", part.cpus, 1, kMaxCpus);
   for (const LoadClass known : {LoadClass::kCompute, LoadClass::kScalar, LoadClass::kMemory}) {
     if (load == to_string(known)) {
       part.load = known;
-      return part;
+      return;
     }
   }
   in.complain("load", "compute, scalar or memory-bound");
-  return part;
 }
 
-Step read_step(const json::value& value,
-               const std::string& where,
-               std::size_t parts,
-               std::optional<Error>& error) {
-  Step step;
-  ObjectReader in(value, where + ".", error);
+void read_step(ObjectReader& in, Step& step, std::size_t parts) {
   in.number("seconds", step.seconds, 1e-3, 1e5);
   in.number("wall_watts", step.wall_watts, 1e-3, kMaxWatts);
   in.number("wall_deviation", step.wall_deviation, 0, kMaxWatts);
   in.count("readings", step.readings, 1, kMaxCpus);
   in.count("distinct", step.distinct, 1, step.readings);
   in.number("node_watts", step.node_watts, 0, kMaxWatts);
-  in.list("charged_watts", kMaxParts, [&](const json::value& watts, const std::string& at) {
+  in.list("charged_watts", kMaxParts, "watts", [&](const json::value& watts) {
     boost::system::error_code failed;
     const double number = watts.is_number() ? watts.to_number<double>(failed) : NAN;
-    if (!(number >= 0 && number <= kMaxWatts)) {
-      error = Error{ErrorCode::kParse, at + ": expected watts"};
-      return;
-    }
     step.charged_watts.push_back(number);
+    return number >= 0 && number <= kMaxWatts;
   });
   in.number("others_busy", step.others_busy, 0, 1);
   if (step.charged_watts.size() != parts) {
     in.complain("charged_watts", fmt::format("{} numbers, one for each part", parts));
   }
-  return step;
 }
 
-Window read_window(const json::value& value,
-                   const std::string& where,
-                   std::optional<Error>& error) {
-  Window window;
-  ObjectReader in(value, where + ".", error);
-  in.list("parts", kMaxParts, [&](const json::value& part, const std::string& at) {
-    window.parts.push_back(read_part(part, at, error));
-  });
-  in.list("steps", kMaxSteps, [&](const json::value& step, const std::string& at) {
-    window.steps.push_back(read_step(step, at, window.parts.size(), error));
-  });
+void read_window(ObjectReader& in, Window& window) {
+  in.objects("parts", kMaxParts, window.parts, read_part);
+  in.objects("steps", kMaxSteps, window.steps,
+             [&](ObjectReader& step, Step& out) { read_step(step, out, window.parts.size()); });
   if (window.steps.empty()) {
     in.complain("steps", "at least one");
   }
-  return window;
 }
 
-ClassError read_class_error(const json::value& value,
-                            const std::string& where,
-                            std::optional<Error>& error) {
-  ClassError out;
-  ObjectReader in(value, where + ".", error);
+void read_class_error(ObjectReader& in, ClassError& out) {
   in.text("class", out.name);
   in.count("runs", out.runs, 1, kMaxCpus);
   in.number("bias_percent", out.bias, -kMaxPercent, kMaxPercent);
   in.number("error_percent", out.error, 0, kMaxPercent);
   in.number("share_error_percent", out.share_error, 0, kMaxPercent);
-  return out;
+}
+
+void read_source(ObjectReader& in, EnergySource& source) {
+  in.text("domain", source.domain);
+  in.text("kind", source.kind);
+  in.text("method", source.method);
 }
 
 /// Loads and idle times take turns, so that each load has an idle time on both sides.
@@ -239,7 +236,7 @@ bool takes_turns(const std::vector<Window>& windows) {
   return windows.size() >= 3 && windows.size() % 2 == 1;
 }
 
-void read_record(ObjectReader& in, Record& record, std::optional<Error>& error) {
+void read_record(ObjectReader& in, Record& record) {
   std::string format;
   in.text("format", format);
   if (format != kFormatName) {
@@ -248,24 +245,14 @@ void read_record(ObjectReader& in, Record& record, std::optional<Error>& error) 
   in.text("date", record.date);
   in.text("tool_version", record.tool_version);
   in.text("exporter_version", record.exporter_version);
-  in.object("node", [&](ObjectReader& node) { read_node(node, record.node, error); });
+  in.object("node", [&](ObjectReader& node) { read_node(node, record.node); });
   in.text("meter", record.meter);
   in.text("meter_model", record.meter_model);
   in.truth("independent", record.independent);
-  in.list("sources", kMaxSources, [&](const json::value& value, const std::string& where) {
-    EnergySource& source = record.sources.emplace_back();
-    ObjectReader source_in(value, where + ".", error);
-    source_in.text("domain", source.domain);
-    source_in.text("kind", source.kind);
-    source_in.text("method", source.method);
-  });
+  in.objects("sources", kMaxSources, record.sources, read_source);
   in.number("settle_seconds", record.settle_seconds, 0, 1e5);
-  in.list("errors", kLoadClasses + 1, [&](const json::value& value, const std::string& where) {
-    record.errors.push_back(read_class_error(value, where, error));
-  });
-  in.list("windows", kMaxWindows, [&](const json::value& value, const std::string& where) {
-    record.windows.push_back(read_window(value, where, error));
-  });
+  in.objects("errors", kLoadClasses + 1, record.errors, read_class_error);
+  in.objects("windows", kMaxWindows, record.windows, read_window);
   if (!takes_turns(record.windows)) {
     in.complain("windows", "idle times and loads by turns, beginning and ending with an idle time");
   }
@@ -283,7 +270,7 @@ Result<SignedRecord> parse_record(std::string_view text) {
   std::optional<Error> error;
   {
     ObjectReader in(document, "", error);
-    read_record(in, out.record, error);
+    read_record(in, out.record);
     in.object("signature", [&](ObjectReader& signature) {
       std::string algorithm;
       signature.text("algorithm", algorithm);
