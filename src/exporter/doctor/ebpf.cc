@@ -14,7 +14,6 @@ namespace {
 
 constexpr os::Capability kCapReadSearch = 2;
 constexpr os::Capability kCapPtrace = 19;
-constexpr os::Capability kCapPerfmon = 38;
 constexpr os::Capability kCapBpf = 39;
 
 /// What the programs cannot count on this kernel, in words; "" if nothing.

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "exporter/doctor/doctor.h"
-#include "exporter/doctor/expected_error.h"
 #include "exporter/doctor/report.h"
+#include "exporter/doctor/validation.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/doctor/doctor.h"
-#include "exporter/doctor/expected_error.h"
+#include "exporter/doctor/validation.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {

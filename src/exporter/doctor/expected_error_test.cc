@@ -1,10 +1,9 @@
-#include "exporter/doctor/expected_error.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "exporter/doctor/validation.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

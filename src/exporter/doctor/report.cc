@@ -34,8 +34,7 @@ bool file_has_word(const std::string& path, std::string_view word) {
 }
 
 std::optional<std::string> permitted_perf_events(const DoctorContext& context, Report& report) {
-  constexpr os::Capability kCapPerfmon = 38;  // Linux 5.8
-  constexpr int kMaxParanoid = 2;             // of the kernel's own values
+  constexpr int kMaxParanoid = 2;  // of the kernel's own values
   const auto text =
       host::read_file((context.paths.proc / "sys/kernel/perf_event_paranoid").string());
   if (!text) {

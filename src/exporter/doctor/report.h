@@ -8,6 +8,8 @@
 
 namespace ceems::exporter {
 
+inline constexpr os::Capability kCapPerfmon = 38;  ///< Linux 5.8
+
 /// Adds the findings of one collector.
 class Report {
  public:
