@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "net/client/client.h"
+#include "net/http.h"
+#include "net/server/server.h"
 #include "testing/fake_clock.h"
 #include "tool/site/energies.h"
 #include "tool/site/examine.h"
@@ -59,6 +62,125 @@ TEST(CheckSite, SaysThatATsdbIgnoresMatchers) {
   EXPECT_EQ(said_about([](const auto&) { return FakeTransport::status(404, "no such page"); }),
             "warning: cannot find out whether it honours match[] of labels: TSDB: HTTP status "
             "404: 'no such page'\n");
+}
+
+/// How an API server and a load balancer answer, by path; a stranger is one without a password.
+struct Answers {
+  int health = 200, users = 200, units = 200;
+  int lb_health = 200, lb_query = 200;
+};
+
+/// The findings about both servers, which are one here, if it is there.
+std::string said_about_servers(const Answers& answers,
+                               const std::string& api_user = "",
+                               bool there = true) {
+  net::ServerOptions options;
+  options.listen_addresses = {"127.0.0.1:0"};
+  auto server = net::Server::create(options, [&answers](const net::Request& request,
+                                                        net::Response& response) {
+    const std::string* user = net::find_header(request.headers, "X-Grafana-User");
+    const std::string name = user == nullptr ? "" : *user;
+    if (request.path == "/health") {
+      response.status = answers.health;
+    } else if (request.path == "/api/v1/users") {
+      EXPECT_EQ(name, "ceems-tool-check-site");
+      response.status = answers.users;
+    } else if (request.path == "/api/v1/units/admin") {
+      EXPECT_EQ(name, "root1");
+      response.status = answers.units;
+      response.body = R"({"status":"success","data":[]})";
+    } else if (request.path == "/-/healthy") {
+      response.status = answers.lb_health;
+    } else if (request.path == "/api/v1/query") {
+      const std::string* const cluster = net::find_header(request.headers, "X-Ceems-Cluster-Id");
+      EXPECT_TRUE(cluster != nullptr && *cluster == "hpc-a");
+      response.status = answers.lb_query;
+    } else {
+      ADD_FAILURE() << request.path;
+    }
+  });
+  EXPECT_TRUE(server);
+  const std::string url = "http://user:secret@" + (*server)->addresses()[0];
+  if (there) {
+    (*server)->start();
+  } else {
+    server->reset();  // frees the port
+  }
+  const auto http = net::Client::create({}).value();
+  ceems::testing::FakeClock clock;
+  tsdb::Client tsdb("http://prometheus", std::make_unique<FakeTransport>([](const auto&) {
+                      return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "down"));
+                    }),
+                    clock);
+  std::string said;
+  for (const Finding& finding : examine_site({.tsdb = &tsdb,
+                                              .stranger = http.get(),
+                                              .api = http.get(),
+                                              .lb = http.get(),
+                                              .tsdb_url = "http://prometheus",
+                                              .api_url = url,
+                                              .api_user = api_user,
+                                              .lb_url = url,
+                                              .lb_cluster = "hpc-a",
+                                              .now_ms = clock.now_ms()})) {
+    EXPECT_FALSE(finding.text.contains("secret")) << finding.text;
+    EXPECT_EQ(finding.state == State::kOk, finding.fix.empty()) << finding.text;
+    if (finding.subject == "api server" || finding.subject == "lb") {
+      const std::string_view address = std::string_view(url).substr(url.find('@') + 1);
+      std::string text = finding.text;
+      if (const std::size_t at = text.find(address); at != std::string::npos) {
+        text.replace(at, address.size(), "HOST");
+      }
+      said += fmt::format("{} {}: {}\n", finding.subject, to_string(finding.state), text);
+    }
+  }
+  return said;
+}
+
+TEST(CheckSite, SaysWhatStrangersGetOfApiServerAndLoadBalancer) {
+  const std::string api = "api server ok: http://HOST is healthy\n";
+  const std::string api_closed =
+      api + "api server ok: it does not believe strangers who they are\n";
+  const std::string lb = "lb ok: http://HOST is healthy\n";
+  const std::string lb_closed = lb + "lb ok: it requires a password\n";
+  struct Row {
+    Answers answers;
+    std::string said;
+  };
+  for (const auto& [answers, said] : {
+           Row{{.users = 401, .lb_query = 401}, api_closed + lb_closed},
+           Row{{.users = 403, .lb_query = 401}, api_closed + lb_closed},
+           Row{{.users = 200, .lb_query = 401},
+               api +
+                   "api server warning: it takes the name of the user from anybody who sends "
+                   "X-Grafana-User from here\n" +
+                   lb_closed},
+           Row{{.users = 401, .lb_query = 200},
+               api_closed + lb +
+                   "lb problem: a user without units reads the series of nodes through it\n"},
+           Row{{.users = 401, .lb_query = 403},
+               api_closed + lb +
+                   "lb warning: it takes the name of the user from anybody who sends "
+                   "X-Grafana-User, without a password\n"},
+           Row{{.health = 503, .lb_health = 401},
+               "api server problem: http://HOST: HTTP status 503\n"
+               "lb problem: http://HOST: HTTP status 401\n"},
+       }) {
+    EXPECT_EQ(said_about_servers(answers), said);
+  }
+}
+
+TEST(CheckSite, SaysThatUnitsAreNotListedToTheAdmin) {
+  EXPECT_TRUE(
+      said_about_servers({.users = 401, .units = 403}, "root1")
+          .contains("api server warning: units are not listed to root1: HTTP status 403\n"));
+  EXPECT_FALSE(said_about_servers({.users = 401}, "root1").contains("not listed"));
+}
+
+TEST(CheckSite, SaysThatServersAreNotThere) {
+  const std::string said = said_about_servers({}, "", false);
+  EXPECT_TRUE(said.starts_with("api server problem: http://HOST: ")) << said;
+  EXPECT_TRUE(said.contains("\nlb problem: http://HOST: ")) << said;
 }
 
 /// `count` jobs of cluster "a" that SLURM charged with 1 kWh and we with `kwh`.
