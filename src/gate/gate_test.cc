@@ -315,6 +315,28 @@ TEST_F(GateTest, EveryMatchMustPass) {
   EXPECT_EQ(text_of(send("GET", "/api/v1/series?match[]=" + encoded("sum(a)")), ""), "400 syntax");
 }
 
+TEST_F(GateTest, LabelsMayHaveDotsInTheirNames) {
+  const std::string own = "match[]=" + encoded(R"({uuid="own"})");
+  const std::string others = "match[]=" + encoded(R"({uuid="other"})");
+  for (const std::string name : {"k8s.pod", "U__k8s_2e_pod", "U__", "a.b.c", "a..b", "_.x"}) {
+    const std::string path = "/api/v1/label/" + name + "/values";
+    const auto passed = send("GET", path + "?" + own);
+    ASSERT_TRUE(passed) << name;
+    EXPECT_EQ(passed->forward.path, path);
+    EXPECT_EQ(text_of(passed, "match[]"), R"({uuid="own"})") << name;
+    EXPECT_EQ(text_of(send("GET", path + "?" + others), ""), "403 no_unit") << name;
+    EXPECT_EQ(text_of(send("GET", path), ""), "403 no_unit") << name;
+  }
+  EXPECT_EQ(send("GET", "/api/v1/label/k8s%2epod/values?" + own)->forward.path,
+            "/api/v1/label/k8s.pod/values");
+  for (const std::string name : {".", "..", "k8s.pod%00", "k8s%2fpod", "k8s%252epod"}) {
+    EXPECT_EQ(send("GET", "/api/v1/label/" + name + "/values?" + own).error().status, 400) << name;
+  }
+  for (const std::string name : {".a", "1.a", "k8s%20pod", "k8s.pod%3f", "\u00e9"}) {
+    EXPECT_EQ(send("GET", "/api/v1/label/" + name + "/values?" + own).error().status, 403) << name;
+  }
+}
+
 TEST_F(GateTest, PathsAreAListAndNothingElse) {
   const std::string query = "?query=1&match[]=" + encoded(R"({uuid="own"})");
   for (const char* path : {"/api/v1/query", "/api/v1/query/", "/api/v1//query",
