@@ -2,12 +2,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/box.h"
+#include "cacct/output/chart_lines.h"
 #include "cacct/output/fields.h"
 #include "cacct/output/formats.h"
+#include "cacct/output/job_list.h"
 #include "cacct/output/table.h"
 #include "cacct/series/dump_progress.h"
 #include "cacct/time_words.h"
@@ -17,15 +20,28 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace cacct = ceems::cacct;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto check = [](const std::string& out) {
+    for (const char c : out) {
+      CEEMS_CHECK(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F));
+    }
+  };
+  if (const auto jobs = cacct::parse_job_lines(std::string(text))) {
+    check(cacct::draw_job_list(*jobs, *jobs, {.width = 80, .totals = true, .now = 1'773'153'020}));
+  }
+  if (auto lines = cacct::parse_chart_lines(std::string(text))) {
+    for (const std::string& strip : cacct::gpu_strips(
+             std::move(*lines), {.from_ms = 1'773'150'000'000, .to_ms = 1'773'153'020'000}, 80)) {
+      check(strip);
+    }
+  }
+  (void)cacct::parse_prices(std::string(text));
   if (const auto records = cacct::parse_answer(std::string(text))) {
     const std::vector<cacct::Field> fields(cacct::server_fields().begin(),
                                            cacct::server_fields().end());
     const auto table = cacct::make_table(fields, *records, *records, {.totals = true});
     for (const std::string& out : {cacct::draw_box(table), cacct::to_csv(table),
                                    cacct::to_parsable(table, true), cacct::to_markdown(table)}) {
-      for (const char c : out) {
-        CEEMS_CHECK(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F));
-      }
+      check(out);
     }
   }
   if (const auto progress = cacct::parse_progress(text)) {

@@ -185,6 +185,8 @@ class Build:
         made = kinds[panel.kind](panel)
         self.next_id += 1
         made.id(self.next_id).title(self.title(panel)).description(self.about(panel)).height(panel.height).span(panel.width)
+        if panel.repeat:
+            made.repeat(panel.repeat).repeat_direction("h").max_per_row(4)
         if panel.kind == "text":
             return made
         queries = list(panel.queries)
@@ -346,6 +348,12 @@ class Build:
             if variable.several:
                 made.multi(True).include_all(True).all_value(".*").current(dashboard.VariableOption(text=["All"], value=["$__all"]))
             return made
+        if variable.kind == "ranked":
+            return sdk.QueryVariable(name).label(label).datasource(source("tsdb")).refresh(
+                dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.DISABLED).query(
+                    {"query": "query_result(%s)" % variable.query, "refId": name, "qryType": 3}).regex(
+                        '/%s="([^"]+)"/' % variable.field).multi(True).include_all(True).all_value(".*").current(
+                            dashboard.VariableOption(text=["All"], value=["$__all"]))
         assert variable.kind == "names", variable
         request = {"type": "json", "source": "url", "format": "table", "parser": "backend", "url": "/api/v1/" + variable.query,
                    "url_options": {"method": "GET", "data": "",
@@ -365,6 +373,8 @@ class Build:
             made.link(sdk.DashboardLink(self.tr(this.link[0])).type("link").url(this.link[1]).icon("external link"))
         else:
             made.link(sdk.DashboardLink(self.tr("Other dashboards")).type("dashboards").tags(["ceems"]).as_dropdown(True).keep_time(True))
+        if this.page:
+            made.link(sdk.DashboardLink(self.tr(this.page[0])).type("link").url(this.page[1]).icon("external link"))
         for variable in this.variables:
             made.with_variable(self.variable(variable))
         for row in this.rows:

@@ -78,6 +78,17 @@ class Asker:
         assert values == sorted({labels[inner.group(2)] for labels in series.json["data"]}), text
         return values
 
+    def ranked(self, text, expression):
+        """The values of a label of the series of a query, in their order."""
+        inner = re.fullmatch(r"query_result\((.+)\)", self.settings.promql(text, self.several)).group(1)
+        answer = self.post("/api/v1/query", query=inner, time="%d" % self.settings.end)
+        if answer.status == 403:
+            return REFUSED
+        assert answer.status == 200, (text, answer.text)
+        series = [json.dumps(one["metric"]).replace(": ", "=").replace(", ", ",") for one in answer.json["data"]["result"]]
+        # Grafana writes the series as Prometheus does: {gpuuuid="…"} value time.
+        return [re.search(expression.strip("/"), one.replace('"gpuuuid"', "gpuuuid")).group(1) for one in series]
+
     def rows(self, request):
         """What the Infinity plugin makes of an answer: [{column: value}] or REFUSED."""
         pairs = [(pair["key"], self.settings.plain(pair["value"])) for pair in request["url_options"]["params"]]
@@ -190,7 +201,8 @@ def values_of_variables(asker, dashboard, given):
                 column = query["infinityQuery"]["columns"][0]["text"]
                 asked[name] = rows if rows == REFUSED else sorted({row[column] for row in rows})
             else:
-                asked[name] = asker.label_values(query["query"])
+                asked[name] = asker.ranked(query["query"], variable["regex"]) if query["query"].startswith("query_result") else \
+                    asker.label_values(query["query"])
             if name not in given:
                 found = [] if asked[name] == REFUSED else asked[name]
                 values[name] = variable["allValue"] if variable.get("includeAll") else found[0] if found else ""

@@ -181,7 +181,7 @@ def check_dashboard(audience, dashboard, language):
     assert not (dashboard.get("timepicker") or {}).get("hidden"), where
     assert any(tag.startswith("ceems-edition-") for tag in dashboard["tags"]), where
     assert dashboard["links"], where
-    assert all(link["type"] == "dashboards" or link["url"].startswith("/d/") for link in dashboard["links"]), where
+    assert all(link["type"] == "dashboards" or link["url"].startswith(("/d/", "${page:raw}/ui/#/unit/")) for link in dashboard["links"]), where
     names = [variable["name"] for variable in variables(dashboard)]
     assert len(names) == len(set(names)), where
     for variable in variables(dashboard):
@@ -191,6 +191,11 @@ def check_dashboard(audience, dashboard, language):
         if variable["type"] == "query":
             assert variable["datasource"]["uid"] in ("${tsdb}", "${api}"), where
             if variable["datasource"]["type"] == "prometheus":
+                ranked = re.fullmatch(r"query_result\((.+)\)", variable["query"]["query"])
+                if ranked:  # in the order of the query, not of the alphabet
+                    check_bounded(ranked.group(1), where, audience)
+                    assert variable["sort"] == 0 and variable["regex"], "%s: %s" % (where, variable["name"])
+                    continue
                 inner = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
                 assert inner, "%s: %s" % (where, variable["query"])
                 if audience == "users":

@@ -99,6 +99,7 @@ class Panel:
     labels: tuple = ()  # tables of Prom: pairs of label and title
     values: tuple = ()  # tables of Prom: for each query (title, unit)
     texts: tuple = ()  # pairs of value and text to show for it
+    repeat: str = ""  # a panel for each value of this variable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,13 +111,14 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """kind: tsdb, api, profiles (data sources), labels (label_values), names (of an answer of the API), text."""
+    """kind: tsdb, api, profiles (data sources), labels (label_values), ranked (a label of the series of a query, in their order), names (of an
+    answer of the API), text."""
 
     kind: str
     name: str
     label: str
     about: str = ""
-    query: str = ""  # PromQL of label_values without the function's name; path of the API
+    query: str = ""  # PromQL of label_values without the function's name, or of a ranking; path of the API
     field: str = ""
     several: bool = False
     default: str = ""
@@ -134,6 +136,7 @@ class Dashboard:
     since: str = "now-6h"
     tags: tuple = ("ceems",)
     link: tuple = ()  # title and URL of a link instead of the menu of dashboards
+    page: tuple = ()  # title and URL of a link beside the menu
 
 
 ORIGINS = {

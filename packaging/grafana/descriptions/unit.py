@@ -38,6 +38,20 @@ def both(metric, one, two, by, legend_one, legend_two, labels=U):
                       legend + suffix) for name, legend in ((one, legend_one), (two, legend_two)))
 
 
+def gpu_use(labels):
+    """Use of each GPU as a fraction."""
+    return same_labels("max by (%s) (%s)" % (GPU, selector("ceems_compute_unit_gpu_utilization_ratio", labels)),
+                       "max by (%s) (%s) / 100" % (GPU, selector("uuid:ceems_gpu_usage:ratio", labels)))
+
+
+def worst_gpus():
+    """The GPUs of the unit by their mean use in the range, the least used first; those that are not measured last."""
+    use = ["avg by (gpuuuid) (avg_over_time(%s[$__range]))%s" % (selector(metric, U), scale) for metric, scale in (
+        ("ceems_compute_unit_gpu_utilization_ratio", ""), ("uuid:ceems_gpu_usage:ratio", " / 100"))]
+    known = "group by (gpuuuid) (last_over_time(%s[$__range])) + 1" % selector("ceems_compute_unit_gpu_index_flag", U)
+    return "bottomk(%d, %s)" % (MOST, any_of((*use, known)))
+
+
 def gpu_ratio(*names):
     """Records of the GPU's profiling under both names that rules give them, as a fraction."""
     found = ['max by (%s) (%s)' % (GPU, selector(record, ON_GPUS)) for name in names
@@ -145,9 +159,7 @@ ROWS = (
     )),
     Row("GPUs", (
         Panel("lines", "GPU use", "Fraction of the time in which the unit's processes used the GPU.", "percentunit",
-              (Prom("topk(%d, %s)" % (MOST, same_labels(
-                  "max by (%s) (%s)" % (GPU, selector("ceems_compute_unit_gpu_utilization_ratio", ON_GPUS)),
-                  "max by (%s) (%s) / 100" % (GPU, selector("uuid:ceems_gpu_usage:ratio", ON_GPUS)))), GPU_LEGEND),), "either"),
+              (Prom("topk(%d, %s)" % (MOST, gpu_use(ON_GPUS)), GPU_LEGEND),), "either"),
         Panel("lines", "GPU memory", "Memory of the GPUs that the unit's processes hold.", "bytes",
               (Prom("topk(%d, max by (%s) (%s))" % (MOST, GPU, selector("ceems_compute_unit_gpu_memory_used_bytes", ON_GPUS)),
                     GPU_LEGEND),), "exporter"),
@@ -174,6 +186,10 @@ ROWS = (
         Panel("lines", "PCIe traffic", "Bytes between GPUs and the host, by node.", "Bps",
               tuple(Prom("topk(%d, %s)" % (MOST, gpu_traffic("pcie", way)), text + " {{hostname}}")
                     for way, text in (("tx", "sent"), ("rx", "received"))), "rules"),
+    )),
+    Row("Each GPU, the least used first", (
+        Panel("lines", "Use of ${gpu}", "Fraction of the time in which the unit's processes used this GPU. At most 16 GPUs.", "percentunit",
+              (Prom("topk(%d, %s)" % (MOST, gpu_use(ON_GPUS)), GPU_LEGEND),), "either", width=6, repeat="gpu"),
     )),
     Row("File I/O", (
         Panel("lines", "File bandwidth", "Bytes that the unit read and wrote on all its nodes, by mount point.", "Bps",
@@ -221,10 +237,11 @@ UNIT = Dashboard(
      Variable("names", "cluster", "Cluster", query="projects", field="cluster_id", params=(("field", "cluster_id"),)),
      Variable("text", "uuid", "Unit", "ID of the job, VM or pod."),
      Variable("labels", "hostname", "Node", query="%s, hostname" % selector("ceems_compute_unit_cpus", U), several=True),
-     Variable("labels", "gpu", "GPU", query="%s, gpuuuid" % selector("ceems_compute_unit_gpu_index_flag", U), several=True),
+     Variable("ranked", "gpu", "GPU", query=worst_gpus(), field="gpuuuid"),
+     Variable("text", "page", "Web page", "Address of the web page of the API server; empty if it is on this host."),
      Variable("labels", "provider", "Emission provider", query="%s, provider" % FACTOR),
      Variable("labels", "country", "Country", query='%s, country_code' % selector(FACTOR, 'provider="$provider"'))),
-    ROWS, tags=("ceems", "ceems-unit"))
+    ROWS, tags=("ceems", "ceems-unit"), page=("Page of the unit", "${page:raw}/ui/#/unit/${cluster:percentencode}/${uuid:percentencode}"))
 
 
 def old_link(uid, title, variable):
