@@ -220,6 +220,9 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (endpoint.starts_with("usage/digest")) {
       return observed_digests(endpoint, user);
     }
+    if (endpoint == "search") {
+      return observed_found(user);
+    }
     if (endpoint == "units/on-node/admin") {
       return observed_on_nodes(endpoint, user);
     }
@@ -334,6 +337,32 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
       rows.push_back(row);
     }
     return rows;
+  }
+
+  /// What the names of all people find: their ended units, and people and projects of the same.
+  std::string observed_found(const std::string& user) {
+    json::array units;
+    json::array projects;
+    for (const std::string& owner : kPeople) {
+      const auto response = get("search?q=" + owner, user);
+      if (response.status != 200) {
+        return std::to_string(response.status);
+      }
+      const json::value data = json::parse(response.body).at("data");
+      const std::size_t before = units.size();
+      for (const json::value& run : rows_of_list(data.at("units"))) {
+        if (!std::string_view(run.at("uuid").as_string()).ends_with("-2")) {
+          units.push_back(run);
+        }
+      }
+      EXPECT_EQ(data.at("people").as_array().empty(), units.size() == before) << owner;
+      for (const json::value& one : data.at("projects").as_array()) {
+        projects.push_back({{"cluster_id", one.at("cluster_id")}, {"name", one.at("project")}});
+      }
+    }
+    const std::string word = word_for(units, user);
+    const std::string of_projects = word_for(projects, user);
+    return word == of_projects || word == of_projects + "*" ? word : word + ", " + of_projects;
   }
 
   /// The own month, or of which projects the month or the band is shown.

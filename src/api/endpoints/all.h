@@ -35,6 +35,7 @@ Endpoints insight_idle_endpoints();
 Endpoints insight_budgets_endpoints();
 Endpoints insight_bill_endpoints();
 Endpoints usage_series_endpoints();
+Endpoints search_endpoints();
 
 /// The endpoints of the list, in its order.
 Endpoints endpoints_as_listed();

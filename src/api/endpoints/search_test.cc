@@ -1,0 +1,117 @@
+// What the palette of the page finds, and for whom.
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+#include <gmock/gmock.h>
+
+#include "api/server_test_support.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Texts = std::vector<std::string>;
+
+class Search : public ServerTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(ServerTest::SetUp());
+    store::ClusterUpdate update;
+    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+    update.window = {kNow, kNow + kHour};
+    const auto add = [&](const std::string& id, const std::string& user, const std::string& project,
+                         const std::string& name, const std::string& group = "{}") {
+      model::Unit unit = job(id, user, project);
+      unit.name = name;
+      unit.allocation = group;
+      update.units.push_back(unit);
+    };
+    add("7101", "ada", "fluids", "sweep", R"({"array_job":7100,"array_task":4})");
+    add("7102", "ada", "fluids", "sweep", R"({"array_job":7100,"array_task":40})");
+    add("8201", "ada", "fluids", "coupled", R"({"het_job":8200,"het_offset":1})");
+    add("9000", "ada", "fluids", "100%_o'Brien\"");
+    add("9001", "eve", "optics", "Sweep of eve");
+    update.leads = std::map<std::string, std::vector<std::string>>{{"optics", {"lea"}}};
+    write(update);
+  }
+  json::value found(const std::string& query, const std::string& user) {
+    const auto response = get("/api/v1/search?q=" + query, user);
+    EXPECT_EQ(response.status, 200) << query << " " << response.body;
+    return json::parse(response.body).at("data");
+  }
+  Texts all(const std::string& query,
+            const std::string& user,
+            const char* list = "units",
+            const char* member = "uuid") {
+    Texts values;
+    const json::value data = found(query, user);
+    for (const json::value& one : data.at(list).as_array()) {
+      values.emplace_back(one.at(member).as_string());
+    }
+    return values;
+  }
+};
+
+TEST_F(Search, FindsUnitsByIdAndName) {
+  EXPECT_THAT(all("7100_4", "ada"), ElementsAre("7101", "7102"));  // the task itself first
+  EXPECT_THAT(all("8200%2B1", "ada"), ElementsAre("8201"));
+  EXPECT_THAT(all("900", "ada"), ElementsAre("9000"));
+  EXPECT_THAT(all("COUP", "ada"), ElementsAre("8201"));
+  EXPECT_THAT(all("upl", "ada"), ElementsAre("8201"));
+  const json::value task = found("7100_4", "ada").at("units").at(0);
+  EXPECT_EQ(json::serialize(task),
+            R"({"cluster_id":"hpc-a","uuid":"7101","started_at_ts":1767222000000,)"
+            R"("shown":"7100_4","name":"sweep","user":"ada","project":"fluids",)"
+            R"("state":"COMPLETED"})");
+}
+
+TEST_F(Search, KeepsToTheRole) {
+  EXPECT_THAT(all("sweep", "eve"), ElementsAre("9001"));
+  EXPECT_THAT(all("9001", "ada"), IsEmpty());
+  EXPECT_THAT(all("9001", "lea"), ElementsAre("9001"));  // leads the project
+  EXPECT_THAT(all("9001", "root"), ElementsAre("9001"));
+  EXPECT_THAT(all("7100_4", "eve"), IsEmpty());
+  EXPECT_THAT(all("eve", "ada", "people", "user"), IsEmpty());
+  EXPECT_THAT(all("bob", "ada", "people", "user"), IsEmpty());
+  EXPECT_THAT(all("eve", "lea", "people", "user"), ElementsAre("eve"));
+  EXPECT_THAT(all("e", "root", "people", "user"), ElementsAre("eve"));
+  EXPECT_THAT(all("ada", "ada", "people", "user"), ElementsAre("ada"));
+  EXPECT_THAT(all("optics", "ada", "projects", "project"), IsEmpty());
+  EXPECT_THAT(all("opt", "lea", "projects", "project"), ElementsAre("optics"));
+  EXPECT_THAT(all("opt", "root", "projects", "cluster_id"), ElementsAre("hpc-a", "hpc-b"));
+  EXPECT_EQ(get("/api/v1/search?q=9001").status, 401);
+}
+
+TEST_F(Search, TakesTextAsItIs) {
+  EXPECT_THAT(all("100%25_o'b", "ada"), ElementsAre("9000"));
+  EXPECT_THAT(all("n%22", "ada"), ElementsAre("9000"));
+  for (const char* hostile :
+       {"%25%25", "_____", "'%20OR%201=1--", "*", "%5B", "%FF%FE", "_", "7100_"}) {
+    EXPECT_THAT(all(hostile, "eve"), IsEmpty()) << hostile;
+  }
+  EXPECT_EQ(get("/api/v1/search", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/search?q=%20", "ada").status, 400);
+  EXPECT_EQ(get("/api/v1/search?q=" + std::string(101, 'a'), "ada").status, 400);
+}
+
+TEST_F(Search, ReadsOnlyTheNewest) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  for (int i = 0; i < 1100; ++i) {
+    model::Unit unit = job(std::to_string(200'000 + i), "ada", "fluids");
+    unit.name = i == 0 ? "needle" : i == 1099 ? "needle late" : "hay";
+    unit.ended_at_ts = kNow - kHour / 4 + i;
+    update.units.push_back(unit);
+  }
+  write(update);
+  EXPECT_THAT(all("needle", "ada"), ElementsAre("201099"));
+  EXPECT_THAT(all("200000", "ada"), ElementsAre("200000"));  // an id, however old
+  EXPECT_EQ(all("hay", "ada").size(), 6U);
+}
+
+}  // namespace
+}  // namespace ceems::api
