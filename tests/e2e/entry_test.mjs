@@ -121,3 +121,44 @@ test("leads and support choose whose units they see", async (t) => {
   await becomes(() => support.getByText("/home/ada").count(), 0);
   await accessible(support, "a unit as support sees it");
 });
+
+test("finds each kind of thing with the palette, by keyboard", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
+  const field = page.getByRole("combobox", { name: /^Find a/ });
+  for (const [text, option, address] of [
+    ["4821", /lattice-qcd 48213/, /^#\/unit\/hpc-a\/48213\//],
+    ["fluids", /fluids.*Project/, /^#\/project\/hpc-a\/fluids/],
+    ["grace", /grace.*User/, /^#\/user\/grace/],
+    ["n05", /n05.*Node/, /^#\/node\/hpc-a\/n05/],
+    ["grid", /Grid.*page/, /^#\/grid/],
+  ]) {
+    await page.locator("main h1").first().click();
+    await page.keyboard.press("/");
+    await field.fill(text);
+    await page.getByRole("option", { name: option }).first().waitFor();
+    const wanted = await page.getByRole("option").evaluateAll((all, source) => all.findIndex((one) => new RegExp(source).test(one.textContent)), option.source);
+    for (let i = 0; i < wanted; ++i) await page.keyboard.press("ArrowDown");
+    await becomes(() => field.getAttribute("aria-activedescendant"), `option-${wanted}`);
+    if (text === "4821") {
+      await accessible(page, "the palette");
+      await shot(page, "palette");
+    }
+    await page.keyboard.press("Enter");
+    await becomes(async () => address.test(await page.evaluate(() => location.hash)), true);
+    await becomes(() => page.getByRole("dialog").count(), 0);
+  }
+  await page.keyboard.press("Control+K");
+  await field.waitFor();
+  await page.keyboard.press("Escape");
+  await becomes(() => page.getByRole("dialog").count(), 0);
+});
+
+test("the palette of a user knows nothing of others", async (t) => {
+  const page = await visit(t, "/?user=ada#/jobs");
+  await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
+  await page.keyboard.press("Control+K");
+  await page.getByRole("combobox", { name: /^Find a/ }).fill("mesh");
+  await page.getByRole("option", { name: "in the list" }).waitFor();
+  await becomes(() => page.getByRole("option").count(), 1);
+});

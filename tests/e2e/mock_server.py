@@ -200,6 +200,20 @@ class Mock:
             return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.forecast(now, self.fleet))
         if path == "nodes/map/admin":
             return good(mock_fleet.nodes_map(query, now, self.fleet))
+        if path == "search":
+            text = query["q"][0].lower()
+            everybody = role in ("admin", "support")
+            seen = [job for job in JOBS if everybody or job[2] == user or job[3] in led]
+            return good({
+                "units": [{"cluster_id": unit["cluster_id"], "uuid": unit["uuid"], "started_at_ts": unit.get("started_at_ts"), "shown": unit["uuid"],
+                           "name": unit["name"] if role != "support" or unit["username"] == user else None, "user": unit["username"],
+                           "project": unit["project"], "state": unit["state"]}
+                          for unit in self.units(now) if any(job[1] == unit["uuid"] for job in seen) and (unit["uuid"].startswith(text) or
+                          (role != "support" and text in unit["name"].lower()))][:6],
+                "people": [{"user": one} for one in sorted({job[2] for job in seen}) if text in one],
+                "projects": [{"cluster_id": "hpc-a", "project": one} for one in sorted({job[3] for job in seen}) if text in one],
+                "nodes": [{"cluster_id": "hpc-a", "host": "n05"}] if everybody and text in "n05" else [],
+            })
         if what in ("insight/bill", "insight/budgets", "insight/idle") and self.insight != "none":
             if self.insight == "busy":
                 return bad(503, "timeout", "the TSDB is busy")
