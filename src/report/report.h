@@ -46,7 +46,7 @@ struct Use {
 };
 
 struct Energy {
-  /// All; the idle power of what was reserved; the part of that which was not used at its time.
+  /// All, the idle power of the reservation, and the part of it that was not used.
   Number kwh = {}, idle_kwh = {}, not_used_kwh = {};
   std::map<std::string, double> domains = {};  ///< "gpu", "package", "dram", "other"
   std::string method = {};                     ///< "measured", "derived", "modelled" or empty
