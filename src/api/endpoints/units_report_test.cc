@@ -310,7 +310,7 @@ TEST_F(Reports, SayWhatWasNotUsedOnlyWhereTheDatabaseKnowsIt) {
   EXPECT_TRUE(report_of(kLast, "ada").at("energy").at("not_used_kwh").is_null());
   store::ClusterUpdate update;
   update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-  update.window = {kNow, kNow + kHour};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
   model::Unit running = wide_job("200", kNow + kHour);
   running.ended_at = "Unknown";
   running.ended_at_ts = 0;
