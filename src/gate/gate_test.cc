@@ -324,7 +324,7 @@ TEST_F(GateTest, LabelsMayHaveDotsInTheirNames) {
     ASSERT_TRUE(passed) << name;
     EXPECT_EQ(passed->forward.path, path);
     EXPECT_EQ(text_of(passed, "match[]"), R"({uuid="own"})") << name;
-    EXPECT_EQ(text_of(send("GET", path + "?" + others), ""), "403 no_unit") << name;
+    EXPECT_EQ(text_of(send("GET", path + "?" + others), ""), "403 foreign_unit") << name;
     EXPECT_EQ(text_of(send("GET", path), ""), "403 no_unit") << name;
   }
   EXPECT_EQ(send("GET", "/api/v1/label/k8s%2epod/values?" + own)->forward.path,

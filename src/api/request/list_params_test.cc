@@ -79,7 +79,7 @@ TEST(ListParams, NameTheParameterThatIsWrong) {
 TEST(ListParams, ChooseColumnsAndOrder) {
   auto options = parse_list_options(parse_params(""));
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->columns.size(), 30U);
+  EXPECT_EQ(options->columns.size(), 31U);
   EXPECT_EQ(options->columns.front().name, "cluster_id");
   EXPECT_EQ(options->columns.back().name, "advice");
   EXPECT_EQ(options->sort, Fact::kEnded);

@@ -11,7 +11,7 @@
 namespace ceems::exporter::ebpf {
 
 #define CEEMS_BPF_FUNCTION(member, function) \
-  decltype(&::function) member = reinterpret_cast<decltype(&::function)>(find(#function))
+  decltype(&(function)) member = reinterpret_cast<decltype(&(function))>(find(#function))
 
 /// The functions of libbpf that are used.
 struct BpfLibrary {

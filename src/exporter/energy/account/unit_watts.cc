@@ -278,7 +278,7 @@ void UnitWatts::share_window() {
                                            sums_.system.core_seconds);
 }
 
-/// Whether power and use of the window are about those of the one before.
+/// Whether power and use are about what they were in the window before.
 bool UnitWatts::like_before() {
   double moved = 0;  // busy cores
   bool alike = true;
