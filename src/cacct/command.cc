@@ -253,7 +253,7 @@ class Run {
   }
 
   Result<> print_table() {
-    if (lists_) {
+    if (lists_ && api_) {
       return print(units_.empty() ? no_jobs_text(options_, question_, now_) + "\n"
                                   : listing_text(*api_, options_, question_, units_, usage_, now_),
                    options_.pager);

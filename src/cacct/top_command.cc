@@ -73,7 +73,7 @@ Activity activity_of(const std::vector<ChartLine>& lines, std::int64_t now, bool
     found.strip = strip_text(*shown, {.from_ms = (now - kStripSeconds) * 1000,
                                       .to_ms = now * 1000,
                                       .cells = kStripCells,
-                                      .top = shown->chart == "cpu" ? *shown->limit : 100,
+                                      .top = shown->chart == "cpu" ? shown->limit.value_or(1) : 100,
                                       .ascii = ascii});
   }
   return found;
@@ -103,6 +103,7 @@ class Top {
   /// Asks what the jobs do whose answer is the oldest, of those that are on the screen.
   void ask_activity(std::size_t shown, std::size_t at_once) {
     std::vector<const JobLine*> order;
+    order.reserve(jobs_.size());
     for (const JobLine& job : jobs_) {
       order.push_back(&job);
     }

@@ -448,8 +448,10 @@ TEST_F(ModuleEnergyTest, IsThatOfTheDieThatShowsIt) {
 TEST_F(ModuleEnergyTest, DiesThatBothShowTheirOwnHaveTheirOwn) {
   scenario_.set("1.power", "90000000");
   clock_.advance(seconds(1));
-  EXPECT_TRUE(
-      testing::eventually([this] { return monitor_->latest()->devices.at(1).power_watts == 90; }));
+  EXPECT_TRUE(testing::eventually([this] {
+    const auto latest = monitor_->latest();
+    return latest->taken == clock_.steady_now() && latest->devices.at(1).power_watts == 90;
+  }));
   EXPECT_THAT(after_a_second(), ElementsAre(420, 90));
 }
 
