@@ -97,9 +97,10 @@ std::vector<std::string> Columns::lines() const {
   const auto append = [&](const std::vector<std::string>& row) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      std::string pad(widths[i] - display_width(row[i]), ' ');
-      pad = columns_[i].right ? pad + row[i] : row[i] + pad;
-      line.append(i > 0 ? kGap : 0, ' ').append(pad);
+      const std::size_t pad = widths[i] - display_width(row[i]);
+      const bool right = columns_[i].right;
+      line.append((i > 0 ? kGap : 0) + (right ? pad : 0), ' ').append(row[i]);
+      line.append(right ? 0 : pad, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out.push_back(std::move(line));
