@@ -298,7 +298,6 @@ TEST(TsdbSeries, RefuseAnUnknownChart) {
 
 TEST(TsdbSeries, EndWhenTheClientHasLeftOrTheProgramStops) {
   const UniqueFd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_GE(silent.get(), 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
