@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stop_token>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,18 +18,13 @@ constexpr std::chrono::seconds kSettingsRetry{30};
 // hostile.
 constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
 
-thread_local std::stop_token current_stop;
-
 class HttpTransport final : public Transport {
  public:
   explicit HttpTransport(std::unique_ptr<net::Client> client) : client_(std::move(client)) {}
 
-  Result<net::ClientResponse> get(const std::string& url) override {
-    return client_->get(url, {}, CancelScope::current());
-  }
+  Result<net::ClientResponse> get(const std::string& url) override { return client_->get(url); }
   Result<net::ClientResponse> post_form(const std::string& url, const std::string& form) override {
-    return client_->post(url, "application/x-www-form-urlencoded", form, {},
-                         CancelScope::current());
+    return client_->post(url, "application/x-www-form-urlencoded", form);
   }
   void cancel() override { client_->cancel(); }
 
@@ -82,17 +75,6 @@ Result<std::string> body_of(net::ClientResponse response) {
 }
 
 }  // namespace
-
-CancelScope::CancelScope(std::stop_token stop)
-    : outer_(std::exchange(current_stop, std::move(stop))) {}
-
-CancelScope::~CancelScope() {
-  current_stop = std::move(outer_);
-}
-
-const std::stop_token& CancelScope::current() {
-  return current_stop;
-}
 
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options) {
   if (options.user_agent == net::ClientOptions{}.user_agent) {

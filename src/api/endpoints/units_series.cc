@@ -15,7 +15,6 @@
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "promql/reach.h"
-#include "tsdb/client.h"
 
 namespace ceems::api {
 namespace {
@@ -146,9 +145,7 @@ void answer_series(const Services& services, Call& call, const SeriesRequest& re
                    "the time series do not name the cluster that they belong to");
       return;
     default:
-      if (!tsdb::CancelScope::cancelled()) {
-        log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
-      }
+      log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
       answer_error(*call.response, ApiErrorType::kTimeout,
                    "the time-series server does not respond");
   }
