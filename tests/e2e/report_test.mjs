@@ -10,12 +10,14 @@ const advice = (page) => page.getByRole("region", { name: "What to change" });
 const items = (page) => advice(page).getByRole("listitem");
 const said = (page) => advice(page).getByRole("status");
 const reports = (page) => page.requests.filter((address) => address.includes("/units/report"));
-/** What Ctrl+V writes, in the field for a search. */
+/** What Ctrl+V writes, in the field of the palette. */
 async function pasted(page) {
-  const field = page.getByRole("searchbox").first();
-  await field.fill("");
+  await page.keyboard.press("Control+K");
+  const field = page.getByRole("combobox", { name: /^Find a/ });
   await field.press("Control+V");
-  return field.inputValue();
+  const text = await field.inputValue();
+  await page.keyboard.press("Escape");
+  return text;
 }
 
 test("suggestions have their reason, a line to copy, how sure they are and what they save", async (t) => {

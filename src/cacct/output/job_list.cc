@@ -199,8 +199,11 @@ Result<std::vector<JobLine>> parse_job_lines(std::string body) {
   std::vector<std::string_view> names;
   for (const sj::element column : columns) {
     std::string_view name;
-    static_cast<void>(column.get(name));
-    names.push_back(name);
+    if (column.get(name) == simdjson::SUCCESS) {
+      names.push_back(name);
+    } else {
+      names.emplace_back();
+    }
   }
   std::vector<JobLine> lines;
   for (const sj::element each : rows) {

@@ -231,6 +231,7 @@ Table make_table(const std::vector<Field>& fields,
   std::ranges::for_each(usage, add_footer);
   if (options.totals && !usage.empty()) {
     std::vector<const Record*> all;
+    all.reserve(usage.size());
     for (const Record& record : usage) {
       all.push_back(&record);
     }
