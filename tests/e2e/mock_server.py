@@ -203,7 +203,7 @@ class Mock:
         if path == "search":
             text = query["q"][0].lower()
             everybody = role in ("admin", "support")
-            seen = [job for job in JOBS if everybody or job[2] == user or job[3] in led]
+            seen = [job for job in (*JOBS, OLD) if everybody or job[2] == user or job[3] in led]
             return good({
                 "units": [{"cluster_id": unit["cluster_id"], "uuid": unit["uuid"], "started_at_ts": unit.get("started_at_ts"), "shown": unit["uuid"],
                            "name": unit["name"] if role != "support" or unit["username"] == user else None, "user": unit["username"],
