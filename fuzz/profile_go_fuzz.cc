@@ -21,7 +21,8 @@ void append(std::string& out, const Part& part) {
 }
 
 std::string program(const std::string& table) {
-  const std::string names("\0.text\0.gopclntab\0.shstrtab", 28);
+  constexpr char kNames[] = "\0.text\0.gopclntab\0.shstrtab";
+  const std::string names(kNames, sizeof(kNames));
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG "\x02\x01\x01", 7);
   header.e_type = ET_EXEC;

@@ -193,8 +193,8 @@ std::optional<AddressRules> rules_for(const std::vector<AllowedTarget>& allowed,
     if (!entry.fits(bmc)) {
       continue;
     }
-    if (entry.range()) {
-      ranges.push_back(*entry.range());
+    if (const auto& range = entry.range()) {
+      ranges.push_back(*range);
     } else if (entry.names(bmc.host)) {
       return AddressRules::all(entry.is_localhost());
     }

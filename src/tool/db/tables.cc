@@ -48,6 +48,7 @@ Result<std::vector<Row>> Tables::query(const std::string& sql, const Row& values
 Result<std::vector<std::string>> Tables::texts(const std::string& sql, const Row& values) {
   CEEMS_TRY(rows, query(sql, values));
   std::vector<std::string> result;
+  result.reserve(rows.size());
   for (Row& row : rows) {
     result.push_back(std::move(row.front().text));
   }

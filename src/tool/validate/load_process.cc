@@ -217,9 +217,12 @@ std::map<int, BusyProcesses::Use> BusyProcesses::read() const {
   const auto names = host::list_directory(proc_);
   for (const std::string& name : names.value_or(std::vector<std::string>())) {
     const auto pid = parse_int<int>(name);
-    const auto text = pid ? host::read_file(proc_ + "/" + name + "/stat") : fail({});
+    if (!pid) {
+      continue;
+    }
+    const auto text = host::read_file(proc_ + "/" + name + "/stat");
     if (!text) {
-      continue;  // not a process, or it has ended
+      continue;  // it has ended
     }
     const std::size_t begin = text->find('(');
     const std::size_t end = text->rfind(')');  // the name may contain brackets
@@ -251,6 +254,7 @@ std::string BusyProcesses::since_last(double seconds) {
   std::ranges::sort(busy, std::greater());
   busy.resize(std::min(busy.size(), kMaxShown));
   std::vector<std::string> shown;
+  shown.reserve(busy.size());
   for (auto& [percent, text] : busy) {
     shown.push_back(std::move(text));
   }
@@ -281,7 +285,7 @@ Result<LoadProcess> LoadProcess::start(const std::vector<std::string>& roots,
   std::vector<std::string> cgroups;
   cgroups.reserve(roots.size());
   for (const std::string& root : roots) {
-    cgroups.push_back(root + "/" + kParent + "/" + name);
+    cgroups.push_back(fmt::format("{}/{}/{}", root, kParent, name));
   }
   LoadProcess process(cgroups);
   for (const std::string& cgroup : cgroups) {

@@ -90,6 +90,7 @@ class AmdBoards {
   /// and makes the uuids unique.
   void finish() {
     std::vector<DeviceState*> states;
+    states.reserve(gpus_.size());
     for (Gpu& gpu : gpus_) {
       states.push_back(&gpu.state);
     }

@@ -184,6 +184,7 @@ Result<std::vector<DeviceState>> Nvml::read(bool everything) {
     return fail(ErrorCode::kUnavailable, "NVML is not started");
   }
   std::vector<DeviceState> states;
+  states.reserve(gpus_.size());
   for (Gpu& gpu : gpus_) {
     states.push_back(gpu.handle == nullptr ? gpu.state : read_device(gpu, everything));
   }

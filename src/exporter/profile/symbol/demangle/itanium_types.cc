@@ -501,7 +501,10 @@ const Node* Parser::named_expression() {
 /// EXPRESSION* "_" TYPE ["pi" EXPRESSION*] "E"
 const Node* Parser::new_expression() {
   auto placement = list_until("_", &Parser::expression);
-  const Node* of = placement ? type() : nullptr;
+  if (!placement) {
+    return nullptr;
+  }
+  const Node* of = type();
   if (of == nullptr) {
     return nullptr;
   }
