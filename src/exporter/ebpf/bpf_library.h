@@ -10,8 +10,10 @@
 
 namespace ceems::exporter::ebpf {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared takes none
 #define CEEMS_BPF_FUNCTION(member, function) \
   decltype(&(function)) member = reinterpret_cast<decltype(&(function))>(find(#function))
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// The functions of libbpf that are used.
 struct BpfLibrary {
