@@ -32,7 +32,7 @@ struct StripLook {
   bool ascii = false;
 };
 
-/// A line over time: "_" for nothing, eight heights of blocks, blanks where there is no value.
+/// A line over time: "_" means zero, blocks have eight heights, a blank means unknown.
 std::string strip_text(const ChartLine& line, const StripLook& look);
 
 /// A line for each GPU, the least used first, with its mean: "g14 GPU 0  ▁▆▇▇  46%". `width` is
