@@ -64,7 +64,7 @@ test("an address compares two units: differences in words, charts over the same 
   await becomes(async () => (await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 0\.29 kWh 73\.3 Wh −0\.217 kWh, −75 %, better$/);
   await becomes(async () => (await row("Elapsed").innerText()).replace(/\s+/g, " "), /^Elapsed 2 h 01 min 3 h 20 min \+1 h 19 min, \+65 %, worse$/);
   await becomes(async () => (await row("CPU use").innerText()).replace(/\s+/g, " "), /^CPU use 98 % 60 % −37\.5 points, worse$/);
-  await becomes(async () => (await row("CPUs given").innerText()).replace(/\s+/g, " "), /^CPUs given 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");
+  await becomes(async () => (await row("CPUs allocated").innerText()).replace(/\s+/g, " "), /^CPUs allocated 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");
   await page.locator(".compared svg .line").nth(5).waitFor();
   await becomes(() => page.locator(".compared").first().locator(".line").evaluateAll((all) => all.map((e) => getComputedStyle(e).strokeDasharray)), ["none", "8px, 4px"]);
   await becomes(() => page.locator("[style]").count(), 0, "no styles in elements");
@@ -106,8 +106,8 @@ test("comparing on a phone, without series, with what is not there, and where th
   await accessible(support, "comparing as support");
 
   const missing = await visit(t, `/?user=grace#/compare?u=hpc-a/48190&u=hpc-a/48169&u=x%2Fy/%3Cb%3E`);
-  await missing.getByText("The server knows no unit 48190 of cluster hpc-a that you may see.").waitFor();
-  await missing.getByText("The server knows no unit <b> of cluster x/y that you may see.").waitFor();
+  await missing.getByText("You can see no unit 48190 on cluster hpc-a.").waitFor();
+  await missing.getByText("You can see no unit <b> on cluster x/y.").waitFor();
   await missing.getByRole("link", { name: "probe" }).waitFor();
   await accessible(missing, "comparing with what is not there");
 

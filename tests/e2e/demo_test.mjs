@@ -43,7 +43,7 @@ test("an administrator finds every kind of page filled", async (t) => {
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
   await page.getByText("Demo: the jobs of the cluster demo are invented").waitFor();
   await page.locator(".stack .part").first().waitFor();
-  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await page.getByRole("heading", { name: "Most unused energy" }).waitFor();
   await shot(page, "overview");
 
   await open(page, "#/jobs?period=720h&cluster=demo");

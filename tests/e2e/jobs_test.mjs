@@ -234,11 +234,11 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
   await becomes(() => focused(page), "ocean");
   assert.equal(await link.evaluate((element) => element.before), true, "a cell that is the same stays");
 
-  await page.getByLabel(/Refresh by itself/).uncheck();
+  await page.getByLabel(/Refresh automatically/).uncheck();
   await page.clock.fastForward(120_000);
   await page.waitForTimeout(200);
   assert.equal(asked(), before.asked + 1, "paused");
-  await Promise.all([page.waitForResponse(/units\/list\/admin/), page.getByLabel(/Refresh by itself/).check()]);
+  await Promise.all([page.waitForResponse(/units\/list\/admin/), page.getByLabel(/Refresh automatically/).check()]);
   assert.equal(asked(), before.asked + 2, "refreshes at once when switched on");
   await page.waitForTimeout(200);
 
@@ -391,9 +391,9 @@ test("reports errors, keeps its data and recovers", async (t) => {
 
 test("by kind, runs whose names differ in numbers are one row that leads to them, with one suggestion", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs?period=168h", { server: { many: 60 } });
-  await page.getByRole("navigation", { name: "Form of the list" }).getByRole("link", { name: "By kind" }).click();
+  await page.getByRole("navigation", { name: "List view" }).getByRole("link", { name: "By kind" }).click();
   await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&kinds=not_used");
-  const table = page.getByRole("grid", { name: "Kinds of units, most first" });
+  const table = page.getByRole("grid", { name: "Kinds of units, highest first" });
   const cells = (row) => row.locator("th, td").allInnerTexts().then((all) => all.map((text) => text.replace(/\s+/g, " ").trim()));
   // The sums of all kinds are the sums of the list.
   const { data } = await (await fetch(`${url}/api/v1/units/kinds/admin?from=${Math.floor(Date.now() / 1000) - 7 * 86400}&to=${Math.ceil(Date.now() / 1000)}&running=1&top=100`, { headers: { "X-Grafana-User": "operator" } })).json();
@@ -421,9 +421,9 @@ test("support sees kinds without names, a phone sees cards, and an older server 
   assert.equal(await page.getByText("mesh").count(), 0);
   await becomes(() => fits(page), true);
   await accessible(page, "kinds on a phone");
-  await page.getByLabel("Sort by").last().selectOption({ label: "Runs, most first" });
+  await page.getByLabel("Sort by").last().selectOption({ label: "Runs, highest first" });
   await becomes(() => new URL(page.url()).hash, /kinds=units/);
   await control({ lists: false });
   await page.reload();
-  await page.getByText("This server is older than the page and has no kinds.").waitFor();
+  await page.getByText("This server is older than the page and cannot group units by kind.").waitFor();
 });

@@ -33,7 +33,7 @@ test("an administrator reads the bill of a month, by keyboard alone", async (t) 
   await becomes(() => row(/^Unexplained/), /4 MWh 3\.4 % .* derived$/);
   await becomes(() => row(/^= Utility meter/), /118 MWh 100 % EUR 28,320\.50 .* measured$/);
   await page.getByText("400 nodes with readings 99.8 % of the time; 97 % of their energy was measured.").waitFor();
-  await page.getByText("The meter shows 4 MWh more than the known total, 3.4 % of it: the row Unexplained.").waitFor();
+  await page.getByText("The meter shows 4 MWh more than the known total, or 3.4 % of it: the row Unexplained.").waitFor();
   await page.getByText("losses of power supplies, which RAPL does not see: about 3.1 MWh").waitFor();
   await becomes(() => text(page.getByRole("region", { name: "Imported bills" }).getByRole("row").nth(1)), "1 Nov 2026 to 30 Nov 2026 118 MWh EUR 28,320.50 4.12 t CO₂e");
   await page.getByText("The table is of this period: 1 Nov 2026 to 30 Nov 2026.").waitFor();
@@ -150,7 +150,7 @@ test("budgets say what was used, what is likely, and how they stand", async (t) 
   await page.keyboard.press("Enter");
   await title(page, /^Project fluids on hpc-a – /);
   const budgets = page.getByRole("region", { name: "Budgets" });
-  await becomes(() => text(budgets), /^Budgets \d{4} hpc-a, 1 Jan \d{4} to 31 Dec \d{4} 50 % passed Budget 1\.5 t CO₂e Used 1\.1 t CO₂e \(74 %\) At the end, likely 1\.42 t to 1\.58 t CO₂e may pass the budget$/);
+  await becomes(() => text(budgets), /^Budgets \d{4} hpc-a, 1 Jan \d{4} to 31 Dec \d{4} 50 % passed Budget 1\.5 t CO₂e Used 1\.1 t CO₂e \(74 %\) Forecast for the end 1\.42 t to 1\.58 t CO₂e may pass the budget$/);
   await accessible(page, "month of a project with a budget");
   await page.emulateMedia({ media: "print" });
   assert.match(await text(budgets), /may pass the budget$/, "on paper, too");
@@ -228,7 +228,7 @@ test("each role sees what the server gives it, and is not offered the rest", asy
 
 test("where the server has nothing of it, nothing is offered, and help says why", async (t) => {
   const page = await visit(t, "/?user=operator#/budgets", { server: { insight: "empty" } });
-  await page.getByText("None is set for a project that you may see.").waitFor();
+  await page.getByText("No budget is set for a project that you may see.").waitFor();
   await accessible(page, "no budgets");
   await becomes(() => rail(page).getByRole("link", { name: "Reports" }).getAttribute("href"), "#/bill");
   await becomes(() => page.getByRole("navigation", { name: "Reports", exact: true }).count(), 0, "no tab leads here");

@@ -11,12 +11,12 @@ import { accessible, becomes, control, fits, focused, names, noonZone, passUntil
 test("the overview adds up what the role sees, and leads to the units of a day", async (t) => {
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30 } });
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
-  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await page.getByRole("heading", { name: "Most unused energy" }).waitFor();
   const tile = (name) => page.locator(".tiles div", { hasText: name }).locator("dd").first().innerText();
   await becomes(() => tile("Units"), "37", "those that run or ended in these days, without the one that waits");
   await page.getByRole("region", { name: "Running now" }).getByRole("link", { name: "lattice-qcd" }).waitFor();
   // Kinds with most energy that was not used: five runs of grace's tasks are one of them.
-  const unused = page.getByRole("region", { name: "Most energy not used" });
+  const unused = page.getByRole("region", { name: "Most unused energy" });
   await becomes(() => unused.getByRole("listitem").count(), 5);
   await unused.getByRole("listitem").filter({ hasText: "grace · optics" }).getByText("5 runs").waitFor();
   const first = unused.getByRole("listitem").first();
@@ -443,7 +443,7 @@ test("charts zoom together by drag, buttons and keys, and the address keeps it",
   await accessible(page, "zoomed");
   await page.reload();
   await page.getByText(/^from \d\d:\d\d:\d\d to /).waitFor();
-  await page.getByRole("button", { name: "All of it" }).click();
+  await page.getByRole("button", { name: "Show all" }).click();
   await page.waitForFunction(() => !location.hash.includes("?t="));
   await page.getByRole("group", { name: "CPU" }).focus();
   await page.keyboard.press("End");
@@ -488,7 +488,7 @@ for (const [name, context] of [
     await becomes(() => page.getByRole("row").count(), wide ? 10 : 9, "assistive technology sees cards as rows of a table");
     if (!wide) await becomes(() => page.locator("tbody tr").first().innerText(), /ada\s+fluids/, "cards show every value");
     if (name === "phone") {
-      await page.getByLabel("Sort by").selectOption({ label: "Energy, most first" });
+      await page.getByLabel("Sort by").selectOption({ label: "Energy, highest first" });
       await becomes(() => names(page).first().textContent(), "train-<b>bold</b>&co");
     }
     await page.getByRole("link", { name: "ocean" }).click();

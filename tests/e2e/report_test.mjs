@@ -74,7 +74,7 @@ test("says when there is nothing to say, and when too little was measured", asyn
     ["100050", "Nothing to suggest: no rule found anything that would help.", /used well|measured/],
     ["48216", "Too short to judge: suggestions need a run of 5 minutes.", /used well|measured/],
     ["48188", "Partly measured: 72 % of the time is covered.", /used well|Nothing/],
-    ["31007", "Not measured: use over time is unknown.\n\nNothing to suggest from state and time limit; the other rules need measurements.", /used well/],
+    ["31007", "Not measured: use over time is unknown.\n\nNothing to suggest from the state and the time limit; the other rules need measurements.", /used well/],
     ["48213", "Suggestions are made when the unit has ended.", /used well|measured/],
   ]) {
     await page.goto(`${url}/#/unit/hpc-a/${uuid}`);

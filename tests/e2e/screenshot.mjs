@@ -14,7 +14,7 @@ try {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "The site" }).waitFor();
   await page.locator(".stack .part").first().waitFor();
-  await page.getByRole("heading", { name: "Most energy not used" }).waitFor();
+  await page.getByRole("heading", { name: "Most unused energy" }).waitFor();
   await page.evaluate(() => document.activeElement?.blur());
   await page.screenshot({ path, animations: "disabled" });
 

@@ -126,7 +126,7 @@ test("the time line shows what ran on the nodes, zooms, moves, and has a table",
   const middle = await span();
   await page.getByRole("button", { name: "Later" }).click();
   await becomes(async () => (await span()) !== middle, true, "a later part");
-  await page.getByRole("button", { name: "All of it" }).click();
+  await page.getByRole("button", { name: "Show all" }).click();
   await becomes(span, all);
   await page.getByText("What ran on these nodes as a table").press("Enter");
   const region = page.getByRole("region", { name: "What ran on these nodes, all units" });
@@ -282,13 +282,13 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
   const page = await visit(t, "/?user=sue#/site", { server: { many: 30 } });
   await title(page, /^Site – /);
   await page.getByText(/^Free parts of nodes used 3\.71 MWh/).waitFor();
-  const projects = page.getByRole("region", { name: "Projects with most energy" });
+  const projects = page.getByRole("region", { name: "Projects that use the most energy" });
   await projects.getByRole("link", { name: "optics" }).waitFor();
   await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Units\s+Trend of energy/);
   await page.locator(".legend").getByText(/ \d{4}$/).waitFor(); // the month before
   await accessible(page, "site");
   await shot(page, "site-light");
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^CSV ?: Users with most energy$/ }).click()]);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^CSV ?: Users who use the most energy$/ }).click()]);
   assert.match(readFileSync(await file.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,units\r\n/);
   await page.getByLabel("Bars by").selectOption("user");
   await page.getByRole("list", { name: /Colours/ }).getByText("grace").waitFor();
@@ -307,7 +307,7 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
 
 test("a server without measurements of nodes hides what needs them, and says why where it is asked for", async (t) => {
   const page = await visit(t, "/?user=operator#/site", { server: { many: 30, fleet: "none" } });
-  await page.getByRole("region", { name: "Users with most energy" }).waitFor();
+  await page.getByRole("region", { name: "Users who use the most energy" }).waitFor();
   await becomes(() => pages(page).getByRole("link").allTextContents(), ["Overview", "Units", "Usage", "Reports"]);
   await becomes(() => page.getByText(/^Free parts of nodes used/).count(), 0);
   await page.goto(`${url}/#/nodes`);

@@ -9,13 +9,13 @@ const texts = (manager: string, allocation: Record<string, unknown>) =>
 test("what a job of SLURM was given has no keys of the database", () => {
   assert.deepEqual(
     texts("slurm", { billing: 8, consumed_energy: 7_200_000, cpus: 8, eligible: 1795778289000, gpus: 0, mem: 2 ** 34, nodes: 1, req_cpus: 4, req_mem: 2 ** 33, restarts: 0, time_limit: 7200 }),
-    ["Billing units given: 8", "Energy, measured by SLURM: 2 kWh", "CPUs given: 8", "Could start from: Friday, 27 November 2026 at 11:18:09 UTC", "Memory given: 16 GiB", "Nodes given: 1",
-      "CPUs asked for: 4", "Memory asked for: 8 GiB", "Time limit: 2 h"],
+    ["Billing units allocated: 8", "Energy, measured by SLURM: 2 kWh", "CPUs allocated: 8", "Eligible since: Friday, 27 November 2026 at 11:18:09 UTC", "Memory allocated: 16 GiB", "Nodes allocated: 1",
+      "CPUs requested: 4", "Memory requested: 8 GiB", "Time limit: 2 h"],
   );
-  assert.deepEqual(texts("slurm", { array_job: 7100, array_task: 0, cpus: 1 }), ["Task of array: 7100_0", "CPUs given: 1"]);
+  assert.deepEqual(texts("slurm", { array_job: 7100, array_task: 0, cpus: 1 }), ["Array task: 7100_0", "CPUs allocated: 1"]);
 });
 
 test("other managers have units of their own", () => {
-  assert.deepEqual(texts("openstack", { vcpus: 4, mem: 8192, name: "m1.large" }), ["CPUs given: 4", "Memory given: 8 GiB", "name given: m1.large"]);
-  assert.deepEqual(texts("k8s", { vcpus: 0.001, mem: 1, "nvidia.com/gpu": 2 }), ["nvidia.com/gpu given: 2"]);
+  assert.deepEqual(texts("openstack", { vcpus: 4, mem: 8192, name: "m1.large" }), ["CPUs allocated: 4", "Memory allocated: 8 GiB", "name allocated: m1.large"]);
+  assert.deepEqual(texts("k8s", { vcpus: 0.001, mem: 1, "nvidia.com/gpu": 2 }), ["nvidia.com/gpu allocated: 2"]);
 });
