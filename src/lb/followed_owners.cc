@@ -5,12 +5,12 @@
 
 #include <stop_token>
 #include <thread>
-#include <type_traits>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/result.h"
 
 namespace ceems::lb {
 namespace {
@@ -38,7 +38,39 @@ HeldFile hold(const std::string& path, const Around& around) {
   return held;
 }
 
-class FileOwners final : public FollowedOwners {
+/// Passes all questions on to the owners that `target()` returns, which may change.
+template <typename Base>
+class Forwarding : public Base {
+ public:
+  Result<bool> is_admin(const std::string& user) final {
+    CEEMS_TRY(owners, target());
+    return owners->is_admin(user);
+  }
+  Result<bool> may_see(const std::string& user,
+                       const std::string& cluster,
+                       const UnitSet& units) final {
+    CEEMS_TRY(owners, target());
+    return owners->may_see(user, cluster, units);
+  }
+  Result<UnitSet> units_of(const std::string& user,
+                           const std::string& cluster,
+                           const promql::TimeSpan& alive,
+                           std::size_t limit) final {
+    CEEMS_TRY(owners, target());
+    return owners->units_of(user, cluster, alive, limit);
+  }
+  Result<SharedIds> shared_ids(const std::string& user,
+                               const std::string& cluster,
+                               const UnitSet& units) final {
+    CEEMS_TRY(owners, target());
+    return owners->shared_ids(user, cluster, units);
+  }
+
+ private:
+  virtual Result<std::shared_ptr<gate::Owners>> target() = 0;
+};
+
+class FileOwners final : public Forwarding<FollowedOwners> {
  public:
   FileOwners(std::string file, Open open, Around around)
       : file_(std::move(file)), open_(std::move(open)), around_(std::move(around)) {}
@@ -59,73 +91,32 @@ class FileOwners final : public FollowedOwners {
     });
   }
 
-  Result<bool> is_admin(const std::string& user) override {
-    return ask([&](Owners& owners) { return owners.is_admin(user); });
-  }
-  Result<bool> may_see(const std::string& user,
-                       const std::string& cluster,
-                       const UnitSet& units) override {
-    return ask([&](Owners& owners) { return owners.may_see(user, cluster, units); });
-  }
-  Result<UnitSet> units_of(const std::string& user,
-                           const std::string& cluster,
-                           const promql::TimeSpan& alive,
-                           std::size_t limit) override {
-    return ask([&](Owners& owners) { return owners.units_of(user, cluster, alive, limit); });
-  }
-  Result<SharedIds> shared_ids(const std::string& user,
-                               const std::string& cluster,
-                               const UnitSet& units) override {
-    return ask([&](Owners& owners) { return owners.shared_ids(user, cluster, units); });
-  }
   Owners* cached_only() override { return &memory_; }
 
  private:
   /// What the owners of the moment have in memory.
-  class Memory final : public Owners {
+  class Memory final : public Forwarding<gate::Owners> {
    public:
     explicit Memory(FileOwners& all) : all_(&all) {}
 
-    Result<bool> is_admin(const std::string& user) override {
-      return ask([&](Owners& owners) { return owners.is_admin(user); });
-    }
-    Result<bool> may_see(const std::string& user,
-                         const std::string& cluster,
-                         const UnitSet& units) override {
-      return ask([&](Owners& owners) { return owners.may_see(user, cluster, units); });
-    }
-    Result<UnitSet> units_of(const std::string& user,
-                             const std::string& cluster,
-                             const promql::TimeSpan& alive,
-                             std::size_t limit) override {
-      return ask([&](Owners& owners) { return owners.units_of(user, cluster, alive, limit); });
-    }
-    Result<SharedIds> shared_ids(const std::string& user,
-                                 const std::string& cluster,
-                                 const UnitSet& units) override {
-      return ask([&](Owners& owners) { return owners.shared_ids(user, cluster, units); });
-    }
-
    private:
-    template <typename Question>
-    std::invoke_result_t<Question, Owners&> ask(const Question& question) {
+    Result<std::shared_ptr<gate::Owners>> target() override {
       const auto owners = all_->current();
       Owners* const memory = owners ? owners->cached_only() : nullptr;
       if (memory == nullptr) {
         return fail(ErrorCode::kUnavailable, "not in the cache");
       }
-      return question(*memory);
+      return std::shared_ptr<gate::Owners>(owners, memory);
     }
     FileOwners* all_;
   };
 
-  template <typename Question>
-  std::invoke_result_t<Question, Owners&> ask(const Question& question) {
-    const auto owners = current();
+  Result<std::shared_ptr<gate::Owners>> target() override {
+    auto owners = current();
     if (!owners) {
       return fail(ErrorCode::kUnavailable, "{} is missing or cannot be read", file_);
     }
-    return question(*owners);
+    return owners;
   }
 
   std::shared_ptr<Owners> current() CEEMS_EXCLUDES(mutex_) {
