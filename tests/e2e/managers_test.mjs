@@ -95,6 +95,9 @@ test("a year has its months beside those of the year before, and files of all it
   await page.getByRole("group", { name: "Energy by month and project", exact: true }).focus();
   await page.keyboard.press("Home");
   await becomes(() => page.locator(".stack [aria-live=polite]").textContent(), new RegExp(`^January ${year}: `));
+  await page.getByText("target: 100 MWh a month").waitFor();
+  await becomes(() => page.locator(".stack .drawing .limit").count(), 1);
+  await becomes(() => text(page.getByRole("region", { name: "Budgets" })), /^Budgets \d{4} all clusters together, .* within the budget Budget 1\.2 GWh Used 60 MWh \(5 %\)/);
   await accessible(page, "year");
   await shot(page, "year-light");
 
@@ -110,6 +113,7 @@ test("a year has its months beside those of the year before, and files of all it
   await becomes(() => page.url(), /#\/year\?(year=\d+&)?by=user$/);
   await page.getByRole("link", { name: `← ${year - 1}` }).click();
   await title(page, `Year ${year - 1}`);
+  await becomes(() => page.locator(".stack .drawing .limit").count(), 0, "the target is of this year");
   await becomes(() => page.url(), new RegExp(`#/year\\?year=${year - 1}&by=user$`));
   await page.goBack();
   await title(page, `Year ${year}`);
@@ -125,7 +129,8 @@ test("budgets say what was used, what is likely, and how they stand", async (t) 
   await becomes(() => text(row(/hpc-a.*CO₂e/)), /^fluids hpc-a 50 % passed \d{4} 1 Jan \d{4} to 31 Dec \d{4} 1\.5 t CO₂e 1\.1 t CO₂e 74 % 1\.42 t to 1\.58 t CO₂e may pass the budget$/);
   await becomes(() => text(page.locator("tbody tr").nth(0)), /^optics all clusters together over the budget .* 20 MWh 21 MWh 105 % 23\.9 MWh to 25\.1 MWh$/);
   await becomes(() => text(row(/^waves/)), /within the budget .* 40 kWh 40 % 120 kWh to 140 kWh passes the budget$/);
-  await becomes(() => text(page.locator("tbody tr").nth(4)), /^optics gpu-b not known: the price of a day is missing .* EUR 9,000\.00 – –$/);
+  await becomes(() => text(page.locator("tbody tr").nth(4)), /^the site all clusters together within the budget .* 1\.2 GWh 60 MWh 5 % /);
+  await becomes(() => text(page.locator("tbody tr").nth(5)), /^optics gpu-b not known: the price of a day is missing .* EUR 9,000\.00 – –$/);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "budgets");
   await shot(page, "budgets-light");

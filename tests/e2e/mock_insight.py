@@ -14,6 +14,7 @@ BUDGETS = (
     ("optics", "gpu-b", "cost", 9000.0, None, (None, None), "unknown"),
     (HOSTILE, "gpu-b", "kwh", 3000.0, 300.0, (800.0, 950.0), "ok"),
     ("waves", "hpc-a", "kwh", 100.0, 40.0, (120.0, 140.0), "ok"),
+    ("*", None, "kwh", 1200000.0, 60000.0, (90000.0, 110000.0), "ok"),  # the target of the site
 )
 
 # uuid, cluster, user, project, partition, hours idle, CPUs, GPUs, watts, exempt

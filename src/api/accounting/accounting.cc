@@ -72,11 +72,16 @@ Result<std::vector<UsedBudget>> Accounting::used(const std::vector<const Project
     return all;
   }
   std::set<std::string> projects;
+  bool all_projects = false;
   std::int64_t from_ms = burn_start(zone, now_ms);
   for (const ProjectBudget* budget : budgets) {
     projects.insert(budget->project);
+    all_projects = all_projects || budget->of_all_projects();
     all.push_back({.budget = budget, .period = period_of(*budget, zone, now_ms)});
     from_ms = std::min(from_ms, all.back().period.from_ms);
+  }
+  if (all_projects) {
+    projects.clear();  // no restriction
   }
   CEEMS_TRY(days, reader_->usage_by_day({.members = members,
                                          .projects = {projects.begin(), projects.end()},
@@ -87,7 +92,7 @@ Result<std::vector<UsedBudget>> Accounting::used(const std::vector<const Project
     const ProjectBudget& budget = *one.budget;
     std::vector<UsedOfDay> used;
     for (const store::UsageOfDay& day : days) {
-      if (day.group == budget.project &&
+      if ((budget.of_all_projects() || day.group == budget.project) &&
           (budget.cluster.empty() || day.cluster == budget.cluster)) {
         used.push_back(
             {.day_ms = day.day_ms, .amount = amount_of(day, budget.unit, prices, zone, now_ms)});

@@ -75,7 +75,7 @@ Result<> read_budget(const config::Node& node,
       .text("cluster", budget.cluster)
       .text("unit", unit)
       .number("amount", budget.amount)
-      .refuse(budget.project.empty(), "project", "expected the name of a project")
+      .refuse(budget.project.empty(), "project", "expected the name of a project, or \"*\" for all together")
       .refuse(!std::isfinite(budget.amount) || budget.amount <= 0, "amount",
               "expected a number above 0");
   const std::string name = to_lower(unit);
@@ -218,6 +218,9 @@ BudgetState state_of(const ProjectBudget& budget,
 
 std::string sacctmgr_line(const ProjectBudget& budget, const BudgetState& state) {
   constexpr double kJoulesOfKwh = 3.6e6;
+  if (budget.of_all_projects()) {
+    return "# left out: a budget of all projects together\n";
+  }
   const auto plain = [](std::string_view name) { return has_only_words(name, "_-."); };
   if (!plain(budget.project) || !plain(budget.cluster) || budget.project.starts_with('-')) {
     return "# left out: a project whose name has characters that the shell or sacctmgr would not"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/site.h"
@@ -15,8 +16,11 @@ namespace ceems::api {
 /// What a budget counts.
 enum class BudgetUnit : std::uint8_t { kKwh, kKgCo2, kCost };
 
-/// What a project may use in a year, a month or a fixed period.
+/// What a project, or all projects together, may use in a year, a month or a fixed period.
 struct ProjectBudget {
+  /// The project of a budget of all projects: a target of the site.
+  static constexpr std::string_view kAllProjects = "*";
+
   std::string cluster = {};  ///< empty: all clusters together
   std::string project = {};
   BudgetUnit unit = BudgetUnit::kKwh;
@@ -24,6 +28,8 @@ struct ProjectBudget {
   enum class Period : std::uint8_t { kYear, kMonth, kFixed } period = Period::kYear;
   std::int64_t from_ms = 0, to_ms = 0;         ///< of a fixed period; the end does not count
   std::vector<double> warn = {0.5, 0.8, 1.0};  ///< ascending shares of the amount
+
+  [[nodiscard]] bool of_all_projects() const { return project == kAllProjects; }
 };
 
 /// Reads budgets.yml (docs/budgets-and-bills.md). kInvalidArgument with file, line and key.

@@ -36,9 +36,17 @@ TEST(Budgets, AreRead) {
   EXPECT_EQ(budgets->at(0).warn, (std::vector<double>{0.5, 0.8, 1.0}));
   EXPECT_EQ(budgets->at(1).unit, BudgetUnit::kKwh);
   EXPECT_EQ(budgets->at(1).warn, (std::vector<double>{0.5, 0.9}));
+  EXPECT_FALSE(budgets->at(1).of_all_projects());
   EXPECT_EQ(budgets->at(2).unit, BudgetUnit::kCost);
   EXPECT_EQ(budgets->at(2).from_ms, kNewYear + 31 * kDay);
   EXPECT_EQ(budgets->at(2).to_ms, kNewYear + 90 * kDay);  // the last day counts
+}
+
+TEST(Budgets, OfAllProjectsAreNoLimitOfAnAccount) {
+  const auto budgets = read("budgets: [{project: '*', amount: 1200000}]\n");
+  ASSERT_TRUE(budgets) << budgets.error().message;
+  EXPECT_TRUE(budgets->at(0).of_all_projects());
+  EXPECT_EQ(sacctmgr_line(budgets->at(0), {}), "# left out: a budget of all projects together\n");
 }
 
 TEST(Budgets, RefuseWhatTheyDoNotKnow) {

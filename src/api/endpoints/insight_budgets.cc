@@ -116,7 +116,7 @@ Endpoints insight_budgets_endpoints() {
         "required": ["project", "cluster_id", "unit", "amount", "used", "used_share", "burn", "forecast", "period", "from_ts", "to_ts", "warn", "state"],
         "additionalProperties": false,
         "properties": {
-          "project": {"type": "string", "description": "Project."},
+          "project": {"type": "string", "description": "Project; `*`: all projects together."},
           "cluster_id": {"type": ["string", "null"], "description": "Its cluster; null: all clusters together."},
           "unit": {"type": "string", "enum": ["kwh", "kgco2", "cost"], "description": "What is counted."},
           "amount": {"type": "number", "description": "What may be used in the period."},

@@ -258,7 +258,8 @@ TEST_F(Insight, ShowsBudgetsOfTheCaller) {
   accounting_.budgets = {{.cluster = "hpc-a", .project = "fluids", .amount = 10},
                          {.project = "fluids", .unit = BudgetUnit::kKgCo2, .amount = 1},
                          {.cluster = "hpc-b", .project = "optics", .amount = 1},
-                         {.project = "fluids", .unit = BudgetUnit::kCost, .amount = 100}};
+                         {.project = "fluids", .unit = BudgetUnit::kCost, .amount = 100},
+                         {.project = "*", .amount = 1000}};
   site_.budgets = {{.cluster = "hpc-a", .project = "optics", .kwh_per_month = 7}};
   restart();
   const json::value rows = data("insight/budgets", "ada");
@@ -274,7 +275,12 @@ TEST_F(Insight, ShowsBudgetsOfTheCaller) {
   EXPECT_TRUE(rows.at(2).at("used").is_null());
   EXPECT_EQ(rows.at(2).at("state").as_string(), "unknown");
   EXPECT_EQ(data("insight/budgets", "eve").as_array().size(), 2U);
-  EXPECT_EQ(data("insight/budgets", "sue").as_array().size(), 5U);
+  // The target of the site, which counts all projects, is for those who see the site.
+  EXPECT_EQ(data("insight/budgets", "sue").as_array().size(), 6U);
+  const json::value site = data("insight/budgets?project=*", "sue");
+  ASSERT_EQ(site.as_array().size(), 1U);
+  EXPECT_EQ(text_of(site.at(0).at("used")), kAll);
+  EXPECT_TRUE(data("insight/budgets?project=*", "ada").as_array().empty());
   EXPECT_EQ(data("insight/budgets?project=optics&cluster_id=hpc-a").as_array().size(), 1U);
   EXPECT_EQ(get("/api/v1/insight/budgets?format=xml", "ada").status, 400);
   EXPECT_THAT(get("/api/v1/insight/budgets?format=sacctmgr", "ada").body,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/accounting/accounting.h"
+#include "api/accounting/budgets.h"
 
 namespace ceems::api {
 
@@ -32,7 +33,13 @@ SeenBudgets::SeenBudgets(const Services& services, const Call& call)
 }
 
 bool SeenBudgets::sees(const std::string& cluster, const std::string& project) const {
-  if (all_ || own_.contains({cluster, project})) {
+  if (all_) {
+    return true;
+  }
+  if (project == ProjectBudget::kAllProjects) {
+    return false;  // a project that has this name does not open the site's budget
+  }
+  if (own_.contains({cluster, project})) {
     return true;
   }
   return cluster.empty() &&

@@ -227,7 +227,8 @@ Result<std::vector<mail::PassedBudget>> MailReports::passed_budgets() {
   std::vector<const ProjectBudget*> budgets;
   for (const ProjectBudget& budget : setup_.accounting->options().budgets) {
     const BudgetPeriod period = period_of(budget, setup_.zone, now);
-    if (period.from_ms <= now && now < period.to_ms) {
+    // The target of the site has no leads to write to.
+    if (!budget.of_all_projects() && period.from_ms <= now && now < period.to_ms) {
       budgets.push_back(&budget);
     }
   }

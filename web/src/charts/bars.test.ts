@@ -13,6 +13,12 @@ test("parts of a bar stand on each other and reach the sum", () => {
   assert.deepEqual([bars[0]!.x, bars[0]!.width, bars[2]!.x], [50, 80, 250]);
 });
 
+test("a limit above all bars has its place on the axis", () => {
+  const { marks, limit } = stack([[1, 2]], 2, { width: 340, height: 100, left: 40 }, [], 8);
+  assert.deepEqual([marks.at(-1)!.value, limit], [8, 0]);
+  assert.equal(stack([[1, 2]], 2, { width: 340, height: 100, left: 40 }).limit, null);
+});
+
 test("nothing beside what was not measured is not known to be nothing", () => {
   assert.deepEqual(stack([[0, 0, 2], [null, 0, null]], 3, { width: 340, height: 100, left: 40 }).bars.map((bar) => bar.total), [null, 0, 2]);
   assert.deepEqual(stack([], 2, { width: 340, height: 100, left: 40 }).bars.map((bar) => bar.total), [null, null]);

@@ -13,21 +13,23 @@ export interface Bar {
 export interface Stack {
   bars: Bar[];
   marks: { y: number; value: number }[]; // of the axis
+  limit: number | null; // y
 }
 
-/** Bars of `values[group][time]` in a box; y counts from the top. `line` is to be compared with them. */
+/** Bars of `values[group][time]` in a box; y counts from the top. `line` is to be compared with them, `limit` to be kept by each. */
 export function stack(
   values: readonly (readonly (number | null)[])[],
   times: number,
   box: { width: number; height: number; left: number },
   line: readonly (number | null)[] = [],
+  limit: number | null = null,
 ): Stack {
   const totals = Array.from({ length: times }, (_, i) => {
     const known = values.map((line) => line[i]).filter((v): v is number => typeof v === "number" && v > 0);
     // Nothing beside what was not measured is not known to be 0.
     return known.length || (values.length && values.every((line) => typeof line[i] === "number")) ? known.reduce((a, b) => a + b, 0) : null;
   });
-  const highest = Math.max(0, ...totals.map((v) => v ?? 0), ...line.slice(0, times).map((v) => v ?? 0));
+  const highest = Math.max(0, ...totals.map((v) => v ?? 0), ...line.slice(0, times).map((v) => v ?? 0), limit ?? 0);
   const step = axisStep(highest || 1, 4, false);
   const top = Math.max(step, Math.ceil(highest / step - 1e-9) * step);
   const scale = box.height / top;
@@ -46,7 +48,7 @@ export function stack(
     return { x: box.left + i * slot + slot * 0.1, width: slot * 0.8, total, mark, parts };
   });
   const marks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({ value: i * step, y: box.height - i * step * scale }));
-  return { bars, marks };
+  return { bars, marks, limit: limit === null ? null : box.height - limit * scale };
 }
 
 /** Which of the bars get a label, so that labels do not touch. `hourly`: the index is the hour of the day, and each day has the same labels. */

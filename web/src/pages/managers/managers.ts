@@ -196,6 +196,17 @@ export function budgetsOf(data: Fields[]): BudgetRow[] {
   });
 }
 
+/** The project of a budget of all projects together: the target of the site. */
+export const kAllProjects = "*";
+
+export const projectText = (row: BudgetRow): string => (row.project === kAllProjects ? t("budget.site") : row.project);
+
+/** What the site may use in a month of this year, in kWh; null: no target is set. */
+export function monthTarget(rows: readonly BudgetRow[], year: number): number | null {
+  const target = rows.find((row) => row.project === kAllProjects && !row.cluster && row.unit === "kwh" && row.period === String(year));
+  return target ? target.amount / 12 : null;
+}
+
 export const budgets = (api: Api, signal: AbortSignal) => ask(api, "insight/budgets", [], signal, budgetsOf);
 
 export function budgetText(row: Pick<BudgetRow, "unit">, amount: number | null, currency: string): string {
