@@ -241,7 +241,8 @@ int serve_database(api::Config config,
                                             {.user_headers = api_options.user_headers,
                                              .route_prefix = api_options.route_prefix,
                                              .external_url = api_options.external_url,
-                                             .data_directory = config.data.path},
+                                             .data_directory = config.data.path,
+                                             .site_name = config.site.name},
                                             (*database)->reader(), clock);
   if (!sign_in) {
     return os::give_up(sign_in.error());

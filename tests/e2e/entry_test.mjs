@@ -54,11 +54,12 @@ test("trusts the proxy and does not ask", async (t) => {
   await becomes(() => page.getByRole("button", { name: "Change" }).count(), 0);
 });
 
-const kLogins = { header: null, local: true, oidc: "Example" };
+const kLogins = { header: null, local: true, oidc: "Example", site: "<b>HPC</b> centre" };
 
 test("logs in with a password, by keyboard, and out again", async (t) => {
   const page = await visit(t, "/#/jobs", { server: { login: kLogins } });
   await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
+  await page.getByText("<b>HPC</b> centre").waitFor();
   await accessible(page, "login");
   await shot(page, "login");
   await becomes(() => page.getByText("Who are you?").count(), 0, "no name is asked for if none is trusted");

@@ -75,7 +75,8 @@ Result<> read_budget(const config::Node& node,
       .text("cluster", budget.cluster)
       .text("unit", unit)
       .number("amount", budget.amount)
-      .refuse(budget.project.empty(), "project", "expected the name of a project, or \"*\" for all together")
+      .refuse(budget.project.empty(), "project",
+              "expected the name of a project, or \"*\" for all together")
       .refuse(!std::isfinite(budget.amount) || budget.amount <= 0, "amount",
               "expected a number above 0");
   const std::string name = to_lower(unit);

@@ -311,6 +311,9 @@ std::string SignIn::login_methods_json(const net::Request& request, net::Respons
   } else {
     json.value(nullptr);
   }
+  if (!deployment_.site_name.empty()) {
+    json.member("site", deployment_.site_name);
+  }
   json.member("token", signer_ ? form_token(request, response) : "").end_object();
   return text;
 }

@@ -31,6 +31,7 @@ struct Deployment {
   std::string route_prefix = {};    ///< without a trailing slash
   std::string external_url = {};    ///< --web.external-url; may be empty
   std::string data_directory = {};  ///< contains the session key
+  std::string site_name = {};       ///< ui.name, which the log-in page shows; may be empty
 };
 
 /// A set of texts that expire. If it is full, those that expire first are removed. Safe for

@@ -175,6 +175,12 @@ TEST_F(SignInTest, InvalidNamesAreCountedTogether) {
   EXPECT_EQ(log_in("ada", "correct horse").status, 303);
 }
 
+TEST_F(SignInTest, TheLoginMethodsNameTheSite) {
+  make({.site_name = "\"<Centre>\""});
+  EXPECT_THAT(ask("GET", "/api/v1/whoami").body,
+              HasSubstr(R"("oidc":null,"site":"\"<Centre>\"","token":")"));
+}
+
 TEST_F(SignInTest, BehindATrustedProxyTheClientIsCountedNotTheProxy) {
   peer_ = "10.0.0.1";
   for (int i = 0; i < Attempts::kPerUser; ++i) {

@@ -100,11 +100,12 @@ test("the ways to log in come with 401, and only in the form they should have", 
   api.onstranger = () => asked++;
   const error = await api.whoami().then(() => null, (e: unknown) => e);
   assert.ok(error instanceof ApiError);
-  assert.deepEqual(error.login, { header: null, local: true, oidc: "SSO", token: "t" });
+  assert.deepEqual(error.login, { header: null, local: true, oidc: "SSO", site: "", token: "t" });
   assert.equal(asked, 1);
   assert.equal(readLogin(undefined), null);
   assert.equal(readLogin("x"), null);
-  assert.deepEqual(readLogin({ header: 7, local: "yes", oidc: "", token: {} }), { header: null, local: false, oidc: null, token: "" });
+  assert.equal(readLogin({ local: true, site: "<b>HPC</b>", token: "t" })?.site, "<b>HPC</b>");
+  assert.deepEqual(readLogin({ header: 7, local: "yes", oidc: "", token: {} }), { header: null, local: false, oidc: null, site: "", token: "" });
 });
 
 test("the page asks who it is so that an unknown caller is no error", async () => {

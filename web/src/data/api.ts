@@ -82,6 +82,7 @@ export interface Login {
   header: string | null; // header that every client may send to name its user; null: the server ignores it
   local: boolean; // name and password
   oidc: string | null; // name of the provider
+  site: string; // name of the site; empty: it has none
   token: string; // required in forms of this browser
 }
 
@@ -292,9 +293,9 @@ export class Api {
 /** The login methods in a response, or null if a server or proxy sent something else. */
 export function readLogin(value: unknown): Login | null {
   if (typeof value !== "object" || value === null) return null;
-  const { header, local, oidc, token } = value as Record<string, unknown>;
+  const { header, local, oidc, site, token } = value as Record<string, unknown>;
   const text = (v: unknown) => (typeof v === "string" && v !== "" ? v : null);
-  return { header: text(header), local: local === true, oidc: text(oidc), token: text(token) ?? "" };
+  return { header: text(header), local: local === true, oidc: text(oidc), site: text(site) ?? "", token: text(token) ?? "" };
 }
 
 function sentence(status: number, error: string | undefined): string {
