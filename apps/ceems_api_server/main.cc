@@ -289,6 +289,7 @@ int serve_database(api::Config config,
   }
   serve(server, audit.get(), rules);
   (*loop)->stop();
+  series.cancel();
   measurements.cancel();
   if (finisher) {
     finisher->stop();
@@ -296,6 +297,7 @@ int serve_database(api::Config config,
   if (*mails) {
     (*mails)->stop();
   }
+  handler.reset();  // its threads use the TSDBs and the database
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {
     log::error("cannot close the database", {{"err", closed.error().message}});

@@ -15,6 +15,7 @@
 #include "api/mail/mute_page.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
+#include "tsdb/client.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
@@ -429,11 +430,14 @@ void ApiServer::handle(const net::Request& request, net::Response& response) {
   const auto timer =
       std::make_shared<RequestTimer>(metrics_, label_of(target.place, target.endpoint));
   if (!redirected) {
+    const tsdb::CancelScope scope(request.given_up);
     answer(target, request, response);
   }
   timer->set_status(response.status);
   if (response.next_chunk) {  // counted after the last chunk, or when the client disconnects
-    response.next_chunk = [timer, next = std::move(response.next_chunk)](std::string& out) {
+    response.next_chunk = [timer, given_up = request.given_up,
+                           next = std::move(response.next_chunk)](std::string& out) {
+      const tsdb::CancelScope scope(given_up);
       return next(out);
     };
   }

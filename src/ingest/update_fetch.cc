@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "store/schema/tables.h"
+#include "tsdb/client.h"
 
 namespace ceems::ingest {
 namespace {
@@ -186,10 +187,10 @@ auto guarded(const Call& call) -> decltype(call()) {
   }
 }
 
-void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::stop_token& stop) {
+void release_windows(UpdateSource& source, std::int64_t complete_ms) {
   const Result<> done = guarded([&]() -> Result<> {
     for (auto& named : source.updaters) {
-      named.updater->release(complete_ms, stop);
+      named.updater->release(complete_ms);
     }
     return {};
   });
@@ -205,7 +206,7 @@ WindowAnswer answer_window(UpdateSource& source,
                            WindowRequest request,
                            const std::stop_token& stop) {
   WindowAnswer answer{.fetch = request.fetch};
-  release_windows(source, request.complete_ms, stop);
+  release_windows(source, request.complete_ms);
   if (request.fetch) {
     answer.due = due_window(source, rules, request.start_ms, request.now_ms);
   }
@@ -225,6 +226,7 @@ FetchAnswer fetch(UpdateSource& source,
                   const Clock& clock,
                   FetchRequest request,
                   const std::stop_token& stop) {
+  const tsdb::CancelScope scope(stop);  // also for settings, which several places ask for
   if (auto* window = std::get_if<WindowRequest>(&request)) {
     return answer_window(source, rules, clock, std::move(*window), stop);
   }

@@ -12,6 +12,7 @@
 #include "ingest/trusted_clock.h"
 #include "ingest/update_metrics.h"
 #include "ingest/update_window.h"
+#include "tsdb/client.h"
 
 namespace ceems::ingest {
 namespace {
@@ -114,6 +115,7 @@ struct UpdateLoop::Impl {
                      [this]() CEEMS_REQUIRES(mutex) { return node_request.has_value(); })) {
       const NodeRequest request = std::exchange(node_request, std::nullopt).value_or(NodeRequest{});
       lock.unlock();
+      const tsdb::CancelScope scope(stop);
       auto update = read_node_energy(*request.source, request.window);
       lock.lock();
       node_answer = std::move(update);
@@ -469,9 +471,6 @@ void UpdateLoop::stop() {
   }
   for (std::jthread* thread : threads) {
     thread->request_stop();
-  }
-  for (const auto& source : impl_->options.nodes) {
-    source->client->cancel();
   }
   for (std::jthread* thread : threads) {
     if (thread->joinable()) {

@@ -186,9 +186,7 @@ class FakeUpdater final : public Updater {
                          std::stop_token /*stop*/) override {
     return script_.update(request, units);
   }
-  void release(std::int64_t complete_ms, const std::stop_token& /*stop*/) override {
-    script_.released.push_back(complete_ms);
-  }
+  void release(std::int64_t complete_ms) override { script_.released.push_back(complete_ms); }
   [[nodiscard]] std::chrono::milliseconds settle() const override { return script_.settle; }
   [[nodiscard]] std::chrono::milliseconds shortest_window() const override {
     return script_.shortest;

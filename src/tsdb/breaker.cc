@@ -40,7 +40,9 @@ class BreakingTransport final : public Transport {
                   kBreakerFailures);
     }
     auto answer = ask();
-    note(answer);
+    if (answer || !CancelScope::cancelled()) {  // a client that leaves says nothing about the TSDB
+      note(answer);
+    }
     return answer;
   }
 

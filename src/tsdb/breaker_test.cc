@@ -1,5 +1,7 @@
 #include "tsdb/breaker.h"
 
+#include <stop_token>
+
 #include <gtest/gtest.h>
 
 #include "testing/fake_clock.h"
@@ -60,6 +62,22 @@ TEST_F(Breaker, AProxyWithoutItsServerIsAFailure) {
     EXPECT_TRUE(ask());  // the caller sees the status
   }
   EXPECT_FALSE(ask());
+}
+
+TEST_F(Breaker, ARequestWhoseClientLeftIsNoFailure) {
+  answer_ = fail(ErrorCode::kUnavailable, "cancelled");
+  std::stop_source left;
+  left.request_stop();
+  {
+    const CancelScope scope(left.get_token());
+    EXPECT_TRUE(CancelScope::cancelled());
+    for (int i = 0; i < kBreakerFailures; ++i) {
+      EXPECT_FALSE(ask());
+    }
+  }
+  EXPECT_FALSE(CancelScope::cancelled());
+  answer_ = FakeTransport::ok("{}");
+  EXPECT_TRUE(ask());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stop_token>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,13 +20,18 @@ constexpr std::chrono::seconds kSettingsRetry{30};
 // hostile.
 constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
 
+thread_local std::stop_token current_stop;
+
 class HttpTransport final : public Transport {
  public:
   explicit HttpTransport(std::unique_ptr<net::Client> client) : client_(std::move(client)) {}
 
-  Result<net::ClientResponse> get(const std::string& url) override { return client_->get(url); }
+  Result<net::ClientResponse> get(const std::string& url) override {
+    return client_->get(url, {}, CancelScope::current());
+  }
   Result<net::ClientResponse> post_form(const std::string& url, const std::string& form) override {
-    return client_->post(url, "application/x-www-form-urlencoded", form);
+    return client_->post(url, "application/x-www-form-urlencoded", form, {},
+                         CancelScope::current());
   }
   void cancel() override { client_->cancel(); }
 
@@ -75,6 +82,17 @@ Result<std::string> body_of(net::ClientResponse response) {
 }
 
 }  // namespace
+
+CancelScope::CancelScope(std::stop_token stop)
+    : outer_(std::exchange(current_stop, std::move(stop))) {}
+
+CancelScope::~CancelScope() {
+  current_stop = std::move(outer_);
+}
+
+const std::stop_token& CancelScope::current() {
+  return current_stop;
+}
 
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options) {
   if (options.user_agent == net::ClientOptions{}.user_agent) {
@@ -245,7 +263,8 @@ bool Client::fetch_settings(Settings& settings) {
     auto response = transport_->get(url_ + "/api/v1/status/" + std::string(name));
     if (!response || response->status >= 500 || response->status == 429) {
       answered = false;
-      if (!settings_failed_.exchange(true)) {
+      // A caller that has left says nothing about the TSDB.
+      if (!CancelScope::cancelled() && !settings_failed_.exchange(true)) {
         log::warn("cannot read the settings of the TSDB, using the last known ones",
                   {{"endpoint", name},
                    {"err", response ? fmt::format("HTTP status {}", response->status)
@@ -292,6 +311,8 @@ Settings Client::settings() {
   if (answered) {
     settings_ = fresh;
     next_fetch_ = clock_.steady_now() + kSettingsLife;
+  } else if (CancelScope::cancelled()) {
+    next_fetch_ = {};  // the next caller asks again
   }
   return settings_;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,25 @@
 #include "tsdb/settings.h"
 
 namespace ceems::tsdb {
+
+/// While it exists, requests that this thread sends to a TSDB fail with kUnavailable soon after
+/// `stop` is requested: the answer to an HTTP request is made by one thread, and ends with it. The
+/// latest scope of a thread counts.
+class CancelScope {
+ public:
+  explicit CancelScope(std::stop_token stop);
+  ~CancelScope();
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+
+  /// The token of the calling thread.
+  static const std::stop_token& current();
+  /// Whether requests of the calling thread are cancelled now.
+  static bool cancelled() { return current().stop_requested(); }
+
+ private:
+  std::stop_token outer_;
+};
 
 /// Sends requests to the TSDB; tests replace it. Safe for concurrent use. Passes on errors of
 /// net::Client: a response with any HTTP status is not an error.

@@ -9,6 +9,7 @@ import random
 import resource
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -272,6 +273,59 @@ def test_stop_finishes_answers(directory):
     assert all(outcome[0] > 0 for outcome in outcomes), outcomes
 
 
+class SilentTsdb:
+    """Takes requests and never answers; knows how many of its clients have left."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.asked, self.left = [], []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            threading.Thread(target=self.hold, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def hold(self, connection):
+        request = connection.recv(65536)
+        self.asked.append(request)
+        read_all(connection)
+        self.left.append(request)
+        connection.close()
+
+
+def test_stop_while_a_tsdb_hangs(directory):
+    """A chart's requests to a TSDB end when the client leaves. SIGTERM does not wait for a TSDB that hangs."""
+    tsdb = SilentTsdb()
+    now = int(time.time() * 1000)
+    with contextlib.closing(sqlite3.connect(os.path.join(directory, "data", "ceems.db"))) as database, database:
+        database.execute("UPDATE units SET started_at_ts = ?, ended_at_ts = ? WHERE uuid = '000001'", (now - 3_600_000, now - 60_000))
+    for name in ("sacct", "sacctmgr"):
+        write(os.path.join(directory, name), "#!/bin/sh\nexit 0\n", 0o755)
+    program, url = start_api_server(
+        directory, config_of(directory) + "clusters:\n  - {id: hpc-a, manager: slurm, cli: {path: %s}, updaters: [tsdb]}\n"
+        "updaters:\n  - {id: tsdb, updater: tsdb, web: {url: 'http://127.0.0.1:%d'}}\n" % (directory, tsdb.port), FLAGS, name="hang")
+    chart = "GET /api/v1/units/series?cluster_id=hpc-a&uuid=000001 HTTP/1.1\r\nHost: x\r\nX-Grafana-User: ada\r\n\r\n"
+    with program:
+        with connect(url) as connection:
+            before = len(tsdb.asked)
+            connection.sendall(chart.encode())
+            wait_until("the TSDB is asked", lambda: len(tsdb.asked) > before, 30)
+            left = len(tsdb.left)
+            time.sleep(0.3)
+            assert len(tsdb.left) == left, "given up while the client waits"
+        wait_until("the TSDB is no longer asked", lambda: len(tsdb.left) > left, 8)
+        with connect(url) as connection:
+            before = len(tsdb.asked)
+            connection.sendall(chart.encode())
+            wait_until("the TSDB is asked again", lambda: len(tsdb.asked) > before, 30)
+            asked = time.monotonic()
+            code = program.stop(timeout=90)
+            took = time.monotonic() - asked
+        assert code == 0, (code, program.output())
+        assert took < 20, took  # a second, and 30 and more if a TSDB is waited for
+
+
 def ask_until_stopped(url, started, outcomes):
     """Short requests one after the other; a response that has started is completed."""
     started.wait()
@@ -368,6 +422,7 @@ def main():
             assert (code := program.stop()) == 0, (code, program.output()[-3000:])
             assert "level=ERROR" not in program.output(), program.output()[-3000:]
         test_stop_finishes_answers(directory)
+        test_stop_while_a_tsdb_hangs(directory)
         test_other_listeners(directory)
     print("passed in %.0f s" % (time.monotonic() - started))
 

@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "promql/reach.h"
+#include "tsdb/client.h"
 
 namespace ceems::api {
 namespace {
@@ -145,7 +146,9 @@ void answer_series(const Services& services, Call& call, const SeriesRequest& re
                    "the time series do not name the cluster that they belong to");
       return;
     default:
-      log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
+      if (!tsdb::CancelScope::cancelled()) {
+        log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
+      }
       answer_error(*call.response, ApiErrorType::kTimeout,
                    "the time-series server does not respond");
   }

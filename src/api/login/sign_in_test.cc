@@ -178,7 +178,7 @@ TEST_F(SignInTest, InvalidNamesAreCountedTogether) {
 TEST_F(SignInTest, TheLoginMethodsNameTheSite) {
   make({.site_name = "\"<Centre>\""});
   EXPECT_THAT(ask("GET", "/api/v1/whoami").body,
-              HasSubstr(R"("oidc":null,"site":"\"<Centre>\"","token":")"));
+              HasSubstr(R"("oidc":null,"site":"\"\u003cCentre\u003e\"","token":")"));
 }
 
 TEST_F(SignInTest, BehindATrustedProxyTheClientIsCountedNotTheProxy) {

@@ -159,7 +159,7 @@ Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
                             .timeout = kQueryTimeout,
                             .max_series = kMaxNodes});
     if (!answer) {
-      if (first) {
+      if (first || tsdb::CancelScope::cancelled()) {  // what is kept must not lack the rest
         return fail(answer.error());
       }
       continue;  // the rest of what is known is of use

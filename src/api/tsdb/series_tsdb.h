@@ -36,6 +36,12 @@ class TsdbSeriesSource final : public SeriesSource {
 
   Result<std::vector<Series>> series(const SeriesRequest& request) override;
   [[nodiscard]] const ClusterTsdbs& tsdbs() const { return tsdbs_; }
+  /// Makes the current and all later requests to the TSDBs fail, for shutdown.
+  void cancel() {
+    for (const auto& [id, tsdb] : tsdbs_) {
+      tsdb.client->cancel();
+    }
+  }
 
  private:
   ClusterTsdbs tsdbs_;

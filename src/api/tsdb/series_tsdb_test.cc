@@ -1,10 +1,21 @@
 #include "api/tsdb/series_tsdb.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "tsdb/fake_transport.h"
 
@@ -283,6 +294,51 @@ TEST(TsdbSeries, SayWhatIsNotCollected) {
 TEST(TsdbSeries, RefuseAnUnknownChart) {
   Fixture f(answer);
   EXPECT_EQ(f.source->series(of_gpus({"gpu"})).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(TsdbSeries, EndWhenTheClientHasLeftOrTheProgramStops) {
+  const UniqueFd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_GE(silent.get(), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(silent.get(), raw, size), 0);
+  ASSERT_EQ(::listen(silent.get(), 8), 0);
+  ASSERT_EQ(::getsockname(silent.get(), raw, &size), 0);
+  const testing::FakeClock clock;
+  net::ClientOptions options;
+  options.timeout = std::chrono::minutes(10);
+  const auto source_of = [&] {
+    ClusterTsdbs tsdbs;
+    tsdbs["c1"].client =
+        std::make_unique<tsdb::Client>(fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port)),
+                                       tsdb::http_transport(options).value(), clock);
+    return std::make_unique<TsdbSeriesSource>(std::move(tsdbs));
+  };
+  const SeriesRequest request{.cluster_id = "c1",
+                              .uuid = "1",
+                              .from_ms = 0,
+                              .to_ms = 60'000,
+                              .lives = {.own = {{0, 60'000}}}};
+  const auto start = std::chrono::steady_clock::now();
+  for (const bool at_shutdown : {false, true}) {
+    const auto source = source_of();
+    std::stop_source left;
+    const std::jthread leaving([&] {
+      pollfd asked{.fd = silent.get(), .events = POLLIN, .revents = 0};
+      EXPECT_EQ(::poll(&asked, 1, 60'000), 1);
+      at_shutdown ? source->cancel() : static_cast<void>(left.request_stop());
+    });
+    const tsdb::CancelScope scope(left.get_token());
+    const auto series = source->series(request);
+    ASSERT_FALSE(series);
+    EXPECT_THAT(series.error().message, HasSubstr("cancelled"));
+    EXPECT_EQ(series.error().code, ErrorCode::kUnavailable);
+    ASSERT_TRUE(UniqueFd(::accept(silent.get(), nullptr, nullptr)).valid());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, ceems::testing::kPatience);
 }
 
 TEST(TsdbSeries, HaveAtMostAsManyPointsAsAskedFor) {

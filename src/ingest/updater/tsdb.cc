@@ -296,7 +296,6 @@ bool TsdbUpdater::gives(model::Metric metric) const {
 Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
                                     std::vector<model::Unit>& units,
                                     std::stop_token stop) {
-  const std::stop_callback cancel(stop, [this] { client_->cancel(); });
   if (std::ranges::all_of(units, [](const model::Unit& unit) { return unit.uuid.empty(); })) {
     return Missing{};
   }

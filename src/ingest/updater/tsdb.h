@@ -27,7 +27,7 @@ class TsdbUpdater final : public Updater {
   Result<Missing> update(const UpdateRequest& request,
                          std::vector<model::Unit>& units,
                          std::stop_token stop) override;
-  void release(std::int64_t complete_ms, const std::stop_token& stop) override;
+  void release(std::int64_t complete_ms) override;
   [[nodiscard]] bool gives(model::Metric metric) const override;
   [[nodiscard]] std::chrono::milliseconds settle() const override;
   [[nodiscard]] std::chrono::milliseconds shortest_window() const override;

@@ -106,8 +106,7 @@ void TsdbUpdater::note_whole_series_only() {
   }
 }
 
-void TsdbUpdater::release(std::int64_t complete_ms, const std::stop_token& stop) {
-  const std::stop_callback cancel(stop, [this] { client_->cancel(); });
+void TsdbUpdater::release(std::int64_t complete_ms) {
   for (auto& deletion : std::exchange(pending_, {})) {
     if (deletion.window.end_ms > complete_ms) {
       pending_.push_back(std::move(deletion));

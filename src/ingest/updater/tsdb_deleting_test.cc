@@ -29,9 +29,9 @@ TEST(TsdbUpdater, IgnoresShortUnitsAndDeletesTheirSeriesOnceTheWindowIsCommitted
   EXPECT_FALSE(units[2].ignore);
   // The same window again: it was not committed, so the series are still needed.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  updater.release(kQuarter.end_ms - 1, {});
+  updater.release(kQuarter.end_ms - 1);
   EXPECT_TRUE(tsdb.deletions.empty());
-  updater.release(kQuarter.end_ms, {});
+  updater.release(kQuarter.end_ms);
   EXPECT_EQ(tsdb.deletions, (std::vector<std::string>{R"(match[]={uuid=~"1[.]a"})",
                                                       "start=1767225540", "end=1767226500"}));
 }
@@ -79,7 +79,7 @@ std::vector<std::string> deletions_of_victoria_metrics(const std::string& yaml) 
                       tsdb.client());
   auto units = short_units();
   EXPECT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  updater.release(kQuarter.end_ms, {});
+  updater.release(kQuarter.end_ms);
   return tsdb.deletions;
 }
 
@@ -99,7 +99,7 @@ TEST(TsdbUpdater, NeverSendsAnEmptyMatcher) {
                       tsdb.client());
   std::vector<model::Unit> units{unit("1", 0, 100'000)};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  updater.release(kQuarter.end_ms, {});
+  updater.release(kQuarter.end_ms);
   EXPECT_THAT(tsdb.deletions, Contains("match[]={job=\"x\"}"));
   for (const auto& text : tsdb.deletions) {
     EXPECT_THAT(text, Not(HasSubstr("uuid")));

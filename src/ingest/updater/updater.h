@@ -48,7 +48,7 @@ class Updater {
   /// All windows that end at or before `complete_ms` (epoch ms) have been written with all their
   /// metrics. The updater may drop what it kept for them. Called from the thread that calls
   /// update().
-  virtual void release(std::int64_t /*complete_ms*/, const std::stop_token& /*stop*/) {}
+  virtual void release(std::int64_t /*complete_ms*/) {}
   /// Whether it replaces this metric of earlier updaters. An updater that only adds to a metric of
   /// another one returns false. It must keep to totals: when a gap is filled, only the updater that
   /// left it runs again, and its values are added to the stored ones.
