@@ -248,6 +248,10 @@ Result<Object> read_object(const json::object* request, const std::vector<Worklo
     if (workload.builtin && object.templates.empty()) {
       object.templates.push_back(empty_template(workload, old != nullptr));
     }
+    if (!workload.made.empty()) {
+      const Way to_made{.path = workload.made, .found = object.made};
+      CEEMS_TRY(find_templates(request->at("object"), before, 0, "", to_made));
+    }
   }
   return object;
 }

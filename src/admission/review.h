@@ -35,6 +35,7 @@ struct Object {
   Kind kind = Kind::kOther;
   Place top;                          ///< of the object itself
   std::vector<Place> templates = {};  ///< of a workload
+  std::vector<Place> made = {};       ///< what will be `top` of the workloads that this one makes
   bool has_old = false;               ///< an UPDATE that came with the object before it
   /// It says that another object controls it and writes its template. The user who sends an object
   /// can write that, so it counts for trusted callers only.

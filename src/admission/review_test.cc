@@ -87,6 +87,13 @@ TEST(Review, FindsTheTemplatesOfKubernetesKinds) {
   }
   EXPECT_EQ(path("batch/v1", "Job"), "/spec/template/metadata/annotations");
   EXPECT_EQ(path("batch/v1", "CronJob"), "/spec/jobTemplate/spec/template/metadata/annotations");
+  const auto cron_job = object_of(
+      R"({"apiVersion":"batch/v1","kind":"CronJob","spec":{"jobTemplate":{
+          "metadata":{"annotations":{"ceems.io/created-by":"bob"}},"spec":{"template":{}}}}})");
+  ASSERT_TRUE(cron_job);
+  ASSERT_EQ(cron_job->made.size(), 1U);
+  EXPECT_EQ(cron_job->made[0].path, "/spec/jobTemplate/metadata/annotations");
+  EXPECT_EQ(cron_job->made[0].annotations.at("ceems.io/created-by"), "bob");
   // The same names in other groups are other kinds.
   for (const auto& [version, kind] :
        {std::pair("example.org/v1", "Job"), std::pair("example.org/v1", "Deployment"),

@@ -112,7 +112,10 @@ class Marking {
       return {};  // the controlling object has the template of this one, with its mark
     }
     if (distrusted_) {
-      mark_top();
+      mark_top(object_.top);
+      for (const Place& place : object_.made) {
+        mark_top(place);
+      }
     }
     for (const Place& place : object_.templates) {
       if (place.changed) {
@@ -133,20 +136,20 @@ class Marking {
   }
 
   /// A mark at the top of a workload names the creator for all its pods, so a user may not write
-  /// one for somebody else.
-  void mark_top() {
-    const Mark now = mark_of(object_.top.annotations);
-    const Mark before = mark_of(object_.top.old);
+  /// one for somebody else: neither there nor where the top of a made workload comes from.
+  void mark_top(const Place& place) {
+    const Mark now = mark_of(place.annotations);
+    const Mark before = mark_of(place.old);
     if (now == before || now == mark_of(review_.caller)) {
       return;
     }
-    Annotations annotations = object_.top.annotations;
+    Annotations annotations = place.annotations;
     annotations.erase(std::string(kCreatedBy));
     annotations.erase(std::string(kCreatedByUid));
     if (!before.by.empty()) {
       set_mark(annotations, before);
     }
-    add(object_.top, std::move(annotations));
+    add(place, std::move(annotations));
   }
 
   void add(const Place& place, Annotations annotations) {
@@ -218,9 +221,11 @@ Validation validate(const Rules& rules, const Review& review, const Object& obje
     return validation;
   }
   std::string fault = fault_of(review, object, object.top);
-  for (const Place& place : object.templates) {
-    if (fault.empty() && place.changed) {
-      fault = fault_of(review, object, place);
+  for (const std::vector<Place>* const places : {&object.made, &object.templates}) {
+    for (const Place& place : *places) {
+      if (fault.empty() && place.changed) {
+        fault = fault_of(review, object, place);
+      }
     }
   }
   if (!fault.empty()) {

@@ -159,6 +159,28 @@ TEST(Distrust, ReplacesForgedCreators) {
             "/metadata/annotations - -; /spec/template/metadata/annotations ann 1");
 }
 
+TEST(Distrust, CleansWhatTheJobsOfACronJobGetAsTheirOwnMetadata) {
+  const Rules rules{.distrust = true};
+  const auto cron_job = [](Annotations made) {
+    Object object = deployment({}, mark("ann", "1"));
+    object.made = {
+        {.path = "/spec/jobTemplate/metadata/annotations", .annotations = std::move(made)}};
+    return object;
+  };
+  EXPECT_EQ(patch(cron_job(mark("bob", "2")), review_by("ann"), rules),
+            "/spec/jobTemplate/metadata/annotations - -");
+  EXPECT_EQ(patch(cron_job(mark("ann", "1")), review_by("ann"), rules), "");
+  EXPECT_EQ(patch(cron_job(mark("bob", "2")), review_by("ann")), "") << "as in the reference";
+  Object kept = updated(cron_job(mark("eve", "3")), cron_job(mark("bob", "2")));
+  kept.made[0].old = mark("bob", "2");
+  EXPECT_EQ(patch(kept, review_by("ann"), rules), "/spec/jobTemplate/metadata/annotations bob 2");
+
+  const Rules enforce{.enforce = true};
+  EXPECT_FALSE(validate(enforce, review_by("ann"), cron_job(mark("bob", "2"))).verdict.allowed);
+  EXPECT_TRUE(validate(enforce, review_by("ann"), cron_job(mark("ann", "1"))).verdict.allowed);
+  EXPECT_FALSE(validate(enforce, review_by("ann"), kept).verdict.allowed);
+}
+
 TEST(Distrust, KeepsTheCreatorOverUpdates) {
   const Rules rules{.distrust = true};
   EXPECT_EQ(patch(updated(pod(mark("ann", "1")), pod(mark("bob", "2"))), review_by("ann"), rules),

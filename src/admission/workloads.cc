@@ -25,7 +25,8 @@ std::vector<Workload> builtin_workloads() {
   all.push_back({.group = "batch",
                  .kind = "CronJob",
                  .path = {"spec", "jobTemplate", "spec", "template"},
-                 .builtin = true});
+                 .builtin = true,
+                 .made = {"spec", "jobTemplate"}});
   all.push_back({.group = "apps", .kind = "ReplicaSet", .path = {"spec", "template"}});
   all.push_back({.group = "", .kind = "ReplicationController", .path = {"spec", "template"}});
   // A StatefulSet or DaemonSet takes the template of a revision for pods that are rolled back, or

@@ -17,6 +17,9 @@ struct Workload {
   std::vector<std::string> path;
   /// One of the kinds of the reference, whose templates always have metadata.
   bool builtin = false;
+  /// The members that lead to what the workloads made of this one get as their own metadata: their
+  /// marks count as if their creator had written them. Empty if it makes pods itself.
+  std::vector<std::string> made = {};
 };
 
 /// Deployment, StatefulSet, DaemonSet, Job and CronJob, which follow the rules of the reference;
