@@ -401,12 +401,21 @@ Result<ResourceClaimList> parse_resource_claims(std::string_view text) {
     const json::array* results =
         array_of(object_of(object_of(status, "allocation"), "devices"), "results");
     const json::array* users = array_of(status, "reservedFor");
-    if (results == nullptr || users == nullptr || results->size() > kMaxDevices) {
+    // The scheduler makes such a claim for a resource that is in the limits of the pod already.
+    const bool of_limits =
+        view_of(object_of(object_of(item.if_object(), "metadata"), "annotations"),
+                "resource.kubernetes.io/extended-resource-claim") == "true";
+    if (results == nullptr || users == nullptr || results->size() > kMaxDevices || of_limits) {
       continue;
     }
     std::map<std::string, double> counts;  // by driver
     for (const json::value& result : *results) {
-      counts[text_of(result.if_object(), "driver")] += 1;
+      // Monitoring may look at devices that others hold.
+      const json::value* const admin =
+          result.if_object() == nullptr ? nullptr : result.if_object()->if_contains("adminAccess");
+      if (admin == nullptr || !admin->is_bool() || !admin->get_bool()) {
+        counts[text_of(result.if_object(), "driver")] += 1;
+      }
     }
     for (const json::value& user : *users) {
       if (view_of(user.if_object(), "resource") != "pods") {

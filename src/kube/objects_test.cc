@@ -75,6 +75,23 @@ TEST(ResourceClaims, TellTheDevicesOfEachPod) {
   EXPECT_FALSE(parse_resource_claims("{}"));
 }
 
+TEST(ResourceClaims, LeaveOutDevicesThatAPodDoesNotHold) {
+  const auto claims = parse_resource_claims(R"({"items": [
+    {"status": {"allocation": {"devices": {"results": [
+        {"driver": "gpu.nvidia.com", "device": "gpu-0", "adminAccess": true},
+        {"driver": "gpu.nvidia.com", "device": "gpu-1", "adminAccess": true},
+        {"driver": "nics.example.org", "device": "nic-0", "adminAccess": false}]}},
+      "reservedFor": [{"resource": "pods", "uid": "monitor"}]}},
+    {"metadata": {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}},
+     "status": {"allocation": {"devices": {"results": [{"driver": "gpu.nvidia.com"}]}},
+      "reservedFor": [{"resource": "pods", "uid": "counted-by-its-limits"}]}}]})");
+  ASSERT_TRUE(claims) << claims.error().message;
+  ASSERT_EQ(claims->devices.size(), 1U);
+  EXPECT_EQ(claims->devices[0].pod_uid, "monitor");
+  EXPECT_EQ(claims->devices[0].driver, "nics.example.org");
+  EXPECT_EQ(claims->devices[0].count, 1);
+}
+
 TEST(KubePod, OfAStaticPodHasTheUidOfItsCgroup) {
   const std::string hash = "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a";
   const auto uid = [](const std::string& of_hash, const std::string& of_mirror) {

@@ -219,7 +219,7 @@ Result<SliceDevices> list_slice_devices(const kube::ApiAccess& access,
                                         milliseconds timeout,
                                         const std::stop_token& stop) {
   SliceDevices devices;
-  for (const char* const version : {"v1", "v1beta1"}) {
+  for (const char* const version : {"v1", "v1beta2", "v1beta1"}) {
     const auto done =
         get_pages(access,
                   fmt::format("{}/apis/resource.k8s.io/{}/resourceslices?{}", access.server,

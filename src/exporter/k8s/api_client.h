@@ -46,8 +46,8 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
 /// "DRIVER/POOL/DEVICE": its attribute `uuid`, else its PCI address.
 using SliceDevices = std::map<std::string, std::string, std::less<>>;
 
-/// Adds the devices of a ResourceSliceList of resource.k8s.io (v1 or v1beta1) in JSON. Returns the
-/// token of the next page. Errors: kParse.
+/// Adds the devices of a ResourceSliceList of resource.k8s.io (v1, v1beta2 or v1beta1) in JSON.
+/// Returns the token of the next page. Errors: kParse.
 Result<std::string> parse_slice_page(std::string_view json_text, SliceDevices& devices);
 
 /// GET resourceslices of resource.k8s.io; none where the API server does not have them.

@@ -290,7 +290,7 @@ Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
 Result<std::vector<kube::ClaimedDevices>> list_resource_claims(const kube::Connect& connect,
                                                                const std::stop_token& stop) {
   Result<> done;
-  for (const char* const version : {"v1", "v1beta1"}) {
+  for (const char* const version : {"v1", "v1beta2", "v1beta1"}) {
     std::vector<kube::ClaimedDevices> all;
     done = get_pages(connect, fmt::format("/apis/resource.k8s.io/{}/resourceclaims", version), stop,
                      [&all](std::string_view body) -> Result<std::string> {
