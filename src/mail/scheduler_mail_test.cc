@@ -45,6 +45,11 @@ TEST(SchedulerMail, KnowsJobsThatNeverRan) {
   mail.job["SLURM_JOB_RUN_TIME"] = "00:00:00";
   EXPECT_TRUE(never_ran(mail)) << "SLURM gives it a start, which is its end";
   EXPECT_THAT(not_an_end(mail), Optional(std::string("the job never ran")));
+  mail.job["SLURM_JOB_STATE"] = "DEADLINE";
+  EXPECT_TRUE(never_ran(mail)) << "it could not start in time";
+  mail.job["SLURM_JOB_RUN_TIME"] = "00:10:00";
+  EXPECT_FALSE(never_ran(mail));
+  mail.job["SLURM_JOB_RUN_TIME"] = "00:00:00";
   mail.job["SLURM_JOB_STATE"] = "FAILED";
   EXPECT_FALSE(not_an_end(mail)) << "it was short";
   mail.job.erase("SLURM_JOB_RUN_TIME");

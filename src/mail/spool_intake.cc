@@ -126,8 +126,10 @@ bool is_array_summary(const SpoolMail& mail) {
 
 bool never_ran(const SpoolMail& mail) {
   const std::string time = mail.variable("SLURM_JOB_RUN_TIME");
-  // SLURM gives a job that is cancelled while it waits a start, which is its end.
-  return time.empty() || (time == "00:00:00" && state_of(mail) == "CANCELLED");
+  // SLURM gives a job that is cancelled while it waits, or whose deadline passes, a start, which is
+  // its end.
+  const std::string state = state_of(mail);
+  return time.empty() || (time == "00:00:00" && (state == "CANCELLED" || state == "DEADLINE"));
 }
 
 std::optional<std::string> not_an_end(const SpoolMail& mail) {
