@@ -218,16 +218,20 @@ Result<> Client::add_servers(const std::string& region,
                    });
 }
 
-Result<> Client::add_flavors(const std::string& region, Servers& found) {
+void Client::add_flavors(const std::string& region, Servers& found) {
   const auto lacks = [&region](const Server& server) {
     return server.region == region && !server.flavor.detailed && !server.flavor.id.empty();
   };
   if (std::ranges::none_of(found.servers, lacks)) {
-    return {};
+    return;
   }
-  CEEMS_TRY(listed, flavors(region));
+  const auto listed = flavors(region);
+  if (!listed) {
+    found.flavor_problem = listed.error().message;
+    return;
+  }
   std::map<std::string_view, const Flavor*> by_id;
-  for (const Flavor& flavor : listed) {
+  for (const Flavor& flavor : *listed) {
     by_id.insert_or_assign(flavor.id, &flavor);
   }
   for (auto& server : found.servers) {
@@ -235,7 +239,6 @@ Result<> Client::add_flavors(const std::string& region, Servers& found) {
       server.flavor = *flavor->second;
     }
   }
-  return {};
 }
 
 Result<std::vector<Flavor>> Client::flavors(const std::string& region) {
@@ -289,7 +292,7 @@ Result<Client::Servers> Client::servers(const std::string& since) {
                   "GET {}/servers/detail: no details of {} servers, a cell of Nova is down",
                   shown(base), bare);
     }
-    CEEMS_TRY(add_flavors(region, found));
+    add_flavors(region, found);
   }
   return found;
 }

@@ -62,6 +62,7 @@ class Client {
     std::vector<Server> servers;
     std::size_t malformed = 0;
     std::string first_problem;
+    std::string flavor_problem;  ///< why the flavors that are looked up cannot be read
   };
   /// The live servers of all projects and regions, and those deleted since `since`, an ISO 8601
   /// time with offset. Each server is returned once, as deleted if any list says so. Flavors that
@@ -102,7 +103,7 @@ class Client {
                        const Query& query,
                        Servers& found,
                        std::map<std::string, std::size_t>& index);
-  Result<> add_flavors(const std::string& region, Servers& found);
+  void add_flavors(const std::string& region, Servers& found);
 
   Endpoints endpoints_;
   std::string auth_;  // secret

@@ -339,7 +339,8 @@ Result<ServerPage> parse_servers(std::string_view text) {
 }
 
 Result<FlavorPage> parse_flavors(std::string_view text) {
-  CEEMS_TRY(document, parse_object(text));
+  MendedJson mended;
+  CEEMS_TRY(document, parse_list(text, "flavors", "flavors_links", mended));
   const json::array* flavors = array_at(document, "flavors");
   if (flavors == nullptr) {
     return fail(ErrorCode::kParse, "expected a list 'flavors'");

@@ -114,6 +114,13 @@ TEST(OpenstackFlavors, AreReadById) {
   EXPECT_EQ(page->flavors[0].ram_mib, 256);
   EXPECT_EQ(page->next_marker, "42");
   EXPECT_FALSE(parse_flavors(R"({"flavors": 1})"));
+  const auto damaged =
+      parse_flavors(R"({"flavors":[{"id":"1","name":"m1","vcpus":1},{"id":"2","name":"C:\"m"},)"
+                    R"({"id":"3","name":"m3","vcpus":3}],"flavors_links":[]})");
+  ASSERT_TRUE(damaged) << damaged.error().message;
+  ASSERT_GE(damaged->flavors.size(), 2U);
+  EXPECT_EQ(damaged->flavors.front().name, "m1");
+  EXPECT_EQ(damaged->flavors.back().name, "m3");
 }
 
 TEST(OpenstackFlavors, AreOfferedIfNovaSaysSo) {

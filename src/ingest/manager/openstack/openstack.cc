@@ -54,7 +54,7 @@ class OpenstackManager final : public ResourceManager {
     }
     malformed_ = found.malformed > 0;
 
-    complete_flavors(found.servers);
+    complete_flavors(found);
 
     People::Ids ids;
     for (const auto& server : found.servers) {
@@ -98,10 +98,10 @@ class OpenstackManager final : public ResourceManager {
  private:
   /// A server whose flavor was deleted has only its id in old versions of Nova. It then gets the
   /// flavor as it was; if that was never seen, it counts with 0 CPUs until Nova knows more.
-  void complete_flavors(std::vector<openstack::Server>& servers) {
+  void complete_flavors(Client::Servers& found) {
     std::size_t missing = 0;
     std::string first;
-    for (openstack::Server& server : servers) {
+    for (openstack::Server& server : found.servers) {
       if (server.flavor.id.empty() || seen_flavors_.size() >= kMaxSeenFlavors) {
         continue;
       }
@@ -116,7 +116,10 @@ class OpenstackManager final : public ResourceManager {
     }
     if (missing > 0 && !std::exchange(flavorless_, true)) {
       log::warn("the flavors of servers are not known; they count with 0 CPUs",
-                {{"cluster_id", cluster_id_}, {"servers", missing}, {"first", printable(first)}});
+                {{"cluster_id", cluster_id_},
+                 {"servers", missing},
+                 {"first", printable(first)},
+                 {"err", found.flavor_problem}});
     }
     flavorless_ = missing > 0;
   }

@@ -195,6 +195,20 @@ TEST(OpenstackClient, LooksUpFlavorsThatAreNotEmbedded) {
   EXPECT_EQ(f.cloud.count("flavors/detail?is_public=None"), 1U);
 }
 
+TEST(OpenstackClient, HasServersAlsoWithoutTheListOfFlavors) {
+  for (const auto& [status, body] : {std::pair(403, "{}"), {500, ""}, {200, "{"}}) {
+    Fixture f;
+    f.live = {R"({"id":"a","status":"ACTIVE","flavor":{"id":"42"}})", server_json("b")};
+    f.cloud.set("http://nova/v2.1/flavors/detail", body, status);
+    const auto found = f.client().servers("x");
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_EQ(found->servers.size(), 2U);
+    EXPECT_FALSE(found->servers[0].flavor.detailed) << "a stand-in until the list is there";
+    EXPECT_EQ(found->servers[1].flavor.vcpus, 2);
+    EXPECT_THAT(found->flavor_problem, HasSubstr("http://nova/v2.1/flavors/detail"));
+  }
+}
+
 TEST(OpenstackClient, AsksEveryRegion) {
   Fixture f;
   f.options.endpoints.compute = {{"north", "http://n/v2.1"}, {"south", "http://s/v2.1"}};

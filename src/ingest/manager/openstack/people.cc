@@ -17,6 +17,8 @@ constexpr std::size_t kMaxUsers = 200'000;
 constexpr std::size_t kThreads = 8;
 // If Keystone fails this many requests in a row, the remaining ones would fail as well.
 constexpr int kMaxFailures = 10;
+// After so many refreshes an owner whose record cannot be read no longer holds up the others.
+constexpr int kMaxRefreshes = 3;
 constexpr std::size_t kMaxLookups = 100;
 constexpr std::size_t kMaxLookupsWithoutList = 5000;
 
@@ -126,10 +128,14 @@ Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
   }
   // Units need the names of their owners only, so the lists never hold them up.
   unknown_.clear();
+  failed_.clear();
   const std::size_t limit = entries ? kMaxLookups : kMaxLookupsWithoutList;
   auto done = look_up(ids.users, "user", users_, limit, entries.has_value());
   if (done) {
     done = look_up(ids.projects, "project", projects_, limit, entries.has_value());
+  }
+  if (done) {
+    done = give_up_on_failed(ids, entries.has_value());
   }
   // An id that is not found may be that of a deleted user, if Keystone finds any at all.
   if (!entries && !unknown_.empty() && !found_one_) {
@@ -179,10 +185,36 @@ Result<> People::look_up(const std::set<std::string>& ids,
                found.error().code == ErrorCode::kPermissionDenied) {
       unknown_.insert(id);
     } else {
-      return fail(std::move(found).error());
+      const auto failed = failed_.emplace(id, std::move(found).error()).first;
+      if (failed_.size() >= kMaxFailures) {
+        return fail(failed->second);
+      }
     }
   }
   return {};
+}
+
+Result<> People::give_up_on_failed(const Ids& ids, bool answers) {
+  std::erase_if(failures_, [this](const auto& entry) { return !failed_.contains(entry.first); });
+  if (failed_.empty()) {
+    return {};
+  }
+  const auto known = std::ranges::find_if(
+      ids.users, [this](const std::string& id) { return !id.empty() && users_.contains(id); });
+  answers = answers || (known != ids.users.end() && client_.find("user", *known));
+  std::size_t left = 0;
+  for (const auto& [id, error] : failed_) {
+    if (answers && ++failures_[id] >= kMaxRefreshes) {
+      if (failures_[id] == kMaxRefreshes) {
+        log::warn("Keystone cannot read a user or project, whose servers have no such name",
+                  {{"id", printable(id)}, {"err", error.message}});
+      }
+      unknown_.insert(id);
+    } else {
+      ++left;
+    }
+  }
+  return left == 0 ? Result<>() : fail(failed_.begin()->second);
 }
 
 Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {

@@ -43,8 +43,9 @@ class People {
   };
   /// Reads everything again if the last success is at least `refresh_after` ago, or if `ids`
   /// contains an id that is neither known nor was already looked up in vain. Ids that are in no
-  /// list are looked up one by one, all of them if the list cannot be read. Passes on errors of
-  /// Client, and kUnavailable as described above; what was known before is kept.
+  /// list are looked up one by one, all of them if the list cannot be read. An id whose record
+  /// Keystone cannot read in three refreshes, while it answers otherwise, counts as unknown. Passes
+  /// on errors of Client, and kUnavailable as described above; what was known before is kept.
   Result<> refresh(const Ids& ids, const std::stop_token& stop);
 
   /// Whether every id has a name or was looked up in vain in the last refresh.
@@ -71,6 +72,8 @@ class People {
                    NameBook& names,
                    std::size_t limit,
                    bool give_up);
+  /// `answers`: whether Keystone has answered something in this refresh.
+  Result<> give_up_on_failed(const Ids& ids, bool answers);
   void name_everybody();
 
   Client& client_;
@@ -78,7 +81,9 @@ class People {
   const std::chrono::milliseconds refresh_after_;
   std::vector<Entry> entries_;
   NameBook users_, projects_;
-  std::set<std::string> unknown_;  // ids that Keystone did not know at the last refresh
+  std::set<std::string> unknown_;        // ids that Keystone did not know at the last refresh
+  std::map<std::string, Error> failed_;  // ids whose look-up failed in this refresh
+  std::map<std::string, int> failures_;  // of these ids in a row
   std::optional<Clock::SteadyTime> read_at_;
   bool found_one_ = false;     // Keystone has found an id that was looked up
   bool without_list_ = false;  // the list cannot be read; logged once

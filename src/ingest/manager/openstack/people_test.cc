@@ -90,6 +90,46 @@ TEST(OpenstackPeople, AreLookedUpOneByOneWhileTheirListGoesRoundInACircle) {
   EXPECT_THAT(people.error().message, HasSubstr("pages go round in a circle"));
 }
 
+TEST(OpenstackPeople, WhoseRecordCannotBeReadDoNotHoldUpTheOthersForever) {
+  // Keystone over LDAP answers 500 for an entry that it cannot decode.
+  for (const bool list : {true, false}) {
+    Fixture f;
+    if (!list) {
+      f.cloud.set(kUsers, "", 403);
+      f.cloud.set(std::string(kUsers) + "/u1", R"({"user":{"id":"u1","name":"ann"}})");
+      f.cloud.set("http://key/v3/projects/p1", R"({"project":{"id":"p1","name":"alpha"}})");
+    }
+    f.live = {server_json("s1", "ACTIVE", "a-bad-one"), server_json("s2")};
+    f.cloud.set(std::string(kUsers) + "/a-bad-one", "", 500);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_FALSE(f.manager().fetch_units(kWindow, {})) << "it may answer the next time";
+    }
+    for (int i = 0; i < 2; ++i) {
+      const auto units = f.manager().fetch_units(kWindow, {});
+      ASSERT_TRUE(units) << units.error().message;
+      ASSERT_EQ(units->size(), 2U);
+      EXPECT_EQ(units->at(0).username, "");
+      EXPECT_EQ(units->at(0).project, "alpha");
+      EXPECT_EQ(units->at(1).username, "ann");
+    }
+    f.cloud.set(std::string(kUsers) + "/a-bad-one", R"({"user":{"id":"x","name":"eve"}})");
+    EXPECT_EQ(f.manager().fetch_units(kWindow, {})->at(0).username, "eve");
+  }
+}
+
+TEST(OpenstackPeople, AreAnErrorAsLongAsKeystoneAnswersNothing) {
+  Fixture f;
+  f.live = {server_json("s1", "ACTIVE", "u7"), server_json("s2")};
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+  f.live = {server_json("s1", "ACTIVE", "u8"), server_json("s2")};
+  for (const std::string& url : {std::string(kUsers), kUsers + "/u1", kUsers + "/u8"}) {
+    f.cloud.set(url, "", 503);
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(f.manager().fetch_units(kWindow, {}));
+  }
+}
+
 TEST(OpenstackPeople, AreAnErrorWhereAnAnswerIsEmpty) {
   for (const std::string key : {"users", "projects"}) {
     Fixture f;
