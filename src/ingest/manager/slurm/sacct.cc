@@ -297,7 +297,10 @@ Result<> SacctReader::finish() {
 
 namespace {
 
-constexpr std::size_t kMaxLineBytes = 1U << 20U;
+constexpr std::size_t kMaxHelpBytes = 1U << 20U;
+/// The command of a job may be as long as the kernel allows (2 MiB), before SLURM escapes it. One
+/// line must not stop the rest.
+constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
 
 /// Returns a delimiter that no job can have in its name, because it is new and random.
 std::string fresh_delimiter() {
@@ -421,7 +424,7 @@ class SlurmCli final : public SlurmSource {
         "sacct", {"--helpformat"},
         [&help](std::string_view line) {
           help.append(line).append("\n");
-          help.resize(std::min(help.size(), kMaxLineBytes));
+          help.resize(std::min(help.size(), kMaxHelpBytes));
         },
         std::move(stop));
     if (!done && done.error().code != ErrorCode::kUnavailable) {

@@ -117,6 +117,26 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
   EXPECT_THAT(command.arguments.back(), ::testing::MatchesRegex("--delimiter=\\|[0-9a-f]{16}\\|"));
 }
 
+TEST(Slurm, TakesJobsWithTheLongestCommands) {
+  Fixture f;
+  auto manager = f.create();
+  ASSERT_TRUE(manager);
+  f.runner.fields = "JobIDRaw NodeList SubmitLine WorkDir";
+  f.runner.lines.clear();
+  for (const std::string id : {"5001", "5002", "5003"}) {
+    std::string job = kJob;
+    job.replace(0, 4, id);
+    const std::string files(id == "5002" ? std::size_t{3} << 20U : 5, 'x');
+    f.runner.lines.push_back(job.insert(job.find("|name|"), "|sbatch run.sh " + files));
+  }
+  const auto units = (*manager)->fetch_units(kWindow, {});
+  ASSERT_TRUE(units) << units.error().message;
+  ASSERT_EQ(units->size(), 3U);
+  EXPECT_EQ((*units)[1].uuid, "5002");
+  EXPECT_LT((*units)[1].tags.size(), 2000U);
+  EXPECT_GT(f.runner.commands[0].max_output_bytes, f.runner.lines[1].size());
+}
+
 TEST(Slurm, AsksForTheDetailsThatThisSacctHas) {
   Fixture f;
   auto manager = f.create();
