@@ -422,12 +422,14 @@ Result<RuleSet> add_carried_rule(RuleSet base, const config::Node& document) {
 const RuleSet& core_rules() {
   static const RuleSet kRules = [] {
     // How people start sessions: the names that batchspawner, JupyterHub and Open OnDemand give.
+    // The latter may have the name of the portal in front, and other characters for slashes.
     RuleSet rules{
         .rules = {},
         .ignore_qos = {"debug", "test"},
         .sessions = {"submit=salloc", "submit=srun --pty", "name=interactive",
-                     "name=sys/dashboard/*", "name=dev/dashboard/*", "name=*/bc_*",
-                     "name=spawner-*", "name=batchspawner*", "name=jupyterhub*", "name=ondemand*"}};
+                     "name=*sys/dashboard/*", "name=*dev/dashboard/*", "name=*sys-dashboard-*",
+                     "name=*dev-dashboard-*", "name=*/bc_*", "name=spawner-*", "name=batchspawner*",
+                     "name=jupyterhub*", "name=ondemand*"}};
     std::set<std::string> seen;
     for (const config::Node& document : core_documents()) {
       CEEMS_CHECK(read_rule(document, rules, seen, true).has_value());

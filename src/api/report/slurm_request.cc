@@ -376,6 +376,14 @@ bool is_started_by(std::string_view pattern, const Options& options) {
   return true;
 }
 
+/// Before 21.08 SLURM does not keep the command. A job of srun or salloc then has the name of the
+/// program that it runs.
+bool is_shell(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kShells{"bash", "csh",  "fish", "ksh",
+                                                    "sh",   "tcsh", "zsh"};
+  return std::ranges::find(kShells, name) != kShells.end();
+}
+
 }  // namespace
 
 void add_slurm_request(const StoredUnit& unit, advice::Facts& facts) {
@@ -410,8 +418,12 @@ bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions
   return std::ranges::any_of(sessions, [&](std::string_view pattern) {
     const std::string_view of = take_until(pattern, '=');
     if (of == "submit") {
+      const std::string line = unit.tag("submit_line");
+      if (line.empty()) {
+        return pattern == "srun --pty" && is_shell(unit.unit.name);
+      }
       if (!options) {
-        options = read_options(unit.tag("submit_line"));
+        options = read_options(line);
       }
       return is_started_by(pattern, *options);
     }

@@ -242,6 +242,12 @@ TEST(Sessions, AreKnownByHowTheyWereStarted) {
   EXPECT_TRUE(session("jupyterhub-singleuser", "sbatch"));
   EXPECT_TRUE(session("sys/dashboard/sys/bc_desktop", "sbatch"));
   EXPECT_TRUE(session("dev/bc_jupyter", "sbatch"));
+  EXPECT_TRUE(session("ood-prod/sys/dashboard/sys/RStudio", "sbatch"));
+  EXPECT_TRUE(session("sys-dashboard-sys-matlab", "sbatch"));
+  EXPECT_TRUE(session("bash", "")) << "srun --pty bash before SLURM 21.08";
+  EXPECT_TRUE(session("zsh", ""));
+  EXPECT_FALSE(session("bash", "srun bash run.sh"));
+  EXPECT_FALSE(session("bashful", ""));
   EXPECT_FALSE(session("train", "sbatch train.sh"));
   EXPECT_FALSE(session("bash", "srun hostname --pty"));
   EXPECT_FALSE(session("not-interactive", ""));
