@@ -84,6 +84,15 @@ class ShownIdSearch {
     return !by_place.empty();
   }
 
+  /// Whether there is a unit of this id: another manager may have ids that look like steps.
+  Result<bool> has(std::string_view id) {
+    store::FactListQuery query{.filter = rows_, .columns = {store::Fact::kUuid}, .limit = 1};
+    query.filter.uuids = {std::string(id)};
+    QueryTimer timer(*services_->metrics, Query::kUnits);
+    CEEMS_TRY(cursor, timer.run([&] { return services_->reader->unit_facts(query); }));
+    return timer.run([&] { return cursor->next(); });
+  }
+
   void keep(std::string_view id) {
     if (known_.insert(std::string(id)).second) {
       found_.emplace_back(id);
@@ -171,15 +180,18 @@ Result<> find_shown_ids(const Services& services, Call& call) {
   ShownIdSearch search(services, std::move(rows));
   for (const std::string& value : params.uuids) {
     const auto parts = split_ids(value);
-    if (std::ranges::none_of(
-            parts, [](std::string_view part) { return parse_shown_ids(part).has_value(); })) {
+    if (std::ranges::none_of(parts, [](std::string_view part) {
+          return parse_shown_ids(part).has_value() || job_of_step(part) != part;
+        })) {
       search.keep(value);
       continue;
     }
     for (const std::string_view part : parts) {
-      CEEMS_TRY(found, search.add(part));
+      const std::string_view job = job_of_step(part);
+      CEEMS_TRY(found, search.add(job));
       if (!found) {
-        search.keep(part);
+        CEEMS_TRY(whole, job == part ? Result<bool>(true) : search.has(part));
+        search.keep(whole ? part : job);
       }
       params.found_ids = params.found_ids || found;
     }

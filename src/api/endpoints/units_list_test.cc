@@ -94,6 +94,7 @@ class ShownIdsOfUnits : public Lists {
     add("8200", "ada", R"({"het_job":8200,"het_offset":0})");
     add("8201", "ada", R"({"het_job":8200,"het_offset":1})");
     add("9000", "ada", "{}");
+    add("9000.batch", "ada", "{}");  // of OpenPBS on a host called batch
     // Stored before units had their group.
     for (const char* id : {"8300", "8301", "8302"}) {
       add(id, "ada", "{}");
@@ -114,6 +115,10 @@ class ShownIdsOfUnits : public Lists {
 
 TEST_F(ShownIdsOfUnits, FindUnits) {
   EXPECT_THAT(units("uuid=7100_4"), ElementsAre("7101"));
+  EXPECT_THAT(units("uuid=7100_4.batch"), ElementsAre("7101"));
+  EXPECT_THAT(units("uuid=9000.extern,7100_5.0"), ElementsAre("7102", "9000"));
+  EXPECT_THAT(units("uuid=9000.batch"), ElementsAre("9000.batch"));
+  EXPECT_THAT(units("uuid=8303.batch", "eve"), ElementsAre("8303"));
   EXPECT_THAT(units("uuid=7100_[4-5]"), ElementsAre("7101", "7102"));
   EXPECT_THAT(units("uuid=7100_[1,5,9%252]"), ElementsAre("7100", "7102"));
   EXPECT_THAT(units("uuid=7100_*"), ElementsAre("7100", "7101", "7102", "7103"));
@@ -150,6 +155,7 @@ TEST_F(ShownIdsOfUnits, FindNoUnitsOfOthers) {
 TEST_F(ShownIdsOfUnits, FindReportsListsAndSums) {
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_4", "ada").status, 200);
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8200%2B1", "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=9000.extern", "ada").status, 200);
   // A range has a report of each of its units.
   const std::string range = "units/report?cluster_id=hpc-a&uuid=7100_[4-5]";
   const json::array reports = data(range, "ada").as_array();

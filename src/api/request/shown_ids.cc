@@ -68,6 +68,18 @@ std::optional<ShownIds> parse_shown_ids(std::string_view text) {
   return ids;
 }
 
+std::string_view job_of_step(std::string_view id) {
+  const std::size_t dot = id.find('.');
+  if (dot == std::string_view::npos) {
+    return id;
+  }
+  const std::string_view job = id.substr(0, dot);
+  const std::string_view step = id.substr(dot + 1);
+  const bool named = step == "batch" || step == "extern" || step == "interactive";
+  const bool is_step = parse_shown_ids(job) ? named || number_of(step) : named && number_of(job);
+  return is_step ? job : id;
+}
+
 std::vector<std::string_view> split_ids(std::string_view list) {
   std::vector<std::string_view> ids;
   std::size_t begin = 0;

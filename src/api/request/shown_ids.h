@@ -28,6 +28,10 @@ struct ShownIds {
 /// Nothing for any other text, such as the id of a unit.
 std::optional<ShownIds> parse_shown_ids(std::string_view text);
 
+/// The job of a step as sacct shows it: "7100_4" of "7100_4.batch" and "7100_4.0", "9000" of
+/// "9000.extern". Any other text as it is: "9000.0" may be the id of a unit elsewhere.
+std::string_view job_of_step(std::string_view id);
+
 /// The parts of a list with commas, except those within brackets.
 std::vector<std::string_view> split_ids(std::string_view list);
 

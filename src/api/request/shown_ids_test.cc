@@ -48,6 +48,17 @@ TEST(ShownIds, AreNotIdsOfUnits) {
   }
 }
 
+TEST(ShownIds, AreAlsoThoseOfSteps) {
+  EXPECT_EQ(job_of_step("7100_4.batch"), "7100_4");
+  EXPECT_EQ(job_of_step("8200+1.extern"), "8200+1");
+  EXPECT_EQ(job_of_step("7100_4.0"), "7100_4");
+  EXPECT_EQ(job_of_step("9000.interactive"), "9000");
+  for (const char* text :
+       {"", ".", "9000", "9000.0", "9000.srv", "7100_4.x", "x.batch", "7100_4"}) {
+    EXPECT_EQ(job_of_step(text), text);
+  }
+}
+
 TEST(ShownIds, CommasWithinBracketsDoNotSplit) {
   EXPECT_THAT(split_ids("7100_[1,3-5%2], 9000,8200+1"),
               ElementsAre("7100_[1,3-5%2]", "9000", "8200+1"));
