@@ -102,7 +102,7 @@ std::string markdown_form(const Sheet& sheet) {
     text += escape_markdown(sheet.more) + "\n\n";
   }
   if (!sheet.help.empty()) {
-    text += escape_markdown(sheet.help) + "\n";
+    text += sheet.help + "\n";  // an address of the site, which may be a link
   }
   while (text.ends_with("\n\n")) {
     text.pop_back();

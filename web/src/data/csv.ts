@@ -4,7 +4,7 @@
 export function csvCell(value: string | number | null): string {
   if (value === null) return "";
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = value.replace(/^(?=[\t\r\n])/, "'").replace(/(^|[;\t\r\n])(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'");
   return /[",;\r\n]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

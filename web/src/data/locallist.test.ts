@@ -69,6 +69,9 @@ test("filters hold on both sides of each limit, and nothing is known about what 
 test("no cell of a file is a formula or breaks its line", async () => {
   assert.equal(csvCell("=HYPERLINK(1)"), "'=HYPERLINK(1)");
   for (const text of ["+1", "-1", "@x", "\tx", "\rx"]) assert.ok(csvCell(text).replace(/^"/, "").startsWith("'"), JSON.stringify(text));
+  assert.equal(csvCell("\uff1d1+1"), "'\uff1d1+1");
+  assert.equal(csvCell("x;=1+1;y"), `"x;'=1+1;y"`);
+  assert.equal(csvCell("sweep-1 +2=3"), "sweep-1 +2=3");
   assert.equal(csvCell('a"b'), '"a""b"');
   assert.equal(csvCell("a,b\nc"), '"a,b\nc"');
   assert.equal(csvCell("a;b"), '"a;b"');
