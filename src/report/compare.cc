@@ -63,7 +63,7 @@ std::string compare_text(const Report& a, const Report& b, const View& view) {
                               {"energy", Kind::kEnergy, a.energy.kwh, b.energy.kwh},
                               {"co2", Kind::kGrams, a.co2.grams, b.co2.grams}};
   std::vector<std::array<std::string, 4>> cells;
-  cells.push_back({"", plain_text(a.uuid), plain_text(b.uuid), std::string(words.word("change"))});
+  cells.push_back({"", shown_id(a), shown_id(b), std::string(words.word("change"))});
   for (const Row& row : rows) {
     if (!row.a && !row.b) {
       continue;

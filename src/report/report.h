@@ -35,7 +35,9 @@ struct Job {
   std::string manager = {};  ///< "slurm", "lsf", "openpbs", "k8s", "openstack" or "local"
   Number nodes = {}, cpus = {}, gpus = {};
   Number elapsed = {}, limit = {}, waited = {};
-  std::string array = {};  ///< "4711_3"; empty: not a task of an array
+  /// "4711_3" or "4720+1", as SLURM shows the ID; empty: neither a task of an array nor a part of a
+  /// heterogeneous job.
+  std::string array = {};
 };
 
 struct Use {

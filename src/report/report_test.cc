@@ -22,6 +22,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
@@ -304,6 +305,20 @@ TEST(Report, EscapesWhatUsersWrite) {
   }
   std::string parsed;
   EXPECT_TRUE(append_json_object(parsed, to_json(report, {})));
+}
+
+TEST(Report, ShowsTheIdThatSlurmShows) {
+  Report report = gpu_report();
+  report.uuid = "7101";
+  EXPECT_THAT(to_text(report, {}), StartsWith("Job 7101 ·"));
+  report.job.array = "7100_4";
+  EXPECT_THAT(to_text(report, {}), StartsWith("Job 7101 (7100_4) ·"));
+  EXPECT_THAT(to_markdown(report, {}), StartsWith("# Job 7101 \\(7100\\_4\\)\n"));
+  EXPECT_THAT(to_html(report, {}), HasSubstr("<h1>Job 7101 (7100_4)</h1>"));
+  Report part = report;
+  part.uuid = "8201";
+  part.job.array = "8200+1";
+  EXPECT_THAT(compare_text(report, part, {}), HasSubstr(" 7101 (7100_4)  8201 (8200+1)  "));
 }
 
 TEST(Report, ShowsTheLinesOfEachManager) {

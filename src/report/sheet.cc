@@ -113,7 +113,7 @@ class Writer {
   void add_about() {
     const Job& job = report_.job;
     sheet_.title = fmt::format("{} {}", word(job.manager == "slurm" ? "title.job" : "title.unit"),
-                               plain_text(report_.uuid));
+                               shown_id(report_));
     const auto add = [this](std::string text) {
       if (!text.empty()) {
         sheet_.about.push_back(std::move(text));
@@ -480,6 +480,11 @@ std::string duration_text(double seconds, const Catalogue& words) {
 
 std::string bytes_text(double bytes, const Catalogue& words) {
   return advice::format_number(bytes, Form::kBytes, words.notation);
+}
+
+std::string shown_id(const Report& report) {
+  const std::string id = plain_text(report.uuid);
+  return report.job.array.empty() ? id : fmt::format("{} ({})", id, plain_text(report.job.array));
 }
 
 Sheet sheet_of(const Report& report, const View& view) {

@@ -46,6 +46,9 @@ struct Sheet {
 /// Writes a rounded report in the language of the view.
 Sheet sheet_of(const Report& report, const View& view);
 
+/// The ID of the job and, if that is another one, the ID that SLURM shows: "7101 (7100_4)".
+std::string shown_id(const Report& report);
+
 // The forms of a sheet. Parts that are empty are left out.
 std::string text_form(Sheet sheet, const View& view);
 std::string markdown_form(const Sheet& sheet);

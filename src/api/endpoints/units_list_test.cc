@@ -156,6 +156,12 @@ TEST_F(ShownIdsOfUnits, FindReportsListsAndSums) {
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=7100_4", "ada").status, 200);
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=8200%2B1", "ada").status, 200);
   EXPECT_EQ(get("/api/v1/units/report?cluster_id=hpc-a&uuid=9000.extern", "ada").status, 200);
+  const auto shown = [&](const std::string& id) {
+    return data("units/report?cluster_id=hpc-a&uuid=" + id, "ada").at(0).at("job").at("array");
+  };
+  EXPECT_EQ(shown("7101"), "7100_4");
+  EXPECT_EQ(shown("8201"), "8200+1");
+  EXPECT_TRUE(shown("9000").is_null());
   // A range has a report of each of its units.
   const std::string range = "units/report?cluster_id=hpc-a&uuid=7100_[4-5]";
   const json::array reports = data(range, "ada").as_array();

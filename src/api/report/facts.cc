@@ -256,6 +256,10 @@ report::Report report_of(const Evidence& evidence) {
       job && task) {
     report.job.array = fmt::format("{:.0f}_{:.0f}", *job, *task);
   }
+  if (const auto job = unit.allocated("het_job"), part = unit.allocated("het_offset");
+      job && part) {
+    report.job.array = fmt::format("{:.0f}+{:.0f}", *job, *part);
+  }
   if (unit.unit.started_at_ts > 0) {
     report.job.elapsed = elapsed_of(evidence.run);
   }

@@ -1,6 +1,7 @@
 #include "api/request/shown_ids.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/strings.h"
 
@@ -50,8 +51,8 @@ std::optional<ShownIds> parse_shown_ids(std::string_view text) {
   if (rest == "*") {
     return ids;
   }
-  if (number_of(rest)) {
-    ids.prefix += rest;
+  if (const auto place = number_of(rest)) {
+    ids.prefix += std::to_string(*place);  // without leading zeros
   } else if (rest.starts_with('[') && rest.ends_with(']')) {
     rest = rest.substr(1, rest.size() - 2);
     rest = rest.substr(0, rest.find('%'));  // how many run at a time

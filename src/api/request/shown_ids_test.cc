@@ -27,6 +27,7 @@ std::string places(std::string_view text) {
 TEST(ShownIds, AreThoseOfSqueueSacctAndMails) {
   EXPECT_EQ(places("7100_4"), "7100_4: 4");
   EXPECT_EQ(places("7100_0"), "7100_0: 0");
+  EXPECT_EQ(places("7100_04"), "7100_4: 4");
   EXPECT_EQ(places("7100_[4-5]"), "7100_: 4 5");
   EXPECT_EQ(places("7100_[1,3-5%2]"), "7100_: 1 3 4 5");
   EXPECT_EQ(places("7100_[0-12:4,5]"), "7100_: 0 4 5 8 12");
