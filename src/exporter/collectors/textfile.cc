@@ -53,10 +53,11 @@ struct TextFile {
 };
 
 /// Whether the name is one of the exporter's, of its process, or of the recording rules of CEEMS
-/// (`uuid:ceems_cpu_usage:ratio_irate`, `ceems:country`), which its queries read.
+/// (`uuid:ceems_cpu_usage:ratio_irate`, `ceems:country`, `dev:amd_gpu_power_watts:pue`), which its
+/// queries read.
 bool is_reserved(std::string_view name) {
   return name.starts_with("ceems_") || name.starts_with("ceems:") || name.contains(":ceems") ||
-         name.starts_with("process_") || name.starts_with("promhttp_");
+         name.ends_with(":pue") || name.starts_with("process_") || name.starts_with("promhttp_");
 }
 
 /// Samples in the name of CEEMS would falsify what it measures.

@@ -89,6 +89,7 @@ TEST_F(Textfile, LosesOnlyTheFileThatIsBroken) {
   write("bad.prom", "a 1\nb one\n");
   write("good.prom", "c 3\n");
   write("own.prom", "ceems_compute_unit_energy_joules_total{uuid=\"1\"} 0\n");
+  write("rule.prom", "dev:amd_gpu_power_watts:pue 0\n");
   std::filesystem::create_symlink("/etc/passwd", directory_ / "link.prom");
   ::mkfifo((directory_ / "pipe.prom").c_str(), 0666);
   std::filesystem::create_directory(directory_ / "folder.prom");
@@ -97,6 +98,7 @@ TEST_F(Textfile, LosesOnlyTheFileThatIsBroken) {
   EXPECT_THAT(error(), HasSubstr("bad.prom: line 2: b: expected a number, got 'one'"));
   EXPECT_THAT(error(), HasSubstr("own.prom: ceems_compute_unit_energy_joules_total: the name is "
                                  "reserved for CEEMS"));
+  EXPECT_THAT(error(), HasSubstr("rule.prom: dev:amd_gpu_power_watts:pue: the name is reserved"));
   for (const char* name : {"link.prom", "pipe.prom", "folder.prom"}) {
     EXPECT_THAT(error(), HasSubstr(name));
   }
