@@ -196,10 +196,13 @@ void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteRe
   }
   last_error_.clear();
   note_missing(fetched);
-  if (update.units.empty() && unit_count_ > 0) {
+  // The ends of units that were running would be there.
+  if (update.units.empty() && running_count_ > 0) {
     log::warn("the resource manager lists no unit any more",
-              {{"cluster_id", cluster_.id}, {"units_in_last_window", unit_count_}});
+              {{"cluster_id", cluster_.id}, {"running_in_last_window", running_count_}});
   }
+  running_count_ =
+      static_cast<std::size_t>(std::ranges::count(update.units, 0, &model::Unit::ended_at_ts));
   unit_count_ = update.units.size();
   metrics_.windows.add();
   set_watermark_metric(update.window.end_ms);

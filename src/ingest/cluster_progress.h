@@ -97,7 +97,8 @@ class ClusterProgress {
   bool missing_logged_ = false;
   bool giving_up_ = false;
   bool clock_behind_ = false;
-  std::size_t unit_count_ = 0;  ///< in the last window
+  std::size_t unit_count_ = 0;     ///< in the last window
+  std::size_t running_count_ = 0;  ///< of these, at its end
   std::size_t gap_count_ = 0;
   ClusterMetrics metrics_;
 };

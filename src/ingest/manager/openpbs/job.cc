@@ -244,8 +244,12 @@ Result<std::optional<BatchJob>> parse_job(std::string_view id,
   options.max_depth = kMaxDepth;
   options.allow_invalid_utf8 = true;  // in names and environments; cleaned before they are stored
   boost::system::error_code error;
-  const json::value value =
+  json::value value =
       json::parse(json::string_view(json_text.data(), json_text.size()), error, {}, options);
+  // A lone surrogate in the environment, for instance.
+  if (std::string clean; error && append_json_object(clean, json_text)) {
+    value = json::parse(clean, error, {}, options);
+  }
   const json::object* const job = value.if_object();
   if (error || job == nullptr) {
     return fail(ErrorCode::kParse, "job {}: {}", id,

@@ -69,6 +69,12 @@ TEST(OpenpbsJob, HasAllFields) {
                               Pair("workdir", "/home/ada")));
 }
 
+TEST(OpenpbsJob, MayHaveALoneSurrogateInItsEnvironment) {
+  const BatchJob found = job(with(R"("PBS_O_WORKDIR":)", R"("PS1":"\ud800","PBS_O_WORKDIR":)"));
+  EXPECT_EQ(found.cpus, 6);
+  EXPECT_THAT(found.tags, ::testing::Contains(Pair("workdir", "/home/ada")));
+}
+
 TEST(OpenpbsJob, HasWhatWasAskedFor) {
   EXPECT_EQ(job(kJob).time_limit_seconds, 0);
   EXPECT_EQ(job(kJob).requested_cpus, 9);

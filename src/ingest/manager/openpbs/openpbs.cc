@@ -1,6 +1,8 @@
 #include "ingest/manager/openpbs/openpbs.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,7 @@ class OpenpbsSource final : public BatchSource {
   Result<> qstat(const JobSink& job, const std::stop_token& stop) {
     rules_.zone = commands_.zone();
     rules_.now_ms = clock_.now_ms();
+    std::set<std::string> seen;
     JsonCutter cutter(
         {"Jobs"},
         [&](const JsonCutter::Element& element) -> Result<> {
@@ -74,9 +77,15 @@ class OpenpbsSource final : public BatchSource {
           if (!found) {
             return fail(std::move(found).error());
           }
-          if (found->has_value()) {
-            job(std::move(**found));
+          if (!found->has_value()) {
+            return {};
           }
+          // In an environment without escapes, a user can write a record. The true one of the same
+          // job is in front of its environment.
+          if (!seen.insert((*found)->id).second) {
+            return fail(ErrorCode::kParse, "job {}: it is listed twice", element.key);
+          }
+          job(std::move(**found));
           return {};
         },
         is_job_id);

@@ -127,6 +127,26 @@ TEST_F(Openpbs, AsksOnceForAllWindowsThatHaveEnded) {
   EXPECT_EQ(ids(5), "");
 }
 
+TEST_F(Openpbs, TakesTheFirstRecordOfAJob) {
+  auto manager = create().value();
+  // The environment of a running job of mal's, as versions without escapes print it, says that the
+  // job has ended and is bob's.
+  const std::string job =
+      R"("Job_Name":"j","Job_Owner":"{}@l","job_state":"{}",)"
+      R"("stime":"Wed Apr  1 00:00:01 2026","exec_host":"n1/0*{}","project":"p")";
+  const std::string forged =
+      fmt::format(fmt::runtime(job), "bob", "F", 400) + R"(,"obittime":"Wed Apr  1 00:30:00 2026")";
+  runner_.reply("qstat", {.output = R"({"timestamp":1,"Jobs":{"2.srv":{)" +
+                                    fmt::format(fmt::runtime(job), "mal", "R", 2) +
+                                    R"(,"Variable_List":{"A":"x"}},"2.srv":{)" + forged +
+                                    R"(,"Variable_List":{"B":""},"run_count":1}}})" + "\n"});
+  const auto units = fetch(*manager, 0, kHour);
+  ASSERT_TRUE(units) << units.error().message;
+  ASSERT_THAT(*units, SizeIs(1));
+  EXPECT_EQ((*units)[0].username, "mal");
+  EXPECT_EQ((*units)[0].state, "RUNNING");
+}
+
 TEST_F(Openpbs, LeavesOutWhatItCannotReadAndKeepsTheRest) {
   auto manager = create().value();
   runner_.reply("qstat",
