@@ -146,7 +146,8 @@ std::string budget_text(const sj::array& rows) {
     const std::string cluster = text_of(row, "cluster_id");
     const auto used = number_of(row, "used");
     const std::string state = text_of(row, "state");
-    out += fmt::format("{}{}, {}: {}", text_of(row, "project"),
+    const std::string project = text_of(row, "project");
+    out += fmt::format("{}{}, {}: {}", project == "*" ? "all projects" : project,
                        cluster.empty() ? "" : " (" + cluster + ")", text_of(row, "period"),
                        state == "over" ? "over budget, " : "");
     out += fmt::format("{} of {} {}", used ? grouped(*used) : "unknown",

@@ -41,6 +41,9 @@ TEST(InsightText, SaysHowBudgetsStand) {
                             R"("used":263,"used_share":1.052,"burn":9.7,"forecast":[287,301],)"
                             R"("period":"2026-11","state":"over"})"),
             "fluids, 2026-11: over budget, 263 of 250 kWh (105 %); heading for 287 to 301\n");
+  EXPECT_EQ(text("budgets", R"({"project":"*","cluster_id":null,"unit":"kwh","amount":1200,)"
+                            R"("used":60,"used_share":0.05,"period":"2026","state":"ok"})"),
+            "all projects, 2026: 60 of 1,200 kWh (5 %)\n");
   EXPECT_EQ(
       text("budgets", R"({"project":"p","cluster_id":null,"unit":"cost","amount":5,"used":null,)"
                       R"("forecast":[null,null],"period":"2026-11","state":"unknown"})"),

@@ -40,7 +40,10 @@ class BreakingTransport final : public Transport {
                   kBreakerFailures);
     }
     auto answer = ask();
-    if (answer || !CancelScope::cancelled()) {  // a client that leaves says nothing about the TSDB
+    if (!answer && CancelScope::cancelled()) {  // a client that leaves says nothing about the TSDB
+      const MutexLock lock(mutex_);
+      next_try_ = {};  // the next one may try instead
+    } else {
       note(answer);
     }
     return answer;

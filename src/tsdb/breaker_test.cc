@@ -76,6 +76,15 @@ TEST_F(Breaker, ARequestWhoseClientLeftIsNoFailure) {
     }
   }
   EXPECT_FALSE(CancelScope::cancelled());
+  // Nor does it take the try of another one.
+  for (int i = 0; i < kBreakerFailures; ++i) {
+    EXPECT_FALSE(ask());
+  }
+  clock_.advance(kBreakerPause);
+  {
+    const CancelScope scope(left.get_token());
+    EXPECT_FALSE(ask());
+  }
   answer_ = FakeTransport::ok("{}");
   EXPECT_TRUE(ask());
 }

@@ -314,7 +314,7 @@ def test_stop_while_a_tsdb_hangs(directory):
             left = len(tsdb.left)
             time.sleep(0.3)
             assert len(tsdb.left) == left, "given up while the client waits"
-        wait_until("the TSDB is no longer asked", lambda: len(tsdb.left) > left, 8)
+        wait_until("the request to the TSDB ends", lambda: len(tsdb.left) > left, 8)
         with connect(url) as connection:
             before = len(tsdb.asked)
             connection.sendall(chart.encode())
