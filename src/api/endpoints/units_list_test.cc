@@ -443,6 +443,15 @@ TEST_F(Lists, CompareAYearWithTheSameDaysOfTheYearBefore) {
   EXPECT_EQ(compared.at("days"), 40);
   EXPECT_EQ(compared.at("now").at("kwh").at(0), 4);
   EXPECT_EQ(compared.at("before").at("kwh").at(0), 1);
+  // A part of a month is compared with the same part of the month before, though it has ended.
+  const auto march = [this](const std::string& to) {
+    return data("usage/series/admin?cluster_id=c&step=month&from=1740787200&previous&to=" + to)
+        .at("compared");
+  };
+  EXPECT_EQ(march("1741651199").at("days"), 10);
+  EXPECT_EQ(march("1741651199").at("before").at("kwh").at(0), 1);
+  EXPECT_EQ(march("1743465599").at("days"), 31);
+  EXPECT_EQ(march("1743465599").at("before").at("kwh").at(0), 3);
 }
 
 TEST_F(Lists, TellWhatASiteHas) {

@@ -422,19 +422,21 @@ Result<std::optional<Compared>> read_compared(const Services& services,
                    time_before(earlier.front(), request.step == Step::kMonth, zone));
   }
   before.from_ms = earlier.front();
-  before.to_ms = earlier.back() - 1;
-  if (sums.end_ms > today) {
-    // Of the last day or month that has begun, as many days as have ended.
-    const auto last =
-        static_cast<std::size_t>(std::ranges::upper_bound(sums.times, today) - sums.times.begin()) -
-        1;
+  const std::int64_t end = now.to_ms + 1;
+  const auto last = static_cast<std::size_t>(std::ranges::upper_bound(sums.times, now.to_ms) -
+                                             sums.times.begin()) -
+                    1;
+  std::int64_t before_end = earlier.at(last + 1);
+  if (request.step == Step::kMonth && zone.day(end).substr(8, 2) != "01") {
+    // Of a month that is asked for in part, or has not ended, as many days.
     std::int64_t day = earlier.at(last);
-    for (std::int64_t begin = sums.times.at(last); begin < today && day < earlier.at(last + 1);
+    for (std::int64_t begin = sums.times.at(last); begin < end && day < before_end;
          begin = zone.day_start(begin + kDayMs * 3 / 2)) {
       day = zone.day_start(day + kDayMs * 3 / 2);
     }
-    before.to_ms = day - 1;
+    before_end = day;
   }
+  before.to_ms = before_end - 1;
   if (before.from_ms < 0 || before.to_ms <= before.from_ms) {
     return std::nullopt;
   }
