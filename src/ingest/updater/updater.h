@@ -41,8 +41,8 @@ class Updater {
   virtual ~Updater() = default;
   /// Changes the units in place and returns what is missing. After an error everything is missing:
   /// the caller must discard the units, which may have been changed in part. For a gap, the units
-  /// have only what Writer::gap_units() returns. `stop` ends the call early with an error; what is
-  /// asked of a TSDB at that moment ends by the caller's tsdb::CancelScope.
+  /// have only what Writer::gap_units() returns. `stop` ends the call early with an error; a
+  /// request to a TSDB that is under way ends by the caller's tsdb::CancelScope.
   virtual Result<Missing> update(const UpdateRequest& request,
                                  std::vector<model::Unit>& units,
                                  std::stop_token stop) = 0;
