@@ -64,6 +64,12 @@ std::shared_ptr<void> ClientSlots::take(const std::string& client, std::size_t l
   return std::make_shared<Slot>(state_, client);
 }
 
+std::size_t ClientSlots::count(const std::string& client) const {
+  const MutexLock lock(state_->mutex);
+  const auto found = state_->counts.find(client);
+  return found == state_->counts.end() ? 0 : found->second;
+}
+
 std::size_t ClientSlots::in_use() const {
   const MutexLock lock(state_->mutex);
   return state_->all;

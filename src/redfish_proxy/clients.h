@@ -32,6 +32,7 @@ class ClientSlots {
   /// Takes a place for a request of this client and holds it while the object lives. Null if the
   /// client has `limit` places already.
   std::shared_ptr<void> take(const std::string& client, std::size_t limit);
+  [[nodiscard]] std::size_t count(const std::string& client) const;
   [[nodiscard]] std::size_t in_use() const;
 
  private:

@@ -29,7 +29,8 @@ constexpr std::string_view kMetricsPath = "/metrics";
 constexpr std::string_view kNoTarget = "failed to find redfish target";
 /// A BMC that hangs collects requests until they time out. More would not help.
 constexpr int kMaxPerBmc = 64;
-/// Of them, for clients other than the BMC's own node: for all together, and for each.
+/// Of them, for clients other than the BMC's own node: for all together, and for each. No client
+/// gets more than it leaves free, so a few cannot take all places from another one.
 constexpr std::size_t kMaxOfOthers = 48;
 constexpr std::size_t kMaxOfEach = 16;
 
@@ -186,7 +187,8 @@ std::expected<std::shared_ptr<void>, Outcome> Proxy::take_places(const std::stri
   }
   if (!bmc.own) {
     const std::string origin = bmc.url.origin();
-    share = shares_.take(origin + ' ' + key, kMaxOfEach);
+    const std::size_t taken = std::min(shares_.count(origin), kMaxOfOthers - 1);
+    share = shares_.take(origin + ' ' + key, std::min(kMaxOfEach, kMaxOfOthers - taken));
     if (!share) {
       return std::unexpected(Outcome::kTooMany);
     }
@@ -342,7 +344,10 @@ std::optional<std::string> refused_option(std::string_view query,
     query.remove_prefix(std::min(option.size() + 1, query.size()));
     const std::string_view encoded = option.substr(0, option.find('='));
     std::string name = net::url_decode(encoded).value_or(std::string(encoded));
-    if (!option.empty() && std::ranges::find(allowed, name) == allowed.end()) {
+    const auto value = net::url_decode(option.substr(std::min(encoded.size() + 1, option.size())));
+    // Some BMCs decode before they look for the end of an option.
+    const bool ends_early = !value || value->find_first_of("&;?#%") != std::string::npos;
+    if (!option.empty() && (ends_early || std::ranges::find(allowed, name) == allowed.end())) {
       return name;
     }
   }

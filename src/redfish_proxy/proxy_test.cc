@@ -262,6 +262,26 @@ TEST_F(ProxyTest, KeepsPlacesForTheNodeOfTheBmc) {
   EXPECT_EQ(take("192.0.2.66"), 200);
 }
 
+TEST_F(ProxyTest, AFewClientsLeavePlacesForOthers) {
+  use("redfish_proxy: {allowed_targets: ['https://bmc1']}");
+  std::vector<net::Response> waiting;
+  const auto take = [&](const std::string& address) {
+    waiting.push_back(ask(request_of({{"X-Real-IP", address}, {"X-Redfish-Url", "https://bmc1"}})));
+    const net::Response& response = waiting.back();
+    return response.relay ? 200 : response.status;
+  };
+  int taken = 0;
+  for (int round = 0; round < 16; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      taken += take("192.0.2.10" + std::to_string(i)) == 200 ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(taken, 42) << "seven each";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(take("192.0.2.1"), 200) << i;
+  }
+}
+
 TEST_F(ProxyTest, PassesTheQueryOptionsOfTheListOnly) {
   for (const auto& [query, refused] :
        std::vector<std::pair<std::string, std::string>>{{"$select=Name", ""},
@@ -275,7 +295,11 @@ TEST_F(ProxyTest, PassesTheQueryOptionsOfTheListOnly) {
                                                         {"only", "only"},
                                                         {"excerpt=", "excerpt"},
                                                         {"$Expand=.", "$Expand"},
-                                                        {"&&$top=1", "$top"}}) {
+                                                        {"&&$top=1", "$top"},
+                                                        {"$select=Id,PowerControl/Name", ""},
+                                                        {"$select=Id%26$expand=.", "$select"},
+                                                        {"$select=Id%253B$expand=.", "$select"},
+                                                        {"$select=Id?$expand=.", "$select"}}) {
     EXPECT_EQ(refused_option(query, {"$select"}).value_or(""), refused) << query;
   }
   use(kTargets);
