@@ -70,6 +70,14 @@ Request power_reading_request() {
           .data = {kDcmi, kSystemPowerStatistics, 0, 0}};
 }
 
+double plausible_watts(double watts) {
+  constexpr double kMaxWatts = 1e6;  // a rack has a tenth of that
+  constexpr double kAllOf15 = 32767;
+  constexpr double kAllOf16 = 65535;
+  const bool good = watts >= 0 && watts <= kMaxWatts && watts != kAllOf15 && watts != kAllOf16;
+  return good ? watts : 0;
+}
+
 Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
   CEEMS_TRY(check_completion_code(answer));
   if (answer.size() < kPowerAnswerSize) {
@@ -85,7 +93,8 @@ Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
                 answer[18]);
   }
   const auto watts = [&](std::size_t at) {
-    return static_cast<double>(answer[at]) + 256.0 * static_cast<double>(answer[at + 1]);
+    return plausible_watts(static_cast<double>(answer[at]) +
+                           256.0 * static_cast<double>(answer[at + 1]));
   };
   return Power{.current = watts(2), .minimum = watts(4), .maximum = watts(6), .average = watts(8)};
 }

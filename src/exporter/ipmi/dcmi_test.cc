@@ -27,9 +27,13 @@ TEST(DcmiReading, ReadsLittleEndianWatts) {
   EXPECT_EQ(power->maximum, 500);
   EXPECT_EQ(power->average, 300);
   Bytes large = good_reading();
-  large[2] = 0xff;
+  large[2] = 0xfe;
   large[3] = 0xff;
-  EXPECT_EQ(decode_power_reading(large)->current, 65535);
+  EXPECT_EQ(decode_power_reading(large)->current, 65534);
+  large[2] = 0xff;
+  EXPECT_EQ(decode_power_reading(large)->current, 0) << "no value";
+  large[3] = 0x7f;
+  EXPECT_EQ(decode_power_reading(large)->current, 0) << "no value";
 }
 
 TEST(DcmiReading, RefusesInvalidReadings) {

@@ -17,13 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-/// Larger values are invalid: the largest computing centres draw less.
-constexpr double kMaxWatts = 1e9;
-
-double plausible(double watts) {
-  return watts >= 0 && watts <= kMaxWatts ? watts : 0;
-}
-
 /// The text after "LABEL :" in a line that starts with one of the labels.
 std::optional<std::string_view> value_of(std::string_view line,
                                          std::span<const std::string_view> labels) {
@@ -59,7 +52,7 @@ class Quantity {
       return;
     }
     found_ = true;
-    watts_ = plausible(parse_double(value->substr(0, digits)).value_or(0));
+    watts_ = plausible_watts(parse_double(value->substr(0, digits)).value_or(0));
   }
   [[nodiscard]] double watts() const { return watts_; }
 
@@ -130,10 +123,10 @@ Result<Power> parse_capmc(std::string_view output) {
     return fail(ErrorCode::kUnavailable, "error {}: {}", number(object, "e"),
                 printable(message->get_string()));
   }
-  Power power{.current = plausible(number(object, "current")),
-              .minimum = plausible(number(object, "min")),
-              .maximum = plausible(number(object, "max")),
-              .average = plausible(number(object, "avg"))};
+  Power power{.current = plausible_watts(number(object, "current")),
+              .minimum = plausible_watts(number(object, "min")),
+              .maximum = plausible_watts(number(object, "max")),
+              .average = plausible_watts(number(object, "avg"))};
   if (power.average > 0) {
     power.current = power.average;
   }

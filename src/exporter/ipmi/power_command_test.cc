@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "testing/fake_runner.h"
@@ -215,6 +216,14 @@ TEST(PowerOutput, OfIpmiDcmi) {
                  "Statistics reporting time period     : 1000 milliseconds\n"
                  "Power Measurement                    : Active\n"),
             "164 48 361 157");
+  for (const char* none : {"65535", "32767", "4294967295"}) {
+    EXPECT_EQ(parse_power_output(Format::kText, fmt::format("Current Power : {} Watts\n"
+                                                            "Power Measurement : Active\n",
+                                                            none))
+                  ->current,
+              0)
+        << none;
+  }
   EXPECT_EQ(text("Current Power : 164 Watts\nPower Measurement : Not Available\n"), kInactive);
 }
 
