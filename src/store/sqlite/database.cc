@@ -116,13 +116,6 @@ class SqliteWriter final : public SessionWriter {
     return session_->open(std::move(connection), reference);
   }
 
-  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override {
-    CEEMS_TRY(SessionWriter::purge(cutoff_ms, stop));
-    // Returns a bounded number of free pages to the file system, so that readers are not delayed.
-    // Has no effect in files that the reference created.
-    return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
-  }
-
   /// Moves the write-ahead log into the main file, if it is open.
   Result<> checkpoint() {
     if (session_->connection().handle() == nullptr) {
@@ -132,6 +125,12 @@ class SqliteWriter final : public SessionWriter {
   }
 
  private:
+  /// Returns a bounded number of free pages to the file system, so that readers are not delayed.
+  /// Has no effect in files that the reference created.
+  Result<> give_back_pages() override {
+    return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
+  }
+
   std::unique_ptr<SqliteSession> session_;
 };
 

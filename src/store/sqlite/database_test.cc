@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "store/test_database.h"
 
@@ -157,6 +159,28 @@ TEST_F(SqliteDatabaseTest, PurgeAndVacuumGoOnBesideReaders) {
   }
   EXPECT_EQ(rest, 2999U);  // the reader's snapshot is complete
   write(kNow, kNow + kMinute, {job("next", kNow)});
+}
+
+TEST_F(SqliteDatabaseTest, APurgeLeavesTheConnectionToReportsThatAreStored) {
+  constexpr int kRounds = 6;
+  std::jthread reports([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const auto done = db_->writer().purge_reports(kNow);
+      ASSERT_TRUE(done) << done.error().message;
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t now = kNow + round * kHour;
+    std::vector<model::Unit> units;
+    for (int i = 0; i < 1000; ++i) {  // whose pages are given back
+      units.push_back(job(std::to_string(i), now - kHour, now - kMinute));
+    }
+    write(now - kHour, now, units);
+    const auto done = db_->writer().purge(now);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  reports = {};
+  EXPECT_EQ(text("PRAGMA integrity_check"), "ok");
 }
 
 TEST_F(SqliteDatabaseTest, ASecondProgramIsRefused) {

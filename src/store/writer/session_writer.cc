@@ -497,6 +497,9 @@ Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& sto
   if (finished && *finished) {
     done = in_transaction("", [&] { return remove_rest(cutoff_ms); });
   }
+  if (done) {
+    done = give_back_pages();
+  }
   return done ? done : fail(std::move(done).error().with_context("purging"));
 }
 

@@ -95,6 +95,8 @@ class SessionWriter : public Writer {
   Result<> put_admins(std::string_view source, const std::vector<std::string>& names, bool replace);
   /// Deletes the rows of units or days that fulfil the condition, until they are gone. False after
   /// a stop.
+  /// The last step of a purge. Other threads write with the same session, so it holds the mutex.
+  virtual Result<> give_back_pages() CEEMS_REQUIRES(mutex_) { return {}; }
   Result<bool> remove_all(SumsOf what, const Sql& condition, const std::stop_token& stop);
   Result<> remove_rest(std::int64_t cutoff_ms);
   /// Computes sums over time. Returns how many spans are left.
