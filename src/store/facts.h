@@ -163,6 +163,8 @@ struct UnitSummary {
   double not_used_of_kwh = 0, not_used_kwh = 0;  ///< as in FacetValue
   double cpu_seconds = 0, cpu_seconds_measured = 0, cpu_seconds_used = 0;
   double gpu_seconds = 0, gpu_seconds_measured = 0, gpu_seconds_used = 0;
+  /// Of units whose energy is known.
+  double cpu_seconds_with_energy = 0, gpu_seconds_with_energy = 0;
   std::vector<std::vector<FacetValue>> facets = {};  ///< as asked for; most units first
   struct Cell {
     std::size_t x = 0, y = 0;

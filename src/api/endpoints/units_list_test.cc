@@ -326,6 +326,8 @@ TEST_F(Lists, CostWhatTheSiteSays) {
   EXPECT_EQ(data("units/summary/admin?cluster_id=c").at("cost"), 2);
   // Of units whose energy is not known.
   EXPECT_THAT(first("units/list/admin?cluster_id=hpc-a&columns=cost&limit=1"), ElementsAre("null"));
+  EXPECT_TRUE(data("units/summary/admin?cluster_id=hpc-a").at("cost").is_null());
+  EXPECT_EQ(data("units/summary/admin?running").at("cost"), 2) << "as in the list";
 }
 
 TEST_F(Lists, OfUsageAreByDayAndMonth) {

@@ -90,8 +90,8 @@ void append_facet(JsonWriter& json, const std::vector<store::FacetValue>& values
   json.end_array();
 }
 
-/// What all units cost together. Where the price changes with time, they are read one by one; of
-/// very many the cost is not known.
+/// The sum of the costs that are known. Where the price changes with time, the units are read one
+/// by one; of very many the cost is not known.
 Result<std::optional<double>> total_cost(const Services& services,
                                          const store::FactFilter& filter,
                                          const store::UnitSummary& sums) {
@@ -99,6 +99,12 @@ Result<std::optional<double>> total_cost(const Services& services,
   Costs costs = services.accounting->costs();
   if (!costs.any()) {
     return std::optional<double>();
+  }
+  if (costs.constant() && !costs.of("", 0, 0, std::nullopt, 0, 0)) {
+    // Energy has a price, so what a unit without energy costs is not known.
+    const auto kwh = sums.measured > 0 ? std::optional(sums.kwh) : std::nullopt;
+    return costs.of("", 0, 0, kwh, sums.cpu_seconds_with_energy / kHourSeconds,
+                    sums.gpu_seconds_with_energy / kHourSeconds);
   }
   if (costs.constant()) {
     return costs.of("", 0, 0, sums.kwh, sums.cpu_seconds / kHourSeconds,
@@ -112,13 +118,15 @@ Result<std::optional<double>> total_cost(const Services& services,
                              .limit = kMaxPricedUnits};
   QueryTimer timer(*services.metrics, Query::kUnits);
   auto rows = timer.run([&] { return services.reader->unit_facts(query); });
-  double sum = 0;
+  std::optional<double> sum;
   while (rows) {
     CEEMS_TRY(row, timer.run([&] { return (*rows)->next(); }));
     if (!row) {
-      return std::optional(rounded(sum, 6));
+      return sum ? std::optional(rounded(*sum, 6)) : std::nullopt;
     }
-    sum += cost_of(costs, **rows, 0, services.now_ms()).value_or(0);
+    if (const auto cost = cost_of(costs, **rows, 0, services.now_ms())) {
+      sum = sum.value_or(0) + *cost;
+    }
   }
   return fail(rows.error());
 }

@@ -21,7 +21,7 @@ constexpr double kGram = 1e-6;
 constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
 /// The sums, in the order of the columns.
-constexpr std::array<std::string_view, 21> kSums{
+constexpr std::array<std::string_view, 23> kSums{
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
     "CASE WHEN energy > 0 THEN energy ELSE 0 END",
     "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
@@ -43,6 +43,8 @@ constexpr std::array<std::string_view, 21> kSums{
     "CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN not_used_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
     "CASE WHEN not_used_energy > 0 THEN not_used_energy ELSE 0 END",
+    "CASE WHEN energy >= 0 THEN cpu_seconds ELSE 0 END",
+    "CASE WHEN energy >= 0 THEN gpu_seconds ELSE 0 END",
 };
 
 /// The bin of a use, or -1.
@@ -141,6 +143,8 @@ class Adding {
     sums_.not_used_units += row.integer(first + 18);
     sums_.not_used_of_kwh += number(19) * kEnergyUnitKwh;
     sums_.not_used_kwh += number(20) * kEnergyUnitKwh;
+    sums_.cpu_seconds_with_energy += number(21);
+    sums_.gpu_seconds_with_energy += number(22);
     const Count count{.units = units,
                       .kwh = kwh,
                       .idle_of_kwh = number(13) * kEnergyUnitKwh,
