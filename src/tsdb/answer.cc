@@ -282,6 +282,11 @@ std::string_view Labels::get(std::string_view name) const {
   return {};
 }
 
+std::int64_t moment_ms(double seconds) {
+  constexpr double kYear10000 = 253'402'300'800;
+  return std::isnan(seconds) ? 0 : std::llround(std::clamp(seconds, 0.0, kYear10000) * 1000);
+}
+
 std::string_view to_string(ResultType type) {
   switch (type) {
     case ResultType::kVector:

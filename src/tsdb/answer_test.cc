@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -34,6 +35,14 @@ TEST(TsdbAnswer, ReadsAVectorWithNotANumberAndInfinities) {
   EXPECT_EQ(answer->series[3].samples[0].value, -INFINITY);
   EXPECT_EQ(answer->series[4].labels.get("uuid"), "");
   EXPECT_EQ(answer->series[4].samples[0].value, 1e-3);
+}
+
+TEST(TsdbAnswer, MomentsStayWithinTheCalendar) {
+  EXPECT_EQ(moment_ms(1767225600.25), 1767225600250);
+  EXPECT_EQ(moment_ms(1e308), 253402300800000);
+  EXPECT_EQ(moment_ms(std::numeric_limits<double>::infinity()), 253402300800000);
+  EXPECT_EQ(moment_ms(-1e300), 0);
+  EXPECT_EQ(moment_ms(std::numeric_limits<double>::quiet_NaN()), 0);
 }
 
 TEST(TsdbAnswer, ReadsAMatrixAndItsWarnings) {

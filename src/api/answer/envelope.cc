@@ -113,6 +113,11 @@ void answer_failure(net::Response& response, const Error& error) {
   }
 }
 
+void answer_tsdb_failure(net::Response& response) {
+  response.set_header("Retry-After", "10");
+  answer_error(response, ApiErrorType::kTimeout, "the time-series server does not respond");
+}
+
 void answer_data(net::Response& response,
                  std::string_view data,
                  std::string_view next,

@@ -49,6 +49,9 @@ void answer_error(net::Response& response,
 /// Answers a database error with a generic text. QueryTimer has already logged the error.
 void answer_failure(net::Response& response, const Error& error);
 
+/// Answers an error of a TSDB. The caller has logged it.
+void answer_tsdb_failure(net::Response& response);
+
 /// Answers 200 with an empty list and the member "login", if that is not empty.
 void answer_nobody(net::Response& response, std::string_view login);
 

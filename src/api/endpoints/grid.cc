@@ -11,6 +11,7 @@
 #include "api/endpoints/all.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "base/time/durations.h"
 
@@ -89,7 +90,8 @@ void get_grid(const Services& services, Call& call) {
   const auto grid = services.fleet != nullptr ? services.fleet->grid(since, until)
                                               : Result<std::vector<GridSeries>>();
   if (!grid) {
-    answer_failure(*call.response, grid.error());
+    log::warn("cannot read the emissions of the grid", {{"err", grid.error().message}});
+    answer_tsdb_failure(*call.response);
     return;
   }
   constexpr std::int64_t kRecentMs = 6 * kHourMs;

@@ -9,6 +9,7 @@
 #include "api/endpoints/all.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -123,7 +124,8 @@ void get_grid_forecast(const Services& services, Call& call) {
                                                      first_ms + length_ms - kWeekMs)
                         : Result<std::vector<GridSeries>>();
   if (!grid) {
-    answer_failure(*call.response, grid.error());
+    log::warn("cannot read the emissions of the grid", {{"err", grid.error().message}});
+    answer_tsdb_failure(*call.response);
     return;
   }
   std::vector<ForecastHour> hours;

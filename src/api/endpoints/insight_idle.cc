@@ -55,8 +55,13 @@ class IdleNow {
       if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
         continue;
       }
-      if (auto done = read(cluster); !done) {
+      if (auto done = read(cluster); !done && !tsdb_failed_) {
         answer_failure(*call_.response, done.error());
+        return;
+      } else if (!done) {
+        log::warn("cannot read which units are idle",
+                  {{"cluster_id", cluster.id}, {"err", done.error().message}});
+        answer_tsdb_failure(*call_.response);
         return;
       }
     }
@@ -80,7 +85,9 @@ class IdleNow {
     if (services_.fleet == nullptr || !cluster.series) {
       return {};
     }
-    CEEMS_TRY(idle, services_.fleet->idle_units(cluster.id));
+    auto answer = services_.fleet->idle_units(cluster.id);
+    tsdb_failed_ = !answer;
+    CEEMS_TRY(idle, std::move(answer));
     if (idle.empty()) {
       return {};
     }
@@ -174,6 +181,7 @@ class IdleNow {
   Call& call_;
   Costs costs_ = services_.accounting->costs();
   std::vector<IdleRow> rows_;
+  bool tsdb_failed_ = false;
 };
 
 constexpr std::array<std::pair<std::string_view, Fact>, 4> kShareBy{

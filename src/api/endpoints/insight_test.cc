@@ -76,6 +76,10 @@ class Insight : public ServerTest {
       ++priced_;
       EXPECT_TRUE(eventually([this] { return !hangs_; }));
     }
+    if (!nonsense_.empty()) {
+      return nonsense_ == "html" ? FakeTransport::ok("<html>log in</html>")
+                                 : FakeTransport::ok(vector_of({{"10", nonsense_}}));
+    }
     if (down_) {
       return fail(ErrorCode::kUnavailable, "http://secret: refused");
     }
@@ -157,6 +161,7 @@ class Insight : public ServerTest {
   AccountingOptions accounting_;
   std::string range_;
   bool down_ = false;
+  std::string nonsense_;                 ///< every answer is a page or has this value
   std::atomic<bool> hangs_ = false;      ///< questions for prices wait
   mutable std::atomic<int> priced_ = 0;  ///< how many there were
   std::vector<FakeTransport*> transports_;
@@ -203,6 +208,17 @@ TEST_F(Insight, AsksLittleOfTheTsdb) {
   const auto response = get("/api/v1/insight/idle/admin", "root");
   EXPECT_EQ(response.status, 503);
   EXPECT_THAT(response.body, Not(HasSubstr("secret")));
+}
+
+TEST_F(Insight, NonsenseOfATsdbIsItsFailure) {
+  write_idle_units();
+  for (const std::string nonsense : {"html", "1e308", "-1e308", "9e15"}) {
+    nonsense_ = nonsense;
+    clock_.advance(std::chrono::minutes(2));
+    const auto response = get("/api/v1/insight/idle/admin", "root");
+    EXPECT_EQ(response.status, nonsense == "html" ? 503 : 200) << nonsense;
+    EXPECT_EQ(response.body.contains("time-series server"), nonsense == "html") << response.body;
+  }
 }
 
 TEST_F(Insight, AddsUpIdlePowerAndWhatWasNotUsed) {

@@ -15,6 +15,7 @@
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -75,7 +76,8 @@ void get_node_series(const Services& services, Call& call) {
                                                   asked->period.from_ms, asked->period.to_ms)
                     : fail(ErrorCode::kNotFound, "no TSDB");
   if (!series && series.error().code != ErrorCode::kNotFound) {
-    answer_failure(*call.response, series.error());
+    log::warn("cannot read the time series of a node", {{"err", series.error().message}});
+    answer_tsdb_failure(*call.response);
     return;
   }
   for (Series& line : series ? *series : series.emplace()) {

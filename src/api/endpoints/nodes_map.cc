@@ -56,7 +56,7 @@ std::string tenths(const HourValues& values) {
   std::string digits;
   for (const auto& value : values) {
     digits +=
-        value ? static_cast<char>('0' + std::clamp(static_cast<int>(*value / 10), 0, 9)) : '-';
+        value ? static_cast<char>('0' + static_cast<int>(std::clamp(*value / 10, 0.0, 9.0))) : '-';
   }
   return digits;
 }

@@ -149,8 +149,7 @@ void answer_series(const Services& services, Call& call, const SeriesRequest& re
       if (!tsdb::CancelScope::cancelled()) {
         log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
       }
-      answer_error(*call.response, ApiErrorType::kTimeout,
-                   "the time-series server does not respond");
+      answer_tsdb_failure(*call.response);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "base/time/durations.h"
+#include "tsdb/answer.h"
 
 namespace ceems::api {
 namespace {
@@ -48,11 +49,11 @@ constexpr std::array<Question, 13> kQuestions{{
     {"max by (hostname) (max_over_time(timestamp(ceems_cpu_count{{{0}}})[1d:5m]))"
      " or max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecondMs);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), tsdb::moment_ms(value));
      }},
     {"max by (hostname) (timestamp(ceems_cpu_count{{{0}}}))",
      [](Node& node, double value) {
-       node.seen_ms = std::max(node.seen_ms.value_or(0), std::lround(value) * kSecondMs);
+       node.seen_ms = std::max(node.seen_ms.value_or(0), tsdb::moment_ms(value));
      }},
     {"sum by (hostname) (ceems_cpu_count{{{0}}})",
      [](Node& node, double value) { node.cpus = value; }},
@@ -88,7 +89,7 @@ constexpr std::array<Question, 13> kQuestions{{
      [](Node& node, double value) { node.idle_kwh = value / kJoulesOfKwh; }},
     {"max by (hostname) (max_over_time(timestamp(sum by (hostname) (ceems_compute_units{{{0}}})"
      " > 0)[2d:10m]))",
-     [](Node& node, double value) { node.idle_since_ms = std::lround(value) * kSecondMs; }},
+     [](Node& node, double value) { node.idle_since_ms = tsdb::moment_ms(value); }},
 }};
 
 /// A line of a node's charts. `{0}` is the matcher of the node, `{1}` the same after a comma, `{2}`

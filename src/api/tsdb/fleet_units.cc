@@ -11,6 +11,7 @@
 #include "api/tsdb/fleet.h"
 #include "base/strings.h"
 #include "base/time/durations.h"
+#include "tsdb/answer.h"
 
 namespace ceems::api {
 namespace {
@@ -75,8 +76,7 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
         units.emplace(uuid, IdleUnit{.uuid = uuid, .since_ms = now - kTwoDaysMs});
       } else if (const auto found = units.find(uuid); found != units.end()) {
         if (text == kLastBusy) {
-          found->second.since_ms =
-              std::clamp<std::int64_t>(std::lround(value) * kSecondMs, now - kTwoDaysMs, now);
+          found->second.since_ms = std::clamp(tsdb::moment_ms(value), now - kTwoDaysMs, now);
         } else if (text == kWatts) {
           found->second.watts = value;
         }

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+#include "base/strings.h"
 #include "ingest/updater/counter.h"
 
 namespace ceems::ingest {
@@ -237,8 +239,12 @@ class Reading {
   }
 
   store::NodeUpdate update() {
-    const auto stored = [](double joules) {
-      return static_cast<std::int64_t>(std::llround(joules * kUnitsOfJoule));
+    constexpr double kMaxNodeWatts = 1e6;  // a rack has a tenth of that
+    constexpr double kLongestPause = 900;  // seconds, which may lie before the window
+    const double seconds = static_cast<double>(window_.end_ms - window_.start_ms) / 1000;
+    const double most = kMaxNodeWatts * (seconds + kLongestPause);
+    const auto stored = [most](double joules) {
+      return static_cast<std::int64_t>(std::llround(std::clamp(joules, 0.0, most) * kUnitsOfJoule));
     };
     store::NodeUpdate update{.cluster_id = source_.cluster_id,
                              .start_ms = window_.start_ms,
@@ -248,6 +254,11 @@ class Reading {
                              .facts = {}};
     for (const auto& [name, host] : hosts_) {
       if (host.covered_ms == 0) {
+        continue;
+      }
+      if (!(host.energy <= most)) {
+        log::warn("the counters of a node rose by more than a node can draw: its part is left out",
+                  {{"cluster_id", source_.cluster_id}, {"node", printable(name, 100)}});
         continue;
       }
       const double units = std::max(0.0, host.energy - host.system - host.unallocated);

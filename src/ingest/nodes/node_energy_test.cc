@@ -56,6 +56,23 @@ class NodeEnergyTest : public ::testing::Test {
   FakeTsdb tsdb_;
 };
 
+TEST_F(NodeEnergyTest, LeavesOutWhatNoNodeCanDraw) {
+  node("n1", "node", watts(400, kNow - 10 * kMinute, kNow + 2 * kHour));
+  Samples jumps = watts(400, kNow - 10 * kMinute, kNow + 2 * kHour);
+  for (std::size_t i = jumps.size() / 2; i < jumps.size(); ++i) {
+    jumps[i].value += 1e300;
+  }
+  node("n2", "node", jumps);
+  node("n3", "node", watts(400, kNow - 10 * kMinute, kNow + 2 * kHour));
+  node("n3", "system", jumps);
+  const store::NodeUpdate update = read(kNow, kNow + 2 * kHour);
+  ASSERT_EQ(update.energies.size(), 2U);
+  EXPECT_EQ(update.energies[0].node, "n1");
+  EXPECT_NEAR(static_cast<double>(update.energies[0].energy), 0.8 * kUnitsOfKwh, 1e3);
+  EXPECT_EQ(update.energies[1].node, "n3");
+  EXPECT_GT(update.energies[1].system, 0) << "bounded, no garbage";
+}
+
 TEST_F(NodeEnergyTest, IsDividedIntoParts) {
   node("n1", "node", watts(400, kNow - 10 * kMinute, kNow + 2 * kHour, 1e9));
   node("n1", "system", watts(20, kNow - 10 * kMinute, kNow + 2 * kHour, 1e6));

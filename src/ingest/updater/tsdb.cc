@@ -38,9 +38,27 @@ constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,
                                      Metric::kTotalCpuEmissionsGms,
                                      Metric::kTotalGpuEmissionsGms};
 
-/// NaN, infinite and negative values count as 0, as in CEEMS 0.10.2.
+/// NaN, infinite and negative values count as 0, as in CEEMS 0.10.2, and so does what no unit can
+/// have: sums with it would mean nothing for ever.
 double usable(double value) {
-  return std::isfinite(value) && value > 0 ? value : 0;
+  constexpr double kMax = 1e18;  // an exabyte
+  return std::isfinite(value) && value > 0 && value <= kMax ? value : 0;
+}
+
+/// The same of a metric. A unit of 4 GW uses the most energy in the day of the longest window.
+double usable(Metric metric, double value) {
+  constexpr double kMaxKwh = 1e8;
+  constexpr double kMaxGrams = 1e12;
+  switch (metric) {
+    case Metric::kTotalCpuEnergyUsageKwh:
+    case Metric::kTotalGpuEnergyUsageKwh:
+      return value > kMaxKwh ? 0 : usable(value);
+    case Metric::kTotalCpuEmissionsGms:
+    case Metric::kTotalGpuEmissionsGms:
+      return value > kMaxGrams ? 0 : usable(value);
+    default:
+      return usable(value);
+  }
 }
 
 /// Calls work(0) to work(count - 1) on a few threads and returns when all are done.
@@ -63,7 +81,7 @@ void set_value(model::Unit& unit, Metric metric, std::string_view key, double va
   if (store::is_extreme(metric) && !std::isfinite(value)) {
     return;  // 0 would stay the least value for ever
   }
-  unit.metric(metric).insert_or_assign(std::string(key), usable(value));
+  unit.metric(metric).insert_or_assign(std::string(key), usable(metric, value));
   unit.has_metric[static_cast<std::size_t>(metric)] = true;
 }
 

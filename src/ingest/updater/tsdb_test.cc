@@ -45,6 +45,33 @@ TEST(TsdbUpdater, PutsAnswersIntoUnitsAndMakesNumbersOfNonsense) {
   EXPECT_FALSE(units[0].has_metric[1]);
 }
 
+TEST(TsdbUpdater, LeavesOutWhatNoUnitCanHave) {
+  FakeTsdb tsdb;
+  tsdb.override_answer = [](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+    const std::string query = request.first("query");
+    if (query.starts_with("kwh") || query.starts_with("bytes")) {
+      return Result<net::ClientResponse>(
+          FakeTransport::ok(vector({{"1", "5e7"}, {"2", "1e9"}, {"3", "1e308"}})));
+    }
+    return std::nullopt;
+  };
+  TsdbUpdater updater(options_with("queries: {total_cpu_energy_usage_kwh: {total: "
+                                   "'kwh{uuid=~\"{{.UUIDs}}\"}[{{.Range}}]'}, "
+                                   "total_io_write_stats: {bytes_total: "
+                                   "'bytes{uuid=~\"{{.UUIDs}}\"}[{{.Range}}]'}}"),
+                      tsdb.client());
+  std::vector<model::Unit> units{unit("1"), unit("2"), unit("3")};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  const auto kwh = [&](std::size_t i) {
+    return units[i].metric(Metric::kTotalCpuEnergyUsageKwh).at("total");
+  };
+  EXPECT_EQ(kwh(0), 5e7);
+  EXPECT_EQ(kwh(1), 0) << "no unit uses so much in a quarter of an hour";
+  EXPECT_EQ(kwh(2), 0);
+  EXPECT_EQ(units[1].metric(Metric::kTotalIoWriteStats).at("bytes_total"), 1e9);
+  EXPECT_EQ(units[2].metric(Metric::kTotalIoWriteStats).at("bytes_total"), 0);
+}
+
 /// A TSDB with the counters of a job whose node has so many GPUs, each busy for a quarter of the
 /// time.
 void add_job(FakeTsdb& tsdb, int gpus) {
