@@ -253,6 +253,17 @@ TEST_F(GateTest, HiddenLabelsAreNotCopied) {
             R"(label_join(a{uuid="own"}, "x", ",", "job"))");
 }
 
+TEST_F(GateTest, FunctionsOfMetricsQlDoNotCopyHiddenLabels) {
+  rules.servers = {{"c1", TsdbServer::kVictoriaMetrics}};
+  const std::string copy = R"(label_copy(a{uuid="own"}, "instance", "x"))";
+  EXPECT_EQ(outcome(copy), copy);
+  rules.tsdb.selection.hidden_labels = {"instance"};
+  EXPECT_EQ(outcome(copy), "403 function");
+  EXPECT_EQ(outcome(R"(median(label_value(a{uuid="own"}, "instance")))"), "403 function");
+  EXPECT_EQ(outcome(R"(median_over_time(a{uuid="own"}))"), R"(median_over_time(a{uuid="own"}))");
+  EXPECT_EQ(outcome(R"(union(a{uuid="own"}, median by (x) (b)))"), "403 no_unit");
+}
+
 TEST_F(GateTest, ParametersAreReadOnce) {
   const std::string own = encoded(R"(a{uuid="own"})");
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=a&query=" + own), ""), "400 parameters");
@@ -576,7 +587,11 @@ TEST_F(GateTest, NoPartOfTheNewerLanguagesHidesASelector) {
       R"(n{job="x"} anchored)",
       "m{uuid=\"own\"} # \"\n + n",
       R"(union(m{uuid="own"}, n))",
-      R"(label_copy(m{uuid="own"}, "a", "b"))",
+      R"(label_copy(n, "a", "b"))",
+      R"(median by (x) (m{uuid="own"}, n))",
+      R"(rate(m{uuid="own"}[5m] + n))",
+      R"(label_value(union(m{uuid="own"}, median_over_time(n)), "a"))",
+      R"(max_over_time(rate(n)[1h]))",
   };
   for (const bool experimental : {false, true}) {
     rules.tsdb.selection.language.experimental = experimental;

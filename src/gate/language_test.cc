@@ -76,6 +76,16 @@ constexpr std::array kKinds = {
     Kind{"1.0", "$F$($M$) keep_metric_names", true},
     Kind{"1.0", "($V$ + $V$) keep_metric_names", true},
     Kind{"1.0", "m.n{a.b='x', uuid='1'}", true},
+    Kind{"1.0", "$F$(m{uuid='1'})", true},
+    Kind{"1.0", "$F$($V$)", true},
+    Kind{"1.0", "max_over_time($F$($M$)[1h])", true},
+    Kind{"1.0", "$G$($M$)", true},
+    Kind{"1.0", "$H$ by (job) ($V$)", true},
+    Kind{"1.0", "$H$($V$,) without (job)", true},
+    Kind{"1.0", "label_set($V$, 'a', 'b')", true},
+    Kind{"1.0", "union($V$, $F$($V$), $V$)", true},
+    Kind{"1.0", "topk_avg(3, $V$, 'other=sum')", true},
+    Kind{"1.0", "m{uuid='1'}[5m] / 2 + now()", true},
 };
 
 const std::map<char, std::vector<std::string_view>>& parts() {
@@ -93,6 +103,8 @@ const std::map<char, std::vector<std::string_view>>& parts() {
       {'E', {"mad", "ts_of_first", "ts_of_last", "ts_of_min", "ts_of_max"}},
       {'T', {"start", "end", "step", "range", "pi", "time"}},
       {'Z', {"anchored", "smoothed"}},
+      {'G', {"rollup_rate", "median_over_time", "increase_pure", "range_avg", "running_sum"}},
+      {'H', {"median", "any", "share", "mode", "zscore"}},
       {'Q', {"default", "if", "ifnot", "DEFAULT"}},
   };
   return all;

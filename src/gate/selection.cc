@@ -91,6 +91,10 @@ Checked<bool> Selection::check_functions(const promql::Expr& query) const {
 
 bool Selection::copies_hidden(const promql::Call& call) const {
   const bool join = call.function->name == "label_join";
+  if (!rules_->hidden_labels.empty() && call.function->since == promql::Since::kMetricsql &&
+      call.function->name.starts_with("label")) {
+    return true;
+  }
   if (rules_->hidden_labels.empty() || (!join && call.function->name != "label_replace")) {
     return false;
   }

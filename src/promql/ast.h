@@ -90,11 +90,6 @@ struct Subquery {
 
 struct Function;  // functions.h
 
-struct Call {
-  const Function* function = nullptr;  ///< lives as long as the program
-  std::vector<ExprPtr> arguments;
-};
-
 enum class AggregateOperator : std::uint8_t {
   kSum,
   kAvg,
@@ -113,6 +108,13 @@ enum class AggregateOperator : std::uint8_t {
 };
 
 enum class Grouping : std::uint8_t { kNone, kBy, kWithout };
+
+struct Call {
+  const Function* function = nullptr;  ///< lives as long as the program
+  std::vector<ExprPtr> arguments;
+  Grouping grouping = Grouping::kNone;  ///< of the aggregations that only MetricsQL has
+  std::vector<std::string> labels;
+};
 
 struct Aggregation {
   AggregateOperator op = AggregateOperator::kSum;

@@ -33,6 +33,10 @@ std::optional<std::string> check_matching(const VectorMatching& matching, Binary
 
 }  // namespace
 
+bool fits(ValueType given, ValueType wanted, bool loose) {
+  return given == wanted || (loose && given != ValueType::kString && wanted != ValueType::kString);
+}
+
 std::optional<std::string> check_binary(Binary& node) {
   const ValueType left = node.left->type;
   const ValueType right = node.right->type;
@@ -69,7 +73,11 @@ std::optional<std::string> check_binary(Binary& node) {
 }
 
 std::optional<std::string> check_call(const Function& function,
-                                      const std::vector<ExprPtr>& arguments) {
+                                      const std::vector<ExprPtr>& arguments,
+                                      bool loose) {
+  if (function.since == Since::kMetricsql) {
+    return std::nullopt;
+  }
   if (arguments.size() < function.at_least) {
     return fmt::format("expected {} {} argument(s) in call to \"{}\", got {}",
                        function.at_least == function.at_most ? "exactly" : "at least",
@@ -82,7 +90,7 @@ std::optional<std::string> check_call(const Function& function,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ValueType wanted =
         function.arguments.at(std::min<std::size_t>(i, function.count - std::size_t{1}));
-    if (arguments[i]->type != wanted) {
+    if (!fits(arguments[i]->type, wanted, loose)) {
       return fmt::format("expected type {} in call to function \"{}\", got {}", type_name(wanted),
                          function.name, type_name(arguments[i]->type));
     }
@@ -97,7 +105,8 @@ std::optional<std::string> check_call(const Function& function,
 }
 
 std::optional<std::string> check_aggregation(AggregateOperator op,
-                                             const std::vector<ExprPtr>& arguments) {
+                                             const std::vector<ExprPtr>& arguments,
+                                             bool loose) {
   const auto parameter = parameter_type(op);
   const std::size_t wanted = parameter ? 2 : 1;
   if (arguments.size() != wanted) {
@@ -105,11 +114,11 @@ std::optional<std::string> check_aggregation(AggregateOperator op,
         "wrong number of arguments for aggregate expression provided, expected {}, got {}", wanted,
         arguments.size());
   }
-  if (parameter && arguments.front()->type != *parameter) {
+  if (parameter && !fits(arguments.front()->type, *parameter, loose)) {
     return fmt::format("expected type {} in aggregation parameter, got {}", type_name(*parameter),
                        type_name(arguments.front()->type));
   }
-  if (arguments.back()->type != ValueType::kInstantVector) {
+  if (!fits(arguments.back()->type, ValueType::kInstantVector, loose)) {
     return fmt::format("expected type instant vector in aggregation expression, got {}",
                        type_name(arguments.back()->type));
   }

@@ -13,9 +13,15 @@ namespace ceems::promql {
 
 /// Also removes a matching between a vector and a scalar, which has no meaning.
 std::optional<std::string> check_binary(Binary& node);
+/// Whether a value may stand where one of type `wanted` is expected. `loose`: as in MetricsQL,
+/// which converts all types but strings into each other.
+bool fits(ValueType given, ValueType wanted, bool loose);
+
 std::optional<std::string> check_call(const Function& function,
-                                      const std::vector<ExprPtr>& arguments);
+                                      const std::vector<ExprPtr>& arguments,
+                                      bool loose = false);
 std::optional<std::string> check_aggregation(AggregateOperator op,
-                                             const std::vector<ExprPtr>& arguments);
+                                             const std::vector<ExprPtr>& arguments,
+                                             bool loose = false);
 
 }  // namespace ceems::promql

@@ -15,6 +15,7 @@ enum class Since : std::uint8_t {
   k3,             ///< since a later 2.x or 3.x, without a feature flag
   kExperimental,  ///< behind a feature flag, as of 3.16
   kOnly2,         ///< holt_winters: renamed in 3.0
+  kMetricsql,     ///< in VictoriaMetrics only
 };
 
 /// Signature of a function (https://prometheus.io/docs/prometheus/latest/querying/functions/).
@@ -28,11 +29,14 @@ struct Function {
   Since since = Since::k2;
   /// info(): reads series that its second argument selects, and any if there is none.
   bool hidden_selector = false;
+  bool aggregates = false;  ///< of MetricsQL: may have by(…) or without(…)
 };
 inline constexpr std::uint8_t kAnyNumber = 0xFF;
 
 std::span<const Function> all_functions();
 /// Null if there is no function of this name. Names are case-sensitive.
 const Function* find_function(std::string_view name);
+/// One that only MetricsQL has, of any number of arguments. Null if there is none of this name.
+const Function* find_metricsql_function(std::string_view name);
 
 }  // namespace ceems::promql

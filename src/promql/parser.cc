@@ -276,8 +276,9 @@ class Parser {
       }
       return aggregation(*op);
     }
-    if (opens) {
-      return call();
+    const Function* const own = options_->metricsql ? find_metricsql_function(token.text) : nullptr;
+    if (opens || (groups && own != nullptr && own->aggregates)) {
+      return call(own);
     }
     return vector();
   }
@@ -303,6 +304,9 @@ class Parser {
     }
     tokens_.take();
     auto* const selector = std::get_if<VectorSelector>(&expr->node);
+    if (selector == nullptr && options_->metricsql) {
+      return made_subquery(std::move(expr), std::move(range), {}, offset);
+    }
     if (selector == nullptr) {
       return tokens_.refuse(offset, "ranges only allowed for vector selectors");
     }
@@ -314,27 +318,41 @@ class Parser {
     }
     MatrixSelector matrix{.selector = std::move(*selector), .range = std::move(range)};
     expr->node = std::move(matrix);
-    expr->type = ValueType::kRangeVector;
+    expr->type = range_type();
     return expr;
   }
 
   Parsed<ExprPtr> subquery(ExprPtr expr, Duration range, std::size_t offset) {
-    Subquery node;
-    node.range = std::move(range);
+    std::optional<Duration> step;
     if (tokens_.current().kind != TokenKind::kRightBracket) {
-      CEEMS_TRY(step, read_range(tokens_, *options_));
-      node.step = std::move(step);
+      CEEMS_TRY(given, read_range(tokens_, *options_));
+      step = std::move(given);
     }
     CEEMS_TRY(tokens_.expect(TokenKind::kRightBracket));
-    if (expr->type != ValueType::kInstantVector) {
+    return made_subquery(std::move(expr), std::move(range), std::move(step), offset);
+  }
+
+  /// What has a range is taken for an instant vector in MetricsQL wherever one is expected.
+  [[nodiscard]] ValueType range_type() const {
+    return options_->metricsql ? ValueType::kInstantVector : ValueType::kRangeVector;
+  }
+
+  [[nodiscard]] Parsed<ExprPtr> made_subquery(ExprPtr expr,
+                                              Duration range,
+                                              std::optional<Duration> step,
+                                              std::size_t offset) const {
+    if (!fits(expr->type, ValueType::kInstantVector, options_->metricsql)) {
       return tokens_.refuse(
           offset,
           fmt::format("subquery is only allowed on instant vector, got {}", type_name(expr->type)));
     }
     const std::size_t begin = expr->offset;
     const unsigned depth = 1 + expr->depth;
-    node.expr = std::move(expr);
-    return make(std::move(node), ValueType::kRangeVector, begin, depth);
+    return make(Subquery{.expr = std::move(expr),
+                         .range = std::move(range),
+                         .step = std::move(step),
+                         .shift = {}},
+                range_type(), begin, depth);
   }
 
   /// The shift of a node, or null if the node cannot have one.
@@ -426,6 +444,9 @@ class Parser {
       if (!tokens_.take_if(TokenKind::kComma)) {
         return tokens_.unexpected("',' or ')' behind an argument");
       }
+      if (options_->metricsql && tokens_.take_if(TokenKind::kRightParen)) {
+        return parsed;
+      }
     }
   }
 
@@ -447,13 +468,16 @@ class Parser {
         return options_->experimental;
       case Since::kOnly2:
         return options_->prometheus2;
+      case Since::kMetricsql:
+        return options_->metricsql;
     }
     return false;
   }
 
-  Parsed<ExprPtr> call() {
+  /// `own`: a function of MetricsQL; null if the word is none.
+  Parsed<ExprPtr> call(const Function* own) {
     const Token& token = tokens_.take();
-    const Function* const function = find_function(token.text);
+    const Function* const function = own != nullptr ? own : find_function(token.text);
     if (function == nullptr) {
       return tokens_.refuse(token.offset,
                             fmt::format("unknown function with name '{}'", token.text));
@@ -462,13 +486,18 @@ class Parser {
       return tokens_.refuse(token.offset,
                             fmt::format("function {}() is not allowed", function->name));
     }
+    Call node{.function = function, .arguments = {}, .labels = {}};
+    CEEMS_TRY(before, function->aggregates ? grouping(node) : Parsed<bool>(true));
     CEEMS_TRY(given, arguments());
-    if (auto problem = check_call(*function, given)) {
+    if (!before) {
+      CEEMS_TRY(grouping(node));
+    }
+    if (auto problem = check_call(*function, given, options_->metricsql)) {
       return tokens_.refuse(token.offset, std::move(*problem));
     }
     const unsigned depth = 1 + max_depth(given);
-    return make(Call{.function = function, .arguments = std::move(given)}, function->result,
-                token.offset, depth);
+    node.arguments = std::move(given);
+    return make(std::move(node), function->result, token.offset, depth);
   }
 
   Parsed<ExprPtr> aggregation(AggregateOperator op) {
@@ -480,7 +509,7 @@ class Parser {
     if (!before) {
       CEEMS_TRY(grouping(node));
     }
-    if (auto problem = check_aggregation(op, given)) {
+    if (auto problem = check_aggregation(op, given, options_->metricsql)) {
       return tokens_.refuse(offset, std::move(*problem));
     }
     const unsigned depth = 1 + max_depth(given);
@@ -492,7 +521,8 @@ class Parser {
   }
 
   /// Reads by(…) or without(…) if there is one here. Returns whether there is.
-  Parsed<bool> grouping(Aggregation& node) {
+  template <typename Node>
+  Parsed<bool> grouping(Node& node) {
     const bool by = tokens_.at_keyword("by");
     if (!by && !tokens_.at_keyword("without")) {
       return false;

@@ -17,7 +17,8 @@ struct ParseOptions {
   /// What Prometheus has behind feature flags: functions, aggregations, fill(), names with dots and
   /// other letters without quotes.
   bool experimental = false;
-  /// keep_metric_names, default, if, ifnot, durations in steps ("5i") and names with dots
+  /// keep_metric_names, default, if, ifnot, durations in steps ("5i"), names with dots, its
+  /// functions and aggregations, ranges that are left out ("rate(m)") or behind any expression
   /// (https://docs.victoriametrics.com/victoriametrics/metricsql/).
   bool metricsql = false;
   std::size_t max_bytes = std::size_t{64} << 10U;  ///< size_without_lists() of the query

@@ -155,6 +155,26 @@ TEST(PromqlParser, ReadsMetricsQlWhereItIsAllowed) {
   expect_refused("rate(m[i])", "'i'", metricsql);
 }
 
+TEST(PromqlParser, ReadsFunctionsAndRangesOfMetricsQl) {
+  const ParseOptions metricsql{.metricsql = true};
+  for (const char* query :
+       {"rate(m)", "sum(rate(m))", "median_over_time(m[5m])", "median by (a) (m)",
+        "share without (a) (rate(m[5m]))", "label_set(m, \"a\", \"b\")", "union(a, b, c)", "now()",
+        "topk_avg by (job) (3, m, \"other\")", "max_over_time(rate(m[5m])[1h:])", "m[5m]",
+        "m[5m] / 2", "rollup_rate(m[5i] offset 1i)", "clamp_max(a, b)", "median + any"}) {
+    EXPECT_EQ(read(query, metricsql), query);
+  }
+  EXPECT_EQ(read("max_over_time(rate(m[5m])[1h])", metricsql), "max_over_time(rate(m[5m])[1h:])");
+  EXPECT_EQ(read("any(m,) by (a,)", metricsql), "any by (a) (m)");
+  for (const char* query : {"rate(m)", "median(m)", "median by (a) (m)", "rate(m[5m])[1h]",
+                            "union(a, b)", "rate(m[5m],)"}) {
+    EXPECT_TRUE(read(query).contains("parse error")) << query;
+  }
+  expect_refused("rate('m')", "expected type range vector", metricsql);
+  expect_refused("union by (a) (m)", "an operator or the end", metricsql);
+  expect_refused("rates(m)", "unknown function", metricsql);
+}
+
 TEST(PromqlParser, OperatorsBindAsInPrometheus) {
   const auto shape = [](std::string_view query) {
     const auto parsed = parse(query);

@@ -57,6 +57,7 @@ class Printer {
 
   void operator()(const Call& node) {
     out_ += node.function->name;
+    grouping(node.grouping, node.labels);
     out_ += '(';
     std::string_view comma;
     for (const ExprPtr& argument : node.arguments) {
@@ -69,11 +70,7 @@ class Printer {
 
   void operator()(const Aggregation& node) {
     out_ += operator_text(node.op);
-    if (node.grouping != Grouping::kNone) {
-      out_ += node.grouping == Grouping::kBy ? " by " : " without ";
-      labels(node.labels);
-      out_ += ' ';
-    }
+    grouping(node.grouping, node.labels);
     out_ += '(';
     if (node.parameter) {
       add(*node.parameter);
@@ -192,6 +189,14 @@ class Printer {
         time < 0 ? -static_cast<std::uint64_t>(time) : static_cast<std::uint64_t>(time);
     fmt::format_to(std::back_inserter(out_), " @ {}{}.{:03}", time < 0 ? "-" : "", size / 1000,
                    size % 1000);
+  }
+
+  void grouping(Grouping grouping, const std::vector<std::string>& names) {
+    if (grouping != Grouping::kNone) {
+      out_ += grouping == Grouping::kBy ? " by " : " without ";
+      labels(names);
+      out_ += ' ';
+    }
   }
 
   void labels(const std::vector<std::string>& names) {

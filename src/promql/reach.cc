@@ -57,6 +57,27 @@ void take(Reach& reach, const Times& times) {
   all->to_ms = std::max(all->to_ms, times.span.to_ms);
 }
 
+bool has_range(const Expr& expr) {
+  if (const auto* const paren = std::get_if<Paren>(&expr.node)) {
+    return has_range(*paren->expr);
+  }
+  return std::holds_alternative<VectorSelector>(expr.node) ||
+         std::holds_alternative<MatrixSelector>(expr.node) ||
+         std::holds_alternative<Subquery>(expr.node);
+}
+
+/// Whether VictoriaMetrics evaluates the argument over a range that it chooses, as in
+/// "rate(sum(m))". A selector without a range reads one step, as it does by itself.
+bool has_hidden_range(const Call& call, std::size_t index) {
+  const Function& function = *call.function;
+  if (has_range(*call.arguments[index])) {
+    return false;
+  }
+  return function.since == Since::kMetricsql
+             ? !function.aggregates && !function.name.starts_with("label")
+             : index < function.count && function.arguments.at(index) == ValueType::kRangeVector;
+}
+
 void add(Reach& reach, const Expr& expr, const Times& times) {
   if (const auto* const selector = std::get_if<VectorSelector>(&expr.node)) {
     take(reach, shifted(times, selector->shift, {.ms = 0, .text = {}}));
@@ -72,6 +93,12 @@ void add(Reach& reach, const Expr& expr, const Times& times) {
       if (name == "start" || name == "end" || name == "range") {
         take(reach, {.base = name == "end" ? &Reach::at_end : &Reach::at_start, .span = {}});
       }
+      for (std::size_t i = 0; i < call->arguments.size(); ++i) {
+        const Duration unknown{.ms = std::nullopt, .text = {}};
+        add(reach, *call->arguments[i],
+            has_hidden_range(*call, i) ? shifted(times, {}, unknown) : times);
+      }
+      return;
     }
     for_each_below(expr, [&](const Expr& below) { add(reach, below, times); });
   }

@@ -70,6 +70,23 @@ TEST(Reach, DurationsThatDependOnTheRequestReachEverywhere) {
   EXPECT_FALSE(reach("rate(a[5m] anchored)").looks_ahead);
 }
 
+TEST(Reach, RangesThatTheServerChoosesReachEverywhere) {
+  constexpr TimeSpan kAll{std::numeric_limits<std::int64_t>::min(),
+                          std::numeric_limits<std::int64_t>::max()};
+  const auto of = [](std::string_view query) {
+    auto parsed = parse(query, {.metricsql = true});
+    EXPECT_TRUE(parsed) << query;
+    return parsed ? reach_of(**parsed) : Reach{};
+  };
+  constexpr TimeSpan kNow{0, 0};
+  EXPECT_EQ(of("rate(a)"), (Reach{.around = kNow}));
+  EXPECT_EQ(of("median_over_time((a[5m]))"), (Reach{.around = TimeSpan{-5 * kMinute, 0}}));
+  EXPECT_EQ(of("max_over_time(rate(a[5m])[1h])"), (Reach{.around = TimeSpan{-65 * kMinute, 0}}));
+  EXPECT_EQ(of("median by (x) (label_set(sum(a), 'x', 'y'))"), (Reach{.around = kNow}));
+  EXPECT_EQ(of("rate(sum(a))"), (Reach{.around = kAll}));
+  EXPECT_EQ(of("rollup_rate(1, (sum(a)))"), (Reach{.around = kAll}));
+}
+
 TEST(Reach, ValuesOfTheRequestDependOnItsTimes) {
   const auto parsed = parse("a * (end() - start())", {.experimental = true});
   ASSERT_TRUE(parsed);
