@@ -159,12 +159,12 @@ Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
   language.patterns.check = false;  // the server checks them
   NamedClusters clusters(
       label, budget == Budget::kInline ? kInlineSteps : promql::WorkBudget::kDefaultSteps);
-  const auto read_form = [&](std::string_view form,
-                             const Checked<Fields>& fields) -> Checked<bool> {
-    if (!fields) {
-      return form.contains(label)
-                 ? Checked<bool>(std::unexpected(cannot_tell(label, fields.error().message)))
-                 : true;
+  const auto read_form = [&](const Checked<Fields>& fields) -> Checked<bool> {
+    if (!fields) {  // what it means is left to the server
+      for (const std::string& text : received.queries()) {
+        clusters.add_found_in(text);
+      }
+      return true;
     }
     for (const auto& [name, value] : *fields) {
       if (name != "query" && name != "match[]") {
@@ -174,11 +174,11 @@ Checked<std::optional<std::string>> cluster_named(const ParsedRequest& received,
     }
     return true;
   };
-  auto read = read_form(received.query_text(), received.parameters());
+  auto read = read_form(received.parameters());
   const RawRequest& raw = received.raw();
   if (read &&
       (raw.content_encoding.empty() || same_in_any_case(raw.content_encoding, "identity"))) {
-    read = read_form(raw.body, received.posted());
+    read = read_form(received.posted());
   }
   if (!read) {
     return std::unexpected(std::move(read).error());

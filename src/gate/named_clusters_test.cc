@@ -1,5 +1,6 @@
 #include "gate/named_clusters.h"
 
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -101,11 +102,22 @@ TEST(NamedClusters, ThatCannotBeToldAreRefused) {
   EXPECT_EQ(named.error().status, 400);
   EXPECT_EQ(named.error().message,
             "selectors name several clusters by 'ceems_id' ('a' and 'b'): select one at a time");
-  const RawRequest broken{.method = "GET", .target = "/api/v1/query?query=%zz{ceems_id='a'}"};
-  EXPECT_EQ(text_of(cluster_named(ParsedRequest(broken), TsdbRules{}, Budget::kFull)),
-            "400 cluster_label");
-  const RawRequest other{.method = "GET", .target = "/api/v1/query?query=%zz"};
-  EXPECT_EQ(text_of(cluster_named(ParsedRequest(other), TsdbRules{}, Budget::kFull)), "");
+}
+
+TEST(NamedClusters, AreFoundInFormsThatCannotBeDecoded) {
+  for (const auto& [query, cluster] : std::map<std::string, std::string>{
+           {"query=%zz{ceems_id='a'}", "a"},
+           {"query=x%7Bceems_id%3D%22a%22%7D&time=%zz", "a"},
+           {"query=x{ceems_id=%22a%22}%2Bvector(1);x=1", "a"},
+           {"query=%zz", ""},
+           {"other=%zz{ceems_id='a'}", ""},
+           {"query=%zz{ceems_id='a'}&query={ceems_id='b'}", "400 cluster_label"}}) {
+    const std::string target = "/api/v1/query?" + query;
+    EXPECT_EQ(text_of(cluster_named(ParsedRequest({.method = "GET", .target = target}), TsdbRules{},
+                                    Budget::kFull)),
+              cluster)
+        << query;
+  }
 }
 
 TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
