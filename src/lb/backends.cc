@@ -101,10 +101,11 @@ class PreviousBackends {
   std::set<const net::Upstream*> reused_;
 };
 
-/// `options` configure the client of the server at `base`.
+/// `options` configure the client of the server at `base`, which wants `query` in every URL.
 Result<std::shared_ptr<MatcherSupport>> make_matcher_support(gate::BackendType type,
                                                              net::ClientOptions options,
-                                                             const std::string& base) {
+                                                             const std::string& base,
+                                                             const std::string& query) {
   options.timeout = kMatchersTimeout;
   options.max_response_bytes = kMaxMatchersBytes;
   auto client = net::Client::create(std::move(options));
@@ -112,16 +113,18 @@ Result<std::shared_ptr<MatcherSupport>> make_matcher_support(gate::BackendType t
     return fail(std::move(client).error());
   }
   return std::make_shared<MatcherSupport>(
-      [type, base, client = std::shared_ptr<net::Client>(std::move(*client))](
+      [type, base, query, client = std::shared_ptr<net::Client>(std::move(*client))](
           std::string_view method, std::string_view call) -> Result<std::string> {
         constexpr int kOk = 200;
-        CEEMS_TRY(answer,
-                  type == gate::BackendType::kTsdb
-                      ? client->get(fmt::format(
-                            "{}/api/v1/{}?{}", base,
-                            method == "values" ? "label/__name__/values" : method, call))
-                      : client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
-                                     "application/json", call));
+        const bool tsdb = type == gate::BackendType::kTsdb;
+        std::string url =
+            fmt::format("{}/{}/{}", base, tsdb ? "api/v1" : "querier.v1.QuerierService",
+                        method == "values" ? "label/__name__/values" : method);
+        for (const std::string_view part : {std::string_view(query), tsdb ? call : ""}) {
+          url += part.empty() ? "" : (url.contains('?') ? "&" : "?");
+          url += part;
+        }
+        CEEMS_TRY(answer, tsdb ? client->get(url) : client->post(url, "application/json", call));
         if (answer.status != kOk) {
           return fail(ErrorCode::kUnavailable, "the server answered {}", answer.status);
         }
@@ -169,7 +172,7 @@ Result<Backend> make_backend(gate::BackendType type,
   }
   backend.filter_labels = config.filter_labels;
   CEEMS_TRY(matchers, make_matcher_support(type, std::move(client_options),
-                                           backend.origin + backend.base_path));
+                                           backend.origin + backend.base_path, backend.base_query));
   backend.matchers = std::move(matchers);
   if (!has_dynamic_headers(config.client)) {
     CEEMS_TRY(own, backend.client->own_headers(backend.url));

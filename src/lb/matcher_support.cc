@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "net/http.h"
+#include "promql/text/literal.h"
 
 namespace ceems::lb {
 namespace {
@@ -27,9 +28,11 @@ constexpr std::array kCalls = {Call{"LabelNames", "names"}, Call{"LabelValues", 
 
 constexpr std::string_view kNothing = R"({service_name="ceems_lb asks whether matchers count"})";
 constexpr std::string_view kEverything = "{}";
+constexpr std::string_view kValuesOfUnits = "label/uuid/values";
 constexpr hours kHour{1};
 constexpr hours kDay{24};
 constexpr hours kMonth{30 * 24};
+constexpr hours kAlways = hours::max();
 
 constexpr std::chrono::seconds kAgeOfSupport{3600};
 constexpr std::chrono::seconds kAgeOfRefusal{60};  // somebody may update the server
@@ -103,37 +106,66 @@ void MatcherSupport::keep(std::string_view method, State state) {
 
 MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
   // A large span of time is expensive for the server, and a short one may have no profiles.
-  for (const hours back : {kHour, kDay, kMonth}) {
-    const auto nothing = lists(method, kNothing, back);
+  std::vector<hours> spans{kHour, kDay, kMonth};
+  if (is_tsdb(method)) {
+    spans.push_back(kAlways);  // its last series may be older, and users may ask for them
+  }
+  for (const hours back : spans) {
+    const auto nothing = first(method, kNothing, back);
     if (!nothing) {
       return State::kUnknown;
     }
     if (*nothing) {
       return State::kIgnores;
     }
-    const auto everything = lists(method, kEverything, back);
+    const auto everything = first(method, kEverything, back);
     if (!everything) {
       return State::kUnknown;
     }
     if (*everything) {
-      return State::kHonours;
+      return is_tsdb(method) ? find_out_by_name(method, back) : State::kHonours;
     }
   }
   return is_tsdb(method) ? State::kEmpty : State::kUnknown;
 }
 
-Result<bool> MatcherSupport::lists(std::string_view method,
-                                   std::string_view matcher,
-                                   hours back) const {
+/// Some servers look at nothing but the name of the metric.
+MatcherSupport::State MatcherSupport::find_out_by_name(std::string_view method, hours back) const {
+  const auto name = first("values", kEverything, back);
+  if (!name) {
+    return State::kUnknown;
+  }
+  if (!*name || !promql::is_plain_metric(**name)) {
+    return State::kHonours;
+  }
+  const std::string matcher = **name + std::string(kNothing);
+  for (const std::string_view call : {method, kValuesOfUnits}) {
+    const auto nothing = first(call, matcher, back);
+    if (!nothing) {
+      return State::kUnknown;
+    }
+    if (*nothing) {
+      return State::kIgnores;
+    }
+  }
+  return State::kHonours;
+}
+
+Result<std::optional<std::string>> MatcherSupport::first(std::string_view method,
+                                                         std::string_view matcher,
+                                                         hours back) const {
   using std::chrono::floor;
   using std::chrono::milliseconds;
+  const bool tsdb = is_tsdb(method) || method == kValuesOfUnits;
   const auto end = floor<milliseconds>(clock_->now()).time_since_epoch();
-  const auto start = end - milliseconds(back);
+  const auto start = back == kAlways ? milliseconds(0) : end - milliseconds(back);
   std::string call;
-  if (is_tsdb(method)) {
-    call = fmt::format("start={}&end={}", floor<std::chrono::seconds>(start).count(),
-                       floor<std::chrono::seconds>(end).count());
-    if (matcher == kNothing) {
+  if (tsdb) {
+    if (back != kAlways) {
+      call = fmt::format("start={}&end={}", floor<std::chrono::seconds>(start).count(),
+                         floor<std::chrono::seconds>(end).count());
+    }
+    if (matcher != kEverything) {
       call += "&match[]=" + net::url_encode(matcher);
     }
   } else {
@@ -152,11 +184,16 @@ Result<bool> MatcherSupport::lists(std::string_view method,
   if (object == nullptr) {
     return fail(ErrorCode::kUnavailable, "the answer is not a JSON object");
   }
-  const json::value* const list = object->if_contains(find_call(method)->answer);
+  const json::value* const list = object->if_contains(tsdb ? "data" : find_call(method)->answer);
   if (list == nullptr || list->is_null()) {
-    return false;
+    return std::nullopt;
   }
-  return !list->is_array() || !list->get_array().empty();
+  const json::array* const entries = list->if_array();
+  if (entries != nullptr && entries->empty()) {
+    return std::nullopt;
+  }
+  const json::string* const text = entries == nullptr ? nullptr : entries->front().if_string();
+  return text == nullptr ? std::string() : std::string(*text);
 }
 
 }  // namespace ceems::lb

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,15 +19,16 @@ namespace ceems::lb {
 /// or a TSDB the parameter `match[]` of labels and label/NAME/values. Phlare, from which
 /// Pyroscope 1.0 was made, and Prometheus before 2.24 ignored it and answered for all profiles or
 /// series. The server is asked for labels that nothing has: if it returns any, it ignores the
-/// matchers. An empty answer counts only if the server returns some labels without matchers; a TSDB
-/// without any gives nothing away for the moment.
+/// matchers. A TSDB is asked by the name of a metric as well. An empty answer counts only if the
+/// server returns some labels without matchers; a TSDB without any gives nothing away for the
+/// moment.
 ///
 /// Safe for concurrent use.
 class MatcherSupport {
  public:
-  /// Sends a call to the server and returns the body of its answer: a method and JSON, or "labels"
-  /// or "values" (of __name__) and a query string. It must not
-  /// take longer than a request may wait.
+  /// Sends a call to the server and returns the body of its answer: a method and JSON, or "labels",
+  /// "values" (of __name__) or "label/NAME/values" and a query string. It must not take longer than
+  /// a request may wait.
   using Ask = std::function<Result<std::string>(std::string_view method, std::string_view call)>;
 
   /// `clock` must outlive the object.
@@ -56,10 +58,11 @@ class MatcherSupport {
 
   void keep(std::string_view method, State state) CEEMS_REQUIRES(mutex_);
   [[nodiscard]] State find_out(std::string_view method) const;
-  /// Whether the answer lists anything.
-  [[nodiscard]] Result<bool> lists(std::string_view method,
-                                   std::string_view matcher,
-                                   std::chrono::hours back) const;
+  [[nodiscard]] State find_out_by_name(std::string_view method, std::chrono::hours back) const;
+  /// The first entry that the answer lists, empty if it is not a text; nothing if it lists none.
+  [[nodiscard]] Result<std::optional<std::string>> first(std::string_view method,
+                                                         std::string_view matcher,
+                                                         std::chrono::hours back) const;
 
   Ask ask_;
   const Clock* clock_;

@@ -123,11 +123,15 @@ TEST(MatcherSupportOfTsdbs, DecidesLabelsAndTheirValues) {
   EXPECT_TRUE(calls.empty());
   EXPECT_TRUE(support.allows("labels"));
   EXPECT_TRUE(support.allows("values"));
-  EXPECT_EQ(calls.size(), 4U);
+  EXPECT_EQ(calls.size(), 10U);
   EXPECT_TRUE(calls[0].starts_with("labels?start="));
   EXPECT_TRUE(calls[0].contains("&match[]=%7Bservice_name%3D"));
+  EXPECT_TRUE(calls[3].starts_with("labels?start=") &&
+              calls[3].contains("&match[]=up%7Bservice_name%3D"))
+      << calls[3];
+  EXPECT_TRUE(calls[4].starts_with("label/uuid/values?start=")) << calls[4];
   EXPECT_TRUE(support.allows("labels"));
-  EXPECT_EQ(calls.size(), 4U);
+  EXPECT_EQ(calls.size(), 10U);
   ignores = true;
   clock.advance(std::chrono::minutes(61));
   EXPECT_FALSE(support.allows("labels"));
@@ -141,6 +145,37 @@ TEST(MatcherSupportOfTsdbs, DecidesLabelsAndTheirValues) {
   broken = true;
   clock.advance(std::chrono::seconds(61));
   EXPECT_FALSE(support.allows("labels"));
+}
+
+TEST(MatcherSupportOfTsdbs, RefusesServersThatLookAtTheNameOnly) {
+  testing::FakeClock clock;
+  bool honours_names = false;
+  MatcherSupport support(
+      [&](std::string_view method, std::string_view call) -> Result<std::string> {
+        const bool named = call.contains("match[]=up");
+        const bool of_units = method == "label/uuid/values";
+        const bool found = !call.contains("match[]=") || (named && (!honours_names || of_units));
+        return found ? R"({"status":"success","data":["up"]})"
+                     : R"({"status":"success","data":[]})";
+      },
+      clock);
+  EXPECT_FALSE(support.allows("labels"));
+  EXPECT_FALSE(support.allows("values"));
+  honours_names = true;
+  clock.advance(std::chrono::minutes(2));
+  EXPECT_FALSE(support.allows("values")) << "the values of other labels are not confined";
+}
+
+TEST(MatcherSupportOfTsdbs, SeriesOfLastYearAreNotGivenAway) {
+  testing::FakeClock clock;
+  MatcherSupport support(
+      [](std::string_view, std::string_view call) -> Result<std::string> {
+        return call.contains("start=") ? R"({"status":"success","data":[]})"
+                                       : R"({"status":"success","data":["up"]})";
+      },
+      clock);
+  EXPECT_FALSE(support.allows("labels"));
+  EXPECT_FALSE(support.allows("values"));
 }
 
 TEST_F(MatcherSupportTest, IsRenewedBeforeARequestHasToWait) {

@@ -135,7 +135,9 @@ bool Examination::examine_tsdb() {
 /// ceems_lb refuses these requests.
 void Examination::examine_matchers() {
   constexpr std::int64_t kDayMs = 86'400'000;
-  const std::vector<std::string> nothing = {R"({uuid="ceems_tool asks whether matchers count"})"};
+  const std::vector<std::string> nothing = {
+      R"({uuid="ceems_tool asks whether matchers count"})",
+      R"(up{uuid="ceems_tool asks whether matchers count"})"};  // some look at the name only
   const std::int64_t start = context_.now_ms - kDayMs;
   const auto labels = context_.tsdb->label_names(nothing, start, context_.now_ms);
   const auto values = context_.tsdb->label_values("__name__", nothing, start, context_.now_ms);
