@@ -131,14 +131,15 @@ MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
 
 /// Some servers look at nothing but the name of the metric.
 MatcherSupport::State MatcherSupport::find_out_by_name(std::string_view method, hours back) const {
-  const auto name = first("values", kEverything, back);
-  if (!name) {
+  const auto found = first("values", kEverything, back);
+  if (!found) {
     return State::kUnknown;
   }
-  if (!*name || !promql::is_plain_metric(**name)) {
+  const std::string name = found->value_or("");
+  if (!promql::is_plain_metric(name)) {
     return State::kHonours;
   }
-  const std::string matcher = **name + std::string(kNothing);
+  const std::string matcher = name + std::string(kNothing);
   for (const std::string_view call : {method, kValuesOfUnits}) {
     const auto nothing = first(call, matcher, back);
     if (!nothing) {

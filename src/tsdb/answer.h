@@ -35,8 +35,8 @@ struct Series {
   std::vector<Sample> samples;  ///< in ascending order of time; exactly one in a vector
 };
 
-/// The moment in ms since 1970 that a sample has as its value in seconds. What is no moment of the
-/// years 1970 to 9999 becomes the nearest one, and NaN 1970.
+/// The moment in ms since 1970 that a sample has as its value in seconds. Moments
+/// outside the years 1970 to 9999 become the nearest one, and NaN 1970.
 std::int64_t moment_ms(double seconds);
 
 enum class ResultType { kVector, kMatrix, kScalar, kString };

@@ -67,8 +67,8 @@ void append_devices(JsonWriter& json, const std::vector<GpuDay>& gpus) {
     json.begin_array().value(gpus[i].instance.empty()
                                  ? gpus[i].index
                                  : fmt::format("{}/{}", gpus[i].index, gpus[i].instance));
-    append_number(json,
-                  gpus[i].now ? std::optional(rounded(*gpus[i].now, kMapDigits)) : std::nullopt);
+    const std::optional<double>& now = gpus[i].now;
+    append_number(json, now ? std::optional(rounded(*now, kMapDigits)) : std::nullopt);
     json.value(tenths(gpus[i].values)).end_array();
   }
   json.end_array();

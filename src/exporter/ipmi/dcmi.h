@@ -17,7 +17,7 @@ struct Power {
   double average = 0;
 };
 
-/// 0 for what is no power of a node: BMCs without a value answer with all bits of 15 or 16 set.
+/// 0 for what a node cannot draw: BMCs without a value answer with all bits of 15 or 16 set.
 double plausible_watts(double watts);
 
 /// "Get Power Reading" in the mode of system power statistics (DCMI 1.5, section 6.6.1).

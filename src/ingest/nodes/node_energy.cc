@@ -240,9 +240,9 @@ class Reading {
 
   store::NodeUpdate update() {
     constexpr double kMaxNodeWatts = 1e6;  // a rack has a tenth of that
-    constexpr double kLongestPause = 900;  // seconds, which may lie before the window
+    constexpr double kMaxPause = 900;      // seconds, which may lie before the window
     const double seconds = static_cast<double>(window_.end_ms - window_.start_ms) / 1000;
-    const double most = kMaxNodeWatts * (seconds + kLongestPause);
+    const double most = kMaxNodeWatts * (seconds + kMaxPause);
     const auto stored = [most](double joules) {
       return static_cast<std::int64_t>(std::llround(std::clamp(joules, 0.0, most) * kUnitsOfJoule));
     };
