@@ -22,19 +22,20 @@ import api_database  # noqa: E402
 import harness  # noqa: E402
 from cpu_time import process_cpu_seconds  # noqa: E402
 
-HOUR = 3600
+HOUR, DAY = 3600, 86400
 GIB = 2 ** 30
 A_DAY = 100_000  # units that end in a day, by the acceptance of the finisher
 COUNTERS = {"cpus": 32, "cpu_user_seconds_total": 200000, "cpu_system_seconds_total": 900, "cpu_used_max": 32, "memory_peak_bytes": 8 * GIB,
             "memory_total_bytes": 64 * GIB, "memory_fail_count": 0, "idle_seconds_total": 12}
 
 
-def make_database(path, units, nodes, now):
+def make_database(path, units, nodes, now, span=3 * DAY):
+    """Units that ended in the last `span` seconds."""
     database = api_database.create(path)
     with database:
         rows = []
         for i in range(units):
-            end = now - HOUR - i * 3 * 86400 // units
+            end = now - HOUR - i * span // units
             rows.append({"resource_manager": "slurm", "cluster_id": "hpc-a", "uuid": str(i), "name": "job-%d-%d" % (i % 3, i), "project": "p%d" % (i % 50),
                          "groupname": "g", "username": "user%d" % (i % 200), "created_at": api_database.local_z(end - 3 * HOUR),
                          "started_at": api_database.local_z(end - 2 * HOUR), "ended_at": api_database.local_z(end),
@@ -98,7 +99,7 @@ updaters:
             seconds = process_cpu_seconds(program.pid) - begin
             report = seconds / (units - first)
             return {"units": units, "nodes": nodes, "ms": report * 1000, "queries": (len(asked) - queries) * 50 / (units - first),
-                    "core": report * A_DAY / 86400}
+                    "core": report * A_DAY / DAY}
 
 
 def main():

@@ -1,6 +1,7 @@
 #include "store/sqlite/database.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,7 @@ class SqliteDatabase final : public Database {
     CEEMS_TRY(version, upgrade(connection, path_, zone_, clock_->now_ms(), target_, stop));
     reference_ = version;
     connection.recycle();
+    ::malloc_trim(0);  // an upgrade needs much more than what comes next
     return writer_->open(std::move(connection), version);
   }
 

@@ -227,6 +227,22 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
   return {};
 }
 
+/// The size of the database in bytes.
+Result<std::int64_t> size_of(Connection& connection) {
+  return connection.query_integer(
+      "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
+}
+
+/// The writer's cache, in KiB: index pages that a window touches are read and written once. In a
+/// small database these are few, but a copy or an index would fill the cache (sorting takes as much
+/// again), which would be most of the program's memory.
+std::int64_t cache_kib(std::int64_t bytes) {
+  constexpr std::int64_t kLeast = std::int64_t{12} << 10U;
+  constexpr std::int64_t kMost = std::int64_t{64} << 10U;
+  constexpr std::int64_t kShare = std::int64_t{16} << 10U;  // of the file
+  return std::clamp(bytes / kShare, kLeast, kMost);
+}
+
 Result<> set_modes(Connection& connection, bool empty) {
   if (empty) {
     // Only possible before the first table. A purge can return space to the file system then.
@@ -234,22 +250,16 @@ Result<> set_modes(Connection& connection, bool empty) {
   }
   // WAL: reading continues while a window is written, and replication programs (litestream) work.
   // NORMAL: a power failure may lose the newest windows, which are then fetched again, but never
-  // damages the file. 64 MiB of cache and log: index pages that a window touches are read and
-  // written once.
-  CEEMS_TRY(
-      connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                         "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536"));
-  return {};
+  // damages the file.
+  CEEMS_TRY(bytes, size_of(connection));
+  return connection.execute(
+      fmt::format("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                  "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -{}",
+                  cache_kib(bytes)));
 }
 
 bool needs_steps(const SchemaState& state, const SchemaTarget& target) {
   return state.version < target.version || state.own < kOwnVersion || !state.complete;
-}
-
-/// The size of the database in bytes.
-Result<std::int64_t> size_of(Connection& connection) {
-  return connection.query_integer(
-      "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
 }
 
 /// Checks the room for a copy, and for the log and the indexes of an upgrade. The first one writes
