@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/strings.h"
 #include "gate/named_clusters.h"
+#include "gate/unit_filters.h"
 #include "model/protocol.h"
 
 namespace ceems::gate {
@@ -166,8 +167,8 @@ Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision
     return std::unexpected(std::move(request).error());
   }
   CEEMS_TRY(allowed, allow(*request, owners, decision));
+  const auto server = rules_.servers.find(decision.cluster);
   if constexpr (std::is_same_v<Request, TsdbRequest>) {
-    const auto server = rules_.servers.find(decision.cluster);
     if (server != rules_.servers.end()) {
       CEEMS_TRY(request->keep_parameters_of(server->second));
     }
@@ -179,6 +180,12 @@ Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision
     request->selection().pin(decision.cluster);
   }
   decision.forward = request->forward();
+  if constexpr (std::is_same_v<Request, TsdbRequest>) {
+    if (server != rules_.servers.end() && server->second == TsdbServer::kVictoriaMetrics &&
+        allowed.size() > kUnitsInPattern && request->selection().widen()) {
+      decision.filtered = request->forward_filtered(allowed);
+    }
+  }
   return decision;
 }
 

@@ -49,6 +49,9 @@ struct Decision {
   /// What is sent instead of the user's own request. Empty for admins, whose requests are not
   /// changed.
   Forward forward = {};
+  /// The same request for servers that apply `extra_filters[]` (lb::MatcherSupport), if that makes
+  /// much less work for them.
+  std::optional<Forward> filtered = {};
   std::vector<std::string> units = {};  ///< for the log
 };
 

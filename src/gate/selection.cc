@@ -172,12 +172,16 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     }
     CEEMS_TRY(taken, take_units(matcher));
     confined = confined || taken;
+    if (taken) {
+      named_.emplace_back(&selector, static_cast<std::size_t>(&matcher - selector.matchers.data()));
+    }
   }
   if (units_.size() > rules_->max_units) {
     return std::unexpected(too_many_units(rules_->max_units));
   }
   if (!confined) {
     if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
+      has_shared_ = true;
       return true;
     }
     if (rules_->refuse_open) {
@@ -271,9 +275,30 @@ Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units
         "too_many_units"));
   }
   for (VectorSelector* const selector : open_) {
+    confined_.emplace_back(selector, selector->matchers.size());
     selector->matchers.push_back(own);
   }
   open_.clear();
+  return true;
+}
+
+bool Selection::widen() {
+  const auto matcher_of = [](const UnitMatcher& place) -> Matcher& {
+    return place.first->matchers[place.second];
+  };
+  const auto& places = confined_.empty() ? named_ : confined_;
+  // With other units in one selector, or two matchers, the sum of all is not what each selects.
+  const bool same = std::ranges::all_of(places, [&](const UnitMatcher& place) {
+    return matcher_of(place).op == matcher_of(places.front()).op &&
+           matcher_of(place).value == matcher_of(places.front()).value;
+  });
+  if (places.empty() || !same || !open_.empty()) {
+    return false;
+  }
+  for (const UnitMatcher& place : places) {
+    matcher_of(place).op = MatchOperator::kNotEqual;
+    matcher_of(place).value.clear();
+  }
   return true;
 }
 

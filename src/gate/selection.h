@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gate/request.h"
@@ -76,6 +77,15 @@ class Selection {
   /// refuses and changes nothing. Neither `units` nor any of them may be empty.
   Checked<bool> confine(const std::set<std::string, std::less<>>& units);
 
+  /// Lets selectors take any series that has a unit, where the server confines the whole request to
+  /// units of the user instead (unit_filters.h): the selectors that
+  /// confine() has confined or, if there are none, those that name units, if all of them do so by
+  /// the same pattern. Returns whether there are any; otherwise nothing changes.
+  bool widen();
+  [[nodiscard]] const SelectionRules& rules() const { return *rules_; }
+  /// Whether a selector is that of a shared metric and names no unit.
+  [[nodiscard]] bool has_shared() const { return has_shared_; }
+
   /// Adds a matcher for the cluster to each selector that names none, except selectors of shared
   /// metrics.
   void pin(const std::string& cluster);
@@ -101,6 +111,11 @@ class Selection {
   std::optional<promql::MatchOperator> last_op_;
   std::string last_pattern_;
   std::vector<promql::VectorSelector*> open_;
+  /// A matcher of units: its selector, and its index there.
+  using UnitMatcher = std::pair<promql::VectorSelector*, std::size_t>;
+  std::vector<UnitMatcher> confined_;  ///< added by confine()
+  std::vector<UnitMatcher> named_;     ///< of the request
+  bool has_shared_ = false;
   std::vector<promql::VectorSelector*> of_any_cluster_;
 };
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
+#include "gate/unit_filters.h"
 #include "net/http.h"
 #include "promql/parser.h"
 #include "promql/patterns.h"
@@ -23,6 +24,8 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::size_t kMaxKeptUnits = 50;  // of a query that is cached
+/// Begins a text that changes nothing in MetricsQL and that no other language allows.
+constexpr std::string_view kOnlyMetricsql = "WITH () ";
 
 /// The parameter that contains the selectors of an endpoint.
 enum class Source : std::uint8_t { kNothing, kQuery, kMatches };
@@ -313,7 +316,8 @@ struct TsdbRequest::Parts {
   [[nodiscard]] promql::Reach reach_of(const RequestTimes& requested) const;
   [[nodiscard]] Checked<bool> checked(const std::optional<promql::SyntaxError>& error,
                                       std::string_view parameter) const;
-  void append_form(std::string& form) const;
+  /// `begin` stands before the texts of queries and of match[].
+  void append_form(std::string& form, std::string_view begin) const;
 };
 
 TsdbRequest::TsdbRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -448,15 +452,17 @@ Checked<bool> TsdbRequest::Parts::checked(const std::optional<promql::SyntaxErro
       bad_data(fmt::format("invalid parameter \"{}\": {}", parameter, error->text()), "syntax"));
 }
 
-void TsdbRequest::Parts::append_form(std::string& form) const {
+void TsdbRequest::Parts::append_form(std::string& form, std::string_view begin) const {
   auto match = matches.begin();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     append_name(form, fields[i].first);
     if (known && i == query_field) {
       form += known->encoded;
     } else if (query && i == query_field) {
+      net::append_url_encoded(form, begin);
       net::append_url_encoded(form, promql::print(*query));
     } else if (match != matches.end() && i == match->first) {
+      net::append_url_encoded(form, begin);
       net::append_url_encoded(form, promql::print(match->second));
       ++match;
     } else {
@@ -594,10 +600,21 @@ Selection& TsdbRequest::selection() {
 }
 
 Forward TsdbRequest::forward() const {
+  std::string form;
+  parts_->append_form(form, {});
+  return forward_form(std::move(form));
+}
+
+Forward TsdbRequest::forward_filtered(const std::set<std::string, std::less<>>& units) const {
+  std::string form;
+  parts_->append_form(form, kOnlyMetricsql);
+  append_unit_filters(form, parts_->selection, units);
+  return forward_form(std::move(form));
+}
+
+Forward TsdbRequest::forward_form(std::string form) const {
   constexpr std::size_t kMaxQueryBytes = 6144;
   Forward forward{.method = parts_->method, .path = write_path(parts_->path)};
-  std::string form;
-  parts_->append_form(form);
   if (forward.method == "GET" && form.size() > kMaxQueryBytes && parts_->endpoint->in_body) {
     forward.method = "POST";
   }

@@ -76,9 +76,13 @@ class TsdbRequest {
   /// keeps its method, except that a GET request with a long query is sent as POST if servers
   /// accept that: proxies in front of them often limit URLs to 8 KiB.
   [[nodiscard]] Forward forward() const;
+  /// The same after Selection::widen(): the units are named beside the texts (unit_filters.h).
+  /// Servers that do not know MetricsQL cannot parse the texts.
+  [[nodiscard]] Forward forward_filtered(const std::set<std::string, std::less<>>& units) const;
 
  private:
   struct Parts;
+  [[nodiscard]] Forward forward_form(std::string form) const;
   explicit TsdbRequest(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

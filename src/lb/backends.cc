@@ -117,14 +117,17 @@ Result<std::shared_ptr<MatcherSupport>> make_matcher_support(gate::BackendType t
           std::string_view method, std::string_view call) -> Result<std::string> {
         constexpr int kOk = 200;
         const bool tsdb = type == gate::BackendType::kTsdb;
+        const bool posted = !tsdb || method == "query";
         std::string url =
             fmt::format("{}/{}/{}", base, tsdb ? "api/v1" : "querier.v1.QuerierService",
                         method == "values" ? "label/__name__/values" : method);
-        for (const std::string_view part : {std::string_view(query), tsdb ? call : ""}) {
+        for (const std::string_view part : {std::string_view(query), posted ? "" : call}) {
           url += part.empty() ? "" : (url.contains('?') ? "&" : "?");
           url += part;
         }
-        CEEMS_TRY(answer, tsdb ? client->get(url) : client->post(url, "application/json", call));
+        CEEMS_TRY(answer,
+                  !posted ? client->get(url)
+                          : client->post(url, tsdb ? gate::kFormType : "application/json", call));
         if (answer.status != kOk) {
           return fail(ErrorCode::kUnavailable, "the server answered {}", answer.status);
         }
@@ -224,6 +227,14 @@ bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_vie
   const std::string_view method = path.substr(path.rfind('/') + 1);
   return std::erase_if(
              servers, [&](const Backend* server) { return !server->matchers->allows(method); }) > 0;
+}
+
+std::vector<const Backend*> with_filters(std::vector<const Backend*> servers) {
+  std::erase_if(servers, [](const Backend* server) {
+    // Filters in the URL of the configuration would allow series beside those of the request.
+    return !server->base_query.empty() || !server->matchers->allows(MatcherSupport::kExtraFilters);
+  });
+  return servers;
 }
 
 bool responds(const Backend& backend) {

@@ -298,7 +298,8 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
     return false;
   }
   const std::string_view path = decision->forward.path;
-  if (!decision->admin && MatcherSupport::concerns(path.substr(path.rfind('/') + 1))) {
+  if (decision->filtered ||
+      (!decision->admin && MatcherSupport::concerns(path.substr(path.rfind('/') + 1)))) {
     return false;  // the server may have to be asked first
   }
   const auto picked = pool->pick();
@@ -325,7 +326,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   const auto parsed = parsed_request(request, request.body);
-  const auto decided = now->gate.decide(parsed, request.headers);
+  auto decided = now->gate.decide(parsed, request.headers);
   type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
     if (decided.error().reason == "path" && is_settings_call(type_, request)) {
@@ -361,6 +362,12 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   if (!decided->admin && drop_without_matchers(picked, decided->forward.path) && picked.empty()) {
     refuse(request, parsed, ignored_matchers(), *now, response);
     return;
+  }
+  if (decided->filtered) {
+    if (auto filtering = with_filters(picked); !filtering.empty()) {
+      picked = std::move(filtering);
+      decided->forward = *std::exchange(decided->filtered, {});
+    }
   }
   audit_read(now->audit.get(), request, parsed, *decided);
   relay(request, *decided, *now, picked, std::move(text), response);

@@ -1,6 +1,9 @@
 #include "lb/frontend.h"
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +15,8 @@ namespace {
 
 using gate::BackendType;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 /// alice owns unit 1, root is an admin.
 class FakeOwners final : public gate::Owners {
@@ -313,6 +318,109 @@ TEST_F(FrontendTest, ATokenThatAServerRefusesIsFetchedAnew) {
   EXPECT_EQ(shown(401), "Bearer t1");
   EXPECT_EQ(shown(403), "Bearer t2");
   EXPECT_EQ(shown(200), "Bearer t2");
+}
+
+/// With a stand-in for VictoriaMetrics, for which alice's 101 units make a long request.
+class ManyUnitsTest : public FrontendTest {
+ protected:
+  class Owners final : public gate::Owners {
+   public:
+    Result<bool> is_admin(const std::string& /*user*/) override { return false; }
+    Result<bool> may_see(const std::string& /*user*/,
+                         const std::string& /*cluster*/,
+                         const gate::UnitSet& units) override {
+      return std::ranges::includes(own, units);
+    }
+    Result<gate::UnitSet> units_of(const std::string& /*user*/,
+                                   const std::string& /*cluster*/,
+                                   const promql::TimeSpan& /*alive*/,
+                                   std::size_t /*limit*/) override {
+      return own;
+    }
+    Result<gate::SharedIds> shared_ids(const std::string& /*user*/,
+                                       const std::string& /*cluster*/,
+                                       const gate::UnitSet& /*units*/) override {
+      return gate::SharedIds();
+    }
+    Owners* cached_only() override { return this; }
+
+    gate::UnitSet own = {};
+  };
+
+  void SetUp() override {
+    auto owners = std::make_shared<Owners>();
+    for (int i = 0; i < 101; ++i) {
+      owners->own.insert(std::to_string(i));
+    }
+    many_ = owners;
+    net::ServerOptions options;
+    options.listen_addresses = {"127.0.0.1:0"};
+    auto made = net::Server::create(
+        std::move(options), [&](const net::Request& request, net::Response& answer) {
+          ++asked_;
+          const bool filtered = (request.query + request.body).contains("extra_filters");
+          const bool query = request.path == "/api/v1/query" && request.method == "POST";
+          const std::string list = filtered && applies_ ? "[]" : "[\"up\"]";
+          answer.body = query ? R"({"data":{"result":)" + list + "}}" : R"({"data":)" + list + "}";
+        });
+    ASSERT_TRUE(made) << made.error().message;
+    server_ = std::move(*made);
+    server_->start();
+    serve("");
+  }
+
+  /// Has the load balancer use the server with this after the address in its URL.
+  void serve(const std::string& rest) {
+    Config config;
+    config.clusters.push_back(
+        {.id = "c", .tsdb = {{.url = "http://" + server_->addresses()[0] + rest}}});
+    auto backends = Backends::create(BackendType::kTsdb, config);
+    ASSERT_TRUE(backends) << backends.error().message;
+    frontend_.publish(std::make_shared<FrontendSnapshot>(
+        BackendType::kTsdb,
+        gate::GateRules{.clusters = {"c"},
+                        .servers = {{"c", gate::TsdbServer::kVictoriaMetrics}},
+                        .confine = true},
+        many_, std::move(*backends)));
+  }
+
+  /// What is sent for a request.
+  [[nodiscard]] std::string sent(const std::string& path, const std::string& query) const {
+    const auto response = ask_inline_first(request_of("GET", path, "alice", query));
+    EXPECT_TRUE(response.relay);
+    return response.relay ? response.relay->attempts.at(0).target + response.relay->body : "";
+  }
+
+  std::shared_ptr<Owners> many_;
+  std::atomic<bool> applies_ = true;
+  std::atomic<int> asked_ = 0;
+  std::unique_ptr<net::Server> server_;
+};
+
+TEST_F(ManyUnitsTest, AreInFiltersWhereTheServerAppliesThem) {
+  const std::string filters = "&extra_filters%5B%5D=%7Buuid%3D~%220%7C1%7C10%7C100%7C11%7C";
+  EXPECT_THAT(sent("/api/v1/query", "query=m"),
+              HasSubstr("/api/v1/query?query=WITH%20%28%29%20m%7Buuid%21%3D%22%22%7D" + filters));
+  EXPECT_EQ(asked_, 4);
+  std::string all;
+  for (const std::string& unit : many_->own) {
+    all += (all.empty() ? "" : "%7C") + unit;
+  }
+  EXPECT_THAT(sent("/api/v1/query", "query=m%7Buuid%3D~%22" + all + "%22%7D"), HasSubstr(filters))
+      << "which can be decided at once";
+  EXPECT_EQ(asked_, 4);
+}
+
+TEST_F(ManyUnitsTest, AreInTheTextForOtherServers) {
+  applies_ = false;
+  const std::string text = "/api/v1/query?query=m%7Buuid%3D~%220%7C1%7C10%7C100%7C11%7C";
+  EXPECT_THAT(sent("/api/v1/query", "query=m"), StartsWith(text));
+  EXPECT_EQ(asked_, 1);
+  applies_ = true;
+  serve("?extra_filters[]=%7Btenant%3D%22t%22%7D");
+  EXPECT_THAT(sent("/api/v1/query", "query=m"), Not(HasSubstr("WITH")))
+      << "they would add to those of the operator";
+  EXPECT_EQ(asked_, 1);
 }
 
 /// What a user gets of an answer.

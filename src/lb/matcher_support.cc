@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -22,9 +23,10 @@ struct Call {
   std::string_view method;
   std::string_view answer;  ///< field of the answer that lists what was found
 };
-constexpr std::array kCalls = {Call{"LabelNames", "names"}, Call{"LabelValues", "names"},
-                               Call{"Series", "labelsSet"}, Call{"labels", "data"},
-                               Call{"values", "data"}};
+constexpr std::array kCalls = {
+    Call{"LabelNames", "names"}, Call{"LabelValues", "names"},
+    Call{"Series", "labelsSet"}, Call{"labels", "data"},
+    Call{"values", "data"},      Call{MatcherSupport::kExtraFilters, "data"}};
 
 constexpr std::string_view kNothing = R"({service_name="ceems_lb asks whether matchers count"})";
 constexpr std::string_view kEverything = "{}";
@@ -35,12 +37,21 @@ constexpr hours kMonth{30 * 24};
 constexpr hours kAlways = hours::max();
 
 constexpr std::chrono::seconds kAgeOfSupport{3600};
+constexpr std::chrono::seconds kAgeOfFilters{60};  // a proxy between may get filters of its own
 constexpr std::chrono::seconds kAgeOfRefusal{60};  // somebody may update the server
 constexpr std::chrono::seconds kAgeOfDoubt{5};
 constexpr std::chrono::minutes kRenewed{10};  // before it expires
 
 bool is_tsdb(std::string_view method) {
   return method == "labels" || method == "values";
+}
+
+/// How long an answer counts.
+std::chrono::seconds age_of(bool honours, bool ignores, std::string_view method) {
+  if (honours) {
+    return method == MatcherSupport::kExtraFilters ? kAgeOfFilters : kAgeOfSupport;
+  }
+  return ignores ? kAgeOfRefusal : kAgeOfDoubt;
 }
 
 const Call* find_call(std::string_view method) {
@@ -70,7 +81,7 @@ bool MatcherSupport::allows(std::string_view method) {
 std::vector<std::string_view> MatcherSupport::methods(bool tsdb) {
   std::vector<std::string_view> names;
   for (const Call& call : kCalls) {
-    if (is_tsdb(call.method) == tsdb) {
+    if (is_tsdb(call.method) == tsdb && call.method != kExtraFilters) {
       names.push_back(call.method);
     }
   }
@@ -95,16 +106,41 @@ void MatcherSupport::renew(std::string_view method) {
 void MatcherSupport::keep(std::string_view method, State state) {
   Known& known = known_[std::string(method)];
   if (state == State::kIgnores && known.state != state) {
-    log::warn("a server ignores matchers and would answer for all profiles or series: update it",
+    log::warn(method == kExtraFilters
+                  ? "a server does not apply extra_filters[]: it gets requests for many units as "
+                    "long queries, which take long and which it may refuse"
+                  : "a server ignores matchers and would answer for all profiles or series: "
+                    "update it",
               {{"method", method}});
   }
   known.state = state;
-  known.until = clock_->now() + (state == State::kHonours   ? kAgeOfSupport
-                                 : state == State::kIgnores ? kAgeOfRefusal
-                                                            : kAgeOfDoubt);
+  known.until = clock_->now() + age_of(state == State::kHonours, state == State::kIgnores, method);
+}
+
+MatcherSupport::State MatcherSupport::find_out_filters() const {
+  const auto start = std::chrono::floor<std::chrono::seconds>(clock_->now() - kHour);
+  const std::string query = "query=" + net::url_encode("WITH () count(up)");
+  const std::string labels = fmt::format("start={}&match[]={}", start.time_since_epoch().count(),
+                                         net::url_encode(R"(WITH () {__name__!=""})"));
+  const std::string nothing =
+      fmt::format("&{}={}", net::url_encode(kExtraFilters), net::url_encode(kNothing));
+  bool all = true;
+  for (const auto& [method, call, field] :
+       {std::tuple{"query", &query, "result"}, std::tuple{"labels", &labels, "data"}}) {
+    const auto some = first_in(field, method, *call + nothing);
+    if (!some || *some) {
+      return some ? State::kIgnores : State::kUnknown;
+    }
+    const auto everything = first_in(field, method, *call);
+    all = all && everything && *everything;
+  }
+  return all ? State::kHonours : State::kUnknown;
 }
 
 MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
+  if (method == kExtraFilters) {
+    return find_out_filters();
+  }
   // A large span of time is expensive for the server, and a short one may have no profiles.
   std::vector<hours> spans{kHour, kDay, kMonth};
   if (is_tsdb(method)) {
@@ -178,14 +214,24 @@ Result<std::optional<std::string>> MatcherSupport::first(std::string_view method
     writer.member("start", std::to_string(start.count()));
     writer.member("end", std::to_string(end.count())).end_object();
   }
+  return first_in(tsdb ? "data" : find_call(method)->answer, method, call);
+}
+
+Result<std::optional<std::string>> MatcherSupport::first_in(std::string_view field,
+                                                            std::string_view method,
+                                                            std::string_view call) const {
   CEEMS_TRY(answer, ask_(method, call));
   boost::system::error_code error;
   const json::value document = json::parse(answer, error);
-  const auto* const object = error ? nullptr : document.if_object();
+  const auto* object = error ? nullptr : document.if_object();
+  if (object != nullptr && method == "query") {
+    const json::value* const data = object->if_contains("data");
+    object = data == nullptr ? nullptr : data->if_object();
+  }
   if (object == nullptr) {
     return fail(ErrorCode::kUnavailable, "the answer is not a JSON object");
   }
-  const json::value* const list = object->if_contains(tsdb ? "data" : find_call(method)->answer);
+  const json::value* const list = object->if_contains(field);
   if (list == nullptr || list->is_null()) {
     return std::nullopt;
   }

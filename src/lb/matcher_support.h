@@ -23,13 +23,20 @@ namespace ceems::lb {
 /// server returns some labels without matchers; a TSDB without any gives nothing away for the
 /// moment.
 ///
+/// kExtraFilters stands for requests whose units are in `extra_filters[]` (gate/unit_filters.h). A
+/// server gets them only if both a query, for `up`, and the labels show that it applies the
+/// parameter, which something between it and this program may remove or replace. That is asked
+/// again every minute in which there are such requests, and never in advance.
+///
 /// Safe for concurrent use.
 class MatcherSupport {
  public:
-  /// Sends a call to the server and returns the body of its answer: a method and JSON, or "labels",
-  /// "values" (of __name__) or "label/NAME/values" and a query string. It must not take longer than
-  /// a request may wait.
+  /// Sends a call to the server and returns the body of its answer: a method and JSON; "labels",
+  /// "values" (of __name__) or "label/NAME/values" and a query string; or "query" and a form to
+  /// post. It must not take longer than a request may wait.
   using Ask = std::function<Result<std::string>(std::string_view method, std::string_view call)>;
+
+  static constexpr std::string_view kExtraFilters = "extra_filters[]";
 
   /// `clock` must outlive the object.
   explicit MatcherSupport(Ask ask, const Clock& clock = real_clock())
@@ -59,10 +66,15 @@ class MatcherSupport {
   void keep(std::string_view method, State state) CEEMS_REQUIRES(mutex_);
   [[nodiscard]] State find_out(std::string_view method) const;
   [[nodiscard]] State find_out_by_name(std::string_view method, std::chrono::hours back) const;
+  [[nodiscard]] State find_out_filters() const;
   /// The first entry that the answer lists, empty if it is not a text; nothing if it lists none.
   [[nodiscard]] Result<std::optional<std::string>> first(std::string_view method,
                                                          std::string_view matcher,
                                                          std::chrono::hours back) const;
+  /// The same for the answer to `call`, which lists its entries in `field`.
+  [[nodiscard]] Result<std::optional<std::string>> first_in(std::string_view field,
+                                                            std::string_view method,
+                                                            std::string_view call) const;
 
   Ask ask_;
   const Clock* clock_;

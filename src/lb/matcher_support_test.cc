@@ -178,6 +178,79 @@ TEST(MatcherSupportOfTsdbs, SeriesOfLastYearAreNotGivenAway) {
   EXPECT_FALSE(support.allows("values"));
 }
 
+/// A stand-in for VictoriaMetrics, or for a proxy in front of it.
+class ExtraFiltersTest : public ::testing::Test {
+ protected:
+  Result<std::string> answer(std::string_view method, std::string_view call) {
+    calls.push_back(std::string(method) + "?" + std::string(call));
+    if (!metricsql && call.contains("WITH")) {
+      return fail(ErrorCode::kUnavailable, "the server answered 400");
+    }
+    const bool applies = method == "query" ? in_queries : in_labels;
+    const bool some = !empty && !(applies && call.contains("&extra_filters%5B%5D="));
+    if (method == "query") {
+      return some ? R"({"data":{"resultType":"vector","result":[{"metric":{}}]}})"
+                  : R"({"data":{"resultType":"vector","result":[]}})";
+    }
+    return some ? R"({"data":["up"]})" : R"({"data":[]})";
+  }
+  [[nodiscard]] bool allows() { return support.allows(MatcherSupport::kExtraFilters); }
+
+  testing::FakeClock clock;
+  std::vector<std::string> calls;
+  bool metricsql = true;
+  bool in_queries = true;
+  bool in_labels = true;
+  bool empty = false;
+  MatcherSupport support{
+      [this](std::string_view method, std::string_view call) { return answer(method, call); },
+      clock};
+};
+
+TEST_F(ExtraFiltersTest, AreAskedForEachMinute) {
+  EXPECT_TRUE(allows());
+  ASSERT_EQ(calls.size(), 4U);
+  EXPECT_EQ(calls[1], "query?query=WITH%20%28%29%20count%28up%29");
+  EXPECT_TRUE(calls[0].starts_with(calls[1] + "&extra_filters%5B%5D=%7Bservice_name%3D"));
+  EXPECT_TRUE(calls[3].starts_with("labels?start="));
+  EXPECT_TRUE(calls[3].ends_with("&match[]=WITH%20%28%29%20%7B__name__%21%3D%22%22%7D"));
+  clock.advance(std::chrono::seconds(59));
+  EXPECT_TRUE(allows());
+  EXPECT_EQ(calls.size(), 4U);
+  in_queries = false;
+  clock.advance(std::chrono::seconds(2));
+  EXPECT_FALSE(allows()) << "a proxy has other filters by now";
+  in_queries = true;
+  EXPECT_FALSE(allows());
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_TRUE(allows());
+  for (const auto method : MatcherSupport::methods(true)) {
+    EXPECT_NE(method, MatcherSupport::kExtraFilters) << "servers of other kinds are not asked";
+  }
+}
+
+TEST_F(ExtraFiltersTest, MustCountEverywhere) {
+  in_labels = false;
+  EXPECT_FALSE(allows());
+  in_labels = true;
+  in_queries = false;
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_FALSE(allows());
+}
+
+TEST_F(ExtraFiltersTest, AreNotTrustedWhileTheyAreNotSeenToCount) {
+  empty = true;
+  EXPECT_FALSE(allows()) << "an empty server shows nothing";
+  empty = false;
+  metricsql = false;
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_FALSE(allows()) << "Prometheus";
+  metricsql = true;
+  EXPECT_FALSE(allows());
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_TRUE(allows());
+}
+
 TEST_F(MatcherSupportTest, IsRenewedBeforeARequestHasToWait) {
   support.renew("LabelNames");
   EXPECT_EQ(server.calls.size(), 2U);
