@@ -119,7 +119,9 @@ struct HealthChecker::Impl {
   /// Without a resolved name, no connection was attempted.
   [[nodiscard]] bool needs_request(const HealthTarget& target, bool round) const {
     Upstream& upstream = *target.upstream;
-    return (upstream.hangs() ? round : upstream.silence() >= times.silence) &&
+    return (upstream.hangs() ? round
+                             : upstream.silence() >= times.silence ||
+                                   (upstream.doubted() && upstream.alive())) &&
            !upstream.addresses().known().list->empty();
   }
 
@@ -156,6 +158,8 @@ struct HealthChecker::Impl {
 
   Task<void> send_request(HealthTarget target, std::shared_ptr<Checks> own) {
     const Busy busy(own->request);
+    const bool doubted = target.upstream->doubted();
+    target.upstream->set_doubted(false);
     net::Timer ended(io.get_executor(), steady_clock::time_point::max());
     std::optional<bool> responds;
     std::jthread waiting;
@@ -180,7 +184,11 @@ struct HealthChecker::Impl {
     auto token = asio::redirect_error(net::kAwait, ignored);
     co_await ended.async_wait(token);
     waiting.join();
-    if (responds) {
+    if (responds && doubted && !*responds) {
+      target.upstream->set_alive(false);  // until it accepts connections
+      log::warn("a backend closes connections without an answer",
+                {{"backend", target.upstream->address()}});
+    } else if (responds) {
       set_hangs(*target.upstream, !*responds);
     }
   }

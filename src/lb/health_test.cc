@@ -127,6 +127,35 @@ TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnsw
   EXPECT_TRUE(eventually([&] { return !server->hangs() && server->alive(); }));
 }
 
+TEST(HealthChecker, AServerThatIsDoubtedIsAskedOnce) {
+  const net::TestPort port(true, kPlaces);
+  const auto server = server_at(port.number());
+  std::atomic<bool> answers = true;
+  std::atomic<int> asked = 0;
+  const Checking checking({{server,
+                            [&] {
+                              ++asked;
+                              return answers.load();
+                            }}},
+                          {.interval = kNever, .retry_interval = milliseconds(1)});
+  const auto doubt_for_three = [&] {
+    for (const char* const user : {"alice", "bob", "carol"}) {
+      EXPECT_FALSE(server->doubted());
+      server->broke_off(user);
+    }
+  };
+  doubt_for_three();
+  EXPECT_TRUE(eventually([&] { return asked == 1 && !server->doubted(); }));
+  checking.wait_for_looks(20);
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(server->alive()) << "it was those requests";
+  answers = false;
+  server->set_doubted(true);
+  EXPECT_TRUE(eventually([&] { return asked == 2 && server->alive() && !server->doubted(); }))
+      << "it takes connections, so the next requests decide";
+  EXPECT_FALSE(server->hangs());
+}
+
 TEST(HealthChecker, ASlowServerThatRespondsStays) {
   const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());

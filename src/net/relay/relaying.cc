@@ -208,11 +208,10 @@ Task<bool> Relaying::start() {
     if (broke_off) {
       broken.push_back(next.upstream.get());
       ++end_.broken;
+      next.upstream->broke_off(relay_.user);  // it may be the requests: they do not decide
     }
-    // A request may crash every server that gets it, so one user's do not decide.
     if (!local_ &&
-        ((outcome == Outcome::kNotSent) || (outcome == Outcome::kMaybeSent && abandoned_) ||
-         (broke_off && next.upstream->broke_off(relay_.user)))) {
+        ((outcome == Outcome::kNotSent) || (outcome == Outcome::kMaybeSent && abandoned_))) {
       next.upstream->set_alive(false);
     }
     log::warn("a backend does not answer",

@@ -111,18 +111,17 @@ Result<std::shared_ptr<ssl_ctx_st>> Upstream::tls_context() {
   return context_;
 }
 
-bool Upstream::broke_off(const std::string& user) {
+void Upstream::broke_off(const std::string& user) {
   constexpr std::size_t kSeveral = 3;
   constexpr std::chrono::seconds kTogether{10};
   const auto now = std::chrono::steady_clock::now();
   const MutexLock lock(mutex_);
   broken_[user] = now;
   std::erase_if(broken_, [&](const auto& entry) { return now - entry.second > kTogether; });
-  if (broken_.size() < kSeveral) {
-    return false;
+  if (broken_.size() >= kSeveral) {
+    broken_.clear();
+    doubted_ = true;
   }
-  broken_.clear();
-  return true;
 }
 
 }  // namespace ceems::net

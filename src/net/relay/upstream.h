@@ -66,10 +66,12 @@ class Upstream {
   [[nodiscard]] std::chrono::milliseconds silence() const;
   void heard();  ///< records that a byte has arrived
 
-  /// Records that the server closed the connection of this user's request without an answer.
-  /// Returns whether it did so to several users within seconds: then the server fails and not only
-  /// a request. Thread-safe.
-  bool broke_off(const std::string& user);
+  /// Records that the server closed the connection of this user's request without an answer. If it
+  /// did so to several users within seconds, it is doubted. Thread-safe.
+  void broke_off(const std::string& user);
+  /// True if a health request should find out whether the server fails or only some requests do.
+  [[nodiscard]] bool doubted() const { return doubted_; }
+  void set_doubted(bool doubted) { doubted_ = doubted; }
 
   /// The TLS context, which is created again when one of its files has changed. Null without TLS.
   /// If the new files cannot be used, for example because the key of a new certificate is still
@@ -105,6 +107,7 @@ class Upstream {
   std::atomic<bool> alive_ = true;
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> hangs_ = false;
+  std::atomic<bool> doubted_ = false;
   std::atomic<std::chrono::steady_clock::rep> heard_ = 0;  // time of the last byte
   Mutex mutex_;
   std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // the state of the files in use
