@@ -29,9 +29,9 @@ struct HealthTimes {
 
 /// Probes backends on its own thread: all of them at the start and once per interval, those that
 /// are down at each retry. A backend that accepts connections but keeps requests waiting is sent a
-/// health request. While it does not respond, it counts as down. One that is doubted is sent a health
-/// request, too, and is down at least until the next retry if it does not respond. Each change is
-/// logged. A slow backend does not delay the others.
+/// health request. While it does not respond, it counts as down. One that is doubted is sent a
+/// health request, too, and is down at least until the next retry if it does not respond. Each
+/// change is logged. A slow backend does not delay the others.
 class HealthChecker {
  public:
   using Targets = std::function<std::vector<HealthTarget>()>;

@@ -19,14 +19,18 @@ namespace {
 namespace json = boost::json;
 using std::chrono::hours;
 
+constexpr std::string_view kSeries = "series";
 struct Call {
   std::string_view method;
   std::string_view answer;  ///< field of the answer that lists what was found
 };
-constexpr std::array kCalls = {
-    Call{"LabelNames", "names"}, Call{"LabelValues", "names"},
-    Call{"Series", "labelsSet"}, Call{"labels", "data"},
-    Call{"values", "data"},      Call{MatcherSupport::kExtraFilters, "data"}};
+constexpr std::array kCalls = {Call{"LabelNames", "names"},
+                               Call{"LabelValues", "names"},
+                               Call{"Series", "labelsSet"},
+                               Call{"labels", "data"},
+                               Call{"values", "data"},
+                               Call{kSeries, "data"},
+                               Call{MatcherSupport::kExtraFilters, "data"}};
 
 constexpr std::string_view kNothing = R"({service_name="ceems_lb asks whether matchers count"})";
 constexpr std::string_view kEverything = "{}";
@@ -43,7 +47,7 @@ constexpr std::chrono::seconds kAgeOfDoubt{5};
 constexpr std::chrono::minutes kRenewed{10};  // before it expires
 
 bool is_tsdb(std::string_view method) {
-  return method == "labels" || method == "values";
+  return method == "labels" || method == "values" || method == kSeries;
 }
 
 /// How long an answer counts.
@@ -154,7 +158,8 @@ MatcherSupport::State MatcherSupport::find_out(std::string_view method) const {
     if (*nothing) {
       return State::kIgnores;
     }
-    const auto everything = first(method, kEverything, back);
+    // Series are never listed without match[], but where there are any they have labels.
+    const auto everything = first(method == kSeries ? "labels" : method, kEverything, back);
     if (!everything) {
       return State::kUnknown;
     }

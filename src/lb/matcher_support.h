@@ -32,8 +32,8 @@ namespace ceems::lb {
 class MatcherSupport {
  public:
   /// Sends a call to the server and returns the body of its answer: a method and JSON; "labels",
-  /// "values" (of __name__) or "label/NAME/values" and a query string; or "query" and a form to
-  /// post. It must not take longer than a request may wait.
+  /// "series", "values" (of __name__) or "label/NAME/values" and a query string; or "query" and a
+  /// form to post. It must not take longer than a request may wait.
   using Ask = std::function<Result<std::string>(std::string_view method, std::string_view call)>;
 
   static constexpr std::string_view kExtraFilters = "extra_filters[]";

@@ -1,9 +1,13 @@
 #include "lb/matcher_support.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "net/http.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::lb {
@@ -119,7 +123,7 @@ TEST(MatcherSupportOfTsdbs, DecidesLabelsAndTheirValues) {
                              : R"({"status":"success","data":[]})";
       },
       clock);
-  EXPECT_TRUE(support.allows("series")) << "needs match[] at every server";
+  EXPECT_TRUE(support.allows("query")) << "a server that ignored it would be no TSDB";
   EXPECT_TRUE(calls.empty());
   EXPECT_TRUE(support.allows("labels"));
   EXPECT_TRUE(support.allows("values"));
@@ -164,6 +168,37 @@ TEST(MatcherSupportOfTsdbs, RefusesServersThatLookAtTheNameOnly) {
   honours_names = true;
   clock.advance(std::chrono::minutes(2));
   EXPECT_FALSE(support.allows("values")) << "the values of other labels are not confined";
+}
+
+TEST(MatcherSupportOfTsdbs, RefusesSeriesWhereTheyAloneAreNotConfined) {
+  testing::FakeClock clock;
+  std::string_view ignored = "{";
+  std::vector<std::string> calls;
+  MatcherSupport support(
+      [&](std::string_view method, std::string_view call) -> Result<std::string> {
+        calls.push_back(std::string(method) + "?" + std::string(call));
+        if (method == "series") {
+          const bool found = call.contains("match[]=" + net::url_encode(ignored));
+          return found ? R"({"data":[{"__name__":"up","uuid":"1"}]})" : R"({"data":[]})";
+        }
+        return call.contains("match[]=") ? R"({"data":[]})" : R"({"data":["up"]})";
+      },
+      clock);
+  EXPECT_FALSE(support.allows("series"));
+  EXPECT_EQ(calls.size(), 1U);
+  EXPECT_TRUE(support.allows("labels"));
+  ignored = "up{";
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_FALSE(support.allows("series")) << "only the name is looked at";
+  ignored = "nothing";
+  clock.advance(std::chrono::seconds(61));
+  calls.clear();
+  EXPECT_TRUE(support.allows("series"));
+  ASSERT_EQ(calls.size(), 5U);
+  EXPECT_TRUE(calls[1].starts_with("labels?start=")) << calls[1];
+  EXPECT_TRUE(calls[3].starts_with("series?start=")) << calls[3];
+  EXPECT_TRUE(
+      std::ranges::none_of(calls, [](const std::string& call) { return call == "series?"; }));
 }
 
 TEST(MatcherSupportOfTsdbs, SeriesOfLastYearAreNotGivenAway) {

@@ -457,11 +457,11 @@ TEST_F(GuardedServiceTest, ServersAreAskedAtTheStartWhetherTheyHonourMatchers) {
   const auto service = made(options, config_);
   ASSERT_TRUE(service->apply(config_));
   service->start();
-  // One question for labels and one for values, because the answer is not one of a TSDB.
-  EXPECT_TRUE(eventually([this] { return backend_.requests == 2; }));
-  EXPECT_THAT(backend_.last(), StartsWith("/api/v1/label/__name__/values?start="));
+  // One question each for labels, values and series, because the answer is not one of a TSDB.
+  EXPECT_TRUE(eventually([this] { return backend_.requests == 3; }));
+  EXPECT_THAT(backend_.last(), StartsWith("/api/v1/series?start="));
   ASSERT_TRUE(service->apply(config_));
-  EXPECT_TRUE(eventually([this] { return backend_.requests == 4; }));
+  EXPECT_TRUE(eventually([this] { return backend_.requests == 6; }));
 }
 
 TEST_F(GuardedServiceTest, BodiesAreBoundedByWhatIsCheckedOfThem) {
