@@ -17,7 +17,8 @@ SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicat
 
 def is_probe(request):
     """Whether ceems_lb itself asks if the server honours matchers, as it does when it starts. Such requests are not recorded."""
-    return request[2].get("user-agent") == ["ceems"] and ("/api/v1/label" in request[1] or request[1].rsplit("/", 1)[-1] in NAMES)
+    asked = request[1]
+    return request[2].get("user-agent") == ["ceems"] and ("/api/v1/label" in asked or "/api/v1/series" in asked or asked.rsplit("/", 1)[-1] in NAMES)
 
 
 class Backend:
