@@ -231,7 +231,7 @@ bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_vie
 
 std::vector<const Backend*> with_filters(std::vector<const Backend*> servers) {
   std::erase_if(servers, [](const Backend* server) {
-    // Filters in the URL of the configuration would allow series beside those of the request.
+    // Filters in the URL of the configuration would allow more series than the request selects.
     return !server->base_query.empty() || !server->matchers->allows(MatcherSupport::kExtraFilters);
   });
   return servers;

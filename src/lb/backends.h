@@ -58,7 +58,7 @@ bool responds(const Backend& backend);
 /// known, which may take a few seconds to find out. `path` is that of the call. Returns whether it
 /// removed any.
 bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_view path);
-/// Those of the servers that apply `extra_filters[]`. This may take a few seconds, too.
+/// The servers that apply `extra_filters[]`. This may take a few seconds, too.
 std::vector<const Backend*> with_filters(std::vector<const Backend*> servers);
 
 /// All pools of one type of backends, by cluster.

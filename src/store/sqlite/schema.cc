@@ -237,10 +237,10 @@ Result<std::int64_t> size_of(Connection& connection) {
 /// small database these are few, but a copy or an index would fill the cache (sorting takes as much
 /// again), which would be most of the program's memory.
 std::int64_t cache_kib(std::int64_t bytes) {
-  constexpr std::int64_t kLeast = std::int64_t{12} << 10U;
-  constexpr std::int64_t kMost = std::int64_t{64} << 10U;
+  constexpr std::int64_t kMin = std::int64_t{12} << 10U;
+  constexpr std::int64_t kMax = std::int64_t{64} << 10U;
   constexpr std::int64_t kShare = std::int64_t{16} << 10U;  // of the file
-  return std::clamp(bytes / kShare, kLeast, kMost);
+  return std::clamp(bytes / kShare, kMin, kMax);
 }
 
 Result<> set_modes(Connection& connection, bool empty) {
