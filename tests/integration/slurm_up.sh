@@ -85,6 +85,7 @@ AccountingStorageHost=localhost
 AccountingStoragePort=$((B + 2))
 AccountingStoragePass=$M
 AccountingStorageEnforce=associations
+AccountingStoreFlags=job_script
 AccountingStorageTRES=gres/gpu,gres/gpu:a100
 GresTypes=gpu
 KillWait=2

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,168 +11,23 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "ingest/manager/slurm/job.h"
+#include "ingest/manager/slurm/submit_options.h"
 
 namespace ceems::api {
 namespace {
 
 using Number = std::optional<std::int64_t>;
+using ingest::SubmitOptions;
 
 constexpr std::int64_t kMaxAsked = 1'000'000;
-
-/// The short options of sbatch, srun and salloc that matter here, with their long names.
-constexpr std::array<std::pair<char, std::string_view>, 7> kShort{{{'n', "ntasks"},
-                                                                   {'c', "cpus-per-task"},
-                                                                   {'N', "nodes"},
-                                                                   {'G', "gpus"},
-                                                                   {'w', "nodelist"},
-                                                                   {'B', "extra-node-info"},
-                                                                   {'F', "nodefile"}}};
-/// Other short options that take a value.
-constexpr std::string_view kShortWithValue = "aAbCdDeiJLmMopqSrtTx";
-/// Long options without a value, or with one after "=" only. All others take the next word.
-constexpr std::array<std::string_view, 38> kFlags{
-    "contiguous",    "disable-status", "exact",        "exclusive",     "get-user-env",
-    "help",          "bell",           "no-bell",      "no-shell",      "kill-on-bad-exit",
-    "wait",          "hold",           "ignore-pbs",   "label",         "multi-prog",
-    "nice",          "no-kill",        "no-requeue",   "overcommit",    "overlap",
-    "oversubscribe", "parsable",       "preserve-env", "propagate",     "pty",
-    "quiet",         "reboot",         "requeue",      "share",         "spread-job",
-    "test-only",     "unbuffered",     "usage",        "use-min-nodes", "verbose",
-    "version",       "whole",          "x11"};
-/// The options that are looked at.
-constexpr std::array<std::string_view, 31> kKnown{"cores-per-socket",
-                                                  "cpus-per-gpu",
-                                                  "cpus-per-task",
-                                                  "exclusive",
-                                                  "extra-node-info",
-                                                  "gpus",
-                                                  "gpus-per-node",
-                                                  "gpus-per-socket",
-                                                  "gpus-per-task",
-                                                  "gres",
-                                                  "mem",
-                                                  "mem-per-cpu",
-                                                  "mem-per-gpu",
-                                                  "mincpus",
-                                                  "nodefile",
-                                                  "nodelist",
-                                                  "nodes",
-                                                  "ntasks",
-                                                  "ntasks-per-core",
-                                                  "ntasks-per-gpu",
-                                                  "ntasks-per-node",
-                                                  "ntasks-per-socket",
-                                                  "pty",
-                                                  "sockets-per-node",
-                                                  "time",
-                                                  "time-min",
-                                                  "tres-per-job",
-                                                  "tres-per-node",
-                                                  "tres-per-socket",
-                                                  "tres-per-task",
-                                                  "wrap"};
-
-/// The options of a command, by their long name, with the last value of each.
-struct Options {
-  std::string program = {};
-  std::set<std::pair<std::string, std::string>, std::less<>> all = {};
-  bool script = false;   ///< of sbatch, whose directives are not known
-  bool ended = false;    ///< the end of the options was seen
-  bool several = false;  ///< components of a heterogeneous job
-
-  [[nodiscard]] std::optional<std::string_view> value(std::string_view name) const {
-    const auto found = std::ranges::find(all, name, &std::pair<std::string, std::string>::first);
-    return found == all.end() ? std::nullopt : std::optional<std::string_view>(found->second);
-  }
-  [[nodiscard]] bool has(std::string_view name) const { return value(name).has_value(); }
-  void set(std::string_view name, std::string_view text) {
-    std::erase_if(all, [name](const auto& option) { return option.first == name; });
-    all.emplace(name, text);
-  }
-};
-
-/// The long option that a word begins, which may be shortened as getopt_long(3) allows.
-std::string_view long_name(std::string_view word) {
-  if (std::ranges::find(kKnown, word) != kKnown.end() ||
-      std::ranges::find(kFlags, word) != kFlags.end()) {
-    return word;
-  }
-  std::string_view found;
-  for (const std::string_view name : kKnown) {
-    if (name.starts_with(word)) {
-      if (!found.empty()) {
-        return word;
-      }
-      found = name;
-    }
-  }
-  return found.empty() ? word : found;
-}
-
-std::string_view long_of(char letter) {
-  const auto* const found =
-      std::ranges::find(kShort, letter, &std::pair<char, std::string_view>::first);
-  return found == kShort.end() ? std::string_view() : found->second;
-}
-
-/// Reads the options before the script or program. What follows is its own.
-Options read_options(std::string_view line) {
-  Options options;
-  const std::string_view first = take_word(line);
-  options.program = first.substr(first.rfind('/') + 1);
-  while (true) {
-    std::string_view word = take_word(line);
-    if (word.empty()) {
-      break;
-    }
-    if (word == ":") {
-      options.several = true;
-      break;
-    }
-    if (!word.starts_with('-') || word == "--") {
-      options.ended = true;
-      options.several = line.starts_with(": ") || line.find(" : ") != std::string_view::npos;
-      break;
-    }
-    if (word.starts_with("--")) {
-      word.remove_prefix(2);
-      const std::size_t equals = word.find('=');
-      const std::string_view name = long_name(word.substr(0, equals));
-      if (name == "wrap") {  // the rest is its text
-        options.ended = true;
-        return options;
-      }
-      std::string_view value;
-      if (equals != std::string_view::npos) {
-        value = word.substr(equals + 1);
-      } else if (std::ranges::find(kFlags, name) == kFlags.end()) {
-        value = take_word(line);
-      }
-      options.set(name, value);
-      continue;
-    }
-    word.remove_prefix(1);
-    while (!word.empty()) {
-      const char letter = word.front();
-      word.remove_prefix(1);
-      const std::string_view name = long_of(letter);
-      if (!name.empty() || kShortWithValue.find(letter) != std::string_view::npos) {
-        const std::string_view value = word.empty() ? take_word(line) : word;
-        options.set(name.empty() ? std::string_view(&letter, 1) : name, value);
-        break;
-      }
-    }
-  }
-  options.script = options.program == "sbatch";  // without a name it reads one from its input
-  return options;
-}
 
 Number count_in(std::string_view text) {
   const auto number = parse_int<std::int64_t>(text);
   return number && *number >= 1 && *number <= kMaxAsked ? number : std::nullopt;
 }
 
-Number count_of_option(const Options& options, std::string_view name) {
+Number count_of_option(const SubmitOptions& options, std::string_view name) {
   const auto text = options.value(name);
   return text ? count_in(*text) : std::nullopt;
 }
@@ -231,7 +85,7 @@ std::optional<Gpus> gpus_of_gres(std::string_view text) {
 }
 
 /// The one option that asks for GPUs. Nothing if there is none, or several, which bind each other.
-std::optional<Gpus> gpus_of(const Options& options) {
+std::optional<Gpus> gpus_of(const SubmitOptions& options) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOptions{
       {{"gpus", "job"},
        {"gpus-per-node", "node"},
@@ -259,12 +113,12 @@ std::optional<Gpus> gpus_of(const Options& options) {
   return options.has("ntasks-per-gpu") ? std::nullopt : found;
 }
 
-bool has_tres(const Options& options) {
+bool has_tres(const SubmitOptions& options) {
   return options.has("tres-per-job") || options.has("tres-per-node") ||
          options.has("tres-per-socket") || options.has("tres-per-task");
 }
 
-void set_memory(const Options* options, const StoredUnit& unit, advice::Facts& facts) {
+void set_memory(const SubmitOptions* options, const StoredUnit& unit, advice::Facts& facts) {
   if (options != nullptr) {
     for (const auto& [name, by] :
          {std::pair("mem", "node"), {"mem-per-cpu", "cpu"}, {"mem-per-gpu", "gpu"}}) {
@@ -284,7 +138,7 @@ void set_memory(const Options* options, const StoredUnit& unit, advice::Facts& f
   }
 }
 
-void set_gpus(const Options* options, const StoredUnit& unit, advice::Facts& facts) {
+void set_gpus(const SubmitOptions* options, const StoredUnit& unit, advice::Facts& facts) {
   std::optional<Gpus> gpus;
   if (options != nullptr) {
     // With fewer GPUs such a job has fewer CPUs, and with them less memory.
@@ -308,7 +162,7 @@ void set_gpus(const Options* options, const StoredUnit& unit, advice::Facts& fac
 }
 
 /// Sets by which options CPUs and nodes can be changed.
-void set_size(const Options& options, const StoredUnit& unit, advice::Facts& facts) {
+void set_size(const SubmitOptions& options, const StoredUnit& unit, advice::Facts& facts) {
   for (const char* name :
        {"exclusive", "mincpus", "extra-node-info", "cores-per-socket", "sockets-per-node",
         "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu", "cpus-per-gpu", "nodefile"}) {
@@ -363,7 +217,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 /// "srun --pty": the program, and options that the command has.
-bool is_started_by(std::string_view pattern, const Options& options) {
+bool is_started_by(std::string_view pattern, const SubmitOptions& options) {
   if (take_word(pattern) != options.program) {
     return false;
   }
@@ -400,12 +254,11 @@ void add_slurm_request(const StoredUnit& unit, advice::Facts& facts) {
     facts.set("slurm.time", true);
     return;
   }
-  const Options options = read_options(line);
+  const SubmitOptions options = ingest::read_submit_options(line, unit.tag("script_options"));
   // What cut the line off may have been an option; a component of a job has requests of its own.
-  constexpr std::size_t kStored = 1024;  // bytes of a command (ingest/manager/slurm/job.h)
   facts.set("slurm.time", !options.several && !options.has("time-min"));
   constexpr std::size_t kCharacter = 4;  // of UTF-8, which is not cut
-  if (options.several || (!options.ended && line.size() + kCharacter > kStored)) {
+  if (options.several || (!options.ended && line.size() + kCharacter > ingest::kMaxDetailBytes)) {
     return;
   }
   set_memory(&options, unit, facts);
@@ -414,7 +267,7 @@ void add_slurm_request(const StoredUnit& unit, advice::Facts& facts) {
 }
 
 bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions) {
-  std::optional<Options> options;
+  std::optional<SubmitOptions> options;
   return std::ranges::any_of(sessions, [&](std::string_view pattern) {
     const std::string_view of = take_until(pattern, '=');
     if (of == "submit") {
@@ -423,7 +276,7 @@ bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions
         return pattern == "srun --pty" && is_shell(unit.unit.name);
       }
       if (!options) {
-        options = read_options(line);
+        options = ingest::read_submit_options(line);
       }
       return is_started_by(pattern, *options);
     }

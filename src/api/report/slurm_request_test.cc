@@ -14,6 +14,7 @@
 
 #include "advice/judge.h"
 #include "advice/test_runs.h"
+#include "ingest/manager/slurm/submit_options.h"
 
 namespace ceems::api {
 namespace {
@@ -54,10 +55,20 @@ std::string text_of(const advice::Facts& facts, std::string_view name) {
   return "?";
 }
 
-// ---- The table, which tests/slurm/forms_test.py tries on a real SLURM.
+// ---- The table, which tests/slurm/run tries on a real SLURM.
 
-/// A row: how a job asked (`submit`: options of the command; `script`: directives), the allocation
-/// that it got, and the lines by rule.
+/// The directives of a script with these lines, as the manager stores them.
+std::string directives_of(const json::array& lines) {
+  ingest::ScriptDirectives directives;
+  directives.add_line("#!/bin/sh");
+  for (const json::value& line : lines) {
+    directives.add_line("#SBATCH " + std::string(line.as_string()));
+  }
+  return directives.text().value_or("");
+}
+
+/// A row: how a job asked (`submit`: options of the command; `script`: directives; `read`: whether
+/// these are read), the allocation that it got, and the lines by rule.
 advice::Facts facts_of_row(const json::object& row) {
   const auto number = [&row](const char* name) { return row.at(name).to_number<double>(); };
   const double cpus = number("cpus");
@@ -85,7 +96,10 @@ advice::Facts facts_of_row(const json::object& row) {
   line += row.contains("script") ? " run.sh" : " --wrap=hostname";
   const std::string allocation =
       fmt::format(R"({{"cpus":{0},"req_cpus":{0},"nodes":{1},"gpus":{2}}})", cpus, nodes, gpus);
-  const std::string more = row.contains("unit") ? std::string(row.at("unit").as_string()) : "";
+  std::string more = row.contains("unit") ? std::string(row.at("unit").as_string()) : "";
+  if (row.contains("read")) {
+    more = "script_options=" + directives_of(row.at("script").as_array());
+  }
   add_slurm_request(slurm_unit(line, allocation, more), facts);
   return facts;
 }
@@ -210,6 +224,18 @@ TEST(SlurmRequest, IsReadAsSbatchReadsItsOptions) {
               ElementsAre("?", "?", "?", "?"));
   EXPECT_THAT(request("sbatch --mem=1G run.sh " + std::string(1000, 'x')),
               ElementsAre("node", "?", "?", "?"));
+}
+
+TEST(SlurmRequest, IsKnownFromTheScriptWhereTheCommandDoesNotSayIt) {
+  EXPECT_THAT(request("sbatch run.sh", "script_options=--mem-per-cpu=2G"),
+              ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch --mem=2G run.sh", "script_options=--mem=1G --gpus=2"),
+              ElementsAre("node", "--gpus=", "2", ""));
+  EXPECT_THAT(request("sbatch run.sh", "script_options=--"), ElementsAre("none", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch run.sh", "script_options=:"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch run.sh", "script_options=--gpus="), ElementsAre("none", "?", "?", "?"));
+  EXPECT_THAT(request("srun hostname", "script_options=--mem-per-cpu=2G"),
+              ElementsAre("none", "?", "?", "?"));
 }
 
 TEST(SlurmRequest, IsKnownFromTheAccountingWithoutACommand) {

@@ -107,9 +107,8 @@ TEST_F(StandIns, OfSlurmAreOwnersWithANumber) {
   };
   JobsOfSlurm jobs;
   jobs.in_window = {job("1", "1001", true), job("2", "1001", false), job("3", "ada", false)};
-  begin([&jobs] {
-    return make_slurm("hpc", std::make_unique<SlurmWithoutNames>(jobs), TimeZone(), false, false);
-  });
+  begin(
+      [&jobs] { return make_slurm("hpc", std::make_unique<SlurmWithoutNames>(jobs), TimeZone()); });
   run_hour(0);
   EXPECT_EQ(stored("username", "1"), "1001");
   EXPECT_TRUE(stored("allocation", "1").ends_with(R"("nodes":0,"stand_ins":["owner"]})"));

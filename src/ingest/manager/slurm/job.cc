@@ -158,6 +158,7 @@ std::string tags_text(const SlurmJob& job) {
   if (!job.details.js1.empty()) {
     json.member("js1", job.details.js1);
   }
+  add("script_options", job.details.script_options);
   add("sluid", job.details.sluid);
   add("submit_line", job.details.submit_line);
   json.member("uid", job.uid).member("workdir", clean_text(job.work_dir)).end_object();

@@ -298,8 +298,8 @@ Result<> SacctReader::finish() {
 namespace {
 
 constexpr std::size_t kMaxHelpBytes = 1U << 20U;
-/// The command of a job may be as long as the kernel allows (2 MiB), before SLURM escapes it. One
-/// line must not stop the rest.
+/// The command of a job may be as long as the kernel allows (2 MiB), before SLURM escapes it, and a
+/// script has 4 MB by default. One line must not stop the rest.
 constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
 
 /// Returns a delimiter that no job can have in its name, because it is new and random.
@@ -336,6 +336,18 @@ class SlurmCli final : public SlurmSource {
       list += (list.empty() ? "" : ",") + id;
     }
     return sacct({"--jobs", std::move(list)}, job, std::move(stop));
+  }
+
+  Result<> scripts(const std::vector<std::string>& ids,
+                   std::chrono::milliseconds timeout,
+                   const std::function<void(std::string_view)>& line,
+                   const std::stop_token& stop) override {
+    std::vector<std::string> arguments = {"--batch-script", "-X", "--allusers", "--jobs",
+                                          fmt::format("{}", fmt::join(ids, ","))};
+    if (!options_.slurm_cluster.empty()) {
+      arguments.push_back("--clusters=" + options_.slurm_cluster);
+    }
+    return run("sacct", std::move(arguments), line, stop, timeout);
   }
 
   Result<std::set<Membership>> associations(std::stop_token stop) override {
@@ -446,7 +458,8 @@ class SlurmCli final : public SlurmSource {
   Result<> run(const char* program,
                std::vector<std::string> arguments,
                const std::function<void(std::string_view)>& line,
-               std::stop_token stop) {
+               std::stop_token stop,
+               std::chrono::milliseconds at_most = std::chrono::milliseconds::max()) {
     os::Command command;
     command.path = (options_.directory / program).string();
     if (options_.mode == SlurmMode::kSudo) {
@@ -455,7 +468,7 @@ class SlurmCli final : public SlurmSource {
     }
     command.arguments = std::move(arguments);
     command.environment = options_.environment;
-    command.timeout = options_.timeout;
+    command.timeout = std::min(at_most, options_.timeout);
     command.max_output_bytes = kMaxLineBytes;
     command.as_root = options_.mode == SlurmMode::kCapability;
     command.only_trusted = command.as_root;

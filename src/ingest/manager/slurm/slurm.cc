@@ -19,6 +19,7 @@
 #include "config/section.h"
 #include "ingest/manager/command_directory.h"
 #include "ingest/manager/slurm/sacct.h"
+#include "ingest/manager/slurm/scripts.h"
 #include "ingest/manager/slurm/slurmrest.h"
 #include "os/privileges.h"
 
@@ -39,13 +40,13 @@ class SlurmManager final : public ResourceManager {
   SlurmManager(std::string cluster_id,
                std::unique_ptr<SlurmSource> source,
                TimeZone zone,
-               bool coordinators_lead,
-               bool reads_js1)
+               SlurmChoices choices,
+               const Clock& clock)
       : cluster_id_(std::move(cluster_id)),
         source_(std::move(source)),
         zone_(zone),
-        coordinators_lead_(coordinators_lead),
-        reads_js1_(reads_js1) {}
+        choices_(choices),
+        scripts_(cluster_id_, clock) {}
 
   /// Asks again for the jobs whose owners had no names when the program was stopped.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): as the base class has it
@@ -66,19 +67,31 @@ class SlurmManager final : public ResourceManager {
     std::vector<model::Unit> units;
     OpenJobs running;
     OpenJobs missing = open_;
+    const auto add = [&](const SlurmJob& job) {
+      if (auto unit = unit_of(job, counted(job, window))) {
+        const Start start{unit->uuid, unit->started_at_ts};
+        missing.erase(start);
+        if (is_open(*unit, window) && unit->started_at_ts != 0) {
+          running.emplace(start, Open{});
+        }
+        units.push_back(std::move(*unit));
+      }
+    };
+    scripts_.begin();
+    std::vector<SlurmJob> with_script;
     CEEMS_TRY(source_->jobs(
         window,
         [&](const SlurmJob& job) {
-          if (auto unit = unit_of(job, counted(job, window))) {
-            const Start start{unit->uuid, unit->started_at_ts};
-            missing.erase(start);
-            if (is_open(*unit, window) && unit->started_at_ts != 0) {
-              running.emplace(start, Open{});
-            }
-            units.push_back(std::move(*unit));
+          if (choices_.reads_scripts && with_script.size() < ScriptReader::kMaxJobs &&
+              scripts_.wants(job, window)) {
+            with_script.push_back(job);
+          } else {
+            add(job);
           }
         },
         stop));
+    scripts_.read(with_script, *source_, stop);
+    std::ranges::for_each(with_script, add);
     associations_.reset();
     if (units.empty()) {
       // No job at all may be the truth, or an answer about a cluster that SLURM does not know.
@@ -108,7 +121,7 @@ class SlurmManager final : public ResourceManager {
   }
 
   Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
-    return coordinators_lead_ ? source_->coordinators(stop) : ProjectLeads{};
+    return choices_.coordinators_lead ? source_->coordinators(stop) : ProjectLeads{};
   }
 
  private:
@@ -134,14 +147,19 @@ class SlurmManager final : public ResourceManager {
     stand_ins_ = count > 0;
   }
 
-  [[nodiscard]] std::optional<model::Unit> unit_of(const SlurmJob& job,
-                                                   model::Window window) const {
-    if (reads_js1_ || job.details.js1.empty()) {
+  std::optional<model::Unit> unit_of(const SlurmJob& job,
+                                                   model::Window window) {
+    std::string directives = choices_.reads_scripts ? scripts_.directives_of(job) : std::string();
+    const bool drops_js1 = !choices_.reads_js1 && !job.details.js1.empty();
+    if (directives.empty() && !drops_js1) {
       return to_unit(job, window, zone_);
     }
-    SlurmJob plain = job;
-    plain.details.js1.clear();
-    return to_unit(plain, window, zone_);
+    SlurmJob changed = job;
+    changed.details.script_options = std::move(directives);
+    if (drops_js1) {
+      changed.details.js1.clear();
+    }
+    return to_unit(changed, window, zone_);
   }
 
   /// Notes what ran at the start of the window if it follows the last one. A window with the same
@@ -249,8 +267,8 @@ class SlurmManager final : public ResourceManager {
   std::string cluster_id_;
   std::unique_ptr<SlurmSource> source_;
   TimeZone zone_;
-  const bool coordinators_lead_;
-  const bool reads_js1_;
+  const SlurmChoices choices_;
+  ScriptReader scripts_;
   /// Running when last seen, or reported as ended in a window that may not be stored.
   OpenJobs open_;
   bool asking_fails_ = false;
@@ -267,6 +285,7 @@ struct SlurmOptions {
   bool exact_memory = false;
   bool coordinators_lead = false;
   bool read_js1 = false;
+  bool read_scripts = false;
   std::string slurm_cluster = {};
   std::string api = "cli";
   std::string rest_version = {};
@@ -294,6 +313,7 @@ Result<SlurmOptions> read_slurm_options(const config::Node& extra) {
       .boolean("exact_memory", options.exact_memory)
       .boolean("coordinators_lead", options.coordinators_lead)
       .boolean("read_js1", options.read_js1)
+      .boolean("read_scripts", options.read_scripts)
       .text("slurm_cluster", options.slurm_cluster)
       .text("api", options.api)
       .text("rest_version", options.rest_version)
@@ -307,6 +327,8 @@ Result<SlurmOptions> read_slurm_options(const config::Node& extra) {
               "rest_version", "expected a version such as v0.0.40")
       .refuse(!options.rest_socket.empty() && options.rest_socket.front() != '/', "rest_socket",
               "expected an absolute path")
+      .refuse(options.read_scripts && options.api == "rest", "read_scripts",
+              "slurmrestd has no scripts; it needs api: cli")
       .refuse(options.rest_page < std::chrono::minutes(1), "rest_page", "must be 1m or more");
   CEEMS_TRY(section.done());
   return options;
@@ -393,10 +415,10 @@ std::unexpected<Error> no_associations(std::string_view source, std::string_view
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,
-                                            bool coordinators_lead,
-                                            bool reads_js1) {
-  return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone,
-                                        coordinators_lead, reads_js1);
+                                            SlurmChoices choices,
+                                            const Clock& clock) {
+  return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone, choices,
+                                        clock);
 }
 
 Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
@@ -412,8 +434,11 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   CEEMS_TRY_IN("cluster " + id, source,
                rest ? create_rest(config, options)
                     : create_cli(config, options, *context.runner, may_become_root));
-  return make_slurm(id, std::move(source), context.zone, options.coordinators_lead,
-                    options.read_js1);
+  return make_slurm(id, std::move(source), context.zone,
+                    {.coordinators_lead = options.coordinators_lead,
+                     .reads_js1 = options.read_js1,
+                     .reads_scripts = options.read_scripts},
+                    *context.clock);
 }
 
 ManagerSpec slurm_manager() {
@@ -423,7 +448,7 @@ ManagerSpec slurm_manager() {
           .reads_cli = true,
           .reads_web = true,
           .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
-                         "read_js1", "api", "rest_version", "rest_socket", "rest_page"},
+                         "read_js1", "read_scripts", "api", "rest_version", "rest_socket", "rest_page"},
           .create = [](const ClusterConfig& config, const ManagerContext& context) {
             // CEEMS 0.10.2 drops its capabilities for a SLURM cluster with web.url.
             const bool may_raise =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/manager/manager.h"
@@ -36,6 +38,23 @@ class SlurmSource {
   /// Returns the coordinators by account. An empty list of accounts is an error, because SLURM
   /// always has at least one.
   virtual Result<ProjectLeads> coordinators(std::stop_token stop) = 0;
+  /// Passes on the lines that `sacct --batch-script` prints of these jobs, by the ids that SLURM
+  /// shows. Sources without scripts fail.
+  virtual Result<> scripts(const std::vector<std::string>& /*ids*/,
+                           std::chrono::milliseconds /*timeout*/,
+                           const std::function<void(std::string_view)>& /*line*/,
+                           const std::stop_token& /*stop*/) {
+    return fail(ErrorCode::kUnavailable, "no scripts");
+  }
+};
+
+/// What the configuration decides about jobs.
+struct SlurmChoices {
+  bool coordinators_lead = false;  ///< coordinators of an account lead the project
+  bool reads_js1 = false;          ///< units get what jobstats keeps of them as the tag "js1"
+  /// Units get the directives of their script as the tag "script_options", where the command that
+  /// submitted them does not say how they asked.
+  bool reads_scripts = false;
 };
 
 /// Adds the membership of a user in an account, with texts as SLURM prints them. Ignores the user
@@ -61,12 +80,11 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 /// is missing from the next one is queried by its id, because its end was recorded late. The unit
 /// is reported again until a window starts at or after the end of the one that reported it. A job
 /// that SLURM no longer knows stays as it is. A job whose start was recorded late counts from its
-/// start. If `coordinators_lead`, the coordinators of an account lead the project. If
-/// `reads_js1`, units get what jobstats keeps of them as the tag "js1".
+/// start. `clock` limits the time for scripts.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,
-                                            bool coordinators_lead = false,
-                                            bool reads_js1 = false);
+                                            SlurmChoices choices = {},
+                                            const Clock& clock = real_clock());
 
 }  // namespace ceems::ingest

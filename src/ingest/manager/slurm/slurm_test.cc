@@ -355,7 +355,7 @@ TEST(Slurm, KeepsSummariesOfJobstatsOnlyIfConfigured) {
     auto source = std::make_unique<FakeSource>();
     source->in_window = {job_from("7", 0, std::nullopt)};
     source->in_window[0].details.js1 = "JS1:H4sIAA==";
-    auto manager = make_slurm("c1", std::move(source), TimeZone(), false, reads);
+    auto manager = make_slurm("c1", std::move(source), TimeZone(), {.reads_js1 = reads});
     const auto units = manager->fetch_units(kWindow, {});
     ASSERT_TRUE(units);
     EXPECT_EQ(units->at(0).tags.contains("JS1:H4sIAA=="), reads);
@@ -579,6 +579,8 @@ TEST(Slurm, RefusesAConfigurationThatCannotWork) {
   f.config.cli_path = "/";
   f.config.extra = config::parse_yaml("command_timeout: 0s\n", "c.yml").value();
   EXPECT_THAT(f.create().error().message, HasSubstr("c.yml:1: command_timeout: must be more"));
+  f.config.extra = config::parse_yaml("{api: rest, read_scripts: true}", "c.yml").value();
+  EXPECT_THAT(f.create().error().message, HasSubstr("slurmrestd has no scripts"));
   f.config.extra = config::parse_yaml("command_timeout: 10s\n", "c.yml").value();
   auto manager = f.create();
   ASSERT_TRUE(manager);
