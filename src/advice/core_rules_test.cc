@@ -256,6 +256,25 @@ TEST(Suggestions, StayWithinTheNodesAndThePartition) {
   Facts unmeasured = full;
   unmeasured.clear("node.mem");
   EXPECT_THAT(lines_of("oom", unmeasured), ElementsAre("--mem=200G", "--mem=128G"));
+  // What the partition allows is known exactly, and counts instead of the nodes of this run.
+  const Facts partition = changed(full, {{"queue.mem", 160.5 * kGiB}});
+  EXPECT_THAT(lines_of("oom", partition), ElementsAre("--mem=160G", "--mem=128G"));
+  EXPECT_THAT(lines_of("oom", changed(full, {{"queue.mem", 400 * kGiB}})),
+              ElementsAre("--mem=200G", "--mem=128G"));
+  const Facts bound = changed(full, {{"queue.mem", 130 * kGiB}});
+  EXPECT_THAT(lines_of("oom", bound), IsEmpty());
+  EXPECT_THAT(texts_of("oom", bound), Contains(HasSubstr("Its partition allows no more")));
+  const Facts tight = changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}});
+  EXPECT_THAT(lines_of("mem-tight", changed(tight, {{"queue.mem", 150 * kGiB}})), IsEmpty());
+  EXPECT_THAT(texts_of("mem-tight", changed(tight, {{"queue.mem", 150 * kGiB}})),
+              Contains(HasSubstr("Its partition allows no more; another one helps")));
+  EXPECT_THAT(texts_of("mem-tight", tight), Contains(HasSubstr("Asking for 20 % more helps")));
+  EXPECT_THAT(lines_of("mem-tight", changed(tight, {{"queue.mem", 160 * kGiB}})),
+              ElementsAre("--mem=160G", "--mem=128G"));
+  // Fewer nodes of less memory do not hold what the job needs.
+  const Facts spread = changed(two_nodes_run(), {{"mem.peak_sum", 180 * kGiB}});
+  EXPECT_THAT(lines_of("nodes-many", spread), Contains("--nodes=1"));
+  EXPECT_THAT(texts_of("nodes-many", changed(spread, {{"queue.mem", 200 * kGiB}})), IsEmpty());
   // Three hours are the longest of the partition, or four.
   const Facts longest = of_state(changed(cpu_run(), {{"queue.limit", 10800}}), "TIMEOUT");
   EXPECT_THAT(lines_of("timeout", longest), IsEmpty());

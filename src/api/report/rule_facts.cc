@@ -181,7 +181,10 @@ advice::Facts facts_of(const Evidence& evidence,
   set(facts, "alloc.cpus", report.job.cpus);
   add_requests(unit, facts);
   add_slurm_request(unit, facts);
-  set(facts, "queue.limit", evidence.longest_limit);
+  add_partition_limits(unit, facts);
+  if (!unit.allocated("partition_time")) {
+    set(facts, "queue.limit", evidence.longest_limit);
+  }
   set(facts, "alloc.gpus", report.job.gpus);
   const Number reserved = memory_is_reserved(unit) ? report.use.mem_alloc_node : std::nullopt;
   set(facts, "mem.alloc_node", reserved);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -264,6 +265,33 @@ void add_slurm_request(const StoredUnit& unit, advice::Facts& facts) {
   set_memory(&options, unit, facts);
   set_gpus(&options, unit, facts);
   set_size(options, unit, facts);
+}
+
+void add_partition_limits(const StoredUnit& unit, advice::Facts& facts) {
+  const auto seconds = unit.allocated("partition_time");
+  if (seconds && *seconds > 0) {
+    facts.set("queue.limit", *seconds);
+  }
+  const double nodes = std::max(unit.allocated("nodes").value_or(1), 1.0);
+  const double cpus = unit.allocated("cpus").value_or(0) / nodes;
+  const auto for_cpu = unit.allocated("partition_mem_cpu");
+  auto memory = unit.allocated("partition_mem");
+  if (for_cpu) {
+    facts.set("queue.mem_cpu", *for_cpu);
+    memory = std::min(memory.value_or(*for_cpu * cpus), *for_cpu * cpus);
+  }
+  if (!memory) {
+    return;
+  }
+  // A line by CPU or GPU is rounded up to whole MiB.
+  constexpr double kMiB = 1024.0 * 1024;
+  const advice::Value by = facts.value_of("slurm.mem");
+  const auto* const form = std::get_if<std::string_view>(&by);
+  double shares = 0;
+  if (form != nullptr && *form != "node" && *form != "none") {
+    shares = *form == "cpu" ? cpus : unit.allocated("gpus").value_or(0) / nodes;
+  }
+  facts.set("queue.mem", std::max(*memory - shares * kMiB, 0.0));
 }
 
 bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions) {

@@ -17,6 +17,10 @@ namespace ceems::api {
 /// names of resources only, because a user writes the command.
 void add_slurm_request(const StoredUnit& unit, advice::Facts& facts);
 
+/// Sets the facts queue.* from what the manager said of the partition when the job ran. Call after
+/// add_slurm_request().
+void add_partition_limits(const StoredUnit& unit, advice::Facts& facts);
+
 /// Whether one of the `sessions` of a rule file (advice::RuleSet) matches the unit: a person who
 /// works, not a batch job.
 bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions);

@@ -68,7 +68,8 @@ std::string directives_of(const json::array& lines) {
 }
 
 /// A row: how a job asked (`submit`: options of the command; `script`: directives; `read`: whether
-/// these are read), the allocation that it got, and the lines by rule.
+/// these are read; `limits`: what its `partition` allows), the allocation that it got, and the
+/// lines by rule.
 advice::Facts facts_of_row(const json::object& row) {
   const auto number = [&row](const char* name) { return row.at(name).to_number<double>(); };
   const double cpus = number("cpus");
@@ -94,13 +95,26 @@ advice::Facts facts_of_row(const json::object& row) {
   }
   std::string line = "sbatch " + std::string(row.at("submit").as_string());
   line += row.contains("script") ? " run.sh" : " --wrap=hostname";
-  const std::string allocation =
-      fmt::format(R"({{"cpus":{0},"req_cpus":{0},"nodes":{1},"gpus":{2}}})", cpus, nodes, gpus);
+  std::string limits;
+  if (row.contains("limits")) {
+    const json::object& known = row.at("limits").as_object();
+    limits = fmt::format(R"(,"partition_time":{},"partition_mem":{})",
+                         known.at("minutes").to_number<double>() * 60,
+                         known.at("mib").to_number<double>() * kMiB);
+    if (known.contains("cpu_mib")) {
+      limits +=
+          fmt::format(R"(,"partition_mem_cpu":{})", known.at("cpu_mib").to_number<double>() * kMiB);
+    }
+  }
+  const std::string allocation = fmt::format(
+      R"({{"cpus":{0},"req_cpus":{0},"nodes":{1},"gpus":{2}{3}}})", cpus, nodes, gpus, limits);
   std::string more = row.contains("unit") ? std::string(row.at("unit").as_string()) : "";
   if (row.contains("read")) {
     more = "script_options=" + directives_of(row.at("script").as_array());
   }
-  add_slurm_request(slurm_unit(line, allocation, more), facts);
+  const StoredUnit unit = slurm_unit(line, allocation, more);
+  add_slurm_request(unit, facts);
+  add_partition_limits(unit, facts);
   return facts;
 }
 
@@ -226,6 +240,32 @@ TEST(SlurmRequest, IsReadAsSbatchReadsItsOptions) {
               ElementsAre("node", "?", "?", "?"));
 }
 
+std::vector<std::string> limits(const std::string& more, const std::string& line = "sbatch a.sh") {
+  advice::Facts facts;
+  const StoredUnit unit =
+      slurm_unit(line, R"({"cpus":8,"nodes":2,"gpus":4)" + more + "}", "mem_per=cpu");
+  add_slurm_request(unit, facts);
+  add_partition_limits(unit, facts);
+  return {text_of(facts, "queue.limit"), text_of(facts, "queue.mem"),
+          text_of(facts, "queue.mem_cpu")};
+}
+
+TEST(SlurmRequest, KnowsWhatThePartitionAllows) {
+  EXPECT_THAT(limits(""), ElementsAre("?", "?", "?"));
+  EXPECT_THAT(limits(R"(,"partition_time":7200)"), ElementsAre("7200", "?", "?"));
+  EXPECT_THAT(limits(R"(,"partition_time":0)"), ElementsAre("?", "?", "?"));
+  // One MiB less for each CPU or GPU of a node by which memory is asked for.
+  const std::string memory = R"(,"partition_mem":104857600)";
+  EXPECT_THAT(limits(memory), ElementsAre("?", "100663296", "?"));
+  EXPECT_THAT(limits(memory, "sbatch --mem-per-gpu=1G a.sh"), ElementsAre("?", "102760448", "?"));
+  EXPECT_THAT(limits(memory, "sbatch --mem=1G a.sh"), ElementsAre("?", "104857600", "?"));
+  EXPECT_THAT(limits(R"(,"partition_mem_cpu":10485760)", "sbatch --mem=1G a.sh"),
+              ElementsAre("?", "41943040", "10485760"));
+  EXPECT_THAT(limits(memory + R"(,"partition_mem_cpu":10485760)", "sbatch --mem=1G a.sh"),
+              ElementsAre("?", "41943040", "10485760"));
+  EXPECT_THAT(limits(R"(,"partition_mem":1)"), ElementsAre("?", "0", "?"));
+}
+
 TEST(SlurmRequest, IsKnownFromTheScriptWhereTheCommandDoesNotSayIt) {
   EXPECT_THAT(request("sbatch run.sh", "script_options=--mem-per-cpu=2G"),
               ElementsAre("cpu", "?", "?", "?"));
@@ -233,7 +273,8 @@ TEST(SlurmRequest, IsKnownFromTheScriptWhereTheCommandDoesNotSayIt) {
               ElementsAre("node", "--gpus=", "2", ""));
   EXPECT_THAT(request("sbatch run.sh", "script_options=--"), ElementsAre("none", "?", "?", "?"));
   EXPECT_THAT(request("sbatch run.sh", "script_options=:"), ElementsAre("?", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch run.sh", "script_options=--gpus="), ElementsAre("none", "?", "?", "?"));
+  EXPECT_THAT(request("sbatch run.sh", "script_options=--gpus="),
+              ElementsAre("none", "?", "?", "?"));
   EXPECT_THAT(request("srun hostname", "script_options=--mem-per-cpu=2G"),
               ElementsAre("none", "?", "?", "?"));
 }

@@ -64,6 +64,10 @@ struct SlurmDetails {
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> eligible_ms = {};
   std::optional<std::int64_t> consumed_joules = {};  ///< as SLURM's own plugin measured them
+  /// What the partition allows: seconds (0: no limit), memory on a node, memory for each CPU.
+  std::optional<std::int64_t> partition_seconds = {};
+  std::optional<std::int64_t> partition_bytes = {};
+  std::optional<std::int64_t> partition_cpu_bytes = {};
   std::string memory_per = {};  ///< "cpu" or "node", by which the memory was asked for
   std::string gpu_type = {};    ///< the only one that was asked for
   std::string constraints = {};

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -301,6 +302,7 @@ constexpr std::size_t kMaxHelpBytes = 1U << 20U;
 /// The command of a job may be as long as the kernel allows (2 MiB), before SLURM escapes it, and a
 /// script has 4 MB by default. One line must not stop the rest.
 constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
+constexpr std::chrono::seconds kLimitsTime{10};
 
 /// Returns a delimiter that no job can have in its name, because it is new and random.
 std::string fresh_delimiter() {
@@ -348,6 +350,28 @@ class SlurmCli final : public SlurmSource {
       arguments.push_back("--clusters=" + options_.slurm_cluster);
     }
     return run("sacct", std::move(arguments), line, stop, timeout);
+  }
+
+  Result<std::optional<PartitionLimits>> limits(const std::stop_token& stop) override {
+    std::error_code failed;
+    if (!std::filesystem::exists(options_.directory / "scontrol", failed)) {
+      return std::nullopt;
+    }
+    PartitionLimits found;
+    const auto read = [&](const char* what, auto add) {
+      std::vector<std::string> arguments = {"--all", "--oneliner", "show", what};
+      if (!options_.slurm_cluster.empty()) {
+        arguments.insert(arguments.begin(), "--clusters=" + options_.slurm_cluster);
+      }
+      return run("scontrol", std::move(arguments), add, stop, kLimitsTime);
+    };
+    CEEMS_TRY(read("config", [&](std::string_view line) { found.add_config_line(line); }));
+    CEEMS_TRY(read("partition", [&](std::string_view line) { found.add_partition_line(line); }));
+    CEEMS_TRY(read("node", [&](std::string_view line) { found.add_node_line(line); }));
+    if (found.empty()) {
+      return fail(ErrorCode::kNoData, "scontrol lists no partitions");
+    }
+    return found;
   }
 
   Result<std::set<Membership>> associations(std::stop_token stop) override {

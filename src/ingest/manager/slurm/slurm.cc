@@ -32,6 +32,9 @@ constexpr std::chrono::seconds kSudoProbeTimeout{5};
 constexpr std::size_t kIdsAtOnce = 500;
 constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
 constexpr int kMaxAsks = 3;
+/// How often the limits of partitions are read, and after an error.
+constexpr std::chrono::minutes kLimitsEvery{60};
+constexpr std::chrono::minutes kLimitsAgain{10};
 /// How long the name of an owner is asked for after the end of a job.
 constexpr std::int64_t kAskForNameMs = std::int64_t{24} * 3'600'000;
 
@@ -46,7 +49,8 @@ class SlurmManager final : public ResourceManager {
         source_(std::move(source)),
         zone_(zone),
         choices_(choices),
-        scripts_(cluster_id_, clock) {}
+        scripts_(cluster_id_, clock),
+        clock_(clock) {}
 
   /// Asks again for the jobs whose owners had no names when the program was stopped.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): as the base class has it
@@ -77,6 +81,7 @@ class SlurmManager final : public ResourceManager {
         units.push_back(std::move(*unit));
       }
     };
+    read_limits(stop);
     scripts_.begin();
     std::vector<SlurmJob> with_script;
     CEEMS_TRY(source_->jobs(
@@ -138,6 +143,25 @@ class SlurmManager final : public ResourceManager {
     return unit.ended_at_ts == 0 ||
            (is_stand_in(unit) && unit.ended_at_ts + kAskForNameMs > window.end_ms);
   }
+  /// Reads what partitions allow. After an error, what was read before stays.
+  void read_limits(const std::stop_token& stop) {
+    const auto now = clock_.steady_now();
+    if (limits_at_ && now < *limits_at_) {
+      return;
+    }
+    auto read = source_->limits(stop);
+    limits_at_ = now + (read ? kLimitsEvery : kLimitsAgain);
+    if (read) {
+      limits_ = std::move(*read);
+    }
+    if (!read && !std::exchange(limits_fail_, true)) {
+      log::warn("cannot read the limits of partitions; advice does not know them",
+                {{"cluster_id", cluster_id_}, {"error", read.error().message}});
+    } else if (read && std::exchange(limits_fail_, false)) {
+      log::info("the limits of partitions can be read again", {{"cluster_id", cluster_id_}});
+    }
+  }
+
   void note_stand_ins(const std::vector<model::Unit>& units) {
     const auto count = std::ranges::count_if(units, is_stand_in);
     if (count > 0 && !std::exchange(stand_ins_, true)) {
@@ -147,17 +171,19 @@ class SlurmManager final : public ResourceManager {
     stand_ins_ = count > 0;
   }
 
-  std::optional<model::Unit> unit_of(const SlurmJob& job,
-                                                   model::Window window) {
+  std::optional<model::Unit> unit_of(const SlurmJob& job, model::Window window) {
     std::string directives = choices_.reads_scripts ? scripts_.directives_of(job) : std::string();
     const bool drops_js1 = !choices_.reads_js1 && !job.details.js1.empty();
-    if (directives.empty() && !drops_js1) {
+    if (directives.empty() && !drops_js1 && !limits_) {
       return to_unit(job, window, zone_);
     }
     SlurmJob changed = job;
     changed.details.script_options = std::move(directives);
     if (drops_js1) {
       changed.details.js1.clear();
+    }
+    if (limits_) {
+      limits_->set(changed);
     }
     return to_unit(changed, window, zone_);
   }
@@ -269,6 +295,10 @@ class SlurmManager final : public ResourceManager {
   TimeZone zone_;
   const SlurmChoices choices_;
   ScriptReader scripts_;
+  const Clock& clock_;
+  std::optional<PartitionLimits> limits_;
+  std::optional<Clock::SteadyTime> limits_at_;  ///< when they are read next
+  bool limits_fail_ = false;
   /// Running when last seen, or reported as ended in a window that may not be stored.
   OpenJobs open_;
   bool asking_fails_ = false;
@@ -442,19 +472,20 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 }
 
 ManagerSpec slurm_manager() {
-  return {.name = "slurm",
-          .units = "jobs",
-          .source = "`sacct`, `sacctmgr`, or slurmrestd",
-          .reads_cli = true,
-          .reads_web = true,
-          .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
-                         "read_js1", "read_scripts", "api", "rest_version", "rest_socket", "rest_page"},
-          .create = [](const ClusterConfig& config, const ManagerContext& context) {
-            // CEEMS 0.10.2 drops its capabilities for a SLURM cluster with web.url.
-            const bool may_raise =
-                config.web_url.empty() && os::may_raise(CAP_SETUID) && os::may_raise(CAP_SETGID);
-            return create_slurm(config, context, geteuid() == 0 || may_raise);
-          }};
+  return {
+      .name = "slurm",
+      .units = "jobs",
+      .source = "`sacct`, `sacctmgr`, or slurmrestd",
+      .reads_cli = true,
+      .reads_web = true,
+      .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
+                     "read_js1", "read_scripts", "api", "rest_version", "rest_socket", "rest_page"},
+      .create = [](const ClusterConfig& config, const ManagerContext& context) {
+        // CEEMS 0.10.2 drops its capabilities for a SLURM cluster with web.url.
+        const bool may_raise =
+            config.web_url.empty() && os::may_raise(CAP_SETUID) && os::may_raise(CAP_SETGID);
+        return create_slurm(config, context, geteuid() == 0 || may_raise);
+      }};
 }
 
 }  // namespace ceems::ingest

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/time/time_zone.h"
 #include "ingest/manager/manager.h"
 #include "ingest/manager/slurm/job.h"
+#include "ingest/manager/slurm/limits.h"
 #include "model/unit.h"
 
 namespace ceems::ingest {
@@ -45,6 +47,10 @@ class SlurmSource {
                            const std::function<void(std::string_view)>& /*line*/,
                            const std::stop_token& /*stop*/) {
     return fail(ErrorCode::kUnavailable, "no scripts");
+  }
+  /// What the partitions allow; nothing from sources that do not know.
+  virtual Result<std::optional<PartitionLimits>> limits(const std::stop_token& /*stop*/) {
+    return std::nullopt;
   }
 };
 
@@ -80,7 +86,7 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 /// is missing from the next one is queried by its id, because its end was recorded late. The unit
 /// is reported again until a window starts at or after the end of the one that reported it. A job
 /// that SLURM no longer knows stays as it is. A job whose start was recorded late counts from its
-/// start. `clock` limits the time for scripts.
+/// start. `clock` limits the time for scripts, and says when partitions are read again.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,

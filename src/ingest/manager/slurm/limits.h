@@ -1,0 +1,52 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ingest/manager/slurm/job.h"
+
+namespace ceems::ingest {
+
+/// What the partitions of a cluster allow, and what their nodes have. Lines are those of
+/// scontrol(1) with --oneliner; whatever does not parse counts as not known.
+class PartitionLimits {
+ public:
+  struct Node {
+    std::int64_t memory_bytes = 0;  ///< for jobs
+    std::int64_t cpus = 0;
+    std::int64_t gpus = 0;
+    auto operator<=>(const Node&) const = default;
+  };
+  /// How many nodes of each kind there are, the largest memory first.
+  using Nodes = std::map<Node, std::int64_t, std::greater<>>;
+  struct Partition {
+    std::optional<std::int64_t> seconds = {};  ///< 0: no limit
+    std::optional<std::int64_t> node_bytes = {};
+    std::optional<std::int64_t> cpu_bytes = {};
+    Nodes nodes = {};
+  };
+
+  /// Adds a line of `scontrol show config`: the limits of partitions that name none.
+  void add_config_line(std::string_view line);
+  /// Adds a line of `scontrol show partition`.
+  void add_partition_line(std::string_view line);
+  /// Adds a line of `scontrol show node`. Call after the partitions.
+  void add_node_line(std::string_view line);
+
+  [[nodiscard]] bool empty() const { return partitions_.empty(); }
+  /// Sets partition_* of the job's details. The memory is that of the largest nodes on which a job
+  /// with so many nodes, CPUs and GPUs fits; not of a job that asked for features of nodes.
+  void set(SlurmJob& job) const;
+
+ private:
+  std::map<std::string, Partition, std::less<>> partitions_;
+  std::optional<std::int64_t> node_bytes_;
+  std::optional<std::int64_t> cpu_bytes_;
+};
+
+}  // namespace ceems::ingest
