@@ -1,7 +1,17 @@
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
+#include "exporter/energy/meter/lies_test_support.h"
+#include "exporter/energy/meter/lying_node_test_support.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -102,6 +112,69 @@ TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {
   write("energy", "18446744073709551615 J 7000000 us\n");
   EXPECT_EQ(read().error().code, ErrorCode::kUnavailable);
 }
+
+/// Every way to lie, as in energy/meter/lying_meters_test.cc. The controller's counter is in
+/// joules, and its time stamp stands still with it.
+class LyingCray : public CrayTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  /// `packages`: the node has other meters, too.
+  void expect_truth(bool packages) {
+    energy::Demand demand;
+    if (!packages) {
+      demand.most = most_alone;
+    }
+    energy::expect_truth(
+        energy::counter_lies(), demand,
+        [&](const std::shared_ptr<const energy::Truth>& truth, const energy::CounterLie& lie,
+            bool present) {
+          energy::Instruments all;
+          if (packages) {
+            all.meters = energy::package_counters(truth);
+          }
+          if (present) {
+            const auto show = [this, lie, last = std::string(),
+                               stamp = std::uint64_t{0}](const energy::Truth& now) mutable {
+              const std::string text = shown(now, lie);
+              stamp = text == last ? stamp : stamp + 1 + static_cast<std::uint64_t>(now.second);
+              last = text;
+              write("energy", text + fmt::format(" {} us\n", stamp));
+            };
+            write("energy", "1000 J 1 us\n");
+            all.meters.push_back(make()->sources().meters.at(0));
+            all.show = show;
+          }
+          return all;
+        });
+  }
+
+ private:
+  /// Where nothing else measures the node, nothing shows that this is the counter of another part,
+  /// and what a counter that restarts each ten seconds did not show is estimated by the CPUs' use.
+  static double most_alone(const std::string& name) {
+    return name == "shows another counter"    ? 1
+           : name == "wraps at 32 bits"       ? 0.15
+           : name.starts_with("every other ") ? 0.07
+                                              : 0.05;
+  }
+  static std::string shown(const energy::Truth& now, const energy::CounterLie& lie) {
+    const std::uint64_t truth = energy::microjoules(now.node_joules);
+    const auto raw = lie ? lie(now.second, truth, energy::microjoules(now.package_joules[0]))
+                         : std::optional(truth);
+    if (!raw) {
+      return "n/a J";
+    }
+    constexpr auto kMaxValue = std::numeric_limits<std::uint64_t>::max();
+    const bool all_ones = *raw == kMaxValue || *raw == kMaxValue >> 1U || *raw == kMaxValue >> 32U;
+    return fmt::format("{} J", all_ones ? *raw : *raw / 1'000'000);
+  }
+};
+
+TEST_P(LyingCray, MovesNoEnergyOfAJob) {
+  expect_truth(GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Nodes, LyingCray, ::testing::Bool(), [](const auto& info) {
+  return info.param ? "WithPackages" : "Alone";
+});
 
 }  // namespace
 }  // namespace ceems::exporter

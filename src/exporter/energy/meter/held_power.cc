@@ -26,7 +26,7 @@ void HeldPower::set(const PowerReading& reading, SourceGate* gate) {
     done_ = reading.time;
   }
   current_ = reading;
-  if (gate == nullptr || gate->still_seconds() < SourceGate::kStale) {
+  if (gate == nullptr || !gate->stale()) {
     fresh_ = reading.time;
   }
 }

@@ -138,6 +138,9 @@ void ReadingGate::judge(const GateSample& sample) {
     if (is_part(*source.info)) {
       source.load = load_of(source, sample);
     }
+    if (source.info->domain == Domain::kPackage) {
+      follow(source.mean_load, assumed_watts(source), interval.seconds, kPartsSeconds);
+    }
   }
   judge_parts(sample, interval);
   note_parts(sample, interval);
@@ -187,12 +190,15 @@ bool ReadingGate::lives(Source& source, const Reading& reading, const Interval& 
 void ReadingGate::take(Source& source, std::optional<Reading>& reading, const Interval& interval) {
   source.trusted = false;
   source.elsewhere = reading ? reading->elsewhere : source.elsewhere;
-  source.counts = source.counts || (reading && reading->raw_uj);
+  source.counts = source.counts || (reading && !reading->watts);
   const bool value = reading && !reading->assumed;
   source.absent = value ? 0 : source.absent + interval.seconds;
   source.lost = !value && (source.absent >= kGap || (!source.counts && source.fresh));
   if (source.lost) {
     source.gate.exclude(reading ? Doubt::kJump : Doubt::kUnreadable);
+  }
+  if (source.gate.frozen() && !source.gate.changed()) {
+    source.line = {};  // it has never told the truth
   }
   if (!reading || source.lost) {
     source.moving = 0;
@@ -203,9 +209,6 @@ void ReadingGate::take(Source& source, std::optional<Reading>& reading, const In
     const bool over =
         refused && std::chrono::duration<double>(interval.now - *refused).count() >= kHold;
     source.frozen = source.gate.frozen();
-    if (source.frozen && !source.gate.changed()) {
-      source.line = {};  // it has never told the truth
-    }
     source.trusted = !over && !source.frozen;
     source.moved = source.moved || source.trusted;
   } else {
@@ -233,7 +236,7 @@ void ReadingGate::learn(Source& source, double joules, const Interval& interval)
   }
   source.unlearned = 0;
   const bool late = is_wall(*source.info) && !source.counts;
-  if (source.gate.still_seconds() <= 0) {
+  if (!source.gate.same()) {
     // A power may be late.
     source.line.add(late ? source.mean_load : *source.load, joules / seconds, seconds);
   }
@@ -523,12 +526,21 @@ void ReadingGate::expect() {
   const double most = most_node_watts(limits_) + kDeviceMargin * devices_most_;
   for (Source& source : sources_) {
     const bool wall = is_wall(*source.info);
-    Expected expected{.most_watts = wall ? most : power_bound(source.info->domain).ceiling};
+    Expected expected{.most_watts = wall ? most : power_bound(source.info->domain).ceiling,
+                      .by_line_only = !wall};
+    if (source.info->domain == Domain::kPackage && limits_.full_watts > limits_.idle_watts) {
+      expected.load_watts = source.mean_load;
+      expected.load_now = assumed_watts(source);
+      expected.load_range = {kPackageShare * limits_.idle_watts / packages_,
+                             kPackageShare * limits_.full_watts / packages_};
+      expected.least_watts = kLeastIdlePart * kPackageShare * limits_.idle_watts / packages_;
+    }
     if (wall) {
       expected.least_watts = kLeastIdlePart * limits_.idle_watts;
       expected.parts_watts = std::min({parts_now_, parts_mean_, parts_slow_});
       if (parts_ > 0 || limits_.full_watts > limits_.idle_watts) {
         expected.load_watts = parts_ > 0 ? parts_mean_ : model_mean_;
+        expected.load_now = parts_ > 0 ? parts_now_ : model_now_;
       }
     }
     if (wall && source.load && source.line.seconds() >= kOwnLine) {

@@ -106,7 +106,7 @@ class ReadingGate {
     SourceGate gate;
     PowerLine line;
     std::optional<double> load;              // of this interval, on the axis of `line`
-    double mean_load = 0;                    // of a source of the node
+    double mean_load = 0;                    // of a source of the node; of a part: modelled watts
     std::optional<Clock::SteadyTime> fresh;  // of the last value that was believed
     bool moved = false;                      // has shown energy
     bool trusted = false;                    // in this interval

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -96,14 +99,60 @@ void SocketRails::add(RailName name, std::unique_ptr<EnergyMeter> meter) {
   }
 }
 
+/// `seconds`: since it was read last.
+Result<Reading> SocketRails::read(Rail& rail, const MeterContext& context, double seconds) {
+  constexpr double kLine = 60;  // seconds; a shorter line says nothing
+  constexpr double kSpread = 0.05;
+  if (context.gate == nullptr) {
+    return rail.meter->read(context);
+  }
+  SourceGate& gate = *rail.gate;
+  Expected expected = context.gate->expected();
+  const double load = expected.load_now.value_or(0);
+  if (rail.kind == RailKind::kSysIo) {
+    expected.least_watts = 0;
+  }
+  if (rail.line.seconds() >= kLine) {
+    const auto [least, most] = expected.load_range;
+    expected.watts =
+        std::pair(rail.line.at(least, 1, kSpread * load), rail.line.at(most, 1, kSpread * load));
+  }
+  gate.expect(expected);
+  MeterContext of_rail = context;
+  of_rail.gate = &gate;
+  auto reading = rail.meter->read(of_rail);
+  const auto refused = gate.refused_since();
+  if (refused) {
+    context.gate->exclude(gate.doubt().value_or(Doubt::kJump));
+  }
+  const bool never = gate.same() && !gate.changed();
+  if (reading && (never || (refused && context.now - *refused >= kHold))) {
+    return fail(ErrorCode::kUnavailable, "a rail of the socket is not believed");
+  }
+  const double watts = reading ? reading->watts.value_or(0) : 0;
+  if (watts > 0 && !refused && gate.changed() && !gate.same()) {
+    rail.line.add(load, watts, seconds);
+  }
+  return reading;
+}
+
 void SocketRails::refresh(Socket& socket, const MeterContext& context) {
+  if (socket.read == context.now) {
+    return;
+  }
+  const double seconds =
+      socket.read ? std::chrono::duration<double>(context.now - *socket.read).count() : 0;
+  socket.read = context.now;
   socket.error.reset();
+  socket.still = socket.never = false;
   for (Rail& rail : socket.rails) {
-    auto reading = rail.meter->read(context);
+    auto reading = read(rail, context, seconds);
+    socket.never = socket.never || (rail.gate->same() && !rail.gate->changed());
     if (!reading) {
       socket.error = std::move(reading).error();
       continue;
     }
+    socket.still = socket.still || rail.gate->same();
     rail.pending += reading->joules;
     socket.fresh = socket.counted ? std::max(socket.fresh, reading->fresh) : reading->fresh;
     socket.counted = true;
@@ -111,16 +160,6 @@ void SocketRails::refresh(Socket& socket, const MeterContext& context) {
   for (Rail& rail : socket.rails) {
     rail.joules += socket.error ? 0 : rail.pending;
     rail.pending = 0;
-  }
-}
-
-void SocketRails::refresh(const MeterContext& context) {
-  if (read_ == context.now) {
-    return;
-  }
-  read_ = context.now;
-  for (auto& [number, socket] : sockets_) {
-    refresh(socket, context);
   }
 }
 
@@ -166,20 +205,30 @@ class RailMeter final : public EnergyMeter {
 
   Result<Reading> read(const MeterContext& context) override {
     const MutexLock lock(rails_->mutex_);
-    rails_->refresh(context);
     double sum = 0;
+    bool still = false;
     Clock::SteadyTime fresh = Clock::SteadyTime::max();
     for (const Term& term : terms_) {
-      const SocketRails::Socket& socket = rails_->sockets_.at(term.socket);
+      SocketRails::Socket& socket = rails_->sockets_.at(term.socket);
+      SocketRails::refresh(socket, context);
+      if (context.gate != nullptr) {
+        context.gate->set_never_changed(socket.never);
+      }
       if (socket.error) {
         return fail(*socket.error);
       }
+      still = still || socket.still;
       sum += term.sign * SocketRails::joules_of(socket, term.kind).value_or(0);
       fresh = std::min(fresh, socket.fresh);
     }
     const double joules = std::max(0.0, sum - reported_);
     reported_ += joules;
-    return Reading{.joules = joules, .fresh = fresh, .idle_watts = {}, .watts = {}};
+    return Reading{.joules = joules,
+                   .fresh = fresh,
+                   .idle_watts = {},
+                   .watts = {},
+                   .raw_uj = {},
+                   .assumed = still};
   }
 
  private:
@@ -198,6 +247,7 @@ Meters SocketRails::meters(const std::shared_ptr<SocketRails>& rails) {
     std::ranges::transform(socket.rails, std::back_inserter(kinds), &Rail::kind);
     for (const RailSource& source : plan_sources(kinds)) {
       std::vector<RailMeter::Term> terms;
+      terms.reserve(source.plus.size() + source.minus.size());
       for (const RailKind kind : source.plus) {
         terms.push_back({.socket = number, .kind = kind, .sign = 1});
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/meter/source_gate.h"
 #include "host/hwmon.h"
 
 namespace ceems::exporter::energy {
@@ -67,13 +69,19 @@ struct RailSource {
 /// | no Grace              | CPU + SysIO |                     |
 std::vector<RailSource> plan_sources(const std::vector<RailKind>& rails);
 
-/// The rails of all sockets. The first source that is asked at a time reads them all, so that the
-/// differences belong together. If one rail of a socket has no value, none of that socket counts:
-/// otherwise what it measures would be taken for something else.
+/// The rails of all sockets. The first source of a socket that is asked at a time reads all of its
+/// rails, so that the differences belong together. Each rail has a gate of its own, which knows
+/// what that of the source expects, and a line through the load of the socket, whose range it may
+/// not leave at once. If one rail of a socket has no value, or has not been believed for kHold,
+/// none of that socket counts: otherwise what it measures would be taken for something
+/// else; likewise one that has shown the same since the start although the load moved. While one
+/// stands still, its readings are `assumed`.
 class SocketRails {
  public:
   void add(RailName name, std::unique_ptr<EnergyMeter> meter);
   [[nodiscard]] bool empty() const { return sockets_.empty(); }
+  /// How long the last power that was believed holds.
+  static constexpr auto kHold = std::chrono::seconds(15);
 
   /// The sources of all sockets, and one of the node, "acpi-module", if each has a module rail.
   /// They keep `rails` alive.
@@ -91,24 +99,28 @@ class SocketRails {
   struct Rail {
     RailKind kind = RailKind::kModule;
     std::unique_ptr<EnergyMeter> meter;
-    double joules = 0;   // since the start
-    double pending = 0;  // read while another rail of the socket had no value
+    std::unique_ptr<SourceGate> gate = std::make_unique<SourceGate>("");
+    PowerLine line = {};  // through the load of the socket and this power
+    double joules = 0;    // since the start
+    double pending = 0;   // read while another rail of the socket had no value
   };
   struct Socket {
     std::vector<Rail> rails;
     std::optional<Error> error;
     Clock::SteadyTime fresh{};
     bool counted = false;
+    bool still = false;  // a rail shows the same although the load is another ...
+    bool never = false;  // ... and has done so since the start
+    std::optional<Clock::SteadyTime> read = {};
   };
 
-  void refresh(const MeterContext& context) CEEMS_REQUIRES(mutex_);
   static void refresh(Socket& socket, const MeterContext& context);
+  static Result<Reading> read(Rail& rail, const MeterContext& context, double seconds);
   [[nodiscard]] static std::optional<double> joules_of(const Socket& socket, RailKind kind);
   [[nodiscard]] const Socket* socket_at(std::size_t place) const CEEMS_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::map<int, Socket> sockets_;  // by number; the set of rails does not change after meters()
-  std::optional<Clock::SteadyTime> read_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::exporter::energy

@@ -121,21 +121,29 @@ bool SourceGate::stands_still(const PowerReading& reading) {
   if (reading.watts != run_.watts) {
     longest_ = std::max(longest_, run_.moved_seconds);
     changed_ = changed_ || !std::isnan(run_.watts);
-    run_ = {.watts = reading.watts, .load = {}, .begin = reading.time, .last = reading.time};
-    frozen_ = false;
+    run_ = {.watts = reading.watts,
+            .load = {},
+            .first_load = expected_.load_now,
+            .begin = reading.time,
+            .last = reading.time};
+    frozen_ = stale_ = false;
     return false;
   }
+  const auto moved = [&](const std::optional<double>& now, const std::optional<double>& then) {
+    return now && then &&
+           std::abs(*now - *then) > std::max(kLeastMove, kLeastMovePart * reading.watts);
+  };
   const double trust = expected_.parts_watts > 0 ? 1 : kModelTrust;
   const double passed = std::chrono::duration<double>(reading.time - run_.last).count();
   run_.last = reading.time;
   if (!run_.load) {
     run_.load = reading.time - run_.begin >= kSettled ? load : std::nullopt;
-  } else if (load) {
-    if (std::abs(*load - *run_.load) > std::max(kLeastMove, kLeastMovePart * reading.watts)) {
-      run_.moved_seconds += std::clamp(passed, 0.0, kMaxStep);
-      ++run_.moved_readings;
-    }
+  } else if (moved(load, run_.load)) {
+    run_.moved_seconds += std::clamp(passed, 0.0, kMaxStep);
+    ++run_.moved_readings;
   }
+  const bool alone = expected_.parts_watts <= 0;
+  stale_ = run_.moved_seconds >= kStale || (alone && moved(expected_.load_now, run_.first_load));
   const double patience = std::clamp(4 * longest_, kPatience, kMaxPatience);
   frozen_ = run_.moved_readings >= kMovedReadings && run_.moved_seconds >= trust * patience;
   return frozen_;
@@ -144,7 +152,7 @@ bool SourceGate::stands_still(const PowerReading& reading) {
 /// One reading that the load does not explain waits for a second one. Longer doubts would cost more
 /// where something starts that no other meter shows, such as a GPU.
 bool SourceGate::jumps(double watts) {
-  if (!expected_.load_watts) {
+  if (!expected_.load_watts || (expected_.by_line_only && !expected_.watts)) {
     return false;
   }
   const double before = std::exchange(believed_, watts);

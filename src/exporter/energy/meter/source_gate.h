@@ -72,8 +72,14 @@ struct Expected {
   double parts_watts = 0;  ///< packages, memory and GPUs; 0 if not known
   /// What follows the load of the node, mean of some seconds: watts of its parts or of the model.
   std::optional<double> load_watts = {};
+  /// The same of this moment.
+  std::optional<double> load_now = {};
+  /// Between which `load_now` can be.
+  std::pair<double, double> load_range = {};
   /// The range of this source's power by its line, at the load now and the mean of some seconds.
   std::optional<std::pair<double, double>> watts = {};
+  /// Without `watts`, a jump needs no second reading: the part may have begun to work.
+  bool by_line_only = false;
 };
 
 /// The judgement on one source. believes() judges each power before it is integrated; the rest is
@@ -84,10 +90,9 @@ class SourceGate {
   /// than that for which it showed this value first. Longer for meters that are slower.
   static constexpr double kPatience = 180;
   static constexpr double kMaxPatience = 900;
-  /// A power that stands still for so long is not fresh any more: nothing is learned from it.
-  static constexpr double kStale = 60;
   /// The node is not below this part of its parts, even if its meter is late.
   static constexpr double kLeastOfParts = 0.5;
+  static constexpr double kStale = 60;
   /// Factor by which a power must leave what is expected to need a second reading.
   static constexpr double kJump = 1.8;
   /// After this time without doubt, a source is said to be believed again.
@@ -103,12 +108,20 @@ class SourceGate {
   void report(Clock::SteadyTime now, std::string_view instead);
 
   void expect(const Expected& expected) { expected_ = expected; }
+  [[nodiscard]] const Expected& expected() const { return expected_; }
   /// Since when no power was believed; nothing if the newest one was.
   [[nodiscard]] std::optional<Clock::SteadyTime> refused_since() const { return refused_since_; }
 
-  /// Whether the power stands still; since when the load is another; and whether it ever changed.
+  /// The source is made of others' powers, one of which has shown the same since the start.
+  void set_never_changed(bool never) { frozen_ = never; }
+  /// Whether the power stands still, and whether it ever changed.
   [[nodiscard]] bool frozen() const { return frozen_; }
-  [[nodiscard]] double still_seconds() const { return run_.moved_seconds; }
+  /// Whether it shows the same as before although the load is another: its meter may be late, or it
+  /// stands still. No line is learned from it.
+  [[nodiscard]] bool same() const { return stale_ || run_.moved_seconds > 0; }
+  /// Nothing else is learned from it, either. Where packages show the power, MeterLag knows more
+  /// about a late meter, and learns from it for kStale.
+  [[nodiscard]] bool stale() const { return stale_; }
   [[nodiscard]] bool changed() const { return changed_; }
 
   /// Number of readings that were not believed.
@@ -128,6 +141,7 @@ class SourceGate {
   struct Run {
     double watts = std::numeric_limits<double>::quiet_NaN();
     std::optional<double> load;
+    std::optional<double> first_load;  // when it was first shown
     Clock::SteadyTime begin{};
     Clock::SteadyTime last{};
     double moved_seconds = 0;  // in which the load was another
@@ -139,6 +153,7 @@ class SourceGate {
   Run run_;
   double longest_ = 0;  // Run::moved_seconds
   bool frozen_ = false;
+  bool stale_ = false;
   bool changed_ = false;
   double believed_ = 0;  // the last power; 0: none yet
   std::optional<double> unconfirmed_;
