@@ -17,8 +17,8 @@ def scenario(path, joules, extra=""):
         f.write("count 2\n")
         # Processes of the job and of somebody else; the job has GPU 0 for itself.
         f.write("0.processes 4242:4096\n0.process_utilization 4242:40\n1.processes 999:1\n")
-        for i in range(2):
-            f.write("%d.uuid GPU-%d\n%d.power 300000\n%d.energy %d\n%d.utilization 50\n" % (i, i, i, i, 1000 * joules, i))
+        for i in range(2):  # GPUs that show the same joules would be one
+            f.write("%d.uuid GPU-%d\n%d.power 300000\n%d.energy %d\n%d.utilization 50\n" % (i, i, i, i, 1000 * (joules + i), i))
         f.write(extra)
     os.rename(path + ".new", path)
 

@@ -1,7 +1,9 @@
 #include "exporter/gpu/device_energy.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -342,70 +344,154 @@ void find_uses(const DeviceState& device,
   }
 }
 
+std::optional<double> DeviceCounter::line_watts(std::optional<double> use, double limit) const {
+  constexpr double kSpread = 0.05;  // of a utilisation that does not teach a slope
+  return use && line_.seconds() >= kLine ? std::optional(line_.at(*use, limit, kSpread))
+                                         : std::nullopt;
+}
+
+DeviceCounter::ByPower DeviceCounter::by_power(const DeviceState& device,
+                                               Clock::SteadyTime taken,
+                                               double seconds) {
+  const double limit = device.power_limit_watts.value_or(0);
+  const auto use = busy_part(device);
+  const auto line = line_watts(use, limit);
+  energy::Expected expected{
+      .most_watts = limit > 0 ? std::min(kMaxWatts, kMaxPower * limit) : kMaxWatts,
+      .least_watts = kLeastPower * line_watts(0, limit).value_or(0)};
+  if (use && limit > 0) {
+    expected.load_watts = expected.load_now = *use * limit;
+  }
+  if (line) {
+    expected.watts = std::minmax(*line, watts_.value_or(*line));
+  }
+  expected.by_line_only = true;
+  gate_.expect(expected);
+  if (device.power_watts && gate_.believes({.watts = *device.power_watts, .time = taken})) {
+    const double now = *device.power_watts;
+    const double before = std::exchange(watts_, now).value_or(now);
+    const bool first = !std::exchange(believed_, taken);
+    // One that was never seen to change is no better than none.
+    if (!gate_.same() || (!line && gate_.changed())) {
+      return {.joules = first ? std::nullopt : std::optional((now + before) / 2 * seconds),
+              .shown = true};
+    }
+  }
+  const bool holds = watts_ && !gate_.same() && taken - believed_.value_or(taken) <= kHold;
+  const auto watts = holds ? watts_ : line;
+  return {.joules = watts ? std::optional(*watts * seconds) : std::nullopt};
+}
+
 bool DeviceCounter::advance(const DeviceState& device,
                             Clock::SteadyTime taken,
                             DeviceSample& sample) {
-  if (!device.energy_joules && !device.power_watts) {
+  const auto use = busy_part(device);
+  if (!device.energy_joules && !device.power_watts &&
+      !line_watts(use, device.power_limit_watts.value_or(0))) {
     return false;
   }
   sample.fresh = taken;
   const double limit = device.power_limit_watts.value_or(0);
   const double max_watts = limit > 0 ? std::min(kMaxWatts, kMaxOfLimit * limit) : kMaxWatts;
-  const auto last_joules = joules_;
-  const auto last_watts = watts_;
-  const auto last_taken = taken_;
-  if (!last_taken || taken > *last_taken) {
-    joules_ = device.energy_joules;
-    watts_ = device.power_watts ? within(*device.power_watts, max_watts) : std::nullopt;
-    taken_ = taken;
+  if (!taken_ || taken > *taken_) {
+    const auto last_taken = std::exchange(taken_, taken);
+    const double seconds =
+        last_taken ? std::chrono::duration<double>(taken - *last_taken).count() : 0;
+    const ByPower power = by_power(device, taken, seconds);
     Amount amount;
-    if (last_taken && taken - *last_taken <= kMaxGap) {
-      const double seconds = std::chrono::duration<double>(taken - *last_taken).count();
-      const auto by_power = watts_ && last_watts
-                                ? std::optional((*watts_ + *last_watts) / 2 * seconds)
-                                : std::nullopt;
-      if (joules_ && last_joules) {
-        amount = count(*joules_ - *last_joules, by_power, seconds, max_watts);
-      } else if (by_power) {
-        const Amount held = std::exchange(held_, {});
-        amount = {.joules = held.joules + *by_power, .seconds = held.seconds + seconds};
-      }
-    } else {
+    bool counts = false;
+    if (!last_taken || taken - *last_taken > kMaxGap) {
+      restart(device.energy_joules);
       held_ = {};
+    } else if (joules_) {
+      amount = count(device.energy_joules, power.joules, seconds, max_watts);
+      counts = !still_ && moved_ > 1;
+    } else {
+      restart(device.energy_joules);
+      amount = {.joules = power.joules.value_or(0), .seconds = power.joules ? seconds : 0};
+    }
+    if (use && amount.joules > 0 && (counts || (power.shown && gate_.changed()))) {
+      line_.add(*use, amount.joules / amount.seconds, amount.seconds);
     }
     sample.joules = amount.joules;
     sample.seconds = amount.seconds;
+    gate_.report(taken, device.energy_joules && !still_ ? "its counter" : "an estimate");
   }
-  sample.source.method = joules_ && !still_ ? energy::Method::kMeasured : energy::Method::kDerived;
+  const bool measured = joules_ && device.energy_joules && !still_;
+  sample.source.method = measured ? energy::Method::kMeasured : energy::Method::kDerived;
   return true;
 }
 
-/// The energy of an interval in which the counter counted this much.
-DeviceCounter::Amount DeviceCounter::count(double counted,
+void DeviceCounter::restart(std::optional<double> shown) {
+  joules_ = shown;
+  impossible_.reset();
+  ahead_ = {};
+  waited_ = 0;
+}
+
+/// The energy of an interval at whose end the counter showed this, or could not be read.
+DeviceCounter::Amount DeviceCounter::count(std::optional<double> shown,
                                            std::optional<double> by_power,
                                            double seconds,
                                            double max_watts) {
   constexpr double kLeastJoules = 0.5;  // a GPU that draws less may have a counter that is coarser
-  const bool stopped = counted == 0 && by_power.value_or(0) >= kLeastJoules * seconds;
-  const bool possible =  // false for NaN
-      counted >= 0 && counted <= max_watts * (seconds + held_.seconds);
-  moved_ = stopped || !possible ? 0 : moved_ + 1;
+  waited_ += seconds;
+  const auto since = [&](std::optional<double> before, double time) {
+    const bool possible = shown && before && *shown >= *before &&  // false for NaN
+                          *shown - *before <= max_watts * time;
+    return possible ? std::optional(*shown - *before) : std::nullopt;
+  };
+  auto step = since(joules_, waited_);
+  const auto again = since(impossible_, seconds);
+  if (step && again && *again < *step - ahead_.joules) {
+    step.reset();  // it did start again, or jump
+  }
+  const bool stopped =
+      !shown || (step && *step == 0 && by_power.value_or(0) >= kLeastJoules * seconds);
+  const bool moves = !stopped && (step || again);
+  moved_ = moves ? moved_ + 1 : 0;
+  Amount amount{.joules = by_power.value_or(0), .seconds = by_power ? seconds : 0};
   if (still_) {
     still_ = moved_ < kTrusted;
-    return {.joules = by_power.value_or(0), .seconds = by_power ? seconds : 0};
-  }
-  if (stopped) {
-    held_.joules += by_power.value_or(0);
+  } else if (stopped) {
+    held_.joules += amount.joules;
     held_.seconds += seconds;
-    still_ = held_.seconds >= std::chrono::duration<double>(kStill).count();
-    return still_ ? std::exchange(held_, {}) : Amount{};
+    still_ = by_power && held_.seconds >= std::chrono::duration<double>(kStill).count();
+    amount = still_ ? std::exchange(held_, {}) : Amount{};
+  } else {
+    const Amount held = std::exchange(held_, {});
+    if (step) {
+      const bool gap = waited_ > std::chrono::duration<double>(kMaxGap).count();
+      amount = gap ? Amount{}
+                   : Amount{.joules = std::max(0.0, *step - ahead_.joules),
+                            .seconds = waited_ - ahead_.seconds};
+    } else if (again || by_power) {
+      amount = {.joules = held.joules + again.value_or(by_power.value_or(0)),
+                .seconds = held.seconds + seconds};
+    }
   }
-  const Amount held = std::exchange(held_, {});
-  if (possible) {
-    return {.joules = counted, .seconds = held.seconds + seconds};
+  if (still_ && stopped) {
+    waited_ = 0;  // what it catches up with has been charged
   }
-  return by_power ? Amount{.joules = held.joules + *by_power, .seconds = held.seconds + seconds}
-                  : Amount{};
+  if (moves) {
+    restart(shown);
+  } else if (shown && !stopped) {
+    // Which of the two values is wrong, the next one shows.
+    impossible_ = shown;
+    ahead_.joules += amount.joules;
+    ahead_.seconds += amount.seconds;
+  }
+  return amount;
+}
+
+bool mirrors(const std::vector<DeviceState>& devices, std::size_t place) {
+  const DeviceState& device = devices[place];
+  return device.energy_joules.value_or(0) > 0 &&
+         std::any_of(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(place),
+                     [&](const DeviceState& other) {
+                       return other.lost.empty() && other.energy_joules == device.energy_joules &&
+                              (device.module.empty() || other.module != device.module);
+                     });
 }
 
 std::vector<double> parts_of_module(std::span<const DeviceState* const> dies) {
@@ -439,7 +525,7 @@ bool DeviceEnergy::advance(const std::string& name,
   if (!counters_.contains(name) && counters_.size() >= kMaxCounters) {
     return false;
   }
-  DeviceCounter& counter = counters_[name];
+  DeviceCounter& counter = counters_.try_emplace(name, name).first->second;
   const bool before = counter.stands_still();
   if (!counter.advance(device, taken, sample)) {
     return false;
@@ -469,9 +555,17 @@ void DeviceEnergy::read(const energy::MeterContext& context,
       inventory_ == nullptr ? Assignments::List()
                             : live_assignments(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
-  for (const Meter& meter : meters_of(reading->devices)) {
+  auto meters = meters_of(reading->devices);
+  for (Meter& meter : meters) {
     DeviceSample whole;
     whole.source = {.name = {}, .domain = energy::Domain::kGpu};
+    const auto place = static_cast<std::size_t>(meter.shown_by - reading->devices.data());
+    DeviceState without;
+    if (mirrors(reading->devices, place)) {
+      without = *meter.shown_by;
+      without.energy_joules.reset();
+      meter.shown_by = &without;
+    }
     if (!advance(meter.name, *meter.shown_by, reading->taken, whole)) {
       continue;
     }

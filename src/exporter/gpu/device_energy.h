@@ -1,15 +1,20 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "exporter/energy/meter/device_meters.h"
+#include "exporter/energy/meter/source_gate.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/monitor.h"
@@ -66,20 +71,34 @@ void find_uses(const DeviceState& device,
                std::vector<energy::DeviceUse>& uses);
 
 /// Energy of one GPU from reading to reading: by its counter, or from its power (mean of the power
-/// at both ends). A counter that falls, or rises by more than a GPU can use, restarts, and that
-/// interval is charged by power.
+/// at both ends). After a counter has fallen, or risen by more than a GPU can use, that interval is
+/// charged by power; the next value shows whether it started again or this one was wrong.
 ///
-/// A counter that stands still while the GPU draws power is waited for, so that a slow counter
-/// loses nothing: nothing is charged for kStill, then what the power was since it stopped. From
-/// then on power counts, until the counter has moved in kTrusted readings in a row; what it counted
-/// meanwhile, or catches up with, is left out, because it has been charged.
+/// A counter that stands still while the GPU draws power, or cannot be read, is waited for, so that
+/// a slow counter loses nothing: nothing is charged for kStill, then what the power was since it
+/// stopped. From then on power counts, until the counter has moved in kTrusted readings in a row;
+/// what it counted meanwhile, or catches up with, is left out, because it has been charged.
+///
+/// Powers pass energy::SourceGate. One that is not believed counts as the last one that was, for
+/// kHold, and then by a line through the utilisation and the power of the last minutes, which also
+/// stands for a counter where there is no power.
 class DeviceCounter {
  public:
   static constexpr double kMaxWatts = 10'000;
-  static constexpr double kMaxOfLimit = 4;  ///< times the power limit, where it is known
+  static constexpr double kMaxOfLimit = 4;      ///< times the power limit, where it is known
+  static constexpr double kMaxPower = 2;        ///< the same of one reading of power
+  static constexpr double kLeastPower = 0.125;  ///< times what the line says without use
   static constexpr auto kStill = std::chrono::seconds(5);
   static constexpr unsigned kTrusted = 3;
   static constexpr auto kMaxGap = std::chrono::seconds(120);  ///< energy of longer gaps is left out
+  static constexpr auto kHold = std::chrono::seconds(15);
+  /// A line through less, in seconds, stands for nothing.
+  static constexpr double kLine = 60;
+
+  /// `name`: of the GPU, for the log.
+  explicit DeviceCounter(std::string name = {}) : name_(std::move(name)), gate_(name_) {}
+  DeviceCounter(const DeviceCounter&) = delete;
+  DeviceCounter& operator=(const DeviceCounter&) = delete;
 
   /// Sets joules, seconds, fresh and the method of `sample`. False if there is no value. The same
   /// reading again returns 0 joules in 0 seconds.
@@ -92,15 +111,37 @@ class DeviceCounter {
     double joules = 0;
     double seconds = 0;
   };
-  Amount count(double counted, std::optional<double> by_power, double seconds, double max_watts);
+  /// What an interval took by power or, if not `shown`, by the last one or the line.
+  struct ByPower {
+    std::optional<double> joules;
+    bool shown = false;
+  };
+  [[nodiscard]] std::optional<double> line_watts(std::optional<double> use, double limit) const;
+  ByPower by_power(const DeviceState& device, Clock::SteadyTime taken, double seconds);
+  void restart(std::optional<double> shown);
+  Amount count(std::optional<double> shown,
+               std::optional<double> by_power,
+               double seconds,
+               double max_watts);
 
-  std::optional<double> joules_;  // of the last reading, as all of these
-  std::optional<double> watts_;
-  std::optional<Clock::SteadyTime> taken_;
+  std::string name_;
+  energy::SourceGate gate_;                    // of powers
+  energy::PowerLine line_;                     // through utilisation and power
+  std::optional<double> joules_;               // that the counter showed last ...
+  double waited_ = 0;                          // ... so many seconds ago
+  std::optional<double> impossible_;           // what it showed since
+  Amount ahead_;                               // that was charged since, because of that
+  std::optional<double> watts_;                // the last power that was believed ...
+  std::optional<Clock::SteadyTime> believed_;  // ... and when
+  std::optional<Clock::SteadyTime> taken_;     // the last reading
   bool still_ = false;
   unsigned moved_ = 0;  // readings in a row, while it is not trusted
   Amount held_;         // by power, since the counter stopped
 };
+
+/// Whether the counter of a GPU shows what that of one before it shows, so that one of
+/// them has no energy. Dies of one module may (parts_of_module).
+bool mirrors(const std::vector<DeviceState>& devices, std::size_t place);
 
 /// The dies of one module, such as the MI250X, have one meter, which only one of them shows. The
 /// part of its energy that is a die's: by use, with a base for a die that has no work.

@@ -373,9 +373,66 @@ TEST_F(DeviceCounterTest, ChargesImpossibleStepsByPower) {
   EXPECT_EQ(step(10, 300), Step(300, 1)) << "the driver was reloaded";
   EXPECT_EQ(step(1e15, 300), Step(300, 1));
   EXPECT_EQ(step(1e15 + 250, 300), Step(250, 1));
-  EXPECT_EQ(step({}, 65535), Step(0, 0)) << "no GPU draws that";
-  EXPECT_EQ(step({}, 300), Step(0, 0));
+  EXPECT_EQ(step({}, 65535), Step(0, 0)) << "no GPU draws that, so the last power holds";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(step({}, 300), Step(0, 0)) << "the counter may come back";
+  }
+  EXPECT_EQ(step({}, 300), Step(1500, 5));
   EXPECT_EQ(step({}, 300), Step(300, 1));
+}
+
+TEST_F(DeviceCounterTest, AValueThatWasWrongTakesNothingAway) {
+  step(1000, 300);
+  EXPECT_EQ(step(1e15, 300), Step(300, 1));
+  EXPECT_EQ(step(1580, 300), Step(280, 1)) << "less what was charged by power";
+  EXPECT_EQ(step(0, {}), Step(300, 1)) << "the last power holds";
+  EXPECT_EQ(step(2200, {}), Step(320, 1));
+  EXPECT_EQ(step({}, 300), Step(0, 0)) << "it cannot be read once";
+  EXPECT_EQ(step(2800, 300), Step(600, 2));
+}
+
+TEST_F(DeviceCounterTest, ALineStandsForPowerThatIsNotBelieved) {
+  // 100 W and 400 W more at full use, of a GPU whose limit is 500 W.
+  const auto reading = [&](double use, double watts) {
+    now_ += seconds(1);
+    DeviceState device;
+    device.utilisation = use;
+    device.power_watts = watts;
+    device.power_limit_watts = 500;
+    DeviceSample sample;
+    EXPECT_TRUE(counter_.advance(device, now_, sample));
+    return sample.joules;
+  };
+  for (int i = 0; i < 200; ++i) {
+    const double use = i / 20 % 2 == 0 ? 0.25 : 0.75;
+    reading(use, 100 + 400 * use + 0.01 * (i % 7));
+  }
+  for (int i = 0; i < 15; ++i) {
+    EXPECT_NEAR(reading(0.5, 1'001), 400, 1) << "twice the limit; the last power holds";
+  }
+  for (const double broken : {1'001.0, 0.0, -1.0, 0.3, 4294.967295}) {
+    EXPECT_NEAR(reading(0.5, broken), 300, 5) << broken;
+  }
+}
+
+TEST(Mirrors, CountersThatShowTheSameAreOne) {
+  std::vector<DeviceState> devices(3);
+  for (DeviceState& device : devices) {
+    device.energy_joules = 12345.678;
+  }
+  EXPECT_FALSE(mirrors(devices, 0));
+  EXPECT_TRUE(mirrors(devices, 1));
+  devices[1].energy_joules = 12345.679;
+  EXPECT_FALSE(mirrors(devices, 1));
+  EXPECT_TRUE(mirrors(devices, 2));
+  devices[0].lost = "it has fallen off the bus";
+  EXPECT_FALSE(mirrors(devices, 2));
+  devices[0].lost.clear();
+  devices[0].module = devices[2].module = "serial";
+  EXPECT_FALSE(mirrors(devices, 2)) << "dies of one module";
+  devices[0].module.clear();
+  devices[0].energy_joules = devices[2].energy_joules = 0;
+  EXPECT_FALSE(mirrors(devices, 2)) << "both have started again";
 }
 
 TEST(Modules, DiesShareTheirMeterByUse) {
