@@ -73,6 +73,9 @@ std::string_view to_string(IdleBasis basis);
 /// Energy of a device (Sample::devices) is part of the domain of its source, but it is split among
 /// the holders of that device, and the device has its own idle power.
 ///
+/// Units: joules, seconds, watts. Source: the balance of energy, and what its parts say;
+/// docs/energy-internals.md lists what is learned where.
+///
 /// Does no I/O and reads no clock. Allocates nothing per unit in the steady state. Not thread-safe.
 class Account {
  public:

@@ -27,6 +27,9 @@ struct Remainder {
 /// shares never exceed the whole. With U = 0 all active energy goes to the system. Results are
 /// written to `units`, which has the length of `claims`. All are >= 0 and, together with the
 /// returned remainder, sum to `joules` except for rounding.
+///
+/// Units: joules; `alloc` is a fraction, `use` in any measure. Source: a convention. Idle power
+/// flows for what is reserved, whether it works or not (docs/energy.md).
 Remainder split(double joules,
                 double idle_joules,
                 double total_use,
@@ -43,7 +46,7 @@ Remainder split_in_proportion(double joules,
 
 /// Energy of kOther, which is node - known domains, although the node's meter reads late and
 /// coarsely. When the known domains are ahead of it, the difference is carried over as a debt
-/// instead of counting negative energy.
+/// instead of counting negative energy. Units: joules. Source: the balance of energy.
 class OtherBalance {
  public:
   /// `node` and `known` are joules of one interval. Returns the joules of kOther, >= 0. In the long

@@ -29,6 +29,9 @@ struct NodeUse {
 /// not known; it is taken to be in proportion to how busy they are. Its memory is taken to be where
 /// its CPUs are.
 ///
+/// Units: fractions of CPUs and memory, busy cores. Source: an assumption, because cgroups count
+/// the time of all of their CPUs together.
+///
 /// make() does not allocate while the number of units stays the same. Not thread-safe.
 class Claims {
  public:

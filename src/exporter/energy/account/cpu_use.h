@@ -40,6 +40,9 @@ struct SocketUse {
 /// Where the counters of all CPU time, idle or not, move with the clock, they show whether they
 /// were read late; the interval is then as long as they say, not as the clock says.
 ///
+/// Units: ticks of 10 ms, CPU-seconds per second, busy cores. Sources: kSecondThread, and for the
+/// counters Documentation/filesystems/proc.rst of Linux, "/proc/stat".
+///
 /// Does no I/O. Allocates only when CPUs appear. Not thread-safe.
 class CpuUseMeter {
  public:

@@ -43,6 +43,10 @@ PowerEstimate combine(const PowerEstimate& a, const PowerEstimate& b);
 /// A bin follows its windows within a quarter of an hour downwards and an hour upwards, each window
 /// by kMaxStep of the larger power, so one broken reading does little.
 ///
+/// Units: joules, seconds, watts; use is a fraction. Source: local linear regression (W. S.
+/// Cleveland, "Robust locally weighted regression and smoothing scatterplots", Journal of the
+/// American Statistical Association 74, 1979) at use 0; kTurbo and the fractions are assumptions.
+///
 /// Not thread-safe.
 class IdlePower {
  public:

@@ -33,6 +33,9 @@ struct AlignedReading {
 /// of the meter after the one before it. Other values count if power and use have hardly changed
 /// since the earliest time at which the meter may have made them.
 ///
+/// Units: seconds, watts, joules, busy cores. Source: least squares of the changes, by delay and
+/// window; the grid is what BMCs were seen to do, a value of the moment up to one of two minutes.
+///
 /// Reads no clock and allocates nothing. Not thread-safe.
 class MeterLag {
  public:

@@ -169,6 +169,8 @@ struct ManagerUnits {
 /// - If several units in one snapshot have the same manager, host and uuid, the first live one
 ///   counts.
 ///
+/// Units: seconds, CPU-seconds per second, bytes. Source: bookkeeping; nothing is modelled.
+///
 /// update() does not allocate while the set of units stays the same. Not thread-safe.
 class UnitTable {
  public:

@@ -38,6 +38,8 @@ namespace ceems::exporter::energy {
 /// "Measurement Error Models", 1987: a slope through such points is too flat, and too sure). Each
 /// of these takes time in proportion to the square of the number of units, each observe() in
 /// proportion to their number. Allocates only when units come or go. Not thread-safe.
+///
+/// Units: joules, seconds, watts, watts per busy core. Sources: as above, and Assumptions.
 class UnitWatts {
  public:
   /// Seconds over which power and use are averaged.

@@ -19,6 +19,8 @@ namespace ceems::exporter::energy {
 /// more, in steps of 0.1 ms that wrap. The mean over any time between is the difference of the sums
 /// at its ends, which are interpolated, by its length. One of 256 units takes 1.5 KiB.
 ///
+/// Units: seconds, busy cores. Source: bookkeeping; nothing is modelled.
+///
 /// advance() takes time in proportion to the number of units, and allocates only when units come.
 /// Not thread-safe.
 class UseHistory {

@@ -27,6 +27,8 @@ namespace ceems::exporter::energy {
 ///   judged in spans of up to kSpan seconds, so that I/O is rarely read. Where neither is counted,
 ///   or the GPU's use is not known, nothing is idle.
 ///
+/// Units: bytes, seconds, busy CPUs. Source: bookkeeping; the limits below are conventions.
+///
 /// Not thread-safe.
 class UseMeter {
  public:

@@ -28,6 +28,9 @@ struct Timing {
 /// Some machines count CPU times slower or faster than the clock at all times: virtual ones that
 /// lose ticks, or do not count what they wait for a CPU. Where two windows in a row were given up
 /// with about the same slip, the next ones are compared with that.
+///
+/// Units: seconds. Source: errors in both variables (Fuller, as in unit_watts.h); the limits are
+/// what bench/energy showed to be enough on overloaded nodes.
 class Window {
  public:
   explicit Window(double seconds) : least_(seconds) {}

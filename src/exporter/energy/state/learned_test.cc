@@ -1,7 +1,11 @@
 #include "exporter/energy/state/learned.h"
 
+#include <array>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -195,6 +199,49 @@ TEST(Learned, SkipsWhatItDoesNotKnow) {
   EXPECT_EQ(error_of(changed("\"socket\":1", "\"new\":{},\"socket\":1")), "none");
   EXPECT_EQ(error_of(changed("\"cpus\"", "\"new\":true,\"cpus\"")), "none");
   EXPECT_EQ(error_of(changed("\"idle\":", "\"new\":nothing,\"idle\":")), "invalid value of 'new'");
+}
+
+TEST(Learned, KeepsAllValuesBesideKeysThatItDoesNotKnow) {
+  std::string text = to_json(example(), kMachine);
+  // A later version may add a member to any object.
+  for (const char* const object : {"{\"version\"", "{\"id\"", "{\"domain\"", "{\"source\""}) {
+    for (auto at = text.find(object); at != std::string::npos; at = text.find(object, at + 40)) {
+      text.insert(at + 1, R"("later":{"a":[1,"}",null]},"also":-1e3,)");
+    }
+  }
+  const auto read = from_json(text, kMachine);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(to_json(*read, kMachine), to_json(example(), kMachine));
+}
+
+TEST(Learned, ReadsAFileOfTheFirstVersions) {
+  // Before units, estimates and lags were learned.
+  const auto read = from_json(
+      R"({"version":1,"machine":{"id":"0123abcd","cpu":"AMD EPYC 9654","sockets":2,"cpus":384},)"
+      R"("idle":[{"domain":"package","meters":"rapl-package-0","bins":[[0,80.5,90],[0.5,200,6]]},)"
+      R"({"domain":"node","meters":"ipmi_dcmi","bins":[[0.1,310,12]]}]})",
+      kMachine);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->idle.size(), 2U);
+  EXPECT_EQ(read->bins_of({.domain = Domain::kPackage, .meters = "rapl-package-0"}),
+            (std::vector<IdlePower::Bin>{{.use = 0, .watts = 80.5, .windows = 90},
+                                         {.use = 0.5, .watts = 200, .windows = 6}}));
+  EXPECT_EQ(read->idle[0].estimate, std::nullopt);
+  EXPECT_EQ(read->idle[0].core, std::nullopt);
+  EXPECT_TRUE(read->idle[0].units.empty());
+  EXPECT_TRUE(read->lags.empty());
+  EXPECT_NEAR(idle_estimates(*read).at(index(Domain::kPackage)).value_or(PowerEstimate{}).watts,
+              80.5, 2);
+  // A lag from before use was modelled.
+  const auto lag = from_json(
+      R"({"version":1,"machine":{"id":"0123abcd","cpu":"AMD EPYC 9654","sockets":2,"cpus":384},)"
+      R"("lags":[{"source":"ipmi_dcmi","known":"","delay":5,"window":60,"by_power":[4,5,6.25,8],)"
+      R"("by_use":[1,2,4,8],"line":[0,0,0,0,0]}]})",
+      kMachine);
+  ASSERT_TRUE(lag) << lag.error().message;
+  ASSERT_EQ(lag->lags.size(), 1U);
+  EXPECT_EQ(lag->lags[0].state.lag, (MeterLag::Lag{.delay = 5, .window = 60}));
+  EXPECT_EQ(lag->lags[0].state.by_model, (std::array<double, 4>{}));
 }
 
 TEST(Learned, WritesNoMoreThanItsLimitAndNoInfinity) {

@@ -106,6 +106,34 @@ TEST_F(StateFileTest, IsRefusedWithOneLine) {
   EXPECT_EQ(log_of_load(file), refused + "err=\"" + path_ + ": expected a regular file\"\n");
 }
 
+TEST_F(StateFileTest, OfAnotherNodeIsReplaced) {
+  // A home directory that nodes share, or an image that was copied with its state.
+  dir_.write("energy.json",
+             to_json(learned(500), {.id = "other", .cpu = "cpu", .sockets = 1, .cpus = 8}));
+  StateFile file = make();
+  EXPECT_TRUE(file.load().idle.empty());
+  Learned now;
+  now.add({.domain = Domain::kDram,
+           .meters = "rapl-dram-0",
+           .bins = {{.use = 0, .watts = 12, .windows = 6}}});
+  file.save_last(now);
+  const auto after = from_json(os::read_regular_file(path_, 10'000).value(), machine_);
+  ASSERT_TRUE(after);
+  ASSERT_EQ(after->idle.size(), 1U) << "nothing of the other node is kept";
+  EXPECT_EQ(after->idle[0].domain, Domain::kDram);
+  EXPECT_EQ(after->idle[0].bins, now.idle[0].bins);
+}
+
+TEST_F(StateFileTest, LosesKeysThatItDoesNotKnow) {
+  std::string text = to_json(learned(80), machine_);
+  text.insert(1, R"("later":[1,2],)");
+  dir_.write("energy.json", text);
+  StateFile file = make();
+  ASSERT_EQ(file.load().idle.size(), 1U);
+  file.save_last(learned(90));
+  EXPECT_EQ(os::read_regular_file(path_, 10'000).value(), to_json(learned(90), machine_));
+}
+
 TEST_F(StateFileTest, ThatCannotBeWrittenIsOneWarning) {
   path_ = dir_.path() / "none/energy.json";
   StateFile file = make();
