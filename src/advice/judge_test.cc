@@ -79,12 +79,28 @@ TEST(Judge, WritesEachLanguageWithItsNumbers) {
   EXPECT_EQ(finding.values.at("want"), 10 * kGiB);
 }
 
-TEST(Judge, SavesOnlyWhatWasReservedAndIdle) {
+TEST(Judge, SavesOnlyWhatWasReservedAndNotUsed) {
+  const auto saved = [](const Facts& facts) { return only_finding({.facts = facts}).saves_kwh; };
   Facts facts = gpu_run();
   facts.set("gpu.unused", 1);
-  EXPECT_DOUBLE_EQ(only_finding({.facts = facts}).saves_kwh.value_or(0), 0.4);
-  facts.clear("idle.kwh_gpu");
-  EXPECT_FALSE(only_finding({.facts = facts}).saves_kwh.has_value());
+  // A quarter of the idle power of four GPUs, although the others were not always busy.
+  EXPECT_DOUBLE_EQ(saved(facts).value_or(0), 0.1);
+  facts.set("gpu.unused", 3);
+  facts.set("not_used.kwh_gpu", 0.25);
+  EXPECT_DOUBLE_EQ(saved(facts).value_or(0), 0.25) << "never more than was not used";
+  facts.set("gpu.unused", 4);
+  EXPECT_DOUBLE_EQ(saved(facts).value_or(0), 0.25) << "none of the GPUs was used";
+  facts.set("not_used.kwh_gpu", 0);
+  EXPECT_FALSE(saved(facts).has_value());
+  facts.clear("not_used.kwh_gpu");
+  EXPECT_FALSE(saved(facts).has_value()) << "unknown, although the idle power is known";
+  // A job that did nothing for three quarters of its time.
+  facts = changed(cpu_run(), {{"idle.seconds", 5400}, {"idle.kwh", 0.2}, {"not_used.kwh", 0.18}});
+  EXPECT_DOUBLE_EQ(saved(facts).value_or(0), 0.2 * 0.75);
+  facts.set("not_used.kwh", 0.1);
+  EXPECT_DOUBLE_EQ(saved(facts).value_or(0), 0.1);
+  facts.clear("not_used.kwh");
+  EXPECT_FALSE(saved(facts).has_value());
 }
 
 TEST(Judge, PraisesOnlyIfThereIsNothingElse) {

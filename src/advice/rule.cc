@@ -67,6 +67,8 @@ constexpr std::array<std::string_view, 68> kFacts{
     "node.cpus",
     "node.mem",
     "node.mem_per_cpu",
+    "not_used.kwh",
+    "not_used.kwh_gpu",
     "pbs.gpus",
     "pbs.mem",
     "pbs.more",

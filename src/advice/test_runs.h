@@ -43,6 +43,7 @@ inline Facts cpu_run() {
   facts.set("io.bytes_per_s", 1e6);
   facts.set("idle.seconds", 0);
   facts.set("idle.kwh", 0.1);
+  facts.set("not_used.kwh", 0.05);
   facts.set("family.n", 1);
   facts.set("family.runtime_p95", 7200);
   facts.set("family.runtime_max", 7200);
@@ -72,6 +73,7 @@ inline Facts gpu_run() {
   facts.set("gpu.mem_peak_max", 20 * kGiB);
   facts.set("family.gpu_median", 0.8);
   facts.set("idle.kwh_gpu", 0.4);
+  facts.set("not_used.kwh_gpu", 0.3);
   facts.set("cpu.eff", 0.2);
   facts.set("family.cpu_median", 0.2);
   facts.set("slurm.gpus_by", "node");

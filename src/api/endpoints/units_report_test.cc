@@ -328,6 +328,40 @@ TEST_F(Reports, SayWhatWasNotUsedOnlyWhereTheDatabaseKnowsIt) {
   EXPECT_EQ(not_used(), 0.02) << "a part of the idle power";
 }
 
+TEST_F(Reports, SayWhatASuggestionSavesOfWhatWasNotUsed) {
+  // Two GPUs, one of which was never used. The idle power of both has 0.05 kWh.
+  NodeMeasurements& measured = measurements_.unit.nodes[0];
+  measured.idle_joules = {{"node", 0.36e6}, {"gpu", 0.18e6}};
+  measured.gpus = {{.index = "0", .uuid = "GPU-0", .busy_seconds = 7000},
+                   {.index = "1", .uuid = "GPU-1", .busy_seconds = 0}};
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  for (const std::string uuid : {"200", "201"}) {
+    model::Unit unit = wide_job(uuid, kNow + kHour + 1);
+    unit.allocation.replace(unit.allocation.find(R"("gpus":0)"), 8, R"("gpus":2)");
+    unit.idle_kwh = 0.1;
+    update.units.push_back(unit);
+  }
+  update.units[0].not_used_kwh = 0.06;  // of the other, the run began before it was counted
+  write(update);
+  const auto saves = [this](const std::string& uuid) {
+    const json::object report = report_of("units/report?cluster_id=hpc-a&uuid=" + uuid, "ada");
+    for (const json::value& finding : report.at("findings").as_array()) {
+      if (finding.at("rule") == "gpu-unused") {
+        return finding.at("saves");
+      }
+    }
+    return json::value("no finding");
+  };
+  EXPECT_EQ(saves("200"), json::object()) << "the node did not count it";
+  measured.not_used_joules = {{"gpu", 0.108e6}};
+  EXPECT_EQ(saves("200"), json::parse(R"({"kwh":0.025})")) << "one of two GPUs";
+  measured.not_used_joules = {{"gpu", 0.072e6}};
+  EXPECT_EQ(saves("200"), json::parse(R"({"kwh":0.02})")) << "never more than was not used";
+  EXPECT_EQ(saves("201"), json::object());
+}
+
 TEST_F(Reports, OfRunningUnitsNeedSoFar) {
   const std::string target = "units/report?cluster_id=hpc-a&uuid=10";
   const auto refused = get("/api/v1/" + target, "ada");

@@ -1,19 +1,36 @@
 #include "api/report/evidence_numbers.h"
 
+#include <algorithm>
+
 namespace ceems::api {
 
 using report::Number;
 
 Number idle_kwh_of(const std::vector<NodeMeasurements>& nodes, bool of_gpus) {
-  constexpr double kJoulesPerKwh = 3.6e6;
   Number sum;
   for (const NodeMeasurements& node : nodes) {
     const bool has_whole = node.idle_joules.contains("node");
     for (const auto& [domain, joules] : node.idle_joules) {
-      const bool gpu = domain.starts_with("gpu");
-      if (of_gpus ? gpu : (has_whole ? domain == "node" : true)) {
+      if (of_gpus ? is_gpu(domain) : (has_whole ? domain == "node" : true)) {
         add_to(sum, joules / kJoulesPerKwh);
       }
+    }
+  }
+  return sum;
+}
+
+Number not_used_gpu_kwh_of(const std::vector<NodeMeasurements>& nodes) {
+  Number sum;
+  for (const NodeMeasurements& node : nodes) {
+    for (const auto& [domain, joules] : node.idle_joules) {
+      if (!is_gpu(domain)) {
+        continue;
+      }
+      const auto found = node.not_used_joules.find(domain);
+      if (found == node.not_used_joules.end()) {
+        return std::nullopt;
+      }
+      add_to(sum, std::min(found->second, joules) / kJoulesPerKwh);
     }
   }
   return sum;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "api/report/facts.h"
@@ -11,6 +12,12 @@ namespace ceems::api {
 
 // What both the numbers of a report and the facts of rules are computed from. Pure functions.
 
+inline constexpr double kJoulesPerKwh = 3.6e6;
+
+/// Whether this is the domain of GPUs, of all or of one kind.
+inline bool is_gpu(std::string_view domain) {
+  return domain.starts_with("gpu");
+}
 inline report::Number scaled(const std::optional<double>& number, double by) {
   return number ? report::Number(*number * by) : std::nullopt;
 }
@@ -32,6 +39,9 @@ inline double elapsed_of(const store::FamilyRun& run) {
 /// Energy while the run was reserved and idle, in kWh; of its GPUs only, or of all. Nothing if no
 /// node counted it.
 report::Number idle_kwh_of(const std::vector<NodeMeasurements>& nodes, bool of_gpus);
+
+/// The part of it of GPUs that were not used. Nothing if a node counted the one and not the other.
+report::Number not_used_gpu_kwh_of(const std::vector<NodeMeasurements>& nodes);
 
 /// Values of the family, this run first.
 struct FamilyValues {

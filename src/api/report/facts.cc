@@ -19,7 +19,6 @@ using model::Metric;
 using report::NodeUse;
 using report::Number;
 
-constexpr double kJoulesPerKwh = 3.6e6;
 constexpr double kPercent = 100;
 
 Number total_of(const std::optional<double>& a, const std::optional<double>& b) {
@@ -64,7 +63,7 @@ std::map<std::string, double> by_domain(const std::vector<NodeMeasurements>& nod
     double parts = 0;
     for (const auto& [domain, joules] : node.joules) {
       if (domain != "node") {
-        all[domain.starts_with("gpu") ? "gpu" : domain] += joules / kJoulesPerKwh;
+        all[is_gpu(domain) ? "gpu" : domain] += joules / kJoulesPerKwh;
         parts += joules;
       }
     }

@@ -25,7 +25,9 @@ struct NodeMeasurements {
   Number cpus = {}, cpu_seconds = {}, cpu_used_max = {};
   Number mem_peak = {}, mem_total = {}, mem_fail_count = {};
   Number idle_seconds = {}, io_bytes = {};
-  std::map<std::string, double> joules = {}, idle_joules = {};  ///< by domain
+  /// By domain: all energy, the part of it that is idle power of what was reserved, and what
+  /// was not used of it.
+  std::map<std::string, double> joules = {}, idle_joules = {}, not_used_joules = {};
   std::vector<Gpu> gpus = {};
   Number node_cpus = {}, node_mem = {};  ///< of the machine
   double covered_seconds = 0;

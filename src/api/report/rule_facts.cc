@@ -121,6 +121,11 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
   }
   set(facts, "idle.kwh", idle_kwh_of(evidence.measured->nodes, false));
   set(facts, "idle.kwh_gpu", idle_kwh_of(evidence.measured->nodes, true));
+  // The database knows whether the counters began with the run.
+  set(facts, "not_used.kwh", report.energy.not_used_kwh);
+  if (report.energy.not_used_kwh) {
+    set(facts, "not_used.kwh_gpu", not_used_gpu_kwh_of(evidence.measured->nodes));
+  }
 }
 
 void add_gpu_facts(const report::Report& report, advice::Facts& facts) {
@@ -245,6 +250,8 @@ advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun
                            "idle.seconds",
                            "idle.kwh",
                            "idle.kwh_gpu",
+                           "not_used.kwh",
+                           "not_used.kwh_gpu",
                            "limit",
                            "req.cpus",
                            "mem.alloc_node",

@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 constexpr std::string_view kCounters =
     "ceems_compute_unit_(cpus|cpu_user_seconds_total|cpu_system_seconds_total|cpu_used_max|"
     "memory_peak_bytes|memory_total_bytes|memory_fail_count|idle_seconds_total|"
-    "energy_joules_total|idle_energy_joules_total|gpu_busy_seconds_total|gpu_sm_seconds_total|"
-    "gpu_memory_peak_bytes)|ceems_ebpf_(read|write)_bytes_total";
+    "(|idle_|unused_idle_)energy_joules_total|gpu_(busy|sm)_seconds_total|gpu_memory_peak_bytes)|"
+    "ceems_ebpf_(read|write)_bytes_total";
 constexpr std::string_view kOfRuns =
     "ceems_compute_unit_(memory_peak_bytes|cpu_used_max|gpu_busy_seconds_total)";
 /// How far back the last values are looked for; the node may not have been scraped at the end.
@@ -65,8 +65,10 @@ class Collector {
     name.remove_prefix(kPrefix.size());
     if (name.starts_with("gpu_")) {
       add_gpu(node, name, labels, value);
-    } else if (name == "energy_joules_total" || name == "idle_energy_joules_total") {
-      auto& joules = name.starts_with("idle") ? node.all.idle_joules : node.all.joules;
+    } else if (name.ends_with("energy_joules_total")) {
+      auto& joules = name.starts_with("unused") ? node.all.not_used_joules
+                     : name.starts_with("idle") ? node.all.idle_joules
+                                                : node.all.joules;
       double& energy = joules[std::string(labels.get("domain"))];
       energy = std::max(energy, value);
     } else {

@@ -73,6 +73,7 @@ Result<net::ClientResponse> two_nodes(const FakeTransport::Request& request) {
         {series(unit + "memory_total_bytes", "n1"), "9.2e18"},
         {series(unit + "energy_joules_total", "n1", R"(,"domain":"node")"), "7200"},
         {series(unit + "idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "36"},
+        {series(unit + "unused_idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "9"},
         {series(unit + "gpu_busy_seconds_total", "n1", other), "0"},
         {series(unit + "gpu_busy_seconds_total", "n1", gpu), "300"},
         {series(unit + "gpu_memory_peak_bytes", "n1", gpu), "5"},
@@ -121,6 +122,7 @@ TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
   EXPECT_EQ(first.mem_total, std::nullopt);  // no limit
   EXPECT_EQ(first.joules.at("node"), 7200);
   EXPECT_EQ(first.idle_joules.at("gpu"), 36);
+  EXPECT_EQ(first.not_used_joules.at("gpu"), 9);
   EXPECT_EQ(first.node_cpus, 64);
   EXPECT_EQ(first.node_mem, 256);
   EXPECT_DOUBLE_EQ(first.covered_seconds, 600);
