@@ -96,6 +96,17 @@ Result<std::int64_t> Reader::first_usage_day(const TimeRange& /*days*/,
   return no_facts();
 }
 
+std::optional<double> UsageOfDay::kwh() const {
+  const double sum = cpu_kwh + gpu_kwh;
+  return sum > 0 || cpu_seconds <= 0 ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<double> UsageOfDay::grams() const {
+  const auto energy = kwh();
+  const double sum = cpu_grams + gpu_grams;
+  return energy && (sum > 0 || *energy <= 0) ? std::optional(sum) : std::nullopt;
+}
+
 Result<std::vector<UsageOfDay>> Reader::usage_by_day(const UsageSeriesQuery& /*query*/) {
   return no_facts();
 }

@@ -159,8 +159,9 @@ struct UnitSummary {
   /// Units of which the energy, its parts and the emissions are known: without any, the sums mean
   /// nothing.
   std::int64_t measured = 0, cpu_measured = 0, gpu_measured = 0, grams_known = 0;
-  double kwh = 0, cpu_kwh = 0, gpu_kwh = 0, grams = 0, idle_kwh = 0;
-  double not_used_of_kwh = 0, not_used_kwh = 0;  ///< as in FacetValue
+  double kwh = 0, cpu_kwh = 0, gpu_kwh = 0, grams = 0;
+  double idle_of_kwh = 0, idle_kwh = 0, not_used_of_kwh = 0,
+         not_used_kwh = 0;  ///< as in FacetValue
   double cpu_seconds = 0, cpu_seconds_measured = 0, cpu_seconds_used = 0;
   double gpu_seconds = 0, gpu_seconds_measured = 0, gpu_seconds_used = 0;
   /// Of units whose energy is known.
@@ -204,20 +205,29 @@ struct UsageSeriesQuery {
   Scope members = {};  ///< as UsageQuery::members
   std::vector<std::string> projects = {}, clusters = {}, users = {};
   TimeRange days = {};   ///< by the beginning of the day
-  TimeRange ended = {};  ///< of the units whose unused energy counts
+  TimeRange ended = {};  ///< of the units whose idle energy counts
   UsageBy by = UsageBy::kNothing;
-  bool idle = false;  ///< also read the unused energy
+  bool idle = false;  ///< also read the idle energy, and what was not used of it
 };
 
-/// What a group used on a day, or did not use in units that ended at a moment.
+/// What a group used on a day, or the idle energy of its units that ended at a moment.
 struct UsageOfDay {
   std::int64_t day_ms = 0;  ///< its beginning, or the moment
   std::string group = {};
-  std::string cluster = {};  ///< of a day, not of unused energy
+  std::string cluster = {};  ///< of a day, not of idle energy
   std::int64_t units = 0;
   double cpu_kwh = 0, gpu_kwh = 0, cpu_grams = 0, gpu_grams = 0;
   double cpu_seconds = 0, gpu_seconds = 0;
-  std::optional<double> idle_kwh = {};
+  /// Of units that ended, with all energy of those for which each is known, as in FacetValue.
+  std::optional<double> idle_kwh = {}, idle_of_kwh = {}, not_used_kwh = {}, not_used_of_kwh = {};
+
+  // The definitions of docs/numbers.md: whatever adds up days adds these.
+  [[nodiscard]] double core_hours() const { return cpu_seconds / 3600; }
+  [[nodiscard]] double gpu_hours() const { return gpu_seconds / 3600; }
+  /// What ran used energy, so that none was not measured.
+  [[nodiscard]] std::optional<double> kwh() const;
+  /// Energy that has no emissions has no factor.
+  [[nodiscard]] std::optional<double> grams() const;
 };
 
 }  // namespace ceems::store

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/time/durations.h"
 #include "store/facts.h"
 
 namespace ceems::api {
@@ -20,17 +19,18 @@ std::optional<double> amount_of(const store::UsageOfDay& day,
                                 const TimeZone& zone,
                                 std::int64_t now_ms) {
   constexpr double kGramsOfKg = 1000;
-  const double kwh = day.cpu_kwh + day.gpu_kwh;
+  // A budget counts what is known.
+  const double kwh = day.kwh().value_or(0);
   switch (unit) {
     case BudgetUnit::kKwh:
       return kwh;
     case BudgetUnit::kKgCo2:
-      return (day.cpu_grams + day.gpu_grams) / kGramsOfKg;
+      return day.grams().value_or(0) / kGramsOfKg;
     case BudgetUnit::kCost:
       break;
   }
   return costs.of(day.cluster, day.day_ms, std::min(next_day(zone, day.day_ms), now_ms), kwh,
-                  day.cpu_seconds / kHourSeconds, day.gpu_seconds / kHourSeconds);
+                  day.core_hours(), day.gpu_hours());
 }
 
 }  // namespace

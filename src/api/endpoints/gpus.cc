@@ -10,6 +10,7 @@
 #include "access/lists.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
@@ -139,12 +140,7 @@ void append_rows(JsonWriter& json,
 
 void get_gpus(const Services& services, Call& call) {
   const auto wanted = split_lists(call.params.clusters);
-  std::string missing;
-  JsonWriter absent(missing);
-  absent.begin_array();
-  const auto miss = [&absent](const std::string& cluster, std::string_view reason) {
-    absent.begin_object().member("cluster_id", cluster).member("reason", reason).end_object();
-  };
+  std::vector<MissingCluster> missing;
   std::string rows;
   JsonWriter json(rows);
   json.begin_array();
@@ -155,12 +151,12 @@ void get_gpus(const Services& services, Call& call) {
       continue;
     }
     if (services.fleet == nullptr || !cluster.series) {
-      miss(cluster.id, "no_tsdb");
+      missing.push_back({cluster.id, "no_tsdb"});
       continue;
     }
     const auto board = services.fleet->gpus(cluster.id, now_ms);
     if (!board) {
-      miss(cluster.id, "unavailable");
+      missing.push_back({cluster.id, "unavailable"});
       continue;
     }
     const auto lives = visible_lives(services, call, cluster.id, **board);
@@ -172,14 +168,15 @@ void get_gpus(const Services& services, Call& call) {
     append_rows(json, cluster.id, **board, *lives, call.admin_route);
   }
   json.end_array();
-  absent.end_array();
   std::string data;
   JsonWriter answer(data);
   answer.begin_object().member("step_s", kGpuPeriodMs / 1000).key("times").begin_array();
   for (const std::int64_t time : times) {
     answer.value(time);
   }
-  answer.end_array().raw_member("rows", rows).raw_member("missing", missing).end_object();
+  answer.end_array().raw_member("rows", rows);
+  append_missing(answer, missing);
+  answer.end_object();
   answer_data(*call.response, data);
 }
 
@@ -239,15 +236,7 @@ Endpoints gpus_endpoints() {
               }
             }
           },
-          "missing": {
-            "type": "array",
-            "items": {
-              "type": "object",
-              "required": ["cluster_id", "reason"],
-              "additionalProperties": false,
-              "properties": {"cluster_id": {"type": "string"}, "reason": {"type": "string", "description": "`no_tsdb` or `unavailable`."}}
-            }
-          }
+          "missing": {"$ref": "#/components/schemas/MissingClusters"}
         }
       })json",
            .example =

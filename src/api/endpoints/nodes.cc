@@ -12,6 +12,7 @@
 #include "access/lists.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
@@ -204,19 +205,6 @@ std::string csv_of(const std::vector<Row>& rows,
   return out;
 }
 
-struct Missing {
-  std::string cluster;
-  std::string_view reason;
-};
-
-void append_missing(JsonWriter& json, const std::vector<Missing>& missing) {
-  json.key("missing").begin_array();
-  for (const Missing& one : missing) {
-    json.begin_object().member("cluster_id", one.cluster).member("reason", one.reason).end_object();
-  }
-  json.end_array();
-}
-
 std::int64_t month_start(const TimeZone& zone, std::int64_t now_ms) {
   std::int64_t day = zone.day_start(now_ms);
   while (zone.day(day).substr(8, 2) != "01") {
@@ -233,7 +221,7 @@ void get_nodes(const Services& services, Call& call) {
     return;
   }
   std::vector<Row> rows;
-  std::vector<Missing> missing;
+  std::vector<MissingCluster> missing;
   std::map<std::string_view, std::int64_t> counts{{"busy", 0}, {"idle", 0}, {"silent", 0}};
   double watts = 0;
   double idle_watts = 0;
@@ -358,19 +346,7 @@ Endpoints nodes_endpoints() {
           "idle_kwh": {"type": ["number", "null"], "description": "Energy since the month began that no unit had reserved, of all nodes."},
           "month_kwh": {"type": ["number", "null"], "description": "All energy of these nodes over the same samples."},
           "covered": {"type": ["number", "null"], "description": "The part of the hours since the month began of which there are samples, as a mean over nodes."},
-          "missing": {
-            "type": "array",
-            "description": "Clusters whose nodes are not known.",
-            "items": {
-              "type": "object",
-              "required": ["cluster_id", "reason"],
-              "additionalProperties": false,
-              "properties": {
-                "cluster_id": {"type": "string"},
-                "reason": {"enum": ["no_tsdb", "unavailable"]}
-              }
-            }
-          }
+          "missing": {"$ref": "#/components/schemas/MissingClusters"}
         }
       })json",
             .example =

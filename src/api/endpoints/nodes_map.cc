@@ -10,6 +10,7 @@
 
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/request/list_params.h"
 #include "api/request/months.h"
 #include "api/tsdb/fleet.h"
@@ -117,12 +118,10 @@ void get_nodes_map(const Services& services, Call& call) {
   const std::int64_t month = month_at(now_ms, services.zone).from_ms;
   std::size_t count = 0;
   std::string data;
-  std::string missing;
+  std::vector<MissingCluster> missing;
   std::string times;
   JsonWriter json(data);
-  JsonWriter missing_json(missing);
   JsonWriter times_json(times);
-  missing_json.begin_array();
   json.begin_object().member("metric", question->metric).key("columns").begin_array();
   for (const std::string_view name : {"cluster_id", "host", "rack", "slot", "state", "units", "cpu",
                                       "mem", "gpu", "gpus", "watts", "states", "past", "devices"}) {
@@ -134,19 +133,15 @@ void get_nodes_map(const Services& services, Call& call) {
     if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
       continue;
     }
-    const auto lacks = [&](std::string_view reason) {
-      missing_json.begin_object().member("cluster_id", cluster.id).member("reason", reason);
-      missing_json.end_object();
-    };
     if (services.fleet == nullptr || !cluster.series) {
-      lacks("no_tsdb");
+      missing.push_back({cluster.id, "no_tsdb"});
       continue;
     }
     const auto nodes = services.fleet->nodes(cluster.id, month);
     const auto day =
         nodes ? services.fleet->day(cluster.id, question->metric, now_ms) : fail(nodes.error());
     if (!day) {
-      lacks("unavailable");
+      missing.push_back({cluster.id, "unavailable"});
       continue;
     }
     if (times.empty()) {
@@ -170,10 +165,10 @@ void get_nodes_map(const Services& services, Call& call) {
       }
     }
   }
-  missing_json.end_array();
   json.end_array().raw_member("times", times.empty() ? "[]" : times);
   json.member("left_off", static_cast<std::int64_t>(count - std::min(count, kMaxMapNodes)));
-  json.raw_member("missing", missing).end_object();
+  append_missing(json, missing);
+  json.end_object();
   answer_data(*call.response, data);
 }
 
@@ -198,19 +193,7 @@ Endpoints nodes_map_endpoints() {
           "rows": {"type": "array", "items": {"type": "array"}, "description": "The values of each node; null: not known. `states` has a letter an hour (b busy, i idle, s silent), `past` a value of the metric an hour, `devices` the index, the use now in percent and the tenths of the use by hour of each GPU."},
           "times": {"type": "array", "items": {"type": "integer"}, "description": "The ends of the hours, in milliseconds since 1970."},
           "left_off": {"type": "integer", "description": "Nodes beyond the 4096th."},
-          "missing": {
-            "type": "array",
-            "description": "Clusters whose nodes are not known.",
-            "items": {
-              "type": "object",
-              "required": ["cluster_id", "reason"],
-              "additionalProperties": false,
-              "properties": {
-                "cluster_id": {"type": "string"},
-                "reason": {"enum": ["no_tsdb", "unavailable"]}
-              }
-            }
-          }
+          "missing": {"$ref": "#/components/schemas/MissingClusters"}
         }
       })json",
             .example =

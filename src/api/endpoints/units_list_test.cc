@@ -1,5 +1,6 @@
 // Lists of units, sums over them and usage over days, through the API.
 #include <set>
+#include <tuple>
 
 #include <boost/json.hpp>
 #include <gmock/gmock.h>
@@ -347,8 +348,23 @@ TEST_F(Lists, OfUsageAreByDayAndMonth) {
             R"("previous":{"times":[1761955200000],"values":{"kwh":[[0],[0]],)"
             R"("cost":[[null],[null]]},"totals":{"kwh":[0,0],"cost":[null,null]}},)"
             R"("compared":{"days":31,"coverage":0,"energy_coverage":0,)"
-            R"("now":{"kwh":[10,0],"cost":[null,null]},)"
+            R"("now":{"kwh":[10,null],"cost":[null,null]},)"
             R"("before":{"kwh":[0,0],"cost":[null,null]}}})");
+  // One of the four is from before it was counted what was not used.
+  EXPECT_EQ(json::serialize(data("usage/series/admin?cluster_id=c&field=not_used_kwh,"
+                                 "not_used_of_kwh,idle_of_kwh&previous&" +
+                                 period)
+                                .at("totals")),
+            R"({"not_used_kwh":[3.75E-1],"not_used_of_kwh":[8],"idle_of_kwh":[10]})");
+  const json::value none = data(
+      "usage/series/admin?cluster_id=hpc-a&field=kwh,grams,idle_kwh,"
+      "idle_of_kwh,not_used_kwh,not_used_of_kwh&previous&step=month&" +
+      period);
+  EXPECT_EQ(json::serialize(none.at("totals")),
+            R"({"kwh":[null],"grams":[null],"idle_kwh":[null],"idle_of_kwh":[null],)"
+            R"("not_used_kwh":[null],"not_used_of_kwh":[null]})");
+  EXPECT_EQ(none.at("compared").at("now"), none.at("totals")) << "unknown is not 0";
+  EXPECT_EQ(none.at("compared").at("not_used_coverage"), 0);
   const json::value components = data("usage/series/admin?by=component&cluster_id=c&" + period);
   EXPECT_EQ(json::serialize(components.at("totals")), R"({"kwh":[10,0]})");
   for (const char* wrong : {"step=week", "by=node", "top=0", "field=foo", "from=5&to=4",

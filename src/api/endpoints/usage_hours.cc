@@ -467,7 +467,7 @@ Result<> add_energy_of_units(const Services& services,
                              const std::vector<HourUnit>& units,
                              Clock::SteadyTime until,
                              Adder& adder,
-                             std::vector<UsageSums::Missing>& missing) {
+                             std::vector<MissingCluster>& missing) {
   std::map<std::string, std::vector<HourUnit>> clusters;
   for (const HourUnit& unit : units) {
     clusters[unit.cluster].push_back(unit);
@@ -498,7 +498,7 @@ void add_energy_of_clusters(const Services& services,
                             const std::vector<std::int64_t>& hours,
                             Clock::SteadyTime until,
                             Adder& adder,
-                            std::vector<UsageSums::Missing>& missing) {
+                            std::vector<MissingCluster>& missing) {
   const auto wanted = split_lists(call.params.clusters);
   for (const SiteCluster& cluster : services.site->clusters) {
     if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
@@ -542,7 +542,7 @@ Result<UsageSums> read_usage_hours(const Services& services,
   const Plan plan = plan_of(services, call, request);
   const auto until = services.clock->steady_now() + kTimeLimit;
   Adder adder(services, request, hours);
-  std::vector<UsageSums::Missing> missing;
+  std::vector<MissingCluster> missing;
   bool partial = false;
   if (plan.units) {
     const auto complete = services.reader->facts_complete();

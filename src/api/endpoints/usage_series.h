@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "api/endpoints/endpoint.h"
+#include "api/endpoints/missing_clusters.h"
 
 namespace ceems::api {
 
-// What usage by day or month (usage_series.cc) and usage by hour (usage_hours.cc) share.
+// What usage by day or month (usage_days.cc), usage by hour (usage_hours.cc) and their answers
+// (usage_series.cc, usage_compared.cc, usage_table.cc) share.
 
 enum class UsageField : std::uint8_t {
   kKwh,
@@ -21,9 +23,15 @@ enum class UsageField : std::uint8_t {
   kCoreHours,
   kGpuHours,
   kIdleKwh,
-  kUnits
+  kUnits,
+  kIdleOfKwh,     ///< all energy of the units of kIdleKwh
+  kNotUsedKwh,    ///< the part of kIdleKwh of what was not used at that time
+  kNotUsedOfKwh,  ///< all energy of the units of kNotUsedKwh
 };
-inline constexpr std::size_t kUsageFields = 7;
+inline constexpr std::size_t kUsageFields = 10;
+std::string_view name_of(UsageField field);
+/// Whether it is known only of units that ended, on the day of their end.
+bool is_of_ended(UsageField field);
 
 enum class UsageGroups : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
 enum class UsageStep : std::uint8_t { kHour, kDay, kMonth };
@@ -56,12 +64,6 @@ inline void add_known(std::optional<double>& sum, std::optional<double> value) {
 /// Sums by group and time.
 struct UsageSums {
   using Values = std::array<std::optional<double>, kUsageFields>;
-  /// A cluster that is left out.
-  struct Missing {
-    std::string cluster;
-    std::string_view reason;
-  };
-
   std::vector<std::int64_t> times;
   std::map<std::string, std::vector<Values>> groups;
   // Of days and months: the first day of which anything is known, of anybody (0: none), and how
@@ -69,7 +71,7 @@ struct UsageSums {
   std::int64_t first_ms = 0, end_ms = 0;  ///< the end is not included
   double hours = 0, energy_hours = 0;
   // Of hours:
-  std::vector<Missing> missing = {};
+  std::vector<MissingCluster> missing = {};
   bool partial = false;  ///< the database does not know all units yet
 
   std::optional<double>& at(const std::string& group, std::size_t time, UsageField field);
@@ -81,7 +83,20 @@ struct UsageSums {
   [[nodiscard]] std::optional<double> total(const std::string& group, UsageField field) const;
   /// Whether the day or month ends after the first known day. True for hours.
   [[nodiscard]] bool knows(std::size_t time) const;
+  /// The share of the hours of all CPUs whose energy is known. Nothing without hours.
+  [[nodiscard]] std::optional<double> energy_coverage() const;
+  /// The values of a field: of the shown groups, then of all others together.
+  [[nodiscard]] std::vector<std::vector<std::optional<double>>> rows(
+      const std::vector<std::string>& shown, bool others, UsageField field) const;
 };
+
+/// The sums of the days or months that overlap the period. Passes on errors of the reader.
+Result<UsageSums> read_usage_days(const Services& services,
+                                  const Call& call,
+                                  const UsageRequest& request);
+
+/// The beginning of the day or month before the one that begins then.
+std::int64_t time_before(std::int64_t time_ms, bool monthly, const TimeZone& zone);
 
 /// The sums of these hours, which come from hours_of() or are as many before them. kInvalidArgument
 /// with a text for clients if too many units would be read; otherwise the errors of the reader.

@@ -36,6 +36,12 @@ std::string column_name(UsageField field, const SiteOptions& site) {
       return "GPU time (GPU-hours)";
     case UsageField::kIdleKwh:
       return "idle energy of the reservation (kWh)";
+    case UsageField::kIdleOfKwh:
+      return "energy where the idle energy is known (kWh)";
+    case UsageField::kNotUsedKwh:
+      return "idle energy not used (kWh)";
+    case UsageField::kNotUsedOfKwh:
+      return "energy where that is known (kWh)";
     case UsageField::kUnits:
       return "units";
   }

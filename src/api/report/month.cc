@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/report/evidence_numbers.h"
 #include "base/time/time_text.h"
-#include "store/fields.h"
+#include "store/facts.h"
 
 namespace ceems::api {
 namespace {
@@ -17,10 +18,6 @@ using std::chrono::year_month_day;
 /// Clocks change within a month, so midnights are looked for this much around their time.
 constexpr std::int64_t kSlackMs = std::int64_t{2} * 3'600'000;
 constexpr std::size_t kLocalLength = std::string_view("2026-11-17T09:12:00").size();
-
-std::size_t map_of(model::Metric metric) {
-  return 1 + static_cast<std::size_t>(metric);  // after total_time_seconds
-}
 
 }  // namespace
 
@@ -70,21 +67,13 @@ Result<report::Number> project_month_kwh(store::Reader& reader,
   if (!sees) {
     return std::nullopt;
   }
-  store::CurrentUsageQuery query;
-  query.rows = {.members = members, .projects = {unit.project}, .clusters = {unit.cluster_id}};
-  query.updated = *month;
-  query.daily = true;
-  const std::size_t cpu = map_of(model::Metric::kTotalCpuEnergyUsageKwh);
-  const std::size_t gpu = map_of(model::Metric::kTotalGpuEnergyUsageKwh);
-  query.maps.at(cpu) = query.maps.at(gpu) = true;
-  CEEMS_TRY(groups, reader.current_usage(query));
+  CEEMS_TRY(used, reader.usage_by_day({.members = members,
+                                       .projects = {unit.project},
+                                       .clusters = {unit.cluster_id},
+                                       .days = *month}));
   report::Number sum;
-  for (const store::UsageGroup& group : groups) {
-    for (const std::size_t map : {cpu, gpu}) {
-      if (const auto total = group.maps.at(map).find("total"); total != group.maps.at(map).end()) {
-        sum = sum.value_or(0) + total->second;
-      }
-    }
+  for (const store::UsageOfDay& day : used) {
+    add_to(sum, day.kwh());
   }
   return sum;
 }

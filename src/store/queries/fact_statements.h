@@ -13,6 +13,24 @@ namespace ceems::store {
 /// The unit of energies in the table, in kWh.
 inline constexpr double kEnergyUnitKwh = 1e-9;
 
+/// What sums over units add up, of which the same count has one definition in all of them.
+namespace fact_sum {
+inline constexpr std::string_view kRunning =
+    "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END";
+inline constexpr std::string_view kEnergy = "CASE WHEN energy > 0 THEN energy ELSE 0 END";
+inline constexpr std::string_view kGrams = "CASE WHEN grams > 0 THEN grams ELSE 0 END";
+inline constexpr std::string_view kIdle = "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END";
+inline constexpr std::string_view kIdleUnits = "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END";
+inline constexpr std::string_view kIdleOf =
+    "CASE WHEN idle_energy >= 0 AND energy > 0 THEN energy ELSE 0 END";
+inline constexpr std::string_view kNotUsed =
+    "CASE WHEN not_used_energy > 0 THEN not_used_energy ELSE 0 END";
+inline constexpr std::string_view kNotUsedUnits =
+    "CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END";
+inline constexpr std::string_view kNotUsedOf =
+    "CASE WHEN not_used_energy >= 0 AND energy > 0 THEN energy ELSE 0 END";
+}  // namespace fact_sum
+
 /// The columns of the query, then the value that the rows are sorted by and the number of the row.
 Sql facts_statement(Dialect dialect, const FactListQuery& query);
 

@@ -38,6 +38,10 @@ enum Column : std::size_t {
   kNotUsedAt,
 };
 
+std::string sum_of(std::string_view one) {
+  return fmt::format(", CAST(sum({}) AS bigint)", one);
+}
+
 /// The means are weighed by seconds, as sums over units do: seconds in use, and reserved.
 std::string mean_of(std::string_view use, std::string_view seconds) {
   return fmt::format(
@@ -81,22 +85,20 @@ Sql kinds_statement(Dialect dialect, const KindQuery& query) {
       " cpu_seconds, gpu_seconds, cpu_use, mem_use, gpu_use, advice");
   const Sql rows = filtered_facts(dialect, query.filter, columns);
   Sql sql(dialect, "SELECT cluster_id, username, project, kind, count(*)");
-  sql.add(", sum(CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END)");
+  sql.add(sum_of(fact_sum::kRunning));
   sql.add(", sum(CASE WHEN state IN ").list(query.failed).add(" THEN 1 ELSE 0 END)");
-  sql.add(", sum(CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END)");
-  for (const std::string_view sum : {"energy", "idle_energy", "grams"}) {
-    sql.add(fmt::format(", CAST(sum(CASE WHEN {0} > 0 THEN {0} ELSE 0 END) AS bigint)", sum));
+  for (const std::string_view one :
+       {fact_sum::kIdleUnits, fact_sum::kEnergy, fact_sum::kIdle, fact_sum::kGrams}) {
+    sql.add(sum_of(one));
   }
   sql.add(mean_of("cpu_use", "cpu_seconds")).add(mean_of("mem_use", "cpu_seconds"));
   sql.add(mean_of("gpu_use", "gpu_seconds"));
   sql.add(", max(ended_at_ts), max(CASE WHEN (advice & ").value(any_advice());
   sql.add(") <> 0 THEN ended_at_ts ELSE 0 END)");
   sql.add(half_of("<", middle)).add(half_of(">=", middle));
-  sql.add(", sum(CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END)");
-  for (const std::string_view sum : {"energy", "not_used_energy"}) {
-    sql.add(fmt::format(
-        ", CAST(sum(CASE WHEN not_used_energy >= 0 AND {0} > 0 THEN {0} ELSE 0 END) AS bigint)",
-        sum));
+  for (const std::string_view one :
+       {fact_sum::kNotUsedUnits, fact_sum::kNotUsedOf, fact_sum::kNotUsed}) {
+    sql.add(sum_of(one));
   }
   sql.add(" FROM (").append(rows).add(") AS runs GROUP BY cluster_id, username, project, kind");
   sql.add(" ORDER BY ").add(order_of(query.sort)).add(", 1, 2, 3, 4 LIMIT ");

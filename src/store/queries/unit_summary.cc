@@ -22,27 +22,27 @@ constexpr std::int64_t kWhole = 10'000;  // 100 % in hundredths
 
 /// The sums, in the order of the columns.
 constexpr std::array<std::string_view, 23> kSums{
-    "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END",
-    "CASE WHEN energy > 0 THEN energy ELSE 0 END",
+    fact_sum::kRunning,
+    fact_sum::kEnergy,
     "CASE WHEN cpu_energy > 0 THEN cpu_energy ELSE 0 END",
     "CASE WHEN gpu_energy > 0 THEN gpu_energy ELSE 0 END",
-    "CASE WHEN grams > 0 THEN grams ELSE 0 END",
+    fact_sum::kGrams,
     "cpu_seconds",
     "CASE WHEN cpu_use >= 0 THEN cpu_seconds ELSE 0 END",
     "CASE WHEN cpu_use > 0 THEN CAST(cpu_seconds * 1.0 * cpu_use / 10000 AS bigint) ELSE 0 END",
     "gpu_seconds",
     "CASE WHEN gpu_use >= 0 THEN gpu_seconds ELSE 0 END",
     "CASE WHEN gpu_use > 0 THEN CAST(gpu_seconds * 1.0 * gpu_use / 10000 AS bigint) ELSE 0 END",
-    "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END",
-    "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END",
-    "CASE WHEN idle_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
+    fact_sum::kIdle,
+    fact_sum::kIdleUnits,
+    fact_sum::kIdleOf,
     "CASE WHEN energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN cpu_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN gpu_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN grams >= 0 THEN 1 ELSE 0 END",
-    "CASE WHEN not_used_energy >= 0 THEN 1 ELSE 0 END",
-    "CASE WHEN not_used_energy >= 0 AND energy > 0 THEN energy ELSE 0 END",
-    "CASE WHEN not_used_energy > 0 THEN not_used_energy ELSE 0 END",
+    fact_sum::kNotUsedUnits,
+    fact_sum::kNotUsedOf,
+    fact_sum::kNotUsed,
     "CASE WHEN energy >= 0 THEN cpu_seconds ELSE 0 END",
     "CASE WHEN energy >= 0 THEN gpu_seconds ELSE 0 END",
 };
@@ -136,6 +136,7 @@ class Adding {
     sums_.gpu_seconds_used += number(10);
     sums_.idle_kwh += number(11) * kEnergyUnitKwh;
     sums_.idle_units += row.integer(first + 12);
+    sums_.idle_of_kwh += number(13) * kEnergyUnitKwh;
     sums_.measured += row.integer(first + 14);
     sums_.cpu_measured += row.integer(first + 15);
     sums_.gpu_measured += row.integer(first + 16);

@@ -80,7 +80,15 @@ Result<> read_idle(Cursor& rows, std::vector<UsageOfDay>& days) {
       return {};
     }
     UsageOfDay one{.day_ms = rows.integer(0), .group = std::string(rows.text(1))};
-    one.idle_kwh = static_cast<double>(rows.integer(2)) * kEnergyUnitKwh;
+    const auto kwh_at = [&rows](std::size_t column) {
+      return static_cast<double>(rows.integer(column)) * kEnergyUnitKwh;
+    };
+    one.idle_kwh = kwh_at(2);
+    one.idle_of_kwh = kwh_at(3);
+    if (rows.integer(4) > 0) {
+      one.not_used_kwh = kwh_at(5);
+      one.not_used_of_kwh = kwh_at(6);
+    }
     days.push_back(std::move(one));
   }
 }
@@ -120,8 +128,12 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   constexpr std::int64_t kQuarterMs = 15 * kMinuteMs;
   const std::string quarter = fmt::format("ended_at_ts - ended_at_ts % {}", kQuarterMs);
   Sql idle = query_of("SELECT ");
-  idle.add(quarter).add(", ").add(group).add(" AS grouped, sum(idle_energy) FROM ceems_unit_facts");
-  idle.add(" WHERE idle_energy >= 0 AND ended_at_ts BETWEEN ");
+  idle.add(quarter).add(", ").add(group).add(" AS grouped");
+  for (const std::string_view one : {fact_sum::kIdle, fact_sum::kIdleOf, fact_sum::kNotUsedUnits,
+                                     fact_sum::kNotUsed, fact_sum::kNotUsedOf}) {
+    idle.add(fmt::format(", CAST(sum({}) AS bigint)", one));
+  }
+  idle.add(" FROM ceems_unit_facts WHERE idle_energy >= 0 AND ended_at_ts BETWEEN ");
   idle.value(std::max<std::int64_t>(query.ended.from_ms, 1)).add(" AND ");
   idle.value(query.ended.to_ms);
   add_filters(idle, query);
