@@ -22,6 +22,7 @@ void add_months(JsonWriter& json, const Digest& digest) {
     add(json, "g", month.grams);
     add(json, "units", month.units);
     add(json, "idle_share", month.idle_share);
+    add(json, "not_used_share", month.not_used_share);
     json.end_object();
   }
   json.end_array();
@@ -72,6 +73,7 @@ void round_digest(Digest& digest) {
     round_significant(month.kwh, kDigits);
     round_significant(month.grams, kDigits);
     round_share(month.idle_share);
+    round_share(month.not_used_share);
   }
   round_share(digest.kwh_change);
   round_share(digest.hours_change);

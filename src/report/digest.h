@@ -17,10 +17,12 @@ struct MonthOfUse {
   double core_hours = 0, gpu_hours = 0;
   Number kwh = {}, grams = {};  ///< as the meters of the nodes say, see Digest::method
   Number units = {};            ///< that ended in it
-  Number idle_share = {};       ///< of the energy, while it was reserved and idle
+  /// Shares of the energy of those units of which it is known: the idle power of what they had
+  /// reserved, and the part of it that they did not use at that time.
+  Number idle_share = {}, not_used_share = {};
 };
 
-/// The kind of job of which the energy that is reserved and idle fell most.
+/// The kind of job of which the share of the energy that was not used fell most.
 struct Improvement {
   std::string name = {};  ///< with each run of digits as '#'; empty: withheld
   std::int64_t runs = 0;  ///< in this month
@@ -38,7 +40,7 @@ struct RepeatedFinding {
 /// Where a project stands among all of the site, without naming or measuring any.
 struct Band {
   std::string place = {};    ///< "below", "within" or "above" the middle half
-  double low = 0, high = 0;  ///< the middle half of the shares that are reserved and idle
+  double low = 0, high = 0;  ///< the middle half of the shares that were not used
   std::size_t projects = 0;  ///< never less than kLeastProjects
 };
 inline constexpr std::size_t kLeastProjects = 5;

@@ -143,19 +143,25 @@ class Writer {
       add_change("digest.hours", digest_.hours_change, before);
       add_change("energy", digest_.kwh_change, before);
     }
-    if (const auto& share = month().idle_share) {
-      Facts values;
-      values.set("share", *share);
-      std::string text = filled("digest.idle_share", values);
-      const Number before = digest_.months.size() > 1 ? digest_.months[1].idle_share : Number();
-      if (before) {
-        Facts earlier;
-        earlier.set("share", *before);
-        earlier.set("month", digest_.months[1].month);
-        text += " " + filled("digest.idle_before", earlier);
-      }
-      sheet_.costs.push_back({word("digest.idle"), std::move(text)});
+    add_share("digest.idle", "digest.idle_share", &MonthOfUse::idle_share);
+    add_share("digest.not_used", "digest.not_used_share", &MonthOfUse::not_used_share);
+  }
+
+  /// A share of the energy, if it is known, and that of the month before.
+  void add_share(std::string_view label, std::string_view key, Number MonthOfUse::* share) {
+    if (!(month().*share)) {
+      return;
     }
+    Facts values;
+    values.set("share", *(month().*share));
+    std::string text = filled(key, values);
+    if (const Number before = digest_.months.size() > 1 ? digest_.months[1].*share : Number()) {
+      Facts earlier;
+      earlier.set("share", *before);
+      earlier.set("month", digest_.months[1].month);
+      text += " " + filled("digest.share_before", earlier);
+    }
+    sheet_.costs.push_back({word(label), std::move(text)});
   }
 
   void add_improvement() {

@@ -36,13 +36,15 @@ Digest some_digest() {
                     .kwh = 41.2789,
                     .grams = 1821.4,
                     .units = 214,
-                    .idle_share = 0.1119},
+                    .idle_share = 0.1119,
+                    .not_used_share = 0.0382},
                    {.month = "2026-10",
                     .core_hours = 14000,
                     .kwh = 44.9,
                     .grams = 2000,
                     .units = 190,
-                    .idle_share = 0.17},
+                    .idle_share = 0.17,
+                    .not_used_share = 0.074},
                    {.month = "2026-09", .core_hours = 10}};
   digest.kwh_change = -0.0806;
   digest.hours_change = -0.118;
@@ -66,8 +68,9 @@ TEST(Digest, IsOneTextWithOwnTrend) {
             "Compared with the month before        hours from the accounting; energy measured\n"
             "  Hours             12 % less than in 2026-10\n"
             "  Energy            8 % less than in 2026-10\n"
-            "  Idle power        11 % of the energy (2026-10: 17 %)\n"
-            "  Best improvement  relax-#: 11 % of the energy for idle power in 20 runs, 31 %\n"
+            "  Idle power        11 % of the energy, for what was reserved (2026-10: 17 %)\n"
+            "  Not used          4 % of the energy (2026-10: 7 %)\n"
+            "  Best improvement  relax-#: 11 % of the energy not used in 20 runs, 31 %\n"
             "                    before; about 4.2 kWh less\n"
             "\n"
             "Worth a look\n"
@@ -85,6 +88,8 @@ TEST(Digest, ShowsTheSameDigitsInEveryForm) {
   EXPECT_EQ(month.at("kwh"), 41.3);
   EXPECT_EQ(month.at("core_hours").to_number<double>(), 12346);
   EXPECT_EQ(month.at("idle_share"), 0.11);
+  EXPECT_EQ(month.at("not_used_share"), 0.04);
+  EXPECT_TRUE(object.at("months").as_array().at(2).at("not_used_share").is_null()) << "not 0";
   EXPECT_TRUE(object.at("months").as_array().at(2).at("kwh").is_null()) << "not 0";
   EXPECT_EQ(object.at("kwh_change"), -0.08);
   EXPECT_EQ(object.at("improvement").at("saved_kwh"), 4.2);
@@ -111,6 +116,11 @@ TEST(Digest, SaysWhatIsNotKnown) {
   EXPECT_THAT(text, HasSubstr("not of hpc-b, where no energy is known"));
   EXPECT_THAT(text, HasSubstr("Energy  not known in both months"));
   EXPECT_THAT(text, HasSubstr("Nothing to suggest."));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("Idle power")), Not(HasSubstr("Not used"))));
+  digest.months[0].idle_share = 0.3;  // of units from before the unused part was counted
+  EXPECT_THAT(to_text(digest, {}),
+              AllOf(HasSubstr("Idle power  30 % of the energy, for what was reserved\n"),
+                    Not(HasSubstr("Not used"))));
   EXPECT_THAT(text, Not(HasSubstr("0 kWh")));
   digest.so_far = true;
   EXPECT_THAT(to_text(digest, {}), HasSubstr("the month has not ended, so it is not compared"));
@@ -127,7 +137,7 @@ TEST(Digest, ShowsMembersOnlyWhereTheirProjectStands) {
   digest.band = Band{.place = "within", .low = 0.09, .high = 0.22, .projects = 23};
   keep_band(digest);
   const std::string text = to_text(digest, {.width = 120});
-  EXPECT_THAT(text, HasSubstr("in the middle half of 23 projects (9 % to 22 %)"));
+  EXPECT_THAT(text, HasSubstr("not used: in the middle half of 23 projects (9 % to 22 %)"));
   for (const std::string& form :
        {text, to_markdown(digest, {}), to_html(digest, {}), to_json(digest, {})}) {
     EXPECT_THAT(form, AllOf(Not(HasSubstr("41.3")), Not(HasSubstr("214 jobs"))));

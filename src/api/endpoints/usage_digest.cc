@@ -115,7 +115,7 @@ Endpoints usage_digest_endpoints() {
             "description": "The month, then up to three months before it that are known.",
             "items": {
               "type": "object",
-              "required": ["month", "core_hours", "gpu_hours", "kwh", "g", "units", "idle_share"],
+              "required": ["month", "core_hours", "gpu_hours", "kwh", "g", "units", "idle_share", "not_used_share"],
               "additionalProperties": false,
               "properties": {
                 "month": {"type": "string", "description": "The month."},
@@ -124,7 +124,8 @@ Endpoints usage_digest_endpoints() {
                 "kwh": {"type": ["number", "null"], "description": "Energy; null if it is not known."},
                 "g": {"type": ["number", "null"], "description": "Emissions in grams; null if they are not known."},
                 "units": {"type": ["number", "null"], "description": "Units that ended in the month; of the first two months."},
-                "idle_share": {"type": ["number", "null"], "description": "Share of the idle power of what they reserved."}
+                "idle_share": {"type": ["number", "null"], "description": "Share of the idle power of what they had reserved in their energy, of those of which it is known."},
+                "not_used_share": {"type": ["number", "null"], "description": "Share of the part of it that they did not use at that time, in the same way."}
               }
             }
           },
@@ -135,13 +136,13 @@ Endpoints usage_digest_endpoints() {
           "hours_change": {"type": ["number", "null"], "description": "The same for the CPU hours."},
           "improvement": {
             "type": ["object", "null"],
-            "description": "The kind of job of which the share of idle power fell most.",
+            "description": "The kind of job of which the share of the energy that was not used fell most.",
             "required": ["name", "runs", "before", "now", "saved_kwh"],
             "additionalProperties": false,
             "properties": {
               "name": {"type": ["string", "null"], "description": "Name of the jobs with each number as #; null where the caller may not see it."},
               "runs": {"type": "integer", "description": "How many ended in the month."},
-              "before": {"type": "number", "description": "Share of idle power in the month before."},
+              "before": {"type": "number", "description": "Share that was not used in the month before."},
               "now": {"type": "number", "description": "The share in the month."},
               "saved_kwh": {"type": "number", "description": "How much more it would have been at the earlier share."}
             }
@@ -153,7 +154,7 @@ Endpoints usage_digest_endpoints() {
             "additionalProperties": false,
             "properties": {
               "place": {"enum": ["below", "within", "above"], "description": "Against the middle half."},
-              "low": {"type": "number", "description": "Least share of idle power of the middle half."},
+              "low": {"type": "number", "description": "Least share that was not used of the middle half."},
               "high": {"type": "number", "description": "Greatest share of the middle half."},
               "projects": {"type": "integer", "description": "How many projects there are."}
             }
@@ -197,7 +198,7 @@ Endpoints usage_digest_endpoints() {
             .example =
                 R"({"v":1,"month":"2026-11","user":"ada","project":null,"clusters":[],"so_far":false,)"
                 R"("band_only":false,"months":[{"month":"2026-11","core_hours":12346,"gpu_hours":82.1,)"
-                R"("kwh":41.3,"g":1820,"units":214,"idle_share":0.11}],"method":"measured",)"
+                R"("kwh":41.3,"g":1820,"units":214,"idle_share":0.11,"not_used_share":0.04}],"method":"measured",)"
                 R"("modelled_share":0,"unmeasured":[],"kwh_change":-0.08,"hours_change":-0.12,)"
                 R"("improvement":{"name":"relax-#","runs":20,"before":0.31,"now":0.11,"saved_kwh":4.2},)"
                 R"("band":null,"suggestions":[{"rule":"mem-excess","severity":"suggest","confidence":"sure",)"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "api/report/evidence_numbers.h"
 #include "api/report/final_report.h"
 #include "base/log.h"
-#include "base/time/durations.h"
 #include "store/advice_rules.h"
 #include "store/nodes.h"
 #include "store/reports.h"
@@ -35,7 +35,8 @@ constexpr double kMaxShareOfBand = 0.5;
 
 /// What was used in a month on one cluster.
 struct Sum {
-  double core_seconds = 0, gpu_seconds = 0, kwh = 0, grams = 0;
+  double core_hours = 0, gpu_hours = 0;
+  Number kwh = {}, grams = {};
 };
 
 /// The units of the question that ended in a month.
@@ -50,42 +51,49 @@ Number change_from(double before, double now) {
   return before > 0 ? Number(now / before - 1) : std::nullopt;
 }
 
-/// What the sums over units of two months say.
+Number share_of(double part, double of) {
+  return of > 0 ? Number(part / of) : std::nullopt;
+}
+
+/// What the sums over the units of a month say, by kind.
 struct Kinds {
-  std::map<std::string, store::FacetValue> by_name = {};
-  double idle_of_kwh = 0, idle_kwh = 0;
+  struct Kind {
+    std::int64_t units = 0;
+    double of_kwh = 0, not_used_kwh = 0;  ///< of units for which it is known
+  };
+  std::map<std::string, Kind> by_name = {};
+  Number idle_share = {}, not_used_share = {};
 
   explicit Kinds(const store::UnitSummary& summary) {
     for (const store::FacetValue& value : summary.facets.at(0)) {
-      store::FacetValue& kind = by_name[store::normal_name(value.value)];
+      Kind& kind = by_name[store::normal_name(value.value)];
       kind.units += value.units;
-      kind.idle_of_kwh += value.idle_of_kwh;
-      kind.idle_kwh += value.idle_kwh;
-      idle_of_kwh += value.idle_of_kwh;
-      idle_kwh += value.idle_kwh;
+      kind.of_kwh += value.not_used_of_kwh;
+      kind.not_used_kwh += value.not_used_kwh;
     }
-  }
-  [[nodiscard]] Number idle_share() const {
-    return idle_of_kwh > 0 ? Number(idle_kwh / idle_of_kwh) : std::nullopt;
+    idle_share = share_of(summary.idle_kwh, summary.idle_of_kwh);
+    not_used_share = share_of(summary.not_used_kwh, summary.not_used_of_kwh);
   }
 };
 
 std::optional<report::Improvement> best_of(const Kinds& now, const Kinds& before) {
   std::optional<report::Improvement> best;
-  for (const auto& [name, value] : now.by_name) {
+  for (const auto& [name, kind] : now.by_name) {
     const auto earlier = before.by_name.find(name);
-    if (earlier == before.by_name.end() || value.units < kLeastRuns ||
-        earlier->second.units < kLeastRuns || value.idle_of_kwh <= 0 ||
-        earlier->second.idle_of_kwh <= 0) {
+    if (earlier == before.by_name.end() || kind.units < kLeastRuns ||
+        earlier->second.units < kLeastRuns) {
       continue;
     }
-    const double share = value.idle_kwh / value.idle_of_kwh;
-    const double was = earlier->second.idle_kwh / earlier->second.idle_of_kwh;
-    const double saved = (was - share) * value.idle_of_kwh;
-    if (was - share >= kLeastDrop && saved >= kLeastSavedKwh &&
+    const Number share = share_of(kind.not_used_kwh, kind.of_kwh);
+    const Number was = share_of(earlier->second.not_used_kwh, earlier->second.of_kwh);
+    if (!share || !was) {
+      continue;
+    }
+    const double saved = (*was - *share) * kind.of_kwh;
+    if (*was - *share >= kLeastDrop && saved >= kLeastSavedKwh &&
         (!best || saved > best->saved_kwh)) {
       best = report::Improvement{
-          .name = name, .runs = value.units, .before = was, .now = share, .saved_kwh = saved};
+          .name = name, .runs = kind.units, .before = *was, .now = *share, .saved_kwh = saved};
     }
   }
   return best;
@@ -131,10 +139,10 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
       continue;
     }
     Sum& sum = sums[static_cast<std::size_t>(month - months.begin())][day.cluster];
-    sum.core_seconds += day.cpu_seconds;
-    sum.gpu_seconds += day.gpu_seconds;
-    sum.kwh += day.cpu_kwh + day.gpu_kwh;
-    sum.grams += day.cpu_grams + day.gpu_grams;
+    sum.core_hours += day.core_hours();
+    sum.gpu_hours += day.gpu_hours();
+    add_to(sum.kwh, day.kwh());
+    add_to(sum.grams, day.grams());
   }
   std::vector<std::set<std::string>> unmeasured(kMonths);
   for (std::size_t i = 0; i < kMonths; ++i) {
@@ -142,21 +150,14 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
       break;  // before the first day in the database, or a month without use
     }
     MonthOfUse& month = digest.months.emplace_back(MonthOfUse{.month = months[i].name});
-    bool grams_known = true;
     for (const auto& [cluster, sum] : sums[i]) {
-      month.core_hours += sum.core_seconds / kHourSeconds;
-      month.gpu_hours += sum.gpu_seconds / kHourSeconds;
-      // A running unit draws power: no energy means that it was not measured.
-      if (sum.kwh <= 0) {
+      month.core_hours += sum.core_hours;
+      month.gpu_hours += sum.gpu_hours;
+      add_to(month.kwh, sum.kwh);
+      add_to(month.grams, sum.grams);
+      if (!sum.kwh) {
         unmeasured[i].insert(cluster);
-        continue;
       }
-      month.kwh = month.kwh.value_or(0) + sum.kwh;
-      grams_known = grams_known && sum.grams > 0;
-      month.grams = month.grams.value_or(0) + sum.grams;
-    }
-    if (!grams_known) {
-      month.grams.reset();
     }
   }
   digest.unmeasured.assign(unmeasured[0].begin(), unmeasured[0].end());
@@ -202,7 +203,8 @@ void DigestMaker::add_units(const DigestQuestion& question, Digest& digest) cons
   }
   const Kinds kinds(*now);
   digest.months.front().units = static_cast<double>(now->units);
-  digest.months.front().idle_share = kinds.idle_share();
+  digest.months.front().idle_share = kinds.idle_share;
+  digest.months.front().not_used_share = kinds.not_used_share;
   if (digest.months.size() < 2) {
     return;
   }
@@ -214,7 +216,8 @@ void DigestMaker::add_units(const DigestQuestion& question, Digest& digest) cons
   }
   const Kinds earlier(*before);
   digest.months[1].units = static_cast<double>(before->units);
-  digest.months[1].idle_share = earlier.idle_share();
+  digest.months[1].idle_share = earlier.idle_share;
+  digest.months[1].not_used_share = earlier.not_used_share;
   digest.improvement = best_of(kinds, earlier);
   if (auto& best = digest.improvement; best && !question.rows.written) {
     best->name.clear();
@@ -280,8 +283,9 @@ DigestMaker::Projects DigestMaker::add_up(const DigestQuestion& question) const 
     return projects;
   }
   for (const store::FacetValue& value : summary->facets.at(0)) {
-    if (value.idle_of_kwh > 0) {
-      projects.sums[value.value] = {.idle_of_kwh = value.idle_of_kwh, .idle_kwh = value.idle_kwh};
+    if (value.not_used_of_kwh > 0) {
+      projects.sums[value.value] = {.of_kwh = value.not_used_of_kwh,
+                                    .not_used_kwh = value.not_used_kwh};
     }
   }
   return projects;
@@ -308,9 +312,9 @@ std::optional<report::Band> DigestMaker::band_of(const DigestQuestion& question)
   std::vector<double> shares;
   shares.reserve(sums.size());
   for (const auto& [project, sum] : sums) {
-    all += sum.idle_of_kwh;
-    most = std::max(most, sum.idle_of_kwh);
-    shares.push_back(sum.idle_kwh / sum.idle_of_kwh);
+    all += sum.of_kwh;
+    most = std::max(most, sum.of_kwh);
+    shares.push_back(sum.not_used_kwh / sum.of_kwh);
   }
   if (most > kMaxShareOfBand * all) {
     return std::nullopt;
@@ -320,7 +324,7 @@ std::optional<report::Band> DigestMaker::band_of(const DigestQuestion& question)
   report::Band band{.low = quantile(shares, kQuarter),
                     .high = quantile(shares, 1 - kQuarter),
                     .projects = sums.size()};
-  const double share = own->second.idle_kwh / own->second.idle_of_kwh;
+  const double share = own->second.not_used_kwh / own->second.of_kwh;
   band.place = share < band.low ? "below" : (share > band.high ? "above" : "within");
   return band;
 }

@@ -37,10 +37,10 @@ class DigestMaker {
   Result<report::Digest> make(const DigestQuestion& question) const;
 
  private:
-  /// What the projects of some clusters reserved and did not use in a month.
+  /// What the projects of some clusters reserved and did not use in a month, where it is known.
   struct Projects {
     struct Sum {
-      double idle_of_kwh = 0, idle_kwh = 0;
+      double of_kwh = 0, not_used_kwh = 0;
     };
     std::int64_t until_ms = 0;  ///< when it is added up again
     std::map<std::string, Sum> sums = {};

@@ -29,7 +29,7 @@ model::Unit run(const std::string& uuid,
                 const std::string& project,
                 std::int64_t end_ms,
                 double kwh,
-                double idle_kwh) {
+                double not_used_kwh) {
   model::Unit unit = store::job(uuid, end_ms - kHour / 2, end_ms);
   unit.name = (user == "ada" ? "relax-" : "secret-") + uuid.substr(1);
   unit.username = user;
@@ -39,7 +39,9 @@ model::Unit run(const std::string& uuid,
   if (kwh > 0) {
     store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", kwh}});
     store::with(unit, model::Metric::kTotalCpuEmissionsGms, {{"rte_total", kwh * 50}});
-    unit.idle_kwh = idle_kwh;
+    // Twice as much is idle power, which is not what counts.
+    unit.idle_kwh = 2 * not_used_kwh;
+    unit.not_used_kwh = not_used_kwh;
   }
   return unit;
 }
@@ -52,7 +54,7 @@ class Digests : public store::EveryDatabase {
     std::vector<model::Unit> units;
     for (int i = 0; i < 8; ++i) {
       units.push_back(
-          run("n" + std::to_string(i), "ada", "fluids", kNovember + kHour / 2, 0.5, 0.25));
+          run("n" + std::to_string(i), "ada", "fluids", kNovember + kHour / 2, 0.5, 0.2));
     }
     write_window(kNovember, units);
     units.clear();
@@ -164,14 +166,15 @@ TEST_P(Digests, ShowTheOwnMonthAgainstTheOneBefore) {
   const json::array& months = own.at("months").as_array();
   ASSERT_EQ(months.size(), 2U) << "October has no use";
   EXPECT_EQ(months[0], json::parse(R"({"month":"2025-12","core_hours":48,"gpu_hours":0,"kwh":3,)"
-                                   R"("g":150,"units":6,"idle_share":0.1})"));
+                                   R"("g":150,"units":6,"idle_share":0.2,"not_used_share":0.1})"));
   EXPECT_EQ(months[1].at("month"), "2025-11");
   EXPECT_EQ(months[1].at("kwh"), 4);
-  EXPECT_EQ(months[1].at("idle_share"), 0.5);
+  EXPECT_EQ(months[1].at("idle_share"), 0.8);
+  EXPECT_EQ(months[1].at("not_used_share"), 0.4);
   EXPECT_EQ(own.at("kwh_change"), -0.25);
   EXPECT_EQ(own.at("hours_change"), -0.25);
   EXPECT_EQ(own.at("improvement"),
-            json::parse(R"({"name":"relax-#","runs":6,"before":0.5,"now":0.1,"saved_kwh":1.2})"));
+            json::parse(R"({"name":"relax-#","runs":6,"before":0.4,"now":0.1,"saved_kwh":0.9})"));
   EXPECT_TRUE(own.at("band").is_null()) << "users are not compared";
   EXPECT_EQ(own.at("so_far"), false);
   const json::object running = digest("", "ada");
@@ -198,6 +201,30 @@ TEST_P(Digests, SayHowEnergyIsKnown) {
   EXPECT_EQ(part.at("method"), "partly_modelled");
   EXPECT_EQ(part.at("modelled_share"), 0.25);
   EXPECT_THAT(get("?month=2025-12&format=text", "ada").body, HasSubstr("25 % of it modelled"));
+}
+
+TEST_P(Digests, DoNotTakeWhatWasNotCountedForUsed) {
+  // Two units of each kind from before it was counted: the shares are of the others.
+  std::vector<model::Unit> units;
+  for (int i = 0; i < 4; ++i) {
+    const std::string id = (i % 2 == 0 ? "d1" : "g41") + std::to_string(i);
+    units.push_back(run(id, i % 2 == 0 ? "ada" : "u4", i % 2 == 0 ? "fluids" : "g4",
+                        kDecember + kHour / 2 + 9, 10, 1));
+    units.back().not_used_kwh.reset();
+  }
+  write_window(kDecember, units, "old");
+  const json::object own = digest("?month=2025-12", "ada");
+  EXPECT_EQ(own.at("months").at(0).at("units"), 8);
+  EXPECT_EQ(own.at("months").at(0).at("not_used_share"), 0.1);
+  EXPECT_EQ(own.at("months").at(0).at("idle_share"), 0.2);
+  EXPECT_EQ(own.at("improvement").at("saved_kwh"), 0.9);
+  const json::object old = digest("?month=2025-12&cluster_id=old", "ada");
+  EXPECT_TRUE(old.at("months").at(0).at("not_used_share").is_null()) << "unknown, not 0";
+  EXPECT_EQ(old.at("months").at(0).at("idle_share"), 0.2);
+  EXPECT_TRUE(old.at("improvement").is_null());
+  const std::string text = get("?month=2025-12&cluster_id=old&format=text", "ada").body;
+  EXPECT_THAT(text, AllOf(HasSubstr("Idle power"), Not(HasSubstr("Not used"))));
+  EXPECT_TRUE(digest("?month=2025-12&project=fluids&cluster_id=old", "root").at("band").is_null());
 }
 
 TEST_P(Digests, DoNotTakeMissingEnergyForNone) {
