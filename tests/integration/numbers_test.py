@@ -2,7 +2,7 @@
 """The counts and sums of docs/numbers.md are the same wherever they are shown: in the data of the pages, lists, the digest, cacct and the
 API, on a site whose accounting begins within a month, with days without jobs, and whose energy is never known."""
 
-import contextlib
+import csv
 import datetime
 import json
 import os
@@ -69,15 +69,23 @@ def compare(directory, url, ask, jobs, last, this, today):
     digest = ask("usage/digest?month=" + month)
     digest = digest[0] if isinstance(digest, list) else digest
     of_month = next(one for one in digest["months"] if one["month"] == month)
-    table = cacct(directory, url, last, this)
+    table = cacct(directory, url, ["-S", day_of(last), "-E", day_of(this), "--json"])["units"]
+    kinds = ask("units/kinds?from=%d&to=%d&top=100" % (last, this - 1))["kinds"]
+    groups = {by: ask("insight/idle?by=%s&from=%d&to=%d" % (by, last, this - 1)) for by in ("project", "user", "cluster", "partition")}
+    usage_file = ask_file(url, "usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours,units,kwh&format=csv" % (last + DAY // 2, this - DAY // 2))
     counts = {"jobs": len(inside), "summary": summary["count"], "list": len(listed), "digest": of_month["units"], "cacct": len(table),
-              "series": sums["totals"]["units"][0], "days": sum(value or 0 for value in days["values"]["units"][0]), "projects": sum(projects["totals"]["units"])}
+              "series": sums["totals"]["units"][0], "days": sum(value or 0 for value in days["values"]["units"][0]), "projects": sum(projects["totals"]["units"]),
+              "kinds": sum(kind["units"] for kind in kinds), "file": float(usage_file[1][2]), **{by: sum(one["units"] for one in rows) for by, rows in groups.items()}}
     assert len(set(counts.values())) == 1, counts
     core = {"jobs": hours, "summary": summary["core_hours"], "series": sums["totals"]["core_hours"][0],
-            "days": days["totals"]["core_hours"][0], "projects": sum(projects["totals"]["core_hours"])}
+            "days": days["totals"]["core_hours"][0], "projects": sum(projects["totals"]["core_hours"]), "file": float(usage_file[1][1])}
     assert all(abs(value - hours) < 0.01 for value in core.values()), core
+    # What cacct prints is the API's answer.
+    assert cacct(directory, url, ["digest", "--month", month, "--json"])["data"] == ask("usage/digest?cluster_id=test&month=" + month), digest
+    assert cacct(directory, url, ["insight", "idle", "--by", "project", "--json"])["data"] == ask("insight/idle?cluster_id=test&by=project"), groups
     # Energy that nobody measured is unknown, never 0.
-    energy = {"digest": of_month["kwh"], "series": sums["totals"]["kwh"][0]}
+    energy = {"digest": of_month["kwh"], "series": sums["totals"]["kwh"][0], "idle": of_month["idle_share"], "not used": of_month["not_used_share"],
+              "summary": summary["not_used_kwh"], "file": usage_file[1][3] or None, **{by: rows[0]["not_used_kwh"] for by, rows in groups.items()}}
     assert all(value is None for value in energy.values()), energy
 
     # A month whose first days are not known is not a small month: it is a gap by day, and not compared.
@@ -101,15 +109,23 @@ def compare(directory, url, ask, jobs, last, this, today):
     assert compared["coverage"] < 0.8, compared  # the page does not compare them
 
 
-def cacct(directory, url, last, this):
+def day_of(seconds):
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+def ask_file(url, path):
+    """The rows of a CSV file."""
+    answer = get(url + "/api/v1/" + path, ADMIN)
+    assert answer.status == 200, answer.text
+    return list(csv.reader(answer.text.splitlines()))
+
+
+def cacct(directory, url, arguments):
     write(directory + "/ceems/config.yml", "ceems_api_server:\n  cluster_id: test\n  web: {url: '%s'}\n" % url)
     environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "HOME": directory, "LANG": "C.UTF-8", "TZ": "UTC"}
-
-    def day(seconds):
-        return time.strftime("%Y-%m-%d", time.gmtime(seconds))
-    done = subprocess.run([os.path.join(BIN, "cacct"), "-S", day(last), "-E", day(this), "--json"], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([os.path.join(BIN, "cacct"), *arguments], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
-    return json.loads(done.stdout)["units"]
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":
