@@ -226,6 +226,10 @@ def by_hour(rows, query, now, mode):
             "totals": {"kwh": [sum(value or 0 for value in cells[name]) for name in order]}, "missing": [{"cluster_id": name, "reason": why} for name, why in missing]}
 
 
+# What a field of sums by day is in a list. All units of the model that know their energy know these parts of it.
+NAMES = {"idle_kwh": "unused", "not_used_kwh": "not_used", "idle_of_kwh": "kwh", "not_used_of_kwh": "kwh"}
+
+
 def series(rows, query):
     """Sums by day or month over the days on which units ended."""
     step = query.get("step", ["day"])[0]
@@ -256,7 +260,7 @@ def series(rows, query):
             names = [("(all)", 1)] if by == "none" else [(row[{"cluster": "cluster_id"}.get(by, by)], 1)] if by != "component" else [("cpu", "cpu_kwh"), ("gpu", "gpu_kwh")]
             for name, of in names:
                 for field in fields:
-                    share = 1 if field == "units" else row[{"idle_kwh": "unused"}.get(field, field) if of == 1 else of] or 0
+                    share = 1 if field == "units" else row[NAMES.get(field, field) if of == 1 else of] or 0
                     cells[name, field, when] = cells.get((name, field, when), 0) + share
         sums = {}
         for (name, field, _), value in cells.items():

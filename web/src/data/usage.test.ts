@@ -8,9 +8,10 @@ const kNow = Date.UTC(2031, 3, 5, 8, 15);
 const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
 
 test("idle power is compared only where it was known on most days", () => {
-  const compared = { days: 28, coverage: 1, energy_coverage: 0.9, idle_coverage: 0.2, now: { idle_kwh: [5], kwh: [9] }, before: { idle_kwh: [1], kwh: [9] } };
+  const compared = { days: 28, coverage: 1, energy_coverage: 0.9, idle_coverage: 0.2, not_used_coverage: 0.1, now: { idle_kwh: [5], kwh: [9] }, before: { idle_kwh: [1], kwh: [9] } };
   const months: Usage = { groups: ["(all)"], times: [], values: {}, totals: {}, compared };
   assert.equal(uncovered(months, "idle_kwh"), 0.2);
+  assert.equal(uncovered(months, "not_used_kwh"), 0.1);
   assert.equal(changeIn(months, "idle_kwh", "before"), null);
   assert.equal(uncovered(months, "kwh"), null);
   assert.equal(uncovered({ ...months, compared: { ...compared, idle_coverage: 0.8 } }, "idle_kwh"), null);

@@ -5,8 +5,10 @@ import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./ap
 import * as format from "../text/format";
 import { t } from "../text/i18n";
 
-export const kFields = ["kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "units"] as const;
-export type Field = (typeof kFields)[number];
+export const kFields = ["kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "not_used_kwh", "units"] as const;
+/** Fields that are a part of another one: all energy of the units for which they are known. */
+export const kWholes: Partial<Record<Field, Field>> = { idle_kwh: "idle_of_kwh", not_used_kwh: "not_used_of_kwh" };
+export type Field = (typeof kFields)[number] | "idle_of_kwh" | "not_used_of_kwh";
 type Value = number | null; // null: not measured
 
 export interface Usage {
@@ -26,19 +28,20 @@ export interface Compared {
   coverage: number; // 0 to 1, of the period with less
   energy_coverage: number;
   idle_coverage?: number; // of the energy of idle power; older servers do not say
+  not_used_coverage?: number;
   now: Partial<Record<Field, Value[]>>;
   before: Partial<Record<Field, Value[]>>;
 }
 
 /** Two periods that are known less are not compared. */
 const kLeastCoverage = 0.8;
-const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh"];
+const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh", "not_used_kwh"];
 
 /** How much of both periods is known, if that is too little to compare a field; else null. */
 export function uncovered(usage: Usage, field: Field): number | null {
   if (!usage.compared) return null;
-  const { coverage, energy_coverage: energy, idle_coverage: idle = 1 } = usage.compared;
-  const share = Math.min(coverage, kOfEnergy.includes(field) ? energy : 1, field === "idle_kwh" ? idle : 1);
+  const { coverage, energy_coverage: energy, idle_coverage: idle = 1, not_used_coverage: notUsed = 1 } = usage.compared;
+  const share = Math.min(coverage, kOfEnergy.includes(field) ? energy : 1, field === "idle_kwh" ? idle : field === "not_used_kwh" ? notUsed : 1);
   return share < kLeastCoverage ? share : null;
 }
 
@@ -69,7 +72,7 @@ function queryOf(question: Question, view: View): Query {
     ["step", question.step ?? "day"],
     ["by", question.by],
     ["top", String(question.top ?? 5)],
-    ["field", question.fields.join(",")],
+    ["field", question.fields.flatMap((field) => [field, kWholes[field] ?? []].flat()).join(",")],
     ...(question.previous ? ([["previous", "1"]] as Query) : []),
     ...(question.narrow ?? []),
     ...scopeOf(view),
@@ -201,10 +204,11 @@ export function changeOf(now: number | null, before: number | null, when: string
 
 /** The columns of files, with their units. */
 export const kCsvNames: Record<Field, string> = {
-  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "idle_power_kwh", units: "units",
+  kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "idle_power_kwh", not_used_kwh: "not_used_kwh", units: "units",
+  idle_of_kwh: "idle_power_of_kwh", not_used_of_kwh: "not_used_of_kwh",
 };
 
-export const fieldName = (field: Field): string => t(`field.${field}`);
+export const fieldName = (field: (typeof kFields)[number]): string => t(field === "not_used_kwh" ? "column.not_used" : `field.${field}`);
 
 /** What a month is compared with: the month before, or as many of its days as have ended of this one. */
 export function monthBefore(month: Month, usage: Usage | null): string {
@@ -218,6 +222,7 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
   switch (field) {
     case "kwh":
     case "idle_kwh":
+    case "not_used_kwh":
       return format.energy(value);
     case "grams":
       return `${format.emissions(value)} CO₂e`;

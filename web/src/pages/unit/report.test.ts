@@ -15,7 +15,7 @@ const kFinding = {
   saves: { kwh: 2.6 },
 };
 const report = (findings: unknown, more: Record<string, unknown> = {}) => [
-  { v: 1, state: "final", coverage: 0.998, job: { elapsed_s: 3600 }, energy: { kwh: 41.3, idle_kwh: 6.23 }, findings, ...more },
+  { v: 1, state: "final", coverage: 0.998, job: { elapsed_s: 3600 }, energy: { kwh: 41.3, idle_kwh: 6.23, not_used_kwh: 2.08 }, findings, ...more },
 ];
 
 test("a report gives what the page shows of it", () => {
@@ -25,6 +25,7 @@ test("a report gives what the page shows of it", () => {
     coverage: 0.998,
     elapsed: 3600,
     idle: 6.23,
+    notUsed: 2.08,
     suggestions: [
       {
         rule: "gpu-unused",
@@ -40,6 +41,7 @@ test("a report gives what the page shows of it", () => {
   assert.equal(readReport(report([], { state: "so_far" }))?.running, true);
   assert.equal(readReport(report([], { state: "partial", coverage: null }))?.partial, true);
   assert.equal(readReport(report([], { coverage: null }))?.coverage, null, "not measured is not 0");
+  assert.equal(readReport(report([], { energy: { idle_kwh: 6.23, not_used_kwh: null } }))?.notUsed, null, "nor is what was not counted");
   const many = ["a", "b", "c", "d"].map((text) => ({ ...kFinding, text }));
   assert.deepEqual(readReport(report(many))?.suggestions.map((s) => s.text), ["a", "b", "c"], "the first three");
 });
@@ -59,6 +61,7 @@ test("what is no report is none, and what is odd in one does no harm", () => {
     coverage: null,
     elapsed: null,
     idle: null,
+    notUsed: null,
     suggestions: [{ rule: "", severity: "suggest", confidence: "maybe", runs: 1, text: "t", lines: [], saves: null }],
   });
 });

@@ -20,7 +20,8 @@ export interface Report {
   partial: boolean; // too little is known for the rules that need measurements
   coverage: number | null; // share of the node time, 0 to 1; null: not measured
   elapsed: number | null; // s
-  idle: number | null; // kWh used while reserved and idle
+  idle: number | null; // kWh of the idle power of the reservation
+  notUsed: number | null; // kWh of it of what was not used at that time
   suggestions: Suggestion[]; // the most useful first
 }
 
@@ -76,6 +77,7 @@ export function readReport(data: unknown): Report | null {
     coverage: number(first.coverage),
     elapsed: number(object(first.job).elapsed_s),
     idle: number(object(first.energy).idle_kwh),
+    notUsed: number(object(first.energy).not_used_kwh),
     suggestions: first.findings.flatMap((finding) => suggestionOf(finding) ?? []).slice(0, kMaxSuggestions),
   };
 }
