@@ -42,7 +42,7 @@ Result<> print_gpus(const GpusOptions& options, const Caller& caller) {
                      {"users", options.all_users ? "all" : ""}});
   CEEMS_TRY(api, Api::create(config.api_url, config.api_client, config.user_header, caller.login));
   CEEMS_TRY(body, api.gpus(config.cluster_id, options.all_users));
-  CEEMS_TRY(board, parse_gpu_board(std::move(body)));
+  CEEMS_TRY(board, parse_gpu_board(body));
   for (const std::string& missing : board.missing) {
     fmt::print(stderr, "cacct: no data of cluster {}\n", missing);
   }

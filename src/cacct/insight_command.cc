@@ -20,6 +20,7 @@
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"
+#include "cacct/output/json_values.h"
 #include "cacct/output/pager.h"
 #include "cacct/session.h"
 
@@ -31,17 +32,6 @@ constexpr double kPercentOf = 100;
 namespace sj = simdjson::dom;
 
 constexpr std::array<std::string_view, 3> kTopics{"idle", "budgets", "bill"};
-
-/// A text that is safe for a terminal, or "" if it is missing.
-std::string text_of(const sj::element& row, const char* name) {
-  std::string_view text;
-  return row[name].get(text) == simdjson::SUCCESS ? terminal_safe(text) : std::string();
-}
-
-std::optional<double> number_of(const sj::element& row, const char* name) {
-  double number = 0;
-  return row[name].get(number) == simdjson::SUCCESS ? std::optional(number) : std::nullopt;
-}
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -71,16 +61,6 @@ std::string indented(const Columns& columns) {
     out += (line.empty() ? "" : "  " + line) + "\n";
   }
   return out;
-}
-
-Result<sj::array> rows_in(sj::parser& parser, const std::string& answer) {
-  sj::element document;
-  sj::array rows;
-  if (parser.parse(answer).get(document) != simdjson::SUCCESS ||
-      document["data"].get(rows) != simdjson::SUCCESS) {
-    return fail(ErrorCode::kParse, "unexpected answer of the API server");
-  }
-  return rows;
 }
 
 std::string idle_text(const sj::array& rows) {
@@ -300,7 +280,7 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
   if (options.json) {
     std::string out;
     if (!append_json(out, answer)) {
-      return fail(ErrorCode::kParse, "unexpected answer of the API server");
+      return unexpected_answer();
     }
     return terminal_safe(out) + "\n";
   }
@@ -311,7 +291,7 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
 
 Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer) {
   sj::parser parser;
-  CEEMS_TRY(rows, rows_in(parser, answer));
+  CEEMS_TRY(rows, data_in<sj::array>(parser, answer));
   if (topic == "idle") {
     return by ? share_text(rows) : idle_text(rows);
   }
@@ -320,7 +300,7 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
 
 Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer) {
   sj::parser parser;
-  CEEMS_TRY(rows, rows_in(parser, answer));
+  CEEMS_TRY(rows, data_in<sj::array>(parser, answer));
   const auto columns = columns_of(topic, by);
   std::string out = fmt::format("{}\r\n", fmt::join(columns, ","));
   for (const sj::element row : rows) {

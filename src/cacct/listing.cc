@@ -37,7 +37,7 @@ std::string day_and_time(std::int64_t seconds) {
 /// Adds what jobs cost. Without prices, or from a server that has no such list, jobs have none.
 std::string add_costs(Api& api, const Question& question, std::vector<JobLine>& jobs) {
   auto site = jobs.empty() || jobs.size() > kMaxCosts ? Result<std::string>("") : api.site();
-  const Prices prices = parse_prices(site ? std::move(*site) : std::string());
+  const Prices prices = parse_prices(site.value_or(std::string()));
   if (!prices.known) {
     return {};
   }
@@ -52,7 +52,7 @@ std::string add_costs(Api& api, const Question& question, std::vector<JobLine>& 
       asked.uuids.push_back(jobs[i].uuid);
     }
     auto answer = api.jobs(asked);
-    auto lines = answer ? parse_job_lines(std::move(*answer)) : fail(std::move(answer).error());
+    auto lines = answer ? parse_job_lines(*answer) : fail(std::move(answer).error());
     if (!lines) {
       return {};
     }
@@ -81,7 +81,7 @@ Result<std::vector<std::string>> strips_of(Api& api,
                               .from = look.from_ms / 1000,
                               .to = look.to_ms / 1000,
                               .points = look.cells}));
-  CEEMS_TRY(lines, parse_chart_lines(std::move(body)));
+  CEEMS_TRY(lines, parse_chart_lines(body));
   const auto missing =
       std::ranges::find_if(lines, [](const ChartLine& line) { return !line.collector.empty(); });
   const std::string collector = missing == lines.end() ? "" : missing->collector;

@@ -92,7 +92,7 @@ class Top {
     now_ = seconds_now();
     CEEMS_TRY(body,
               api_.jobs({.cluster_id = cluster_id_, .uuids = {}, .user = user_, .running = true}));
-    CEEMS_TRY(jobs, parse_job_lines(std::move(body)));
+    CEEMS_TRY(jobs, parse_job_lines(body));
     jobs_ = std::move(jobs);
     std::erase_if(activities_, [this](const auto& one) {
       return std::ranges::find(jobs_, one.first, &JobLine::uuid) == jobs_.end();
@@ -119,7 +119,7 @@ class Top {
                                .from = now_ - kStripSeconds,
                                .to = now_,
                                .points = kStripCells});
-      const auto lines = body ? parse_chart_lines(std::move(*body)) : fail(std::move(body).error());
+      const auto lines = body ? parse_chart_lines(*body) : fail(std::move(body).error());
       activities_[job->uuid] = lines ? activity_of(*lines, now_, ascii_) : Activity{.asked = now_};
     }
   }

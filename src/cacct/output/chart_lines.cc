@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "cacct/output/answer.h"
 #include "cacct/output/box.h"
+#include "cacct/output/json_values.h"
 #include "cacct/output/quantity.h"
 
 namespace ceems::cacct {
@@ -21,15 +21,9 @@ namespace {
 
 namespace sj = simdjson::dom;
 
-constexpr std::size_t kMaxChartDepth = 16;
 constexpr std::int64_t kMaxChartMs = 253'402'300'799'999;  // the end of the year 9999
 
 using Point = std::pair<std::int64_t, double>;
-
-std::string text_in(const sj::object& object, std::string_view key) {
-  std::string_view text;
-  return object[key].get(text) == simdjson::SUCCESS ? terminal_safe(text) : std::string();
-}
 
 std::optional<Point> point_of(const sj::element& value) {
   sj::array pair;
@@ -71,31 +65,24 @@ std::string name_of(const ChartLine& line) {
 
 }  // namespace
 
-Result<std::vector<ChartLine>> parse_chart_lines(std::string body) {
+Result<std::vector<ChartLine>> parse_chart_lines(const std::string& body) {
   sj::parser parser;
-  body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-  sj::element document;
-  sj::array rows;
-  if (parser.allocate(std::max<std::size_t>(body.size(), 1), kMaxChartDepth) != simdjson::SUCCESS ||
-      parser.parse(body).get(document) != simdjson::SUCCESS ||
-      document["data"].get(rows) != simdjson::SUCCESS) {
-    return fail(ErrorCode::kParse, "unexpected answer of the API server");
-  }
+  CEEMS_TRY(rows, data_in<sj::array>(parser, body));
   std::vector<ChartLine> lines;
   for (const sj::element each : rows) {
     sj::object row;
     if (each.get(row) != simdjson::SUCCESS) {
-      return fail(ErrorCode::kParse, "unexpected answer of the API server");
+      return unexpected_answer();
     }
     ChartLine& line = lines.emplace_back();
-    line.chart = text_in(row, "name");
-    line.collector = text_in(row, "collector");
+    line.chart = text_of(row, "name");
+    line.collector = text_of(row, "collector");
     sj::object labels;
     if (row["labels"].get(labels) == simdjson::SUCCESS) {
-      line.host = text_in(labels, "hostname");
-      line.quantile = text_in(labels, "quantile");
-      line.device = text_in(labels, "index");
-      const std::string instance = text_in(labels, "gpuiid");
+      line.host = text_of(labels, "hostname");
+      line.quantile = text_of(labels, "quantile");
+      line.device = text_of(labels, "index");
+      const std::string instance = text_of(labels, "gpuiid");
       line.device += instance.empty() ? "" : "/" + instance;
     }
     double limit = 0;

@@ -22,7 +22,7 @@ struct ChartLine {
 };
 
 /// Parses the body of an answer. kParse for anything else.
-Result<std::vector<ChartLine>> parse_chart_lines(std::string body);
+Result<std::vector<ChartLine>> parse_chart_lines(const std::string& body);
 
 /// How a strip is drawn.
 struct StripLook {

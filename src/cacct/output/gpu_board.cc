@@ -15,28 +15,20 @@
 #include "base/text/cells.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/box.h"
+#include "cacct/output/json_values.h"
 
 namespace ceems::cacct {
 namespace {
 
 namespace sj = simdjson::dom;
 
-constexpr std::size_t kMaxBoardDepth = 16;
 constexpr std::size_t kMaxPeriods = 1000;
 constexpr double kPercent = 100;
 constexpr std::int64_t kMaxTimeMs = 253'402'300'799'999;  // the end of the year 9999
 
-std::string text_of(const sj::object& object, std::string_view key) {
-  std::string_view text;
-  return object[key].get(text) == simdjson::SUCCESS ? terminal_safe(text) : std::string();
-}
-
 std::optional<double> share_of(const sj::object& object, std::string_view key) {
-  double share = 0;
-  if (object[key].get(share) != simdjson::SUCCESS || !std::isfinite(share)) {
-    return std::nullopt;
-  }
-  return std::clamp(share, 0.0, 1.0);
+  const auto share = number_of(object, key);
+  return share ? std::optional(std::clamp(*share, 0.0, 1.0)) : std::nullopt;
 }
 
 /// As squeue and sacct name it.
@@ -68,10 +60,6 @@ GpuCell read_cell(const sj::element& value) {
     }
   }
   return cell;
-}
-
-std::unexpected<Error> unexpected_answer() {
-  return fail(ErrorCode::kParse, "unexpected answer of the API server");
 }
 
 std::string local_time(std::int64_t ms, const char* format) {
@@ -161,18 +149,12 @@ void append_number(JsonWriter& json, std::string_view key, std::optional<double>
 
 }  // namespace
 
-Result<GpuBoard> parse_gpu_board(std::string body) {
+Result<GpuBoard> parse_gpu_board(const std::string& body) {
   sj::parser parser;
-  body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-  sj::element document;
-  if (parser.allocate(body.size(), kMaxBoardDepth) != simdjson::SUCCESS ||
-      parser.parse(body).get(document) != simdjson::SUCCESS) {
-    return unexpected_answer();
-  }
+  CEEMS_TRY(data, data_in<sj::object>(parser, body));
   sj::array times;
   sj::array rows;
   sj::array missing;
-  const auto data = document["data"];
   if (data["times"].get(times) != simdjson::SUCCESS ||
       data["rows"].get(rows) != simdjson::SUCCESS ||
       data["missing"].get(missing) != simdjson::SUCCESS) {

@@ -38,7 +38,7 @@ struct GpuBoard {
 };
 
 /// Parses the body of an answer. kParse for anything else.
-Result<GpuBoard> parse_gpu_board(std::string body);
+Result<GpuBoard> parse_gpu_board(const std::string& body);
 
 /// How a board is drawn.
 struct GpuLook {

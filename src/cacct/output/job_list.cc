@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "cacct/output/columns.h"
+#include "cacct/output/json_values.h"
 #include "cacct/output/quantity.h"
 
 namespace ceems::cacct {
@@ -21,7 +22,6 @@ namespace {
 
 namespace sj = simdjson::dom;
 
-constexpr std::size_t kMaxListDepth = 16;
 constexpr double kMaxSeconds = 1e15;
 
 /// The number of this name, or the only one.
@@ -54,16 +54,6 @@ void read_use(const Record& record, JobLine& line) {
 /// "CANCELLED by 1000" is CANCELLED.
 std::string first_word(std::string_view text) {
   return std::string(take_word(text));
-}
-
-std::optional<sj::element> parsed(sj::parser& parser, std::string& body) {
-  body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-  sj::element document;
-  if (parser.allocate(std::max<std::size_t>(body.size(), 1), kMaxListDepth) != simdjson::SUCCESS ||
-      parser.parse(body).get(document) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  return document;
 }
 
 /// A row of units/list by the names of its columns.
@@ -187,14 +177,14 @@ JobLine sum_line(const Record& usage) {
   return line;
 }
 
-Result<std::vector<JobLine>> parse_job_lines(std::string body) {
+Result<std::vector<JobLine>> parse_job_lines(const std::string& body) {
   sj::parser parser;
-  const auto document = parsed(parser, body);
+  CEEMS_TRY(data, data_in<sj::object>(parser, body));
   sj::array columns;
   sj::array rows;
-  if (!document || (*document)["data"]["columns"].get(columns) != simdjson::SUCCESS ||
-      (*document)["data"]["rows"].get(rows) != simdjson::SUCCESS) {
-    return fail(ErrorCode::kParse, "unexpected answer of the API server");
+  if (data["columns"].get(columns) != simdjson::SUCCESS ||
+      data["rows"].get(rows) != simdjson::SUCCESS) {
+    return unexpected_answer();
   }
   std::vector<std::string_view> names;
   for (const sj::element column : columns) {
@@ -209,7 +199,7 @@ Result<std::vector<JobLine>> parse_job_lines(std::string body) {
   for (const sj::element each : rows) {
     sj::array cells;
     if (each.get(cells) != simdjson::SUCCESS) {
-      return fail(ErrorCode::kParse, "unexpected answer of the API server");
+      return unexpected_answer();
     }
     const ListRow row(names, cells);
     JobLine& line = lines.emplace_back();
@@ -234,17 +224,14 @@ Result<std::vector<JobLine>> parse_job_lines(std::string body) {
   return lines;
 }
 
-Prices parse_prices(std::string body) {
+Prices parse_prices(const std::string& body) {
   sj::parser parser;
-  const auto document = parsed(parser, body);
+  const auto rows = data_in<sj::array>(parser, body);
   Prices prices;
-  sj::array rows;
-  if (document && (*document)["data"].get(rows) == simdjson::SUCCESS && rows.size() > 0) {
-    std::string_view currency;
-    if (rows.at(0)["priced"].get(prices.known) == simdjson::SUCCESS && prices.known &&
-        rows.at(0)["currency"].get(currency) == simdjson::SUCCESS) {
-      prices.currency = terminal_safe(currency);
-    }
+  sj::object first;
+  if (rows && rows->at(0).get(first) == simdjson::SUCCESS &&
+      first["priced"].get(prices.known) == simdjson::SUCCESS && prices.known) {
+    prices.currency = text_of(first, "currency");
   }
   return prices;
 }

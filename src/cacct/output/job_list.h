@@ -39,7 +39,7 @@ JobLine job_line(const Record& unit);
 /// The sum of a user and account.
 JobLine sum_line(const Record& usage);
 /// Lines of an answer of units/list. kParse for anything else.
-Result<std::vector<JobLine>> parse_job_lines(std::string body);
+Result<std::vector<JobLine>> parse_job_lines(const std::string& body);
 
 /// What /api/v1/site says of money.
 struct Prices {
@@ -47,7 +47,7 @@ struct Prices {
   std::string currency = {};
 };
 /// Nothing is known if the body is not such an answer.
-Prices parse_prices(std::string body);
+Prices parse_prices(const std::string& body);
 
 /// How the list is drawn.
 struct JobListLook {
