@@ -643,6 +643,33 @@ TEST_P(AccessMatrix, SupportCannotSearchForNames) {
   EXPECT_EQ(found.at("rows").as_array().size(), 4U);
 }
 
+// What a unit used over time is seen by those who see its series.
+TEST_P(AccessMatrix, SupportDoesNotSeeWhatOthersUsedOverTime) {
+  const std::string line(24, 'z');
+  std::vector<store::UnitStrip> strips;
+  for (const std::string& user : kPeople) {
+    strips.push_back(
+        {.key = {.cluster_id = "a", .uuid = user + "-a", .started_at_ts = kNow - kHour},
+         .text = line});
+  }
+  ASSERT_TRUE(db_->writer().store_strips(strips));
+  const auto seen = [&](const std::string& target, const std::string& user) {
+    std::set<std::string> users;
+    const json::value data =
+        json::parse(get(target + "?cluster_id=a&columns=user,strip", user).body).at("data");
+    for (const json::value& row : data.at("rows").as_array()) {
+      if (row.at(1).is_string()) {
+        EXPECT_EQ(row.at(1).as_string(), line);
+        users.emplace(row.at(0).as_string());
+      }
+    }
+    return users;
+  };
+  EXPECT_EQ(seen("units/list/admin", "root").size(), kPeople.size());
+  EXPECT_EQ(seen("units/list/admin", "sue"), std::set<std::string>{"sue"});
+  EXPECT_EQ(seen("units/list", "bob"), std::set<std::string>{"bob"});
+}
+
 TEST_P(AccessMatrix, ScopesNarrowListsAndSums) {
   const auto count = [this](const std::string& target, const std::string& user) {
     return json::parse(get(target, user).body).at("data").at("count").as_int64();

@@ -40,6 +40,13 @@ constexpr std::array<FactColumn, kFactCount> kColumns{{
     {Fact::kAdvice, "advice", FactKind::kAdvice, "advice", false},
     {Fact::kCpuSeconds, "cpu_seconds", FactKind::kCount, "cpu_seconds", false, false},
     {Fact::kGpuSeconds, "gpu_seconds", FactKind::kCount, "gpu_seconds", false, false},
+    {Fact::kVerdict, "verdict", FactKind::kVerdict, "verdict"},
+    {.fact = Fact::kStrip,
+     .name = "strip",
+     .kind = FactKind::kStrip,
+     .sql = "strip",
+     .sorts = false,
+     .usual = false},
 }};
 
 constexpr bool in_order() {

@@ -31,6 +31,16 @@ enum class FactKind : std::uint8_t {
   kEnergy,    ///< 1e-9 kWh
   kGrams,     ///< 1e-6 g
   kAdvice,    ///< bits (store/advice_rules.h)
+  kVerdict,
+  kStrip,  ///< a text (store/strip.h)
+};
+
+/// What the report of a unit comes to; stored as its number.
+enum class Verdict : std::int8_t {
+  kUnknown = -1,  ///< no report yet, or too little was measured
+  kFits,
+  kSmaller,  ///< a smaller reservation would do
+  kLook,     ///< something went wrong, or much went unused
 };
 
 /// What a list can show of a unit, in the order of answers.
@@ -67,8 +77,10 @@ enum class Fact : std::uint8_t {
   kAdvice,
   kCpuSeconds,  ///< allocated
   kGpuSeconds,
+  kVerdict,
+  kStrip,  ///< seen by those who see the name
 };
-inline constexpr std::size_t kFactCount = 32;
+inline constexpr std::size_t kFactCount = 34;
 
 struct FactColumn {
   Fact fact;
@@ -77,6 +89,7 @@ struct FactColumn {
   std::string_view sql = {};  ///< over the columns of the table
   bool sorts = true;
   bool shown = true;  ///< false: only for computing others
+  bool usual = true;  ///< false: only in lists that ask for it
   std::string_view help = {};
 };
 /// All columns, each at the index of its Fact.

@@ -178,9 +178,11 @@ TEST_P(UnitFacts, OfVersion15DoNotKnowWhatWasNotUsed) {
   write(kNow - kHour, kNow, {unit});
   execute(
       "ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
+      "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
+      "ALTER TABLE ceems_unit_facts DROP COLUMN strip;"
       "UPDATE ceems_schema SET version = 15");
   open();
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "16");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "17");
   EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"500000000"});
   EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"-1"});
   ASSERT_TRUE(db_->writer().lead());

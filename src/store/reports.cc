@@ -34,6 +34,9 @@ Result<std::vector<UnitFinding>> Reader::findings(const FindingQuery& /*query*/)
 Result<std::size_t> Writer::store_reports(const std::vector<ReportRow>& /*reports*/) {
   return no_reports();
 }
+Result<> Writer::store_strips(const std::vector<UnitStrip>& /*strips*/) {
+  return no_reports();
+}
 Result<> Writer::postpone_reports(const std::vector<ReportKey>& /*keys*/, std::int64_t /*due_ms*/) {
   return no_reports();
 }

@@ -63,6 +63,13 @@ struct ReportRow {
   RunNumbers numbers = {};
   std::string body = {};  ///< opaque text
   std::vector<FindingRow> findings = {};
+  Verdict verdict = Verdict::kUnknown;
+};
+
+/// What a unit used over its life, for its facts.
+struct UnitStrip {
+  ReportKey key = {};
+  std::string text = {};  ///< of strip_text()
 };
 
 /// A report that is stored.

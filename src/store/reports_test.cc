@@ -137,6 +137,82 @@ TEST_P(Reports, SetTheAdviceOfTheirUnits) {
   EXPECT_THAT(column(db_->reader().unit_facts(query), 0), ElementsAre("1"));
 }
 
+TEST_P(Reports, SetTheVerdictOfTheirUnits) {
+  const auto verdicts = [this] {
+    FactListQuery query{.filter = everybodys(),
+                        .columns = {Fact::kUuid, Fact::kVerdict},
+                        .sort = Fact::kVerdict,
+                        .limit = 10};
+    query.filter.advice = 0;
+    query.filter.ended = {};
+    std::vector<std::string> found;
+    auto rows = db_->reader().unit_facts(query);
+    EXPECT_TRUE(rows) << rows.error().message;
+    for (auto row = (*rows)->next(); row && *row; row = (*rows)->next()) {
+      found.push_back(std::string((*rows)->text(0)) + "=" + std::to_string((*rows)->integer(1)));
+    }
+    return found;
+  };
+  EXPECT_THAT(verdicts(), ::testing::Each(::testing::EndsWith("=-1")));
+  ReportRow small = report("1", true);
+  small.verdict = Verdict::kSmaller;
+  ReportRow bad = report("3", true);
+  bad.verdict = Verdict::kLook;
+  ASSERT_TRUE(db_->writer().store_reports({small, bad}));
+  EXPECT_EQ(verdicts().at(0), "3=2") << "the worst first";
+  EXPECT_EQ(verdicts().at(1), "1=1");
+  ASSERT_TRUE(db_->writer().purge_reports(kNow + kHour));
+  EXPECT_THAT(verdicts(), ::testing::Each(::testing::EndsWith("=-1")));
+}
+
+TEST_P(Reports, LeaveRoomForWhatUnitsUsedOverTime) {
+  const std::string line(48, 'z');
+  ASSERT_TRUE(db_->writer().store_strips(
+      {{.key = key("1"), .text = line}, {.key = key("gone"), .text = line}}));
+  EXPECT_EQ(text("SELECT strip FROM ceems_unit_facts WHERE uuid = '1'"), line);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts WHERE strip <> ''"), "1");
+  // Windows and reports keep it.
+  write(kNow + kHour, kNow + 2 * kHour, {job("1", kNow - kHour, kNow + 90 * kMinute)});
+  ASSERT_TRUE(db_->writer().store_reports({report("1", true)}));
+  EXPECT_EQ(text("SELECT strip FROM ceems_unit_facts WHERE uuid = '1'"), line);
+  // Those who do not see the name do not see it.
+  FactListQuery query{.filter = everybodys(), .columns = {Fact::kStrip}, .limit = 1};
+  query.filter.advice = 0;
+  query.filter.ended = {};
+  query.filter.uuids = {"1"};
+  query.filter.clusters = {"hpc"};
+  EXPECT_THAT(column(db_->reader().unit_facts(query), 0), ElementsAre(line));
+  query.filter.names = {.everybody = false, .user = "eve"};
+  EXPECT_THAT(column(db_->reader().unit_facts(query), 0), ElementsAre(""));
+}
+
+TEST_P(Reports, OfVersion16GetTheirVerdictsFromTheirFindings) {
+  ReportRow good = report("3", true);
+  good.findings = {{.rule = "good", .severity = 0, .numbers = "{}"}};
+  ASSERT_TRUE(db_->writer().store_reports({report("1", true), good}));
+  const auto upgraded = [this](const std::string& change) {
+    execute(
+        "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
+        "ALTER TABLE ceems_unit_facts DROP COLUMN strip;" +
+        change + "UPDATE ceems_schema SET version = 16");
+    open();
+    EXPECT_TRUE(db_->writer().lead());
+    return text("SELECT verdict FROM ceems_unit_facts WHERE uuid = '1'") + " " +
+           text("SELECT verdict FROM ceems_unit_facts WHERE uuid = '3'") + " " +
+           text("SELECT verdict FROM ceems_unit_facts WHERE uuid = '2'");
+  };
+  EXPECT_EQ(upgraded(""), "1 0 -1");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "17");
+  EXPECT_EQ(text("SELECT strip FROM ceems_unit_facts WHERE uuid = '1'"), "");
+  EXPECT_EQ(upgraded("UPDATE ceems_findings SET rule = 'idle' WHERE rule = 'mem-excess';"),
+            "2 0 -1");
+  EXPECT_EQ(upgraded("UPDATE ceems_findings SET severity = 3, rule = 'oom' WHERE rule = 'idle';"),
+            "2 0 -1");
+  EXPECT_EQ(upgraded("UPDATE ceems_findings SET severity = 1, rule = 'node-fail' WHERE"
+                     " rule = 'oom'; DELETE FROM ceems_findings WHERE rule = 'of-the-site';"),
+            "-1 0 -1");
+}
+
 TEST_P(Reports, AreMadeAgainIfTheEndChanges) {
   ASSERT_TRUE(db_->writer().store_reports({report("1", true)}));
   write(kNow + kHour, kNow + 2 * kHour, {job("1", kNow - kHour, kNow + 90 * kMinute)});

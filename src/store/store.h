@@ -71,6 +71,7 @@ struct WriteReport {
 
 struct ReportKey;
 struct ReportRow;
+struct UnitStrip;
 struct NodeUpdate;  // store/nodes.h
 
 /// The writing half of the database. There is one writer per program. Windows and gaps are written
@@ -164,6 +165,8 @@ class Writer {
   /// their units, in one transaction. Returns how many have become final by it: each does once, for
   /// an end of its unit. Reports of units that have been purged are left out.
   virtual Result<std::size_t> store_reports(const std::vector<ReportRow>& reports);
+  /// Stores what units used over their lives in their facts; units without facts are left out.
+  virtual Result<> store_strips(const std::vector<UnitStrip>& strips);
   /// Makes queued and partial reports due at a later time (epoch ms).
   virtual Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms);
   /// Deletes reports: those that are queued of units that do not exist.

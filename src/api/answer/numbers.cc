@@ -1,12 +1,15 @@
 #include "api/answer/numbers.h"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 #include <fmt/format.h>
 
 #include "base/text/cells.h"
 #include "base/utf8.h"
 #include "store/advice_rules.h"
+#include "store/strip.h"
 
 namespace ceems::api {
 namespace {
@@ -22,6 +25,29 @@ void each_rule(std::int64_t bits, const Each& each) {
     if ((bits & mask) != 0) {
       each(id);
     }
+  }
+}
+
+/// Empty: not known.
+std::string_view verdict_word(std::int64_t stored) {
+  constexpr std::array<std::string_view, 3> kWords{"fits", "smaller", "look"};
+  return stored < 0 || stored > static_cast<std::int64_t>(store::Verdict::kLook)
+             ? std::string_view()
+             : kWords.at(static_cast<std::size_t>(stored));
+}
+
+/// The text of a cell that is one; nothing for the other kinds. A strip that is malformed, as after
+/// a change by hand, counts as not known.
+std::optional<std::string_view> text_of(FactKind kind, std::string_view text, std::int64_t number) {
+  switch (kind) {
+    case FactKind::kText:
+      return text;
+    case FactKind::kVerdict:
+      return verdict_word(number);
+    case FactKind::kStrip:
+      return store::is_strip(text) ? text : std::string_view();
+    default:
+      return std::nullopt;
   }
 }
 
@@ -74,22 +100,18 @@ void append_number(JsonWriter& json, std::optional<double> value) {
 }
 
 void append_json_cell(JsonWriter& json, FactKind kind, std::string_view text, std::int64_t number) {
-  switch (kind) {
-    case FactKind::kText:
-      if (text.empty()) {
-        json.value(nullptr);
-      } else {
-        json.value(text);
-      }
-      break;
-    case FactKind::kAdvice:
-      json.begin_array();
-      each_rule(number, [&json](std::string_view rule) { json.value(rule); });
-      json.end_array();
-      break;
-    default:
-      append_number(json, value_of(kind, number));
-      break;
+  if (const auto value = text_of(kind, text, number)) {
+    if (value->empty()) {
+      json.value(nullptr);
+    } else {
+      json.value(*value);
+    }
+  } else if (kind == FactKind::kAdvice) {
+    json.begin_array();
+    each_rule(number, [&json](std::string_view rule) { json.value(rule); });
+    json.end_array();
+  } else {
+    append_number(json, value_of(kind, number));
   }
 }
 
@@ -98,8 +120,8 @@ void append_csv_cell(std::string& out,
                      std::string_view text,
                      std::int64_t number,
                      const TimeZone& zone) {
-  if (kind == FactKind::kText) {
-    out += csv_cell(text);
+  if (const auto cell = text_of(kind, text, number)) {
+    out += csv_cell(*cell);
   } else if (kind == FactKind::kAdvice) {
     bool first = true;
     each_rule(number, [&](std::string_view rule) {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
+#include "store/facts.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
@@ -14,6 +16,7 @@ namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Texts = std::vector<std::string>;
 
 class Lists : public ServerTest {
@@ -72,6 +75,39 @@ TEST_F(Lists, HaveColumnsAndRows) {
       HasSubstr(R"("rows":[["c","1000",1767222000000,"run","ada","fluids","COMPLETED",)"
                 R"(1767225599000,1800,64,274877906944,4,2,86400,"gpu",41.25,null,1,null,10.5,null,)"
                 R"(0.25,0.125,[]]])"));
+}
+
+TEST_F(Lists, HaveVerdictsAndOnRequestWhatWasUsedOverTime) {
+  write_units(4);
+  const auto key = [](const char* uuid) {
+    return store::ReportKey{.cluster_id = "c", .uuid = uuid, .started_at_ts = kNow - kHour};
+  };
+  const auto row = [&](const char* uuid, std::int64_t ended, store::Verdict verdict) {
+    return store::ReportRow{
+        .key = key(uuid), .ended_at_ts = ended, .final = true, .verdict = verdict};
+  };
+  ASSERT_TRUE(db_->writer().store_reports({row("1000", kNow - 1000, store::Verdict::kFits),
+                                           row("1001", kNow - 2000, store::Verdict::kSmaller),
+                                           row("1002", kNow - 3000, store::Verdict::kLook)}));
+  const std::string line = std::string(23, '.') + "_";
+  ASSERT_TRUE(db_->writer().store_strips({{.key = key("1000"), .text = line + line},
+                                          {.key = key("1001"), .text = "<script>"},
+                                          {.key = key("1002"), .text = line}}));
+  const std::string base = "units/list/admin?cluster_id=c";
+  EXPECT_THAT(first(base + "&columns=verdict&sort=verdict"),
+              ElementsAre("look", "smaller", "fits", "null"));
+  EXPECT_THAT(first(base + "&columns=verdict&sort=verdict&order=asc"),
+              ElementsAre("fits", "smaller", "look", "null"));
+  EXPECT_THAT(first(base + "&columns=strip&sort=uuid&order=asc"),
+              ElementsAre(line + line, "null", line, "null"));
+  EXPECT_THAT(
+      get("/api/v1/" + base + "&columns=uuid,verdict,strip&sort=uuid&order=asc&format=csv", "root")
+          .body,
+      ::testing::StartsWith("uuid,verdict,strip\r\n1000,fits," + line + line + "\r\n" +
+                            "1001,smaller,\r\n"));
+  EXPECT_THAT(body(base, "root"), AllOf(HasSubstr(R"("verdict")"), Not(HasSubstr("strip"))));
+  EXPECT_EQ(error(base + "&sort=strip"),
+            "query parameter 'sort': expected a column that rows can be sorted by");
 }
 
 /// Ids as squeue, sacct and mails of SLURM show them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -218,7 +219,9 @@ Result<ListOptions> parse_list_options(const Params& params) {
     options.columns.push_back(*found);
   }
   if (options.columns.empty()) {
-    options.columns = all;
+    std::ranges::copy_if(all, std::back_inserter(options.columns), [](const ListColumn& column) {
+      return !column.fact || store::column_of(*column.fact).usual;
+    });
   }
   if (!params.sort.empty()) {
     const auto sort = store::find_fact(params.sort);

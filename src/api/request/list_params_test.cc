@@ -79,9 +79,9 @@ TEST(ListParams, NameTheParameterThatIsWrong) {
 TEST(ListParams, ChooseColumnsAndOrder) {
   auto options = parse_list_options(parse_params(""));
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->columns.size(), 31U);
+  EXPECT_EQ(options->columns.size(), 32U) << "all but the strip";
   EXPECT_EQ(options->columns.front().name, "cluster_id");
-  EXPECT_EQ(options->columns.back().name, "advice");
+  EXPECT_EQ(options->columns.back().name, "verdict");
   EXPECT_EQ(options->sort, Fact::kEnded);
   EXPECT_TRUE(options->descending);
   EXPECT_EQ(options->limit, 100U);
@@ -91,6 +91,9 @@ TEST(ListParams, ChooseColumnsAndOrder) {
   EXPECT_EQ(options->columns[1].fact, Fact::kKwh);
   EXPECT_FALSE(options->descending);
   EXPECT_TRUE(options->csv);
+  options = parse_list_options(parse_params("columns=strip"));
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->columns[0].fact, Fact::kStrip);
 }
 
 TEST(ListParams, CursorsBelongToOneList) {

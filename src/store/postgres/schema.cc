@@ -185,11 +185,16 @@ std::string not_used_column() {
   return add_not_used(Dialect::kPostgres);
 }
 
+/// Version 17: verdicts and the use over time.
+std::string judgement_columns() {
+  return add_judgement(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 16> kSteps{
-    first_tables, sums_tables,       gap_tables,    leads_table,    names_table, counts_index,
-    nothing,      reference_version, facts_table,   report_tables,  mail_tables, node_tables,
-    flavor_table, arrays_index,      members_table, not_used_column};
+constexpr std::array<std::string (*)(), 17> kSteps{
+    first_tables, sums_tables,       gap_tables,    leads_table,     names_table,      counts_index,
+    nothing,      reference_version, facts_table,   report_tables,   mail_tables,      node_tables,
+    flavor_table, arrays_index,      members_table, not_used_column, judgement_columns};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -194,7 +194,7 @@ Sql one_part(const FactListQuery& query, const Sql& owner, Part part) {
 }  // namespace
 
 void append_fact(Sql& sql, Fact fact, const NameRule& names) {
-  if (fact != Fact::kName) {
+  if (fact != Fact::kName && fact != Fact::kStrip) {
     sql.add(column_of(fact).sql);
   } else {
     append_name(sql, column_of(fact).sql, names);

@@ -95,7 +95,7 @@ Result<bool> store_report(Session& session, const ReportRow& report) {
       rules.push_back(finding.rule);
     }
     done = set_advice(session, report.key.cluster_id, report.key.uuid, report.key.started_at_ts,
-                      advice_bits(rules));
+                      advice_bits(rules), report.verdict);
   }
   return done ? Result<bool>(report.final) : fail(std::move(done).error());
 }
@@ -141,13 +141,19 @@ Result<std::int64_t> purge_some_reports(Session& session,
     }
   });
   for (auto key = made.begin(); done && key != made.end(); ++key) {
-    done = set_advice(session, key->cluster_id, key->uuid, key->started_at_ts, 0);
+    done =
+        set_advice(session, key->cluster_id, key->uuid, key->started_at_ts, 0, Verdict::kUnknown);
   }
   if (done) {
     done = drop_reports(session, keys);
   }
   return done ? Result<std::int64_t>(static_cast<std::int64_t>(keys.size()))
               : fail(std::move(done).error());
+}
+
+Result<> store_strip(Session& session, const UnitStrip& strip) {
+  Sql sql(session.dialect(), "UPDATE ceems_unit_facts SET strip = ");
+  return session.run(add_key(sql.value(strip.text), strip.key), {});
 }
 
 Result<> purge_reports_of(Session& session, const Sql& units) {

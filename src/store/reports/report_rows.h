@@ -19,6 +19,9 @@ namespace ceems::store {
 /// A unit that has been purged meanwhile gets no report, and a final report is not replaced.
 Result<bool> store_report(Session& session, const ReportRow& report);
 
+/// Stores in its facts what a unit used over its life; without effect if it has none.
+Result<> store_strip(Session& session, const UnitStrip& strip);
+
 /// Makes queued and partial reports due at a later time.
 Result<> postpone_reports(Session& session, std::span<const ReportKey> keys, std::int64_t due_ms);
 /// Deletes reports with their findings, whatever their state.

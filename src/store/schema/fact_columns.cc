@@ -110,6 +110,23 @@ std::string add_not_used(Dialect dialect) {
                      kUnknownFact);
 }
 
+std::string add_judgement(Dialect dialect) {
+  const bool sqlite = dialect == Dialect::kSqlite;
+  // As api/report/verdict.cc does; of units without a finding it is not known which were measured.
+  return fmt::format(
+      "ALTER TABLE ceems_unit_facts ADD COLUMN verdict {} default {};"
+      "ALTER TABLE ceems_unit_facts ADD COLUMN strip {} default '';"
+      "UPDATE ceems_unit_facts SET verdict = coalesce((SELECT max(CASE"
+      " WHEN severity = 3 OR severity = 2 AND rule IN ('idle', 'mem-tight') THEN 2"
+      " WHEN severity = 2 THEN 1 WHEN rule = 'node-fail' THEN -1 ELSE 0 END)"
+      " FROM ceems_findings WHERE ceems_findings.cluster_id = ceems_unit_facts.cluster_id"
+      " AND ceems_findings.uuid = ceems_unit_facts.uuid"
+      " AND ceems_findings.started_at_ts = ceems_unit_facts.started_at_ts), {})"
+      " WHERE advice <> 0;",
+      sqlite ? "integer not null" : "bigint NOT NULL", kUnknownFact,
+      sqlite ? "text not null" : "text COLLATE \"C\" NOT NULL", kUnknownFact);
+}
+
 std::string put_facts_text() {
   std::string names;
   std::string marks;

@@ -33,7 +33,8 @@ struct FactRow {
   int since = 9;          ///< the version with this column
 };
 
-/// All columns except id and advice, in the order of the values of put_facts_text().
+/// All columns except id, advice and the columns of add_judgement(), in the order of the values of
+/// put_facts_text().
 inline constexpr std::array<FactRow, 36> kFactRows{{
     {"cluster_id", FactChange::kTextKey},
     {"uuid", FactChange::kTextKey},
@@ -96,10 +97,13 @@ inline constexpr std::string_view kArraysIndex =
     "CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';";
 /// Version 16: the part of idle_energy that was not used, unknown for units that are stored.
 std::string add_not_used(Dialect dialect);
+/// Version 17: what the finisher writes beside advice: the verdict of the report, worked out of the
+/// stored findings, and the use over time.
+std::string add_judgement(Dialect dialect);
 
 // Statements of the writer, with a ? for each value.
 
-/// The values follow kFactRows. An existing row keeps its id and its advice.
+/// The values follow kFactRows. An existing row keeps its id and what the finisher wrote.
 std::string put_facts_text();
 /// Changes the measured columns. The values follow fill_facts_places().
 std::string fill_facts_text();

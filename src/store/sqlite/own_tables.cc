@@ -128,6 +128,8 @@ std::string own_tables(int version) {
       return create_members_table(Dialect::kSqlite);
     case 16:
       return add_not_used(Dialect::kSqlite);
+    case 17:
+      return add_judgement(Dialect::kSqlite);
     default:
       return {};
   }

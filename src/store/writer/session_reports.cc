@@ -20,6 +20,19 @@ Result<std::size_t> SessionWriter::store_reports(const std::vector<ReportRow>& r
   return done ? Result<std::size_t>(final) : fail(std::move(done).error());
 }
 
+Result<> SessionWriter::store_strips(const std::vector<UnitStrip>& strips) {
+  const MutexLock lock(mutex_);
+  return in_transaction(
+      "storing what units used over time",
+      [&]() -> Result<> {
+        for (const UnitStrip& strip : strips) {
+          CEEMS_TRY(store_strip(*session_, strip));
+        }
+        return {};
+      },
+      Changes::kNoUsage);
+}
+
 Result<> SessionWriter::postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) {
   const MutexLock lock(mutex_);
   return in_transaction(

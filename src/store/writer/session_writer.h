@@ -46,6 +46,7 @@ class SessionWriter : public Writer {
   Result<bool> fill_facts() override;
   Result<std::size_t> fill_sums() override;
   Result<std::size_t> store_reports(const std::vector<ReportRow>& reports) override;
+  Result<> store_strips(const std::vector<UnitStrip>& strips) override;
   Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
   Result<> drop_reports(const std::vector<ReportKey>& keys) override;
   Result<> purge_reports(std::int64_t cutoff_ms) override;
