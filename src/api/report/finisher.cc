@@ -7,13 +7,17 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "access/policy.h"
+#include "api/report/verdict.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time/durations.h"
 #include "report/stored.h"
+#include "store/strip.h"
 
 namespace ceems::api {
 namespace {
@@ -352,7 +356,8 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
                     .coverage = report.coverage,
                     .numbers = made.reports[i].numbers,
                     .body = report::to_stored(report),
-                    .findings = rows_of(report.findings)});
+                    .findings = rows_of(report.findings),
+                    .verdict = verdict_of(report)});
   }
   if (rows.empty()) {
     return 0;
@@ -361,7 +366,31 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
   final_.add(final);
   partial_.add(
       static_cast<std::uint64_t>(std::ranges::count(rows, false, &store::ReportRow::final)));
+  if (measures) {
+    CEEMS_TRY(store_strips(cluster.id, rows));
+  }
   return rows.size();
+}
+
+Result<> Finisher::store_strips(const std::string& cluster_id,
+                                const std::vector<store::ReportRow>& rows) {
+  std::vector<store::UnitStrip> strips;
+  for (const store::ReportRow& row : rows) {
+    if (!row.final || row.coverage.value_or(0) <= 0) {
+      continue;
+    }
+    const auto strip = maker_.strip(cluster_id, {.uuid = row.key.uuid,
+                                                 .started_ms = row.key.started_at_ts,
+                                                 .ended_ms = row.ended_at_ts,
+                                                 .until_ms = row.ended_at_ts});
+    if (!strip && strip.error().code != ErrorCode::kInvalidArgument) {
+      break;  // the others would wait as long
+    }
+    if (std::string text = strip ? store::strip_text(*strip) : std::string(); !text.empty()) {
+      strips.push_back({.key = row.key, .text = std::move(text)});
+    }
+  }
+  return strips.empty() ? Result<>() : writer_.store_strips(strips);
 }
 
 }  // namespace ceems::api

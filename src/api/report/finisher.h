@@ -29,6 +29,9 @@ namespace ceems::api {
 /// gap; otherwise it is partial and made again. After a day it is final in any case. While a TSDB
 /// does not respond, the reports of its cluster wait.
 ///
+/// What units used over their lives is asked for when their final reports are stored, and stays
+/// unknown if the TSDB does not respond then: no report waits for it.
+///
 /// Requests come first: the thread has a low priority, rests as long as it works, and makes the
 /// batches smaller if they take long. The log says once a minute how many reports are left.
 ///
@@ -78,6 +81,7 @@ class Finisher {
                             const std::vector<StoredUnit>& units,
                             const MadeReports& made,
                             std::int64_t now_ms);
+  Result<> store_strips(const std::string& cluster_id, const std::vector<store::ReportRow>& rows);
 
   const ReportOptions options_;
   store::Reader& reader_;

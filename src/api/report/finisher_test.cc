@@ -50,7 +50,18 @@ class FakeMeasurements final : public MeasurementSource {
     earlier_asked += runs.size();
     return std::vector<RunMeasurements>(runs.size(), {.mem_peak = 2 * kGiB});
   }
+  Result<store::Strip> strip(const std::string& /*cluster_id*/, const UnitRun& /*run*/) override {
+    ++strips_asked;
+    if (strip_failure) {
+      return fail(*strip_failure);
+    }
+    store::Strip strip;
+    strip.cpu.fill(1);
+    return strip;
+  }
   double coverage = 1;
+  std::optional<Error> strip_failure;
+  std::size_t strips_asked = 0;
   std::optional<Error> failure;
   std::string refused;
   std::size_t asked = 0, earlier_asked = 0;
@@ -154,6 +165,36 @@ TEST_P(FinisherTest, MakesOneFinalReportOfEachEnd) {
   EXPECT_EQ(report.findings[0].confidence, advice::Confidence::kSure);
   EXPECT_EQ(text("SELECT count(*) FROM ceems_findings WHERE rule = 'mem-excess'"), "120");
   EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts WHERE advice <> 0"), "120");
+}
+
+TEST_P(FinisherTest, StoresVerdictsAndWhatWasUsedOverTime) {
+  end_units(2);
+  end_units(1, "without");
+  EXPECT_EQ(finish_all(), 3U);
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts WHERE verdict = 1"), "2");
+  EXPECT_EQ(
+      text("SELECT count(*) FROM ceems_unit_facts WHERE strip = '" + std::string(24, '_') + "'"),
+      "2");
+  EXPECT_EQ(measurements_.strips_asked, 2U);
+  EXPECT_EQ(finish_all(), 0U);
+  EXPECT_EQ(measurements_.strips_asked, 2U) << "once for each";
+}
+
+TEST_P(FinisherTest, NoReportWaitsForWhatWasUsedOverTime) {
+  end_units(3);
+  measurements_.strip_failure = Error{ErrorCode::kUnavailable, "down"};
+  EXPECT_EQ(finish_all(), 3U);
+  EXPECT_EQ(made("final"), 3);
+  EXPECT_EQ(measurements_.strips_asked, 1U) << "the others would wait as long";
+  EXPECT_EQ(text("SELECT count(*) FROM ceems_unit_facts WHERE strip <> ''"), "0");
+}
+
+TEST_P(FinisherTest, AsksForWhatWasUsedOverTimeWhenTheReportIsFinal) {
+  end_units(1);
+  measurements_.coverage = 0.5;
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(made("partial"), 1);
+  EXPECT_EQ(measurements_.strips_asked, 0U);
 }
 
 TEST_P(FinisherTest, AsksForEarlierRunsOnlyIfTheyHaveNoReport) {

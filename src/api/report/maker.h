@@ -84,6 +84,12 @@ class ReportMaker {
                                              const store::Scope& members,
                                              std::int64_t now_ms) const;
 
+  /// What a run used over its life (MeasurementSource::strip()). The cluster must have a TSDB.
+  [[nodiscard]] Result<store::Strip> strip(const std::string& cluster_id,
+                                           const UnitRun& run) const {
+    return measurements_->strip(cluster_id, run);
+  }
+
  private:
   struct Family;
   struct Batch;

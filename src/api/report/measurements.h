@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "report/report.h"
 #include "store/reports.h"
+#include "store/strip.h"
 
 namespace ceems::api {
 
@@ -69,6 +70,11 @@ class MeasurementSource {
   /// The few numbers of earlier runs, in their order.
   virtual Result<std::vector<RunMeasurements>> measure_runs(const std::string& cluster_id,
                                                             const std::vector<UnitRun>& runs) = 0;
+  /// What a run used over its life, by one question. Nothing is known without data, of a run that
+  /// is too short, and where this is not measured.
+  virtual Result<store::Strip> strip(const std::string& /*cluster_id*/, const UnitRun& /*run*/) {
+    return store::Strip{};
+  }
 };
 
 }  // namespace ceems::api

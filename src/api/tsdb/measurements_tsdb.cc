@@ -34,6 +34,8 @@ constexpr std::size_t kMaxHostsOfGroup = 2000;
 constexpr std::size_t kMaxGroup = 50;  // units in a query
 /// A limit of memory that is none, as cgroup v1 shows it.
 constexpr double kNoLimit = 9e18;
+/// Runs that are shorter have fewer samples than parts.
+constexpr std::int64_t kShortestStripMs = 300'000;
 
 /// Values of one series at the end, of which several targets may have copies.
 void keep_largest(Number& number, double value) {
@@ -299,6 +301,42 @@ class Asker {
     return all;
   }
 
+  Result<store::Strip> strip(const UnitRun& run) {
+    constexpr auto kParts = std::int64_t{store::kStripParts};
+    store::Strip strip;
+    const std::int64_t life = run.ended_ms - run.started_ms;
+    if (life < kShortestStripMs) {
+      return strip;
+    }
+    const milliseconds step(life / kParts);
+    // Long parts are looked at some times only, or the TSDB would read each sample of the run.
+    constexpr int kLooks = 12;
+    const milliseconds look = std::chrono::floor<std::chrono::seconds>(step / kLooks);
+    const std::string range = fmt::format(
+        "[{}{}]", tsdb::duration_text(std::max(step, settings_.rate_interval())),
+        look > settings_.scrape_interval ? ":" + tsdb::duration_text(look) : std::string());
+    const std::string query = fmt::format(
+        "label_replace((sum(rate(ceems_compute_unit_cpu_user_seconds_total{{{0}}}{1})) + "
+        "sum(rate(ceems_compute_unit_cpu_system_seconds_total{{{0}}}{1}))) / "
+        "sum(ceems_compute_unit_cpus{{{0}}}), \"of\", \"cpu\", \"\", \"\") or "
+        "label_replace(avg(rate(ceems_compute_unit_gpu_busy_seconds_total{{{0}}}{1})), "
+        "\"of\", \"gpu\", \"\", \"\")",
+        selector_of(run), range);
+    CEEMS_TRY(answer, client_.query_range(query, run.started_ms + step.count(),
+                                          run.started_ms + kParts * step.count(), step));
+    for (const tsdb::Series& series : answer.series) {
+      store::Strip::Line& line = series.labels.get("of") == "gpu" ? strip.gpu : strip.cpu;
+      for (const tsdb::Sample& sample : series.samples) {
+        const std::int64_t part =
+            (sample.time_ms - run.started_ms + step.count() / 2) / step.count() - 1;
+        if (part >= 0 && part < kParts) {
+          line.at(static_cast<std::size_t>(part)) = sample.value;
+        }
+      }
+    }
+    return strip;
+  }
+
  private:
   /// A run and its measurements.
   struct Part {
@@ -554,6 +592,12 @@ Result<std::vector<RunMeasurements>> TsdbMeasurementSource::measure_runs(
   const auto found = tsdbs_.find(cluster_id);
   return found == tsdbs_.end() ? no_tsdb(cluster_id)
                                : Asker(found->second, cluster_id).measure_runs(runs);
+}
+
+Result<store::Strip> TsdbMeasurementSource::strip(const std::string& cluster_id,
+                                                  const UnitRun& run) {
+  const auto found = tsdbs_.find(cluster_id);
+  return found == tsdbs_.end() ? no_tsdb(cluster_id) : Asker(found->second, cluster_id).strip(run);
 }
 
 }  // namespace ceems::api

@@ -29,6 +29,7 @@ class TsdbMeasurementSource final : public MeasurementSource {
                                                     const std::vector<UnitRun>& runs) override;
   Result<std::vector<RunMeasurements>> measure_runs(const std::string& cluster_id,
                                                     const std::vector<UnitRun>& runs) override;
+  Result<store::Strip> strip(const std::string& cluster_id, const UnitRun& run) override;
 
  private:
   ClusterTsdbs tsdbs_;

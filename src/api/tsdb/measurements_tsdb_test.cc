@@ -205,6 +205,46 @@ TEST(TsdbMeasurements, OfEarlierRunsAreOneQuery) {
   EXPECT_TRUE(f.source->measure_runs("c1", {})->empty());
 }
 
+TEST(TsdbMeasurements, OverTimeAreOneQuestionOfTheRun) {
+  // Parts of an hour. The CPUs are known in the first and the last, the GPUs in the second.
+  constexpr std::int64_t kStart = 1'000'000'000;
+  constexpr std::int64_t kPart = 3'600'000;
+  Fixture f(
+      [](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
+        if (request.path.ends_with("/config")) {
+          return two_nodes(request);
+        }
+        return FakeTransport::ok(
+            R"({"status":"success","data":{"resultType":"matrix","result":[)"
+            R"({"metric":{"of":"cpu"},"values":[[1003600,"0.25"],[1086400,"1"],[1090000,"1"]]},)"
+            R"({"metric":{"of":"gpu"},"values":[[1007200,"0.5"],[1010800,"NaN"]]}]}})");
+      },
+      "ceems_id");
+  const UnitRun run{.uuid = "47\"11",
+                    .started_ms = kStart,
+                    .ended_ms = kStart + 24 * kPart + 5,
+                    .until_ms = kStart + 24 * kPart + 5};
+  const auto strip = f.source->strip("c1", run);
+  ASSERT_TRUE(strip) << strip.error().message;
+  EXPECT_EQ(store::strip_text(*strip), "G......................_.W......................");
+  const auto brief = f.source->strip(
+      "c1", {.uuid = "1", .started_ms = kStart, .ended_ms = kStart + 299'999, .until_ms = 0});
+  ASSERT_TRUE(brief);
+  EXPECT_EQ(store::strip_text(*brief), "");
+  std::vector<std::string> ranges;
+  for (const auto& request : f.transport->requests()) {
+    if (request.path.ends_with("/query_range")) {
+      ranges.push_back(request.first("query"));
+      EXPECT_EQ(request.first("start"), "1003600");
+      EXPECT_EQ(request.first("end"), "1086400");
+    }
+  }
+  ASSERT_EQ(ranges.size(), 1U);
+  EXPECT_THAT(ranges[0], HasSubstr(R"({uuid="47\"11",ceems_id="c1"}[3600s:300s])"));
+  EXPECT_THAT(ranges[0], HasSubstr("gpu_busy_seconds_total"));
+  EXPECT_EQ(f.source->strip("c2", run).error().code, ErrorCode::kNotFound);
+}
+
 TEST(TsdbMeasurements, ReportWhatGoesWrong) {
   Fixture f(
       [](const FakeTransport::Request& /*request*/) { return FakeTransport::status(500, "no"); });
