@@ -5,6 +5,10 @@ import { defaultList } from "../data/liststate";
 import { read, write } from "../pages/address";
 import { cellText, countText, edgesOf, kShades, narrowed, shade, shaded, stepTo } from "./heat";
 import { readHeat } from "../data/serverlist";
+import { addTexts } from "../text/i18n";
+import texts from "../text/locales/jobs.en.json";
+
+addTexts(texts, null);
 
 const heat = { bins: 20, cells: [{ x: 4, y: 0, count: 31, kwh: 402 }, { x: 19, y: 19, count: 1, kwh: null }] };
 

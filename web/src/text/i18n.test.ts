@@ -15,11 +15,18 @@ import fleetFr from "./locales/fleet.fr.json";
 import helpDe from "./locales/help.de.json";
 import helpEn from "./locales/help.en.json";
 import helpFr from "./locales/help.fr.json";
+import jobsDe from "./locales/jobs.de.json";
+import jobsEn from "./locales/jobs.en.json";
+import jobsFr from "./locales/jobs.fr.json";
 import managersDe from "./locales/managers.de.json";
 import managersEn from "./locales/managers.en.json";
 import managersFr from "./locales/managers.fr.json";
 
-const tables: Record<string, Table> = { en: { ...en, ...fleetEn, ...managersEn }, de: { ...de, ...fleetDe, ...managersDe }, fr: { ...fr, ...fleetFr, ...managersFr } };
+const tables: Record<string, Table> = {
+  en: { ...en, ...fleetEn, ...jobsEn, ...managersEn },
+  de: { ...de, ...fleetDe, ...jobsDe, ...managersDe },
+  fr: { ...fr, ...fleetFr, ...jobsFr, ...managersFr },
+};
 const source: Table = tables.en!;
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
 const forms = (entry: Table[string]) => (typeof entry === "string" ? [entry] : Object.values(entry));
@@ -46,7 +53,7 @@ test("every language has every text, with the same values in it", () => {
 });
 
 test("no text is in two files", () => {
-  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn)].filter((key) => key in en), []);
+  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn)].filter((key) => key in en), []);
 });
 
 test("the help says the same in every language", () => {
