@@ -285,6 +285,36 @@ test("speaks the language of the browser, or the one that is chosen", async (t) 
   await page.getByRole("heading", { level: 1, name: "Unités de calcul" }).waitFor();
 });
 
+test("a line below the header shows alerts until they are dismissed", async (t) => {
+  const page = await visit(t, "/#/jobs", { server: { proxy_user: "sue" } });
+  const alerts = page.getByRole("region", { name: "Alerts" });
+  await alerts.getByText("optics has used 105 % of its budget.").waitFor();
+  await becomes(() => alerts.getByRole("listitem").count(), 1);
+  await accessible(page, "an alert");
+  await shot(page, "alert");
+  await alerts.getByRole("button", { name: "Dismiss: Over budget." }).click();
+  await alerts.waitFor({ state: "detached" });
+  await becomes(() => page.evaluate(() => document.activeElement.id), "content");
+  await page.reload();
+  await page.getByRole("link", { name: "48213" }).waitFor();
+  await becomes(() => alerts.count(), 0, "for the session");
+
+  const busy = await visit(t, "/#/jobs", { server: { proxy_user: "sue", insight: "busy" } });
+  await busy.getByRole("region", { name: "Alerts" }).getByText("A time-series database does not respond.").waitFor();
+
+  const lin = await visit(t, "/#/jobs", { server: { proxy_user: "lin" }, context: { viewport: { width: 390, height: 844 } } });
+  const two = lin.getByRole("region", { name: "Alerts" });
+  await two.getByText("optics has used 105 % of its budget.").waitFor();
+  await two.getByRole("button", { name: "1 more" }).click();
+  await becomes(() => two.getByRole("listitem").count(), 2);
+  await becomes(() => two.getByRole("link", { name: "Nothing is running on 4 GPUs that you hold." }).getAttribute("href"), "#/idle");
+  await becomes(() => fits(lin), true);
+  await accessible(lin, "two alerts on a phone");
+  const ada = await visit(t, "/#/jobs", { server: { proxy_user: "grace", insight: "none" } });
+  await ada.getByRole("link", { name: "probe" }).waitFor();
+  await becomes(() => ada.getByRole("region", { name: "Alerts" }).count(), 0, "an older server");
+});
+
 test("what the browser loads stays small", () => {
   const folder = join(process.env.CEEMS_E2E_PAGE, "assets");
   const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;

@@ -9,6 +9,9 @@ import { bestLanguage, currentLanguage, setLanguage, t, type Table } from "./i18
 import de from "./locales/de.json";
 import en from "./locales/en.json";
 import fr from "./locales/fr.json";
+import alertsDe from "./locales/alerts.de.json";
+import alertsEn from "./locales/alerts.en.json";
+import alertsFr from "./locales/alerts.fr.json";
 import fleetDe from "./locales/fleet.de.json";
 import fleetEn from "./locales/fleet.en.json";
 import fleetFr from "./locales/fleet.fr.json";
@@ -23,9 +26,9 @@ import managersEn from "./locales/managers.en.json";
 import managersFr from "./locales/managers.fr.json";
 
 const tables: Record<string, Table> = {
-  en: { ...en, ...fleetEn, ...jobsEn, ...managersEn },
-  de: { ...de, ...fleetDe, ...jobsDe, ...managersDe },
-  fr: { ...fr, ...fleetFr, ...jobsFr, ...managersFr },
+  en: { ...en, ...alertsEn, ...fleetEn, ...jobsEn, ...managersEn },
+  de: { ...de, ...alertsDe, ...fleetDe, ...jobsDe, ...managersDe },
+  fr: { ...fr, ...alertsFr, ...fleetFr, ...jobsFr, ...managersFr },
 };
 const source: Table = tables.en!;
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
@@ -53,7 +56,7 @@ test("every language has every text, with the same values in it", () => {
 });
 
 test("no text is in two files", () => {
-  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn)].filter((key) => key in en), []);
+  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn), ...Object.keys(alertsEn)].filter((key) => key in en), []);
 });
 
 test("the help says the same in every language", () => {
