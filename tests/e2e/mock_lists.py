@@ -5,9 +5,11 @@ import datetime
 import re
 
 COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
-           "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "not_used", "advice"]
+           "array", "partition", "cpu", "mem", "gpu", "gpu_mem", "peak", "gpu_idle", "kwh", "cpu_kwh", "gpu_kwh", "grams", "cost", "unused", "not_used", "advice", "verdict", "strip"]
 RANGES = ["cpu", "mem", "gpu", "gpu_mem", "kwh", "unused", "not_used", "grams", "wall"]
-RULES = {"48190": ["gpu-unused", "time-limit", "<i>site</i>"], "48188": ["oom"], "48213": ["good"]}
+RULES = {"48190": ["gpu-unused", "time-limit", "<i>site</i>"], "48188": ["oom"], "48213": ["good"], "48170": ["cpu-low", "mem-excess"]}
+VERDICTS = {"48190": "look", "48188": "look", "48213": "fits", "48170": "smaller"}
+STRIPS = {"48190": "z_zzyz_zz_zyz....zz_zz_z" + "_______zzz0000000000zzzz", "48188": "jjkjhgfedcba987654321000", "48170": "2222222222222222222111..", "48169": "<script>"}
 FAILED = {"FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "ERROR", "EXIT"}
 
 
@@ -36,7 +38,7 @@ def facts(unit, names):
         "gpu": number(unit.get("avg_gpu_usage", {}).get("global")), "gpu_mem": None, "peak": None, "gpu_idle": None, "kwh": number(kwh),
         "cpu_kwh": number(cpu_kwh), "gpu_kwh": number(gpu_kwh), "grams": number(sum(grams)) if grams else None, "cost": None,
         "unused": number(None if cpu is None or kwh is None else 0.5 * kwh * (1 - cpu / 100)),
-        "not_used": number(None if cpu is None or kwh is None else 0.3 * kwh * (1 - cpu / 100)), "advice": RULES.get(unit["uuid"], []),
+        "not_used": number(None if cpu is None or kwh is None else 0.3 * kwh * (1 - cpu / 100)), "advice": RULES.get(unit["uuid"], []), "verdict": VERDICTS.get(unit["uuid"]), "strip": STRIPS.get(unit["uuid"]) if names else None,
         "core_hours": allocation["cpus"] * times["walltime"] / 3600, "gpu_hours": allocation["gpus"] * times["walltime"] / 3600,
     }
 
@@ -79,7 +81,9 @@ def ordered(rows, query):
         raise Refused("sort: unknown column %s" % column)
     text = column in ("cluster_id", "uuid", "name", "user", "project", "state")
     down = query.get("order", ["asc" if text else "desc"])[0] == "desc"
-    key = (lambda row: row["ended"] or 9e15) if column == "ended" else (lambda row: row[column])
+    rank = {"fits": 0, "smaller": 1, "look": 2}
+    key = ((lambda row: row["ended"] or 9e15) if column == "ended" else (lambda row: rank.get(row["verdict"])) if column == "verdict"
+           else (lambda row: row[column]))
     rows = sorted(rows, key=lambda row: -(row["started"] or 0))
     known = sorted((row for row in rows if key(row) is not None), key=key, reverse=down)
     return known + [row for row in rows if key(row) is None]
@@ -87,7 +91,7 @@ def ordered(rows, query):
 
 def page(rows, query):
     """(data, members beside it)"""
-    columns = values(query, "columns") or COLUMNS
+    columns = values(query, "columns") or COLUMNS[:-1]
     for column in columns:
         if column not in COLUMNS:
             raise Refused("columns: unknown column %s" % column)

@@ -5,7 +5,7 @@ import { positive, readPeriod, writePeriod, type Period } from "./period";
 
 export type Show = "all" | "running" | "ended";
 
-export const kSortKeys = ["name", "user", "state", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used", "nodes", "partition", "peak"] as const;
+export const kSortKeys = ["name", "user", "state", "verdict", "started", "ended", "wall", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used", "nodes", "partition", "peak"] as const;
 export type SortKey = (typeof kSortKeys)[number];
 
 /** Both ends included; null: no limit on that side. */
@@ -32,6 +32,7 @@ export interface ListState {
   at: number; // rows before the page
   heat: HeatAxis | null; // the heat map is shown, with this against CPU use
   kinds: KindSort | null; // kinds of units are shown in this order, the most first
+  thumbnails: boolean; // units are shown by what they used over time
 }
 export const kHeatAxes = ["mem", "gpu"] as const;
 export type HeatAxis = (typeof kHeatAxes)[number];
@@ -56,6 +57,7 @@ export function defaultList(): ListState {
     at: 0,
     heat: null,
     kinds: null,
+    thumbnails: false,
   };
 }
 
@@ -86,6 +88,7 @@ export function readList(query: URLSearchParams): ListState {
   list.at = list.cursor === "" ? 0 : Math.floor(positive(query.get("at") ?? "") ?? 0);
   list.heat = oneOf(query.get("heat"), kHeatAxes);
   list.kinds = list.heat === null ? oneOf(query.get("kinds"), kKindSorts) : null;
+  list.thumbnails = list.heat === null && list.kinds === null && query.get("form") === "thumbnails";
   return list;
 }
 
@@ -108,6 +111,7 @@ export function writeList(list: ListState): URLSearchParams {
   }
   if (list.heat !== null) query.set("heat", list.heat);
   if (list.kinds !== null) query.set("kinds", list.kinds);
+  if (list.thumbnails) query.set("form", "thumbnails");
   return query;
 }
 

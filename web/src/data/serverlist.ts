@@ -1,18 +1,18 @@
 // Lists that the server sorts, filters and cuts into pages: docs/api/lists.md.
 
-import { kChoices, kRanges, writeRange, type ChoiceKey, type HeatAxis, type ListState } from "./liststate";
+import { kChoices, kRanges, oneOf, writeRange, type ChoiceKey, type HeatAxis, type ListState } from "./liststate";
 import { windowOf } from "./period";
 import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "./api";
 import { t } from "../text/i18n";
 import type { Facet, Heat, ListSource, Page, Summary } from "./list";
-import { stateKind, stateText, type Row } from "./units";
+import { readStrip } from "./strip";
+import { kVerdicts, stateKind, stateText, type Row } from "./units";
 
 const kColumns = [
-  "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used",
+  "cluster_id", "uuid", "array", "started", "name", "user", "project", "state", "ended", "wall", "cpus", "gpus", "memory", "cpu", "mem", "gpu", "kwh", "grams", "unused", "not_used", "verdict", "advice",
 ] as const;
 /** The columns of the server that a column of the page needs besides. */
-const kMore: Record<string, string> = { waited: "created", nodes: "nodes", partition: "partition", peak: "peak", cost: "cost" };
-
+const kMore: Record<string, string> = { waited: "created", nodes: "nodes", partition: "partition", peak: "peak", cost: "cost", strip: "strip" };
 
 const kParameters: Record<ChoiceKey, string> = { state: "state", project: "project", cluster: "cluster_id", user: "user", partition: "partition", advice: "advice" };
 
@@ -52,6 +52,7 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
     const value = cells[columns.indexOf(name)];
     return typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) ? value : null;
   };
+  const advice = cells[columns.indexOf("advice")];
   const text = (name: string) => String(cell(name) ?? "");
   const number = (name: string) => {
     const value = cell(name);
@@ -93,6 +94,9 @@ export function readRow(columns: readonly string[], cells: readonly unknown[], n
     notUsedKwh: number("not_used"),
     emissionGrams: number("grams"),
     emissionSource: null,
+    verdict: oneOf(text("verdict"), kVerdicts),
+    advice: Array.isArray(advice) ? advice.filter((rule) => typeof rule === "string" && rule !== "good") : [],
+    strip: readStrip(text("strip")),
     waited: started !== null && created !== null ? Math.max(0, (started - created) / 1000) : null,
     nodes: some("nodes"),
     partition: text("partition"),

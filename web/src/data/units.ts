@@ -3,6 +3,7 @@
 import type { SortKey } from "./liststate";
 import type { MetricMap, Unit } from "./api";
 import { emissionsOf, type Source } from "./emissions";
+import type { Strip } from "./strip";
 import { t } from "../text/i18n";
 
 export type StateKind = "running" | "done" | "failed" | "cancelled" | "waiting" | "ended";
@@ -29,6 +30,10 @@ export function stateWords(text: string): string {
   const plain = /^[A-Z_]+$/.test(word) ? word.toLowerCase().replaceAll("_", " ") : word;
   return [plain.charAt(0).toUpperCase() + plain.slice(1), ...rest].join(" ");
 }
+
+/** What the report of a unit comes to, the worst last. */
+export const kVerdicts = ["fits", "smaller", "look"] as const;
+export type Verdict = (typeof kVerdicts)[number];
 
 /** Identifies a run, because resource managers reuse identifiers. */
 export function unitKey(unit: Unit): string {
@@ -71,7 +76,10 @@ export interface Row {
   notUsedKwh: number | null; // the part that was not used at that time; null also for units from before it was counted
   emissionGrams: number | null;
   emissionSource: Source | null;
+  verdict: Verdict | null; // null: no report yet, or too little was measured
+  advice: string[]; // rules that have something to say about it
   // Where a list asks for them
+  strip: Strip | null; // use over its life; null also where the reader may not see it
   waited: number | null; // s between submission and start
   nodes: number | null;
   partition: string;
@@ -141,6 +149,9 @@ export function toRow(unit: Unit, now: number): Row {
     notUsedKwh: null,
     emissionGrams: sum(cpu?.grams ?? null, gpu?.grams ?? null),
     emissionSource: cpu?.source ?? gpu?.source ?? null,
+    verdict: null,
+    advice: [],
+    strip: null,
     waited: started !== null && unit.created_at_ts ? Math.max(0, (started - unit.created_at_ts) / 1000) : null,
     nodes: given("nodes"),
     partition: typeof unit.tags?.partition === "string" ? unit.tags.partition : "",
@@ -170,10 +181,11 @@ const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" })
 const kRowFields = {
   name: "name", user: "owner", started: "started", wall: "elapsed", cpu: "cpuPercent", mem: "memoryPercent", gpu: "gpuPercent", kwh: "energyKwh", grams: "emissionGrams",
   unused: "unusedKwh", not_used: "notUsedKwh", nodes: "nodes", partition: "partition", peak: "peakBytes",
-} as const satisfies Record<Exclude<SortKey, "state" | "ended">, keyof Row>;
+} as const satisfies Record<Exclude<SortKey, "state" | "ended" | "verdict">, keyof Row>;
 
 function sortValue(row: Row, key: SortKey): string | number | null {
   if (key === "state") return kStateOrder.indexOf(row.kind);
+  if (key === "verdict") return row.verdict && kVerdicts.indexOf(row.verdict);
   return key === "ended" ? (row.ended ?? Number.MAX_SAFE_INTEGER) : row[kRowFields[key]]; // what runs is the newest
 }
 

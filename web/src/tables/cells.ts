@@ -3,7 +3,7 @@
 
 import { kNone, moment } from "../text/format";
 import type { Column } from "./table";
-import type { StateKind } from "../data/units";
+import type { StateKind, Verdict } from "../data/units";
 
 export type Content = string | Node | readonly (string | Node)[];
 
@@ -25,7 +25,7 @@ export const none = (why: string): HTMLElement => element("span", { class: "none
 export const link = (href: string, text: string): HTMLElement => element("a", { href, tabindex: "-1" }, text);
 
 /** As StateBadge.svelte. */
-export const badge = (kind: StateKind | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);
+export const badge = (kind: StateKind | Verdict | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);
 
 /** A time. The table shows it in full below the pointer. */
 export const time = (ms: number, now: number): HTMLElement => element("time", { datetime: new Date(ms).toISOString() }, moment(ms, now));

@@ -77,6 +77,12 @@ export function choiceText(key: ChoiceKey, value: string): string {
   return key === "state" ? stateWords(value) : value;
 }
 
+/** Two rules in words, and how many more there are; the page of the unit has all of them. */
+export function reasonsOf(rules: readonly string[]): string {
+  const words = rules.slice(0, 2).map((rule) => choiceText("advice", rule)).join("; ");
+  return rules.length > 2 ? `${words}; ${t("verdict.more", { n: rules.length - 2 })}` : words;
+}
+
 export interface Chip {
   text: string;
   without: ListState; // the list without this filter
@@ -97,6 +103,8 @@ export function chips(list: ListState): Chip[] {
   }
   return found;
 }
+
+export const hasRanges = ({ ranges }: ListState): boolean => kRanges.some((key) => ranges[key].least !== null || ranges[key].most !== null);
 
 /** The number in a field, in the unit of the address; null if it is empty or no number. */
 export function fieldNumber(key: RangeKey, text: string): number | null {
