@@ -179,13 +179,13 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
   await dialog.getByRole("checkbox", { name: "Owner" }).uncheck();
   await dialog.getByRole("button", { name: "Move Energy up" }).focus();
   await page.keyboard.press("Enter");
-  await dialog.getByText("Energy is column 9.").waitFor();
+  await dialog.getByText("Energy is column 10.").waitFor();
   await page.waitForFunction(() => document.activeElement.textContent.includes("Move Energy up"));
   await page.keyboard.press("Enter");
-  await dialog.getByText("Energy is column 8.").waitFor();
+  await dialog.getByText("Energy is column 9.").waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "hidden" });
-  const wanted = ["Unit", "State", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Not used", "Emissions"];
+  const wanted = ["Unit", "State", "Verdict", "Started", "Ended", "Elapsed", "CPU use", "Energy", "Memory use", "GPU use", "Not used", "Emissions"];
   await becomes(heads, wanted);
   await page.reload();
   await page.getByRole("link", { name: "ocean" }).waitFor();
@@ -206,19 +206,21 @@ test("columns are shown, hidden and moved by buttons, and stay so", async (t) =>
 test("units are filtered by what a rule says of them", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.getByRole("button", { name: "Filters" }).click();
   await page.locator("summary", { hasText: "Advice" }).click();
   const box = page.getByRole("group", { name: "Advice" });
   await becomes(async () => (await box.locator("label").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).sort(), [
-    "<i>site</i> 1", "All used well 1", "Longer time limit than needed 1", "Out of memory 1", "Some GPUs not used 1",
+    "<i>site</i> 1", "All used well 1", "CPUs little used 1", "Longer time limit than needed 1", "More memory than needed 1", "Out of memory 1", "Some GPUs not used 1",
   ]);
   await box.getByRole("checkbox", { name: "Out of memory" }).check();
   await page.getByRole("link", { name: "ocean" }).waitFor({ state: "detached" });
   await becomes(() => names(page), ["mesh"]);
   await becomes(() => hash(page), "#/jobs?advice=oom");
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Remove the filter Advice: Out of memory" }).click();
   await page.goto(`${url}/#/jobs?advice=any`);
   await page.getByRole("button", { name: "Remove the filter Advice: Anything to improve" }).waitFor();
-  await becomes(async () => (await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"]);
+  await becomes(async () => (await names(page)).sort(), ["mesh", "sweep", "train-<b>bold</b>&co"]);
 });
 
 for (const [managers, language, title, heading, counted, all] of [

@@ -22,7 +22,7 @@ test("sorts, filters and adds up the table by keyboard alone", async (t) => {
   await becomes(() => focused(page), "Skip to the content");
   await page.keyboard.press("Enter");
   await becomes(() => focused(page), /^Compute units/);
-  for (const stop of ["CSV", "Columns\u00a0+4", "Views", "filter"]) {
+  for (const stop of ["List", "By kind", "Heat map", "Thumbnails", "filter"]) {
     await page.keyboard.press("Tab");
     await becomes(() => focused(page), stop);
   }
@@ -62,7 +62,7 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   await becomes(() => page.locator('table [tabindex="0"]').count(), 1);
   await page.waitForLoadState("networkidle"); // a control that comes later would be the next stop
-  await page.getByRole("link", { name: "Heat map" }).focus();
+  await page.getByRole("button", { name: "CSV" }).focus();
   await page.keyboard.press("Tab");
   await becomes(() => focused(page), "lattice-qcd", "the first unit");
   await page.keyboard.press("ArrowDown");
@@ -71,7 +71,7 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
   await page.keyboard.press("Control+Home");
   for (let row = 0; row < 10; ++row) {
     await page.keyboard.press("Home");
-    for (let column = 0; column < 12; ++column) {
+    for (let column = 0; column < 13; ++column) {
       seen.add(await page.evaluate(() => {
         const cell = document.activeElement.closest("th, td");
         return `${cell.parentElement.rowIndex} ${cell.cellIndex}`;
@@ -80,7 +80,7 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
     }
     await page.keyboard.press("ArrowDown");
   }
-  assert.equal(seen.size, 120);
+  assert.equal(seen.size, 130);
   await becomes(() => page.locator('table [tabindex="0"]').count(), 1);
   await page.keyboard.press("Tab");
   await becomes(() => page.evaluate(() => document.activeElement.closest("table")), null);
@@ -93,27 +93,127 @@ test("the table is one stop of the Tab key, and arrows reach every cell", async 
   await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
 });
 
+test("controls are one bar; a sheet has the filters, and on narrow screens the rest, too", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { context: { viewport: { width: 1280, height: 900 } } });
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  for (const width of [1280, 1440, 1024, 721, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await becomes(() => page.locator(".jobs-bar").evaluate((bar) => Math.round(bar.getBoundingClientRect().height)), 58, `a bar of 56 px and its border at ${width}`);
+    await becomes(() => fits(page), true, `at ${width}`);
+  }
+  await becomes(() => page.getByLabel("Running, or ended").count(), 1, "in the sheet");
+  await page.getByRole("button", { name: "Filters" }).click();
+  const sheet = page.getByRole("dialog", { name: "Filters" });
+  await sheet.getByLabel("Running, or ended").selectOption({ label: "in the last 7 days" });
+  await sheet.getByLabel("Sort by").selectOption({ label: "Verdict, highest first" });
+  await becomes(() => new URL(page.url()).hash, "#/jobs?period=168h&sort=verdict");
+  await sheet.getByRole("checkbox", { name: /Completed/ }).check();
+  await settled(page, ["train-<b>bold</b>&co", "short"]);
+  await accessible(page, "the sheet on a phone");
+  await sheet.getByRole("button", { name: "Clear all" }).click();
+  await becomes(() => names(page).count(), 8);
+  await becomes(() => sheet.getByRole("button", { name: "Clear all" }).getAttribute("aria-disabled"), "true");
+  await sheet.getByRole("button", { name: "Done" }).click();
+  await becomes(() => focused(page), "Filters");
+});
+
+test("columns that were chosen stay: the table scrolls, and its first column does not", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { context: { viewport: { width: 1024, height: 700 } } });
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.getByRole("button", { name: /^Columns\s\+11$/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Columns" });
+  await dialog.getByRole("checkbox", { name: "Nodes" }).check();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await becomes(() => page.getByRole("columnheader").count(), 14);
+  await becomes(() => fits(page), true, "the page itself does not scroll");
+  await page.getByRole("button", { name: /^Columns\s\+3$/ }).waitFor();
+  const box = page.locator(".table-box");
+  await becomes(() => box.evaluate((one) => one.scrollWidth > one.clientWidth), true);
+  await accessible(page, "a table that scrolls");
+  const head = page.locator("tbody th").first();
+  const before = await head.boundingBox();
+  await page.getByRole("link", { name: "ocean" }).focus();
+  await page.keyboard.press("End");
+  await becomes(() => box.evaluate((one) => one.scrollLeft > 0), true, "the focus is followed");
+  await becomes(async () => (await head.boundingBox()).x, before.x, "the names stay in sight");
+  await page.keyboard.press("ArrowLeft");
+  for (let i = 0; i < 12; ++i) await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowRight");
+  const cell = await page.evaluate(() => document.activeElement.getBoundingClientRect().x);
+  assert.ok(cell >= before.x + before.width - 1, "a cell with the focus is not below the first column");
+  await shot(page, "units-scrolled");
+});
+
+test("thumbnails show what each unit used over its life, with a text for each", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await becomes(() => names(page).count(), 8);
+  assert.ok(!page.requests.some((request) => request.includes("units/list") && request.includes("strip")), "the list does not ask for it");
+  await page.getByRole("navigation", { name: "List view" }).getByRole("link", { name: "Thumbnails" }).click();
+  await becomes(() => new URL(page.url()).hash, "#/jobs?form=thumbnails");
+  const card = (name) => page.locator(".thumbnails li").filter({ has: page.getByRole("link", { name, exact: true }) });
+  const texts = (name) => card(name).getByRole("img").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  await becomes(() => texts("train-<b>bold</b>&co"), ["CPU: 97 % on average, from 95 % to 100 %; 4 of 24 parts are missing", "GPU: 57 % on average, from 0 % to 100 %"]);
+  await becomes(() => texts("sweep"), ["CPU: 3 % on average, from 1.6 % to 3.2 %; 2 of 24 parts are missing"]);
+  await card("ocean").getByText("Drawn after its end").waitFor();
+  await card("probe").getByText("No use over time recorded").waitFor();
+  await card("mesh").getByText("Look here").waitFor();
+  await accessible(page, "thumbnails");
+  await shot(page, "thumbnails");
+  await card("mesh").getByRole("link").click();
+  await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
+  await page.goBack();
+  await page.setViewportSize({ width: 320, height: 640 });
+  await becomes(() => fits(page), true);
+  await accessible(page, "thumbnails on a phone");
+  const support = await visit(t, "/?user=sue#/jobs?form=thumbnails&view=all");
+  await support.getByText("No use over time recorded").first().waitFor();
+  await becomes(() => support.locator(".thumbnails").getByRole("img").count(), 0, "support sees no values over time");
+});
+
+test("each unit has a verdict in words with its reasons, and the worst come first", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs");
+  await becomes(() => names(page).count(), 8);
+  const verdict = (name) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) }).locator('td[data-label="Verdict"]');
+  const words = (name) => verdict(name).innerText().then((text) => text.replace(/\s+/g, " ").trim());
+  await becomes(() => words("train-<b>bold</b>&co"), "Look here Some GPUs not used; Longer time limit than needed; 1 more");
+  await becomes(() => words("sweep"), "Could be smaller CPUs little used; More memory than needed");
+  await becomes(() => words("lattice-qcd"), "Fits");
+  await becomes(() => verdict("ocean").getByRole("img").getAttribute("aria-label"), "Judged after its end");
+  await becomes(() => verdict("probe").getByRole("img").getAttribute("aria-label"), "Not judged: no report, or too little was measured");
+  const shapes = await Promise.all(["train-<b>bold</b>&co", "sweep", "lattice-qcd"].map((name) => verdict(name).locator(".state").evaluate((one) => getComputedStyle(one, "::before").clipPath)));
+  assert.equal(new Set(shapes).size, 3, "a shape each");
+  await page.getByRole("columnheader", { name: "Verdict" }).getByRole("button").click();
+  await becomes(async () => (await names(page).allTextContents()).slice(0, 4), ["mesh", "train-<b>bold</b>&co", "sweep", "lattice-qcd"]);
+  await becomes(() => new URL(page.url()).hash, "#/jobs?sort=verdict");
+  await accessible(page, "verdicts");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(() => words("sweep"), /Could be smaller/);
+  await becomes(() => fits(page), true);
+});
+
 test("the address keeps the list: reload, Back and a link give it again", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
-  await page.getByLabel("Filter").pressSequentially("fluids");
+  await page.getByRole("searchbox", { name: "Filter" }).pressSequentially("fluids");
   await settled(page, ["ocean", "lattice-qcd", "waiting room", "sweep"]);
   await becomes(() => new URL(page.url()).hash, "#/jobs?q=fluids");
   await page.getByRole("columnheader", { name: "CPU use" }).getByRole("button").click();
   await settled(page, ["lattice-qcd", "ocean", "sweep", "waiting room"]);
-  await page.locator("summary", { hasText: "State" }).click();
-  await becomes(async () => (await page.locator("details[open] label").allInnerTexts()).map((text) => text.split(/\s+/).join(" ").trim()).sort(), ["Cancelled 1", "Pending 1", "Running 2"]);
+  await page.getByRole("button", { name: "Filters" }).click();
+  const sheet = page.getByRole("dialog", { name: "Filters" });
+  await becomes(async () => (await sheet.locator("details[open] label").allInnerTexts()).map((text) => text.split(/\s+/).join(" ").trim()).sort(), ["Cancelled 1", "Pending 1", "Running 2"]);
   await page.getByRole("checkbox", { name: /Cancelled/ }).check();
   await settled(page, ["sweep"]);
-  await accessible(page, "an open menu of filters");
+  await accessible(page, "the sheet of filters");
   await shot(page, "units-filters");
   await page.keyboard.press("Escape");
-  await becomes(() => focused(page), "State");
+  await sheet.waitFor({ state: "hidden" });
+  await becomes(() => focused(page), "Filters\u00a01");
   await becomes(() => new URL(page.url()).hash, "#/jobs?q=fluids&state=CANCELLED&sort=cpu");
   await page.getByLabel("Running, or ended").selectOption({ label: "in the last 7 days" });
   await page.reload();
   await settled(page, ["sweep"]);
-  await becomes(() => page.getByLabel("Filter").inputValue(), "fluids");
+  await becomes(() => page.getByRole("searchbox", { name: "Filter" }).inputValue(), "fluids");
   await becomes(() => page.getByLabel("Running, or ended").inputValue(), "168");
   await page.getByRole("button", { name: /Remove the filter State: Cancelled/ }).click();
   await settled(page, ["lattice-qcd", "ocean", "sweep", "waiting room"]);
@@ -124,18 +224,20 @@ test("the address keeps the list: reload, Back and a link give it again", async 
   await page.getByRole("link", { name: "All units" }).click();
   await settled(page, ["sweep"]);
   for (let i = 0; i < 6; ++i) await page.goBack();
-  await becomes(() => page.getByLabel("Filter").inputValue(), "", "the word is one step back");
+  await becomes(() => page.getByRole("searchbox", { name: "Filter" }).inputValue(), "", "the word is one step back");
   await page.getByRole("link", { name: "short" }).waitFor();
 });
 
 test("filters by use, keeps views, and gives the list as CSV without formulas", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.getByRole("button", { name: "Filters" }).click();
   await page.locator("summary", { hasText: "Use and energy" }).click();
   await page.getByRole("group", { name: "CPU use, %" }).getByLabel("to").fill("20");
   await page.keyboard.press("Tab");
   await settled(page, ["probe", "sweep"]);
   await accessible(page, "filters by use");
+  await page.getByRole("button", { name: "Done" }).click();
   await page.locator("summary", { hasText: "Views" }).click();
   await page.getByLabel("Save this list as").fill("<i>little</i> used");
   await page.keyboard.press("Enter");
@@ -169,7 +271,7 @@ test("finds a unit of any age by its identifier", async (t) => {
   await becomes(() => new URL(page.url()).hash, "#/jobs?q=lin+optics&period=all");
   // In the filter of the list, too, what is not in the period is found.
   await page.getByLabel("Running, or ended").selectOption({ label: "in the last 24 hours" });
-  await page.getByLabel("Filter").fill("31007");
+  await page.getByRole("searchbox", { name: "Filter" }).fill("31007");
   await page.getByText("is not among them, but the server knows it: completed").waitFor();
   await accessible(page, "a unit outside the period");
   await page.getByRole("link", { name: "archive" }).click();
@@ -192,9 +294,9 @@ for (const lists of [true, false]) test(`shows pages of a hundred units, from a 
   await accessible(page, "the last page");
   await page.getByRole("button", { name: "First" }).click();
   await page.getByText("1 to 100 of 248 units").waitFor();
-  await page.getByLabel("Filter").fill("task_00239");
+  await page.getByRole("searchbox", { name: "Filter" }).fill("task_00239");
   await settled(page, ["task_00239"]);
-  await page.getByLabel("Filter").fill("");
+  await page.getByRole("searchbox", { name: "Filter" }).fill("");
   await page.setViewportSize({ width: 390, height: 844 });
   await page.getByText("1 to 20 of 248 units").waitFor();
   await page.getByRole("button", { name: "Next" }).click();
@@ -206,7 +308,7 @@ for (const lists of [true, false]) test(`shows pages of a hundred units, from a 
   await page.getByText("This server is older than the page").waitFor();
   await accessible(page, "an older server");
   await becomes(() => page.locator("section.about").innerText(), /country average/);
-  await page.getByLabel("Filter").fill("");
+  await page.getByRole("searchbox", { name: "Filter" }).fill("");
   await page.getByText("1 to 100 of 248 units").waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
   assert.equal(readFileSync(await download.path(), "utf8").trim().split("\r\n").length, 249);
@@ -224,7 +326,7 @@ test("asks every half minute, gets nothing new while nothing changed, and keeps 
   const asked = () => page.requests.filter((r) => r.includes("/units/list/admin?")).length;
   const unchanged = async () => (await (await fetch(`${url}/control`)).json()).unchanged;
   const before = { asked: asked(), unchanged: await unchanged() };
-  const elapsed = page.locator("tbody tr", { hasText: "ocean" }).locator("td").nth(4);
+  const elapsed = page.locator("tbody tr", { hasText: "ocean" }).locator("td").nth(5);
   const first = await elapsed.innerText();
   await page.waitForTimeout(1200);
   await passUntil(page, () => asked() > before.asked, 31_000);
@@ -291,10 +393,10 @@ for (const locale of ["en-GB", "de-DE", "fr-FR"]) test(`words stay whole at ever
 test("keeps what matters in sight at every width", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
-  for (const [width, columns] of [[1600, 12], [1440, 10], [1280, 10], [1024, 5], [721, 5]]) {
+  for (const [width, columns] of [[1600, 13], [1440, 10], [1280, 10], [1024, 6], [721, 6]]) {
     await page.setViewportSize({ width, height: 900 });
     await becomes(() => page.getByRole("columnheader").count(), columns, `columns at ${width}`);
-    for (const name of ["Unit", "State", "CPU use", "Energy", "Emissions"]) {
+    for (const name of ["Unit", "State", "Verdict", "CPU use", "Energy", "Emissions"]) {
       const box = await page.getByRole("columnheader", { name }).boundingBox();
       assert.ok(box.x >= 0 && box.x + box.width <= width, `${name} at ${width}`);
     }
@@ -303,7 +405,7 @@ test("keeps what matters in sight at every width", async (t) => {
 });
 
 test("rows outside the window cost nothing, and move nothing when they come into sight", async (t) => {
-  const page = await visit(t, "/?user=operator#/jobs?sort=name", { server: { many: 240 }, context: { viewport: { width: 1280, height: 900 } } });
+  const page = await visit(t, "/?user=operator#/jobs?sort=name", { server: { many: 240 }, context: { viewport: { width: 1600, height: 900 } } });
   await becomes(() => names(page).count(), 100);
   const last = page.locator("tbody tr").last();
   const skipped = () => last.evaluate((tr) => tr.firstElementChild.checkVisibility({ contentVisibilityAuto: true }) === false);
@@ -356,8 +458,8 @@ test("prints every column in light colours and without controls", async (t) => {
   }
   await page.setViewportSize({ width: 703, height: 1000 }); // A4 less 12 mm on each side
   await page.emulateMedia({ media: "print" });
-  await becomes(() => page.getByRole("columnheader").count(), 12);
-  await becomes(() => page.getByRole("button").count(), 12, "nothing but the headings");
+  await becomes(() => page.getByRole("columnheader").count(), 13);
+  await becomes(() => page.getByRole("button").count(), 13, "nothing but the headings");
   await becomes(() => page.locator("input:visible, select:visible, summary:visible").count(), 0);
   await page.getByText("Units of anyone, running or ended in the last 24 hours; “a”; CPU use at least 5 %.").waitFor();
   const looks = () => page.evaluate(() => ({
