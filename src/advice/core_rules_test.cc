@@ -275,6 +275,35 @@ TEST(Suggestions, StayWithinTheNodesAndThePartition) {
   const Facts spread = changed(two_nodes_run(), {{"mem.peak_sum", 180 * kGiB}});
   EXPECT_THAT(lines_of("nodes-many", spread), Contains("--nodes=1"));
   EXPECT_THAT(texts_of("nodes-many", changed(spread, {{"queue.mem", 200 * kGiB}})), IsEmpty());
+  EXPECT_THAT(lines_of("nodes-many", changed(spread, {{"queue.cpus", 32}})), Contains("--nodes=1"));
+  EXPECT_THAT(texts_of("nodes-many", changed(spread, {{"queue.cpus", 31}})), IsEmpty());
+  EXPECT_THAT(texts_of("nodes-many", changed(spread, {{"queue.min_nodes", 2}})), IsEmpty());
+  // Memory by CPU stays with all CPUs on one node: 2 * 128 GiB on nodes of 256, or of fewer.
+  Facts by_cpu = changed(spread, {{"slurm.tasks", 32}});
+  by_cpu.set("slurm.mem", "cpu");
+  by_cpu.set("slurm.by_tasks", true);
+  by_cpu.set("slurm.by_cpus", false);
+  EXPECT_THAT(lines_of("nodes-many", by_cpu), Contains("--nodes=1"));
+  EXPECT_THAT(lines_of("nodes-many", changed(by_cpu, {{"queue.mem", 255 * kGiB}})), IsEmpty());
+  // A partition for jobs of two nodes.
+  const Facts unused = changed(
+      two_nodes_run(), {{"cpu.unused_nodes", 1}, {"cpu.busy_nodes", 1}, {"slurm.tasks", 2}});
+  EXPECT_THAT(lines_of("cpu-unused-node", unused), Contains("--nodes=1"));
+  EXPECT_THAT(texts_of("cpu-unused-node", changed(unused, {{"queue.min_nodes", 2}})), IsEmpty());
+  // Three GPUs on two nodes are two on one of them, with two thirds of the memory of all four.
+  Facts by_gpu = changed(gpu_run(), {{"alloc.nodes", 2},
+                                     {"gpu.per_node", 2},
+                                     {"gpu.unused", 1},
+                                     {"slurm.gpus_asked", 4},
+                                     {"queue.mem", 200 * kGiB}});
+  by_gpu.set("slurm.gpus_by", "job");
+  by_gpu.set("slurm.gpus_option", "--gpus=");
+  by_gpu.set("slurm.mem", "gpu");
+  EXPECT_THAT(lines_of("gpu-unused", by_gpu), Contains("--gpus=3"));
+  EXPECT_THAT(lines_of("gpu-unused", changed(by_gpu, {{"queue.mem", 150 * kGiB}})), IsEmpty());
+  EXPECT_THAT(
+      lines_of("gpu-unused", changed(by_gpu, {{"queue.mem", 150 * kGiB}, {"gpu.unused", 2}})),
+      Contains("--gpus=2"));
   // Three hours are the longest of the partition, or four.
   const Facts longest = of_state(changed(cpu_run(), {{"queue.limit", 10800}}), "TIMEOUT");
   EXPECT_THAT(lines_of("timeout", longest), IsEmpty());

@@ -5,8 +5,8 @@
 #   prolog  for kernels that do not allow it: a prolog makes them, and the jobs of the test join them
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
 # installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB. WIDE=1: also the partition `wide` of three nodes that say
-# they have 16 CPUs, 64,000 MB and four GPUs each, for requests that are looked at and never run; `tight` and `percpu` have the same nodes
-# and limits of time and memory.
+# they have 16 CPUs, 64,000 MB and four GPUs each, for requests that are looked at and never run; `tight`, `percpu` and `spread` have the
+# same nodes and limits of time, memory, CPUs and nodes.
 set -euo pipefail
 # Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
@@ -107,6 +107,7 @@ NodeName=$wide NodeHostname=$H NodeAddr=127.0.0.1 Port=[$((B + 11))-$((B + 13))]
 PartitionName=wide Nodes=$wide MaxTime=2-00:00:00 DefMemPerCPU=1000 State=UP
 PartitionName=tight Nodes=$wide MaxTime=02:30:00 MaxMemPerNode=20000 DefMemPerCPU=1000 State=UP
 PartitionName=percpu Nodes=$wide MaxTime=02:00:00 MaxMemPerCPU=5000 DefMemPerCPU=1000 State=UP
+PartitionName=spread Nodes=$wide MaxTime=2-00:00:00 MinNodes=2 MaxCPUsPerNode=4 DefMemPerCPU=1000 State=UP
 X
 fi
 for i in 0 1 2 3; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done

@@ -186,7 +186,6 @@ advice::Facts facts_of(const Evidence& evidence,
   set(facts, "alloc.cpus", report.job.cpus);
   add_requests(unit, facts);
   add_slurm_request(unit, facts);
-  add_partition_limits(unit, facts);
   if (!unit.allocated("partition_time")) {
     set(facts, "queue.limit", evidence.longest_limit);
   }
@@ -207,6 +206,7 @@ advice::Facts facts_of(const Evidence& evidence,
     add_node_facts(evidence, report, facts);
     add_gpu_facts(report, facts);
   }
+  add_partition_limits(unit, facts);
   const FamilyValues values = family_values(evidence, report);
   facts.set("family.n", static_cast<double>(evidence.earlier.size() + 1));
   facts.set("family.oom", static_cast<double>(evidence.out_of_memory));

@@ -22,6 +22,7 @@ using Number = std::optional<std::int64_t>;
 using ingest::SubmitOptions;
 
 constexpr std::int64_t kMaxAsked = 1'000'000;
+constexpr double kNodeShare = 0.9;  ///< of the memory of a node that is for jobs, as in the rules
 
 Number count_in(std::string_view text) {
   const auto number = parse_int<std::int64_t>(text);
@@ -274,14 +275,27 @@ void add_partition_limits(const StoredUnit& unit, advice::Facts& facts) {
   }
   const double nodes = std::max(unit.allocated("nodes").value_or(1), 1.0);
   const double cpus = unit.allocated("cpus").value_or(0) / nodes;
+  for (const auto& [name, limit] :
+       {std::pair("queue.cpus", "partition_cpus"), {"queue.min_nodes", "partition_min_nodes"}}) {
+    if (const auto value = unit.allocated(limit)) {
+      facts.set(name, *value);
+    }
+  }
   const auto for_cpu = unit.allocated("partition_mem_cpu");
-  auto memory = unit.allocated("partition_mem");
+  const auto on_nodes = unit.allocated("partition_mem");
+  auto memory = on_nodes ? on_nodes : unit.allocated("partition_mem_max");
   if (for_cpu) {
     facts.set("queue.mem_cpu", *for_cpu);
     memory = std::min(memory.value_or(*for_cpu * cpus), *for_cpu * cpus);
   }
   if (!memory) {
     return;
+  }
+  const advice::Value of_nodes = facts.value_of("node.mem");
+  const auto* const bytes = std::get_if<double>(&of_nodes);
+  if (!on_nodes && bytes != nullptr) {
+    // Which nodes can have the job is not known, only those that had it.
+    memory = std::min(*memory, kNodeShare * *bytes);
   }
   // A line by CPU or GPU is rounded up to whole MiB.
   constexpr double kMiB = 1024.0 * 1024;

@@ -18,7 +18,7 @@ namespace ceems::api {
 void add_slurm_request(const StoredUnit& unit, advice::Facts& facts);
 
 /// Sets the facts queue.* from what the manager said of the partition when the job ran. Call after
-/// add_slurm_request().
+/// add_slurm_request(), and after `node.mem` is set.
 void add_partition_limits(const StoredUnit& unit, advice::Facts& facts);
 
 /// Whether one of the `sessions` of a rule file (advice::RuleSet) matches the unit: a person who

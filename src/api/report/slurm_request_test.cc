@@ -1,11 +1,19 @@
 // How jobs of SLURM were asked for, and the lines that follow the same form.
 #include "api/report/slurm_request.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -14,6 +22,7 @@
 
 #include "advice/judge.h"
 #include "advice/test_runs.h"
+#include "base/strings.h"
 #include "ingest/manager/slurm/submit_options.h"
 
 namespace ceems::api {
@@ -101,6 +110,12 @@ advice::Facts facts_of_row(const json::object& row) {
     limits = fmt::format(R"(,"partition_time":{},"partition_mem":{})",
                          known.at("minutes").to_number<double>() * 60,
                          known.at("mib").to_number<double>() * kMiB);
+    for (const auto& [name, limit] :
+         {std::pair("cpus", "partition_cpus"), {"min_nodes", "partition_min_nodes"}}) {
+      if (known.contains(name)) {
+        limits += fmt::format(R"(,"{}":{})", limit, known.at(name).to_number<double>());
+      }
+    }
     if (known.contains("cpu_mib")) {
       limits +=
           fmt::format(R"(,"partition_mem_cpu":{})", known.at("cpu_mib").to_number<double>() * kMiB);
@@ -264,6 +279,113 @@ TEST(SlurmRequest, KnowsWhatThePartitionAllows) {
   EXPECT_THAT(limits(memory + R"(,"partition_mem_cpu":10485760)", "sbatch --mem=1G a.sh"),
               ElementsAre("?", "41943040", "10485760"));
   EXPECT_THAT(limits(R"(,"partition_mem":1)"), ElementsAre("?", "0", "?"));
+}
+
+TEST(SlurmRequest, KnowsWhatThePartitionAllowsOnNodesThatAreNotKnown) {
+  const StoredUnit unit = slurm_unit(
+      "sbatch --mem=1G a.sh",
+      R"({"cpus":8,"nodes":2,"partition_mem_max":1000,"partition_cpus":24,"partition_min_nodes":2})");
+  advice::Facts facts;
+  add_slurm_request(unit, facts);
+  add_partition_limits(unit, facts);
+  EXPECT_EQ(text_of(facts, "queue.mem"), "1000");
+  EXPECT_EQ(text_of(facts, "queue.cpus"), "24");
+  EXPECT_EQ(text_of(facts, "queue.min_nodes"), "2");
+  facts.set("node.mem", 1000);  // of which a tenth is not for jobs
+  add_partition_limits(unit, facts);
+  EXPECT_EQ(text_of(facts, "queue.mem"), "900");
+  facts.set("node.mem", 2000);
+  add_partition_limits(unit, facts);
+  EXPECT_EQ(text_of(facts, "queue.mem"), "1000");
+  // Four CPUs on a node have more than its memory.
+  add_partition_limits(
+      slurm_unit("sbatch --mem=1G a.sh", R"({"cpus":8,"nodes":2,"partition_mem_cpu":1000})"),
+      facts);
+  EXPECT_EQ(text_of(facts, "queue.mem"), "1800");
+}
+
+/// The value of a line such as "--mem=3G", in MiB if it is memory; nothing for other options.
+std::optional<double> value_of(const json::value& line, std::string_view option) {
+  const std::string text(line.as_string());
+  const std::string start = std::string(option) + "=";
+  if (!text.starts_with(start)) {
+    return std::nullopt;
+  }
+  const double number = std::stod(text.substr(start.size()));
+  return text.ends_with('G') ? number * 1024 : number;
+}
+
+double seconds_of(std::string_view text) {  // [DAYS-]HOURS:MINUTES:SECONDS
+  double days = 0;
+  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+    days = std::stod(std::string(text.substr(0, dash)));
+    text.remove_prefix(dash + 1);
+  }
+  const auto parts = split(text, ':');
+  return days * 86'400 + std::stod(std::string(parts.at(0))) * 3600 +
+         std::stod(std::string(parts.at(1))) * 60;
+}
+
+/// What the lines of a rule ask for on the fullest node that they may get, beside what is allowed.
+void expect_within(const json::object& row, const std::string& rule, const json::array& lines) {
+  const json::object& limits = row.at("limits").as_object();
+  const auto number = [](const json::object& of, const char* name) {
+    return of.at(name).to_number<double>();
+  };
+  const double before = number(row, "nodes");
+  double nodes = before;
+  for (const json::value& line : lines) {
+    nodes = value_of(line, "--nodes").value_or(nodes);
+  }
+  const double cpus = rule == "cpu-serial" ? 1 : std::ceil(number(row, "cpus") / before);
+  const double gpus = std::ceil(number(row, "gpus") / before);
+  const std::string where = rule + " " + json::serialize(row);
+  for (const json::value& line : lines) {
+    EXPECT_LE(value_of(line, "--mem").value_or(0), number(limits, "mib")) << line << where;
+    EXPECT_LE(value_of(line, "--mem-per-cpu").value_or(0) * cpus, number(limits, "mib"))
+        << line << where;
+    if (rule != "gpu-unused") {
+      EXPECT_LE(value_of(line, "--mem-per-gpu").value_or(0) * gpus, number(limits, "mib"))
+          << line << where;
+    }
+    if (line.as_string().starts_with("--time=")) {
+      const std::string time(line.as_string());
+      EXPECT_LE(seconds_of(std::string_view(time).substr(7)), number(limits, "minutes") * 60)
+          << line << where;
+    }
+  }
+  EXPECT_GE(nodes, std::min(before, number(limits, "min_nodes"))) << where;
+  if (rule == "nodes-many") {  // with all tasks
+    EXPECT_LE(number(row, "cpus") / nodes, number(limits, "cpus")) << where;
+  }
+}
+
+TEST(SlurmRequest, NoRuleAsksForMoreThanThePartitionAllows) {
+  std::ostringstream text;
+  text << std::ifstream(std::string(CEEMS_TEST_ROOT) + "/slurm/forms.json").rdbuf();
+  std::map<std::string, int> checked;
+  const json::array rows = json::parse(text.str()).as_array();
+  for (const json::value& value : rows) {
+    json::object row = value.as_object();
+    const double mib = row.at("mem_mib").to_number<double>() / row.at("nodes").to_number<double>();
+    // The job itself is within what is allowed: exactly, by a little, or by far.
+    for (const auto& [more, least] : {std::pair(1.0, 1), {1.3, 2}, {10.0, 1}}) {
+      const double cpus =
+          std::ceil(row.at("cpus").to_number<double>() / row.at("nodes").to_number<double>());
+      row["limits"] = {{"minutes", std::ceil(120 * more)},
+                       {"mib", std::ceil(mib * more)},
+                       {"cpus", std::ceil(cpus * more)},
+                       {"min_nodes", least}};
+      const json::object found = lines_of_row(row);
+      for (const json::key_value_pair& one : found) {
+        expect_within(row, std::string(one.key()), one.value().as_array());
+        ++checked[std::string(one.key())];
+      }
+    }
+  }
+  for (const char* rule : kRules) {
+    EXPECT_GE(checked[rule], 10) << rule;
+  }
 }
 
 TEST(SlurmRequest, IsKnownFromTheScriptWhereTheCommandDoesNotSayIt) {

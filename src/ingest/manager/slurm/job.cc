@@ -125,8 +125,11 @@ std::string allocation_text(const Allocation& allocation, const SlurmDetails& de
   add("het_offset", details.het_offset);
   json.member("mem", allocation.memory_bytes);
   json.member("nodes", allocation.nodes);
+  add("partition_cpus", details.partition_cpus);
   add("partition_mem", details.partition_bytes);
   add("partition_mem_cpu", details.partition_cpu_bytes);
+  add("partition_mem_max", details.partition_max_bytes);
+  add("partition_min_nodes", details.partition_min_nodes);
   add("partition_time", details.partition_seconds);
   add("req_cpus", details.requested_cpus);
   add("req_mem", details.requested_memory_bytes);

@@ -64,10 +64,15 @@ struct SlurmDetails {
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> eligible_ms = {};
   std::optional<std::int64_t> consumed_joules = {};  ///< as SLURM's own plugin measured them
-  /// What the partition allows: seconds (0: no limit), memory on a node, memory for each CPU.
+  /// What the partition allows: seconds (0: no limit), memory on a node that has room for the job,
+  /// memory on any node, where its nodes are not known, memory for each CPU, CPUs on a node, and
+  /// the smallest number of nodes.
   std::optional<std::int64_t> partition_seconds = {};
   std::optional<std::int64_t> partition_bytes = {};
+  std::optional<std::int64_t> partition_max_bytes = {};
   std::optional<std::int64_t> partition_cpu_bytes = {};
+  std::optional<std::int64_t> partition_cpus = {};
+  std::optional<std::int64_t> partition_min_nodes = {};
   std::string memory_per = {};  ///< "cpu" or "node", by which the memory was asked for
   std::string gpu_type = {};    ///< the only one that was asked for
   std::string constraints = {};

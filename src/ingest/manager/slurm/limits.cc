@@ -29,6 +29,13 @@ std::optional<std::int64_t> mebibytes(std::string_view text) {
                                                       : std::nullopt;
 }
 
+/// A number of things; nothing for UNLIMITED and 0.
+std::optional<std::int64_t> count_of(std::string_view text) {
+  constexpr std::int64_t kMax = 1'000'000'000;
+  const auto number = parse_int<std::int64_t>(text);
+  return number && *number > 0 && *number <= kMax ? number : std::nullopt;
+}
+
 /// Seconds of "2-00:00:00", "12:00:00" or "UNLIMITED", which is 0.
 std::optional<std::int64_t> time_limit(std::string_view text) {
   if (text == "UNLIMITED" || text == "INFINITE") {
@@ -45,12 +52,12 @@ std::optional<std::int64_t> time_limit(std::string_view text) {
   const auto hours = parse_int<std::int64_t>(parts[0]);
   const auto minutes = parse_int<std::int64_t>(parts[1]);
   const auto seconds = parse_int<std::int64_t>(parts[2]);
-  constexpr std::int64_t kMost = 36'500;  // days; as many hours, minutes and seconds
+  constexpr std::int64_t kMax = 36'500;  // days; as many hours, minutes and seconds
   if (!days || !hours || !minutes || !seconds) {
     return std::nullopt;
   }
   for (const std::int64_t number : {*days, *hours, *minutes, *seconds}) {
-    if (number < 0 || number > kMost) {
+    if (number < 0 || number > kMax) {
       return std::nullopt;
     }
   }
@@ -71,9 +78,9 @@ std::int64_t gpus_of(std::string_view gres) {
   }
   for (const std::string_view part : split(plain, ',')) {
     if (part.starts_with("gpu:")) {
-      constexpr std::int64_t kMostGpus = 10'000;
+      constexpr std::int64_t kMaxGpus = 10'000;
       const auto number = parse_int<std::int64_t>(part.substr(part.rfind(':') + 1));
-      count += number && *number > 0 && *number <= kMostGpus ? *number : 0;
+      count += number && *number > 0 && *number <= kMaxGpus ? *number : 0;
     }
   }
   return count;
@@ -123,7 +130,9 @@ void PartitionLimits::add_partition_line(std::string_view line) {
   }
   Partition partition{.seconds = time_limit(value_of(line, "MaxTime")),
                       .node_bytes = mebibytes(value_of(line, "MaxMemPerNode")),
-                      .cpu_bytes = mebibytes(value_of(line, "MaxMemPerCPU"))};
+                      .cpu_bytes = mebibytes(value_of(line, "MaxMemPerCPU")),
+                      .node_cpus = count_of(value_of(line, "MaxCPUsPerNode")),
+                      .least_nodes = count_of(value_of(line, "MinNodes"))};
   if (!partition.node_bytes && !partition.cpu_bytes) {
     partition.node_bytes = node_bytes_;
     partition.cpu_bytes = cpu_bytes_;
@@ -133,9 +142,9 @@ void PartitionLimits::add_partition_line(std::string_view line) {
 
 void PartitionLimits::add_node_line(std::string_view line) {
   const auto memory = mebibytes(value_of(line, "RealMemory"));
-  auto cpus = parse_int<std::int64_t>(value_of(line, "CPUEfctv"));  // since 22.05
+  auto cpus = count_of(value_of(line, "CPUEfctv"));  // since 22.05
   if (!cpus) {
-    cpus = parse_int<std::int64_t>(value_of(line, "CPUTot"));
+    cpus = count_of(value_of(line, "CPUTot"));
   }
   if (!memory || !cpus) {
     return;
@@ -161,10 +170,14 @@ void PartitionLimits::set(SlurmJob& job) const {
   SlurmDetails& details = job.details;
   details.partition_seconds = partition.seconds;
   details.partition_cpu_bytes = partition.cpu_bytes;
-  if (details.constraints.empty()) {
-    if (const auto memory = largest(partition.nodes, job.allocation)) {
-      details.partition_bytes = less(memory, partition.node_bytes);
-    }
+  details.partition_cpus = partition.node_cpus;
+  details.partition_min_nodes = partition.least_nodes;
+  const auto memory =
+      details.constraints.empty() ? largest(partition.nodes, job.allocation) : std::nullopt;
+  if (memory) {
+    details.partition_bytes = less(memory, partition.node_bytes);
+  } else {
+    details.partition_max_bytes = partition.node_bytes;
   }
 }
 

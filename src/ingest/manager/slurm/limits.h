@@ -12,8 +12,8 @@
 
 namespace ceems::ingest {
 
-/// What the partitions of a cluster allow, and what their nodes have. Lines are those of
-/// scontrol(1) with --oneliner; whatever does not parse counts as not known.
+/// What the partitions of a cluster allow, and what their nodes have. The lines are what
+/// scontrol(1) prints with --oneliner; whatever does not parse counts as not known.
 class PartitionLimits {
  public:
   struct Node {
@@ -28,6 +28,8 @@ class PartitionLimits {
     std::optional<std::int64_t> seconds = {};  ///< 0: no limit
     std::optional<std::int64_t> node_bytes = {};
     std::optional<std::int64_t> cpu_bytes = {};
+    std::optional<std::int64_t> node_cpus = {};
+    std::optional<std::int64_t> least_nodes = {};
     Nodes nodes = {};
   };
 
@@ -40,7 +42,8 @@ class PartitionLimits {
 
   [[nodiscard]] bool empty() const { return partitions_.empty(); }
   /// Sets partition_* of the job's details. The memory is that of the largest nodes on which a job
-  /// with so many nodes, CPUs and GPUs fits; not of a job that asked for features of nodes.
+  /// with so many nodes, CPUs and GPUs fits. Of a job that asked for features of nodes, or fits on
+  /// none, only that of the partition is known.
   void set(SlurmJob& job) const;
 
  private:

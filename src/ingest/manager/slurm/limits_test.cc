@@ -1,6 +1,8 @@
 #include "ingest/manager/slurm/limits.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ingest/manager/slurm/sacct.h"
@@ -78,7 +81,30 @@ TEST(PartitionLimits, AreOfNodesOnWhichTheJobFits) {
   // Features of nodes are not compared.
   const SlurmDetails features = of(limits, "wide", {.nodes = 1, .cpus = 1}, "skylake");
   EXPECT_EQ(features.partition_bytes, std::nullopt);
+  EXPECT_EQ(features.partition_max_bytes, std::nullopt);
   EXPECT_EQ(features.partition_seconds, 2 * 86'400);
+}
+
+TEST(PartitionLimits, OfThePartitionCountWhereItsNodesAreNotKnown) {
+  PartitionLimits limits;
+  limits.add_partition_line(
+      "PartitionName=a MaxTime=1:00:00 MinNodes=2 MaxCPUsPerNode=24 MaxMemPerNode=32000");
+  limits.add_partition_line(
+      "PartitionName=b MaxTime=1:00:00 MinNodes=0 MaxCPUsPerNode=UNLIMITED MaxMemPerNode=32000");
+  limits.add_node_line("NodeName=n1 CPUTot=8 RealMemory=64000 Partitions=a,b");
+  for (const SlurmDetails& details :
+       {of(limits, "a", {.nodes = 1, .cpus = 8}, "skylake"),
+        of(limits, "a", {.nodes = 2, .cpus = 8}), of(limits, "a", {.nodes = 1, .cpus = 9})}) {
+    EXPECT_EQ(details.partition_bytes, std::nullopt);
+    EXPECT_EQ(details.partition_max_bytes, 32'000 * kMiB);
+    EXPECT_EQ(details.partition_cpus, 24);
+    EXPECT_EQ(details.partition_min_nodes, 2);
+  }
+  const SlurmDetails fits = of(limits, "b", {.nodes = 1, .cpus = 8});
+  EXPECT_EQ(fits.partition_bytes, 32'000 * kMiB);
+  EXPECT_EQ(fits.partition_max_bytes, std::nullopt);
+  EXPECT_EQ(fits.partition_cpus, std::nullopt);
+  EXPECT_EQ(fits.partition_min_nodes, std::nullopt);
 }
 
 TEST(PartitionLimits, AreTheStrictestOfNodePartitionAndCluster) {
@@ -131,6 +157,69 @@ TEST(PartitionLimits, AreNotKnownOfWhatDoesNotParse) {
       "RealMemory=100 Partitions=a Reason=use RealMemory=900 Partitions=b [root]");
   EXPECT_EQ(of(limits, "a", {.nodes = 1, .cpus = 4, .gpus = 3}).partition_bytes, 100 * kMiB);
   EXPECT_EQ(of(limits, "a", {.nodes = 1, .cpus = 4, .gpus = 4}).partition_bytes, std::nullopt);
+  // Words for "none", negative and large numbers, and a key that only begins like one that is read.
+  for (const char* none : {"UNLIMITED", "INFINITE", "(null)", "NONE", "N/A", "", "0", "-1", "1.5",
+                           "0x10", "4294967294000", "99999999999999999999", "1K"}) {
+    const std::string value = none;
+    PartitionLimits odd;
+    odd.add_config_line("MaxMemPerNode = " + value);
+    odd.add_partition_line("PartitionName=a MaxMemPerNodeX=5 MaxMemPerNode=" + value +
+                           " MaxMemPerCPU=" + value + " MaxCPUsPerNode=" + value +
+                           " MinNodes=" + value + " NewKey=7 =8 MaxTime");
+    odd.add_node_line("NodeName=n CPUEfctv=" + value + " CPUTot=4 RealMemory=100 MemSpecLimit=" +
+                      value + " Gres=" + value + " Partitions=a,(null),,a b");
+    const SlurmDetails details = of(odd, "a", {.nodes = 1, .cpus = 4});
+    EXPECT_EQ(details.partition_seconds, std::nullopt) << value;
+    EXPECT_EQ(details.partition_bytes, 100 * kMiB) << value;
+    EXPECT_EQ(details.partition_cpus, std::nullopt) << value;
+    EXPECT_EQ(details.partition_min_nodes, std::nullopt) << value;
+    if (value != "4294967294000") {  // 4 EiB are a limit
+      EXPECT_EQ(details.partition_cpu_bytes, std::nullopt) << value;
+    }
+  }
+}
+
+TEST(PartitionLimits, OfLinesThatAreCutOffAllowNoMore) {
+  const PartitionLimits whole = recorded();
+  std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/data/sacct/scontrol.txt");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line);
+  }
+  const std::string& partition = lines.at(2);
+  const std::string& node = lines.at(4);
+  ASSERT_TRUE(partition.starts_with("PartitionName=wide"));
+  ASSERT_TRUE(node.starts_with("NodeName=w"));
+  const Allocation one{.nodes = 1, .cpus = 4, .gpus = 2};
+  const SlurmDetails all = of(whole, "wide", one);
+  ASSERT_TRUE(all.partition_bytes && all.partition_seconds);
+  for (std::size_t size = 0; size <= std::max(partition.size(), node.size()); ++size) {
+    PartitionLimits cut;
+    cut.add_partition_line(partition.substr(0, size));
+    cut.add_node_line(node);
+    cut.add_node_line(node.substr(0, size));
+    const SlurmDetails details = of(cut, "wide", one);
+    EXPECT_LE(details.partition_seconds.value_or(1), *all.partition_seconds) << size;
+    EXPECT_LE(details.partition_bytes.value_or(0), *all.partition_bytes) << size;
+  }
+}
+
+TEST(PartitionLimits, OfTenThousandNodesAreReadOnceAndCounted) {
+  PartitionLimits limits;
+  for (int i = 0; i < 100; ++i) {
+    limits.add_partition_line(fmt::format("PartitionName=p{} MaxTime=1:00:00", i));
+  }
+  for (int i = 0; i < 10'000; ++i) {
+    limits.add_node_line(
+        fmt::format("NodeName=n{} CPUTot=64 RealMemory={} Gres=gpu:{} Partitions=p{},p{},other", i,
+                    1000 + i % 50, i % 5, i % 100, (i + 1) % 100));
+  }
+  // p7 has the nodes that end with 07 and 06: 200, of which half have 1,007 MiB.
+  EXPECT_EQ(of(limits, "p7", {.nodes = 100, .cpus = 6400}).partition_bytes, 1007 * kMiB);
+  EXPECT_EQ(of(limits, "p7", {.nodes = 101, .cpus = 6400}).partition_bytes, 1006 * kMiB);
+  EXPECT_EQ(of(limits, "p7", {.nodes = 200, .cpus = 12'800}).partition_bytes, 1006 * kMiB);
+  EXPECT_EQ(of(limits, "p7", {.nodes = 201, .cpus = 201}).partition_bytes, std::nullopt);
+  EXPECT_EQ(of(limits, "p7", {.nodes = 1, .cpus = 65}).partition_bytes, std::nullopt);
 }
 
 /// One job, and limits that the test sets.
@@ -195,7 +284,7 @@ TEST(PartitionLimits, AreReadOnceAnHourAndStayWhenScontrolFails) {
   source.clock.advance(std::chrono::minutes(1));
   EXPECT_EQ(allocation(), kWith);
   EXPECT_EQ(source.asked, 3);
-  // A source that knows nothing of partitions.
+  // A source that does not know partitions.
   source.works = true;
   source.known = false;
   source.clock.advance(std::chrono::minutes(10));
