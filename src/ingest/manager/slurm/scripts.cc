@@ -122,6 +122,29 @@ bool ScriptReader::wants(const SlurmJob& job, model::Window window) const {
 void ScriptReader::read(std::span<const SlurmJob> jobs,
                         SlurmSource& source,
                         const std::stop_token& stop) {
+  using std::chrono::milliseconds;
+  const auto now = clock_.steady_now();
+  if (!period_ || now - *period_ >= kPeriod) {
+    period_ = now;
+    spent_ = milliseconds(0);
+  }
+  if (jobs.empty()) {
+    return;
+  }
+  if (spent_ >= kPeriodTime) {
+    note(false, fmt::format("sacct --batch-script took {} s within {} minutes",
+                            std::chrono::duration_cast<std::chrono::seconds>(kPeriodTime).count(),
+                            kPeriod.count()));
+    return;
+  }
+  read_until(now + std::min(kFetchTime, kPeriodTime - spent_), jobs, source, stop);
+  spent_ += std::chrono::ceil<milliseconds>(clock_.steady_now() - now);
+}
+
+void ScriptReader::read_until(Clock::SteadyTime deadline,
+                              std::span<const SlurmJob> jobs,
+                              SlurmSource& source,
+                              const std::stop_token& stop) {
   // Ended jobs first, because they are not listed again; what failed before, last.
   std::array<Ids, 3> ids;
   std::set<std::string> listed;
@@ -145,7 +168,6 @@ void ScriptReader::read(std::span<const SlurmJob> jobs,
     calls.emplace_back(first,
                        first + static_cast<std::ptrdiff_t>(std::min(kJobsAtOnce, all.size() - at)));
   }
-  const auto deadline = clock_.steady_now() + kFetchTime;
   bool any_worked = false;
   for (int count = 0; count < kMaxCalls && !calls.empty() && !stop.stop_requested(); ++count) {
     const auto left =

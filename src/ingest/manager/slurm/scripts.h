@@ -49,11 +49,14 @@ class ScriptOutput {
 };
 
 /// The directives of the scripts of jobs whose command does not say how they asked. Reading them
-/// takes a limited time at each fetch, and what was not read in it is asked for at the next one.
+/// takes a limited time at each fetch, and in each period: an update that catches up has many
+/// fetches. What was not read is asked for at the next fetch that has the job.
 class ScriptReader {
  public:
   static constexpr std::chrono::milliseconds kCallTime{5'000};
   static constexpr std::chrono::milliseconds kFetchTime{10'000};
+  static constexpr std::chrono::milliseconds kPeriodTime{20'000};
+  static constexpr std::chrono::minutes kPeriod{10};
   static constexpr std::size_t kJobsAtOnce = 200;
   static constexpr int kMaxCalls = 20;
   /// How many jobs are worth collecting for read().
@@ -80,6 +83,10 @@ class ScriptReader {
   };
   using Ids = std::vector<std::string>;  // as SLURM shows them
 
+  void read_until(Clock::SteadyTime deadline,
+                  std::span<const SlurmJob> jobs,
+                  SlurmSource& source,
+                  const std::stop_token& stop);
   void take(const Ids& ids, std::map<std::string, ScriptOutput::Found> found);
   void note(bool works, const std::string& error);
 
@@ -88,6 +95,8 @@ class ScriptReader {
   std::map<std::string, Known, std::less<>> known_;         ///< by job; an array is one
   std::map<std::string, std::string, std::less<>> job_of_;  ///< by id, while scripts are read
   std::uint64_t fetch_ = 0;
+  std::optional<Clock::SteadyTime> period_;  ///< its start
+  std::chrono::milliseconds spent_{0};       ///< in the period
   bool fails_ = false;
   bool has_scripts_ = false;  ///< some job had one
   bool said_none_ = false;

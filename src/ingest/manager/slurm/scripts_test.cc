@@ -110,7 +110,7 @@ class FakeSource final : public SlurmSource {
                    const std::function<void(std::string_view)>& line,
                    const std::stop_token& /*stop*/) override {
     asked.push_back(ids);
-    clock.advance(takes);
+    clock.advance(std::min(takes, timeout));
     if (takes > timeout || std::ranges::any_of(ids, [this](const std::string& id) {
           return broken.contains(id) || broken.contains("all");
         })) {
@@ -289,6 +289,40 @@ TEST(SlurmScripts, TakeALimitedTime) {
   EXPECT_EQ(fast.source->asked.size(), 20U);
   EXPECT_EQ(fast.tags().size(), 5000U);
   EXPECT_EQ(fast.source->asked.size(), 25U);
+}
+
+TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
+  Fixture f;
+  for (int id = 1; id <= 600; ++id) {
+    f.source->in_window.push_back(job_of(std::to_string(id)));
+  }
+  f.source->takes = std::chrono::milliseconds(9000);  // longer than a call may take
+  const auto start = f.source->clock.steady_now();
+  const auto catch_up = [&f](int windows) {
+    for (int i = 0; i < windows; ++i) {
+      EXPECT_EQ(
+          f.tags({.start_ms = kWindow.start_ms + i * kHour, .end_ms = kWindow.end_ms + i * kHour})
+              .size(),
+          f.source->in_window.size());
+    }
+  };
+  catch_up(10);
+  EXPECT_EQ(f.source->clock.steady_now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(f.source->asked.size(), 4U);
+  catch_up(10);
+  EXPECT_EQ(f.source->asked.size(), 4U);
+  // The rest comes later: here, sacct answers again.
+  f.source->clock.advance(std::chrono::minutes(10));
+  f.source->takes = std::chrono::milliseconds(1000);
+  catch_up(3);
+  EXPECT_EQ(f.source->asked.size(), 4U + 3U);
+  EXPECT_THAT(f.tags().at("600"), HasSubstr("script_options"));
+  EXPECT_EQ(f.source->asked.size(), 7U);
+  // A period counts what was spent in it only.
+  f.source->clock.advance(std::chrono::minutes(10));
+  f.source->in_window.push_back(job_of("601"));
+  catch_up(1);
+  EXPECT_EQ(f.source->asked.size(), 8U);
 }
 
 TEST(SlurmScripts, ThatEndedComeFirst) {
