@@ -156,7 +156,12 @@ std::string listing_text(Api& api,
 
 std::string no_jobs_text(const Options& options, const Question& question, std::int64_t now) {
   if (!options.jobs.empty()) {
-    return "No such job among those that you may see";
+    const bool shown = std::ranges::any_of(options.jobs, [](const std::string& id) {
+      return id.find_first_of("_+") != std::string::npos;
+    });
+    return shown ? "No such job among those that you may see; of jobs that old versions of CEEMS "
+                   "stored, only the JobIDRaw of sacct is known"
+                 : "No such job among those that you may see";
   }
   const bool narrowed =
       !options.accounts.empty() || !options.account_filter.empty() || !question.users.empty();

@@ -52,6 +52,12 @@ TEST(Listing, SaysWhatToTryWhenThereIsNoJob) {
             "No jobs from 2026-11-18 to 2026-11-18 02:53; try -S now-1weeks");
   EXPECT_EQ(text({.accounts = {"a"}}, kMidnight), "No such jobs today; try -S now-1weeks");
   EXPECT_EQ(text({.jobs = {"7"}}, kMidnight), "No such job among those that you may see");
+  for (const char* id : {"7100_4", "8200+1", "7100_[1-3]"}) {
+    EXPECT_EQ(
+        text({.jobs = {"7", id}}, kMidnight),
+        "No such job among those that you may see; of jobs that old versions of CEEMS stored, "
+        "only the JobIDRaw of sacct is known");
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
 #include "api/request/list_params.h"
+#include "api/request/shown_ids.h"
 #include "base/json.h"
 #include "base/strings.h"
 #include "store/facts.h"
@@ -89,27 +90,33 @@ bool is_digits(std::string_view text) {
 class UnitSearch {
  public:
   UnitSearch(const Services& services, const Call& call, bool everybody, std::string sought)
-      : services_(&services), call_(&call), everybody_(everybody), sought_(std::move(sought)) {}
+      : services_(&services),
+        call_(&call),
+        everybody_(everybody),
+        sought_(std::move(sought)),
+        job_(job_of_step(sought_)) {}
 
   Result<std::vector<FoundUnit>> run() {
-    store::FactFilter ids;
-    ids.uuids = {sought_};
-    if (is_digits(sought_) && sought_.size() >= kLeastIdDigits) {
+    // By itself, so that no number of newer ids that begin so can hide it.
+    store::FactFilter exact;
+    exact.uuids = {job_, sought_};
+    CEEMS_TRY(read(std::move(exact), call_->identity, kMaxRuns));
+    const std::size_t mark = job_.find_first_of("_+");
+    if (is_digits(job_) && job_.size() >= kLeastIdDigits) {
       // The ids that begin so, by their names: a range of the index could be of any length.
+      store::FactFilter ids;
       for (int i = 0; i < 10; ++i) {
-        ids.uuids.push_back(fmt::format("{}{}", sought_, i));
+        ids.uuids.push_back(fmt::format("{}{}", job_, i));
       }
       for (int i = 0; i < 100; ++i) {
-        ids.uuids.push_back(fmt::format("{}{:02}", sought_, i));
+        ids.uuids.push_back(fmt::format("{}{:02}", job_, i));
       }
-    }
-    CEEMS_TRY(read(std::move(ids), call_->identity, kMaxRuns));
-    const std::size_t mark = sought_.find_first_of("_+");
-    if (mark != std::string::npos && is_digits(sought_.substr(0, mark)) &&
-        is_digits(sought_.substr(mark + 1))) {
-      store::FactFilter tasks;
-      tasks.array_prefix = sought_;
-      CEEMS_TRY(read(std::move(tasks), call_->identity, kMaxRuns));
+      CEEMS_TRY(read(std::move(ids), call_->identity, kMaxRuns));
+      CEEMS_TRY(read_tasks(job_ + "_"));
+      CEEMS_TRY(read_tasks(job_ + "+"));
+    } else if (mark != std::string::npos && is_digits(job_.substr(0, mark)) &&
+               is_digits(job_.substr(mark + 1))) {
+      CEEMS_TRY(read_tasks(job_));
     }
     // An owner is a part of the statement, which an index bounds.
     access::Identity few = call_->identity;
@@ -121,7 +128,17 @@ class UnitSearch {
   }
 
  private:
-  Result<> read(store::FactFilter filter, const access::Identity& who, std::size_t limit) {
+  /// Tasks of arrays and parts of heterogeneous jobs whose ids begin so. The id itself comes first.
+  Result<> read_tasks(std::string prefix) {
+    store::FactFilter tasks;
+    tasks.array_prefix = std::move(prefix);
+    return read(std::move(tasks), call_->identity, kMaxRuns, store::Fact::kArray);
+  }
+
+  Result<> read(store::FactFilter filter,
+                const access::Identity& who,
+                std::size_t limit,
+                store::Fact sort = store::Fact::kEnded) {
     using store::Fact;
     if (everybody_) {
       access::list_everybodys(who, {}, filter);
@@ -132,6 +149,8 @@ class UnitSearch {
         .filter = std::move(filter),
         .columns = {Fact::kClusterId, Fact::kUuid, Fact::kArray, Fact::kName, Fact::kUser,
                     Fact::kProject, Fact::kState, Fact::kStarted},
+        .sort = sort,
+        .descending = sort == Fact::kEnded,
         .limit = limit};
     QueryTimer timer(*services_->metrics, Query::kUnits);
     CEEMS_TRY(cursor, timer.run([&] { return services_->reader->unit_facts(query); }));
@@ -147,8 +166,8 @@ class UnitSearch {
 
   void add(const store::Cursor& row) {
     const std::string_view uuid = row.text(1), shown = row.text(2);
-    const Rank rank = uuid == sought_ || shown == sought_ ? kExact
-                      : to_lower(uuid).starts_with(sought_) || shown.starts_with(sought_)
+    const Rank rank = uuid == sought_ || uuid == job_ || shown == job_ ? kExact
+                      : to_lower(uuid).starts_with(job_) || shown.starts_with(job_)
                           ? kIdBegins
                           : std::max(rank_of(row.text(3), sought_), kBegins);
     if (rank != kNoMatch && seen_.emplace(row.text(0), uuid, row.integer(7)).second) {
@@ -168,6 +187,7 @@ class UnitSearch {
   const Call* call_;
   bool everybody_;
   std::string sought_;
+  std::string job_;  ///< the job of "7100_4.batch", as sacct shows a step; else as sought
   std::vector<FoundUnit> found_;
   std::set<std::tuple<std::string, std::string, std::int64_t>> seen_;
 };

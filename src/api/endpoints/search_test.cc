@@ -1,8 +1,10 @@
 // What the palette of the page finds, and for whom.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
@@ -66,6 +68,52 @@ TEST_F(Search, FindsUnitsByIdAndName) {
             R"({"cluster_id":"hpc-a","uuid":"7101","started_at_ts":1767222000000,)"
             R"("shown":"7100_4","name":"sweep","user":"ada","project":"fluids",)"
             R"("state":"COMPLETED"})");
+}
+
+TEST_F(Search, FindsArraysStepsAndPartsByTheIdOfTheJob) {
+  EXPECT_THAT(all("7100", "ada"), ElementsAre("7101", "7102"));
+  EXPECT_THAT(all("8200", "ada"), ElementsAre("8201"));
+  EXPECT_THAT(all("7100_4.batch", "ada"), ElementsAre("7101", "7102"));
+  EXPECT_THAT(all("9000.extern", "ada"), ElementsAre("9000"));
+  EXPECT_THAT(all("7100", "eve"), IsEmpty());
+}
+
+TEST_F(Search, FindsIdsOfAnyAge) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  const auto add = [&update](int id, int ended, const std::string& group) {
+    model::Unit unit = job(std::to_string(id), "ada", "fluids");
+    unit.allocation = group;
+    unit.ended_at_ts = kNow - kHour / 2 + ended;
+    update.units.push_back(std::move(unit));
+  };
+  add(5200, 0, R"({"het_job":5200,"het_offset":0})");
+  add(5201, 1, R"({"het_job":5200,"het_offset":1})");
+  for (int task = 0; task < 20'000; ++task) {  // 100 of them have ids that begin with 5200
+    add(520'000 + task, 2 + task, fmt::format(R"({{"array_job":4100,"array_task":{}}})", task));
+  }
+  write(update);
+  EXPECT_EQ(all("5200", "ada").front(), "5200");
+  EXPECT_EQ(all("5200%2B1", "ada"), Texts{"5201"});
+  EXPECT_EQ(all("4100_4", "ada").front(), "520004");
+  EXPECT_EQ(all("4100_19999", "ada"), Texts{"539999"});
+  EXPECT_EQ(all("4100", "ada").size(), 6U);
+  EXPECT_THAT(all("5200", "eve"), IsEmpty());
+  // As cacct asks.
+  const auto listed = [this](const std::string& ids, const std::string& user) {
+    Texts found;
+    const auto response = get("/api/v1/units?field=uuid&uuid=" + ids, user);
+    EXPECT_EQ(response.status, 200) << response.body;
+    for (const json::value& one : json::parse(response.body).at("data").as_array()) {
+      found.emplace_back(one.at("uuid").as_string());
+    }
+    return found;
+  };
+  EXPECT_THAT(listed("5200&uuid=5200_*&uuid=5200%2B*", "ada"), ElementsAre("5200", "5201"));
+  EXPECT_THAT(listed("5200%2B1", "ada"), ElementsAre("5201"));
+  EXPECT_THAT(listed("4100_4", "ada"), ElementsAre("520004"));
+  EXPECT_THAT(listed("4100_4", "eve"), IsEmpty());
 }
 
 TEST_F(Search, KeepsToTheRole) {

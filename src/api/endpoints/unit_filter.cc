@@ -56,6 +56,8 @@ class ShownIdSearch {
     store::FactListQuery query{
         .filter = rows_,
         .columns = {store::Fact::kArray, store::Fact::kUuid, store::Fact::kClusterId},
+        .sort = store::Fact::kArray,  // the id itself comes before those that it begins
+        .descending = false,
         .limit = kMaxFoundIds};
     query.filter.array_prefix = shown->prefix;
     QueryTimer timer(*services_->metrics, Query::kUnits);

@@ -36,10 +36,29 @@ UnitQuery owners_of(const FactFilter& filter) {
   return query;
 }
 
+/// Whether the ids choose the index: they find few units, however many an owner has.
+bool is_by_ids(const FactFilter& filter) {
+  return !filter.uuids.empty() || !filter.array_prefix.empty();
+}
+
 /// The conditions of the owners, each for a part of the statement.
 std::vector<Sql> owner_parts(Dialect dialect, const FactFilter& filter) {
   std::vector<Sql> owners;
-  if (filter.uuids.empty() && filter.id_prefix.empty() && filter.array_prefix.empty()) {
+  if (is_by_ids(filter)) {
+    Sql owner(dialect, "");
+    if (!filter.owners.everybody) {
+      // In this form, no index has it.
+      owner.add(" AND (1 = 1").and_owner_in(filter.owners).add(") IS TRUE");
+    }
+    owner.and_filter_in("project", filter.projects).and_in("cluster_id", filter.clusters);
+    if (!filter.uuids.empty() && filter.clusters.empty()) {
+      owner.add(" AND cluster_id IN (SELECT cluster_id FROM ceems_watermarks)");  // for the index
+    }
+    owner.and_in("uuid", filter.uuids);
+    owners.push_back(std::move(owner));
+    return owners;
+  }
+  if (filter.id_prefix.empty()) {
     owners = single_owners(dialect, owners_of(filter));
   }
   if (owners.empty() || owners.size() > kMaxOwners) {
@@ -57,13 +76,14 @@ std::vector<Part> time_parts(const FactFilter& filter) {
 }
 
 void add_time(Sql& sql, const FactFilter& filter, Part part) {
+  sql.add(is_by_ids(filter) ? " AND ended_at_ts + 0" : " AND ended_at_ts");
   if (part == Part::kRunning) {
-    sql.add(" AND ended_at_ts = 0");
+    sql.add(" = 0");
   } else if (filter.ended) {
-    sql.add(" AND ended_at_ts BETWEEN ").value(std::max<std::int64_t>(filter.ended->from_ms, 1));
+    sql.add(" BETWEEN ").value(std::max<std::int64_t>(filter.ended->from_ms, 1));
     sql.add(" AND ").value(filter.ended->to_ms);
   } else {
-    sql.add(" AND ended_at_ts > 0");
+    sql.add(" > 0");
   }
 }
 
@@ -86,9 +106,6 @@ void add_conditions(Sql& sql, const FactFilter& filter) {
     sql.and_usage_of(*filter.members);
   }
   sql.and_filter_in("username", filter.users).and_in("queue", filter.partitions);
-  if (!filter.uuids.empty() && filter.clusters.empty()) {
-    sql.add(" AND cluster_id IN (SELECT cluster_id FROM ceems_watermarks)");  // for the index
-  }
   if (filter.state_running) {
     sql.add(" AND ((ended_at_ts = 0 AND started_at_ts > 0)");
     if (!filter.states.empty()) {
@@ -186,7 +203,7 @@ Sql one_part(const FactListQuery& query, const Sql& owner, Part part) {
   add_conditions(sql, query.filter);
   add_after(sql, query, part);
   // Within a part, an index has the rows by their end.
-  const bool indexed = query.sort == Fact::kEnded;
+  const bool indexed = query.sort == Fact::kEnded && !is_by_ids(query.filter);
   add_order(sql, query, !indexed ? "place" : "ended_at_ts");
   return sql;
 }
