@@ -386,6 +386,9 @@ bool DeviceCounter::advance(const DeviceState& device,
                             Clock::SteadyTime taken,
                             DeviceSample& sample) {
   const auto use = busy_part(device);
+  // One that returns to 0 may return from there, too.
+  const auto shown =
+      device.energy_joules == 0.0 && joules_.value_or(0) > 0 ? std::nullopt : device.energy_joules;
   if (!device.energy_joules && !device.power_watts &&
       !line_watts(use, device.power_limit_watts.value_or(0))) {
     return false;
@@ -401,13 +404,13 @@ bool DeviceCounter::advance(const DeviceState& device,
     Amount amount;
     bool counts = false;
     if (!last_taken || taken - *last_taken > kMaxGap) {
-      restart(device.energy_joules);
+      restart(shown);
       held_ = {};
     } else if (joules_) {
-      amount = count(device.energy_joules, power.joules, seconds, max_watts);
+      amount = count(shown, power.joules, seconds, max_watts);
       counts = !still_ && moved_ > 1;
     } else {
-      restart(device.energy_joules);
+      restart(shown);
       amount = {.joules = power.joules.value_or(0), .seconds = power.joules ? seconds : 0};
     }
     if (use && amount.joules > 0 && (counts || (power.shown && gate_.changed()))) {
@@ -415,9 +418,9 @@ bool DeviceCounter::advance(const DeviceState& device,
     }
     sample.joules = amount.joules;
     sample.seconds = amount.seconds;
-    gate_.report(taken, device.energy_joules && !still_ ? "its counter" : "an estimate");
+    gate_.report(taken, shown && !still_ ? "its counter" : "an estimate");
   }
-  const bool measured = joules_ && device.energy_joules && !still_;
+  const bool measured = joules_ && shown && !still_;
   sample.source.method = measured ? energy::Method::kMeasured : energy::Method::kDerived;
   return true;
 }

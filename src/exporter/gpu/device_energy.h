@@ -74,10 +74,11 @@ void find_uses(const DeviceState& device,
 /// at both ends). After a counter has fallen, or risen by more than a GPU can use, that interval is
 /// charged by power; the next value shows whether it started again or this one was wrong.
 ///
-/// A counter that stands still while the GPU draws power, or cannot be read, is waited for, so that
-/// a slow counter loses nothing: nothing is charged for kStill, then what the power was since it
-/// stopped. From then on power counts, until the counter has moved in kTrusted readings in a row;
-/// what it counted meanwhile, or catches up with, is left out, because it has been charged.
+/// A counter that stands still while the GPU draws power, or cannot be read, or that shows 0 after
+/// it counted, is waited for, so that a slow counter loses nothing: nothing is charged for kStill,
+/// then what the power was since it stopped. From then on power counts, until the counter has moved
+/// in kTrusted readings in a row; what it counted meanwhile, or catches up with, is left out,
+/// because it has been charged.
 ///
 /// Powers pass energy::SourceGate. One that is not believed counts as the last one that was, for
 /// kHold, and then by a line through the utilisation and the power of the last minutes, which also
@@ -105,6 +106,8 @@ class DeviceCounter {
   bool advance(const DeviceState& device, Clock::SteadyTime taken, energy::DeviceSample& sample);
   /// The counter stands still, and power counts.
   [[nodiscard]] bool stands_still() const { return still_; }
+  /// Why its power is not believed.
+  [[nodiscard]] std::optional<energy::Doubt> doubt() const { return gate_.doubt(); }
 
  private:
   struct Amount {

@@ -385,10 +385,47 @@ TEST_F(DeviceCounterTest, AValueThatWasWrongTakesNothingAway) {
   step(1000, 300);
   EXPECT_EQ(step(1e15, 300), Step(300, 1));
   EXPECT_EQ(step(1580, 300), Step(280, 1)) << "less what was charged by power";
-  EXPECT_EQ(step(0, {}), Step(300, 1)) << "the last power holds";
+  EXPECT_EQ(step(100, {}), Step(300, 1)) << "the last power holds";
   EXPECT_EQ(step(2200, {}), Step(320, 1));
   EXPECT_EQ(step({}, 300), Step(0, 0)) << "it cannot be read once";
   EXPECT_EQ(step(2800, 300), Step(600, 2));
+}
+
+TEST_F(DeviceCounterTest, AZeroThatPassesAddsNothing) {
+  step(1000, 300);
+  step(1300, 300);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(step(0, 300), Step(0, 0)) << "it may come back";
+  }
+  EXPECT_EQ(step(2500, 300), Step(1200, 4)) << "the old value is not counted again";
+  EXPECT_EQ(step(2800, 300), Step(300, 1));
+  // For longer: power counts, and what the counter catches up with does not.
+  double joules = 0;
+  for (int i = 0; i < 20; ++i) {
+    joules += step(0, 300).first;
+  }
+  EXPECT_EQ(joules, 20 * 300);
+  EXPECT_EQ(step(2800 + 21 * 300, 300), Step(300, 1));
+}
+
+TEST_F(DeviceCounterTest, AZeroMayBeANewBeginning) {
+  step(9400, 300);
+  step(9700, 300);
+  EXPECT_EQ(step(0, 300), Step(0, 0));
+  EXPECT_EQ(step(290, 300), Step(600, 2)) << "by power";
+  EXPECT_EQ(step(580, 300), Step(290, 1));
+  EXPECT_EQ(step(880, 300), Step(300, 1));
+}
+
+TEST_F(DeviceCounterTest, AZeroThatPassesAddsNothingWithoutPower) {
+  step(1000, {});
+  step(1300, {});
+  EXPECT_EQ(step(0, {}), Step(0, 0));
+  EXPECT_EQ(step(0, {}), Step(0, 0));
+  EXPECT_EQ(step(2200, {}), Step(900, 3));
+  EXPECT_EQ(step(0, {}), Step(0, 0));
+  EXPECT_EQ(step(290, {}), Step(0, 0)) << "it begins anew";
+  EXPECT_EQ(step(580, {}), Step(290, 1));
 }
 
 TEST_F(DeviceCounterTest, ALineStandsForPowerThatIsNotBelieved) {
