@@ -119,7 +119,7 @@ Result<double> read_ipmi(const std::string& command, int number, bool only_devic
 }
 
 /// Reads all chassis once.
-Result<std::string> read_redfish(redfish::Config config) {
+Result<ChassisPower> read_redfish(redfish::Config config) {
   redfish::ReaderOptions options{.node_chassis = config.node_chassis};
   CEEMS_TRY(session, redfish::Session::create(std::move(config)));
   redfish::Reader reader(std::move(session), std::move(options), real_clock());
@@ -128,8 +128,7 @@ Result<std::string> read_redfish(redfish::Config config) {
     return fail(ErrorCode::kNoData, "{} chassis report power, but none is known to be the node",
                 readings.chassis.size());
   }
-  return fmt::format("{} chassis report power; the node draws {:.0f} W", readings.chassis.size(),
-                     *readings.node_watts);
+  return ChassisPower{.chassis = readings.chassis.size(), .node_watts = *readings.node_watts};
 }
 
 }  // namespace

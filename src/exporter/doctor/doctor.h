@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,12 +32,20 @@ struct Finding {
   State state = State::kWorks;
   std::string cause;  ///< one sentence on what was found
   std::string fix;    ///< exact command, flag or setting; empty unless kCannot (or worth knowing)
+  /// The power of the node that the collector read, for examine_energy(), which judges it.
+  std::optional<double> node_watts = {};
 };
 
 using Findings = std::vector<Finding>;
 
 /// "works", "off", "cannot".
 std::string_view to_string(Finding::State state);
+
+/// What a Redfish service reports.
+struct ChassisPower {
+  std::size_t chassis = 0;  ///< how many report power
+  double node_watts = 0;
+};
 
 /// Two readings of all GPUs of one vendor.
 struct GpuReadings {
@@ -62,9 +72,9 @@ struct DoctorContext {
   /// not opened.
   std::function<Result<std::vector<hsmp::Socket>>()> read_hsmp = {};
   bool redfish_expands = false;  ///< --collector.redfish.config.file.expand-env-vars
-  /// Reads the power of the chassis once, as the collector does, and says what it found. If empty,
-  /// the BMC is not contacted.
-  std::function<Result<std::string>(redfish::Config config)> read_redfish = {};
+  /// Reads the power of the chassis once, as the collector does. If empty, the BMC is not
+  /// contacted.
+  std::function<Result<ChassisPower>(redfish::Config config)> read_redfish = {};
   std::string web_config;  ///< file of --web.config.file
   std::string gres_config = "/etc/slurm/gres.conf";
   std::string gpu_map_directory = "/run/ceems/slurm-gpu-map";

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +18,7 @@
 namespace ceems::exporter {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -119,8 +122,8 @@ Findings faults_of(const Host& host) {
 
 TEST(Doctor, SaysWhatTheBmcReportsAndThatCoresAreUnknown) {
   Host host;
-  host.context.read_redfish = [](const redfish::Config&) -> Result<std::string> {
-    return "1 chassis report power; the node draws 341 W";
+  host.context.read_redfish = [](const redfish::Config&) -> Result<ChassisPower> {
+    return ChassisPower{.chassis = 1, .node_watts = 341};
   };
   host.write("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n");
   const std::string text = as_text(examine(host.context));
@@ -238,6 +241,50 @@ TEST(Doctor, NamesWhatIsWrongWithGpus) {
   };
   EXPECT_EQ(of_gpus(Finding::State::kCannot).substr(0, 66),
             "the library of NVIDIA does not work: nvmlInit_v2: versions differ ");
+}
+
+TEST(Doctor, DoubtsGpusAsTheServiceDoes) {
+  Host host;
+  host.remove("bin/nvidia-smi");
+  GpuReadings readings;
+  for (const char* const index : {"0", "1"}) {
+    gpu::DeviceState& gpu = readings.first.emplace_back();
+    gpu.uuid = std::string("GPU-") + index;
+    gpu.index = index;
+    gpu.power_watts = 65'535;
+    gpu.energy_joules = *index;
+    readings.second.push_back(gpu);
+    readings.second.back().energy_joules = 450 + *index;
+  }
+  host.context.read_gpus = [&](gpu::Vendor /*vendor*/) -> Result<GpuReadings> { return readings; };
+  const auto of_gpus = [&host] {
+    std::vector<std::string> texts;
+    for (const Finding& finding : examine(host.context)) {
+      if (finding.collector == "gpu") {
+        texts.push_back(std::string(to_string(finding.state)) + ": " + finding.cause);
+      }
+    }
+    return texts;
+  };
+  const std::string works = "works: 2 GPUs of NVIDIA, read through its library";
+  const std::string doubt =
+      " is not believed (all its bits are set, so it has no value): its counter is used";
+  EXPECT_THAT(of_gpus(),
+              ElementsAre(works + "; the power of 0" + doubt + "; the power of 1" + doubt));
+  readings.second[1].energy_joules.reset();
+  EXPECT_THAT(of_gpus(), ElementsAre("cannot: GPU 1 (GPU-1) of NVIDIA is not believed: all its "
+                                     "bits are set, so it has no value",
+                                     HasSubstr("works: 1 GPUs of NVIDIA")));
+  for (std::size_t i = 0; i < 2; ++i) {
+    readings.first[i].power_watts = readings.second[i].power_watts = 300;
+    readings.second[i].energy_joules = 900;
+  }
+  EXPECT_THAT(of_gpus(), ElementsAre(works + "; the energy counter of 1 is that of another GPU: "
+                                             "its power is used"));
+  readings.second[1].power_watts.reset();
+  EXPECT_THAT(of_gpus(), ElementsAre("cannot: GPU 1 (GPU-1) of NVIDIA is not believed: its energy "
+                                     "counter is that of another GPU, and it shows no power",
+                                     HasSubstr("works: 1 GPUs of NVIDIA")));
 }
 
 TEST(Doctor, SaysWhatSensorsAndSocketsShow) {
@@ -366,7 +413,7 @@ const std::vector<Fault> kFaults{
      "perf", "does not have the selected events CpuCycles, CpuInstr", "PMU"},
     {"RedfishWithoutPower",
      [](Host& host) {
-       host.context.read_redfish = [](redfish::Config config) -> Result<std::string> {
+       host.context.read_redfish = [](redfish::Config config) -> Result<ChassisPower> {
          return fail(ErrorCode::kNoData, "{}: the service reports no power", config.hostname);
        };
      },

@@ -1,18 +1,27 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/clock.h"
 #include "exporter/doctor/doctor.h"
+#include "exporter/doctor/meter_check.h"
 #include "exporter/doctor/report.h"
 #include "exporter/doctor/validation.h"
+#include "exporter/energy/meter/held_power.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/meter/power_model.h"
+#include "exporter/energy/meter/reading_gate.h"
 #include "exporter/energy/options.h"
+#include "exporter/source/privileged_open.h"
 #include "host/hwmon.h"
 #include "host/powercap.h"
 
@@ -55,6 +64,7 @@ bool works(const DoctorContext& context, const Findings& findings, std::string_v
 struct Found {
   std::vector<SourceInfo> sources;
   std::optional<energy::PowerModel> model;
+  std::vector<std::string> unmoved;  // counters
 
   [[nodiscard]] bool has(Domain domain) const {
     return std::ranges::any_of(sources,
@@ -72,33 +82,85 @@ struct Found {
   }
 };
 
-/// The meters that the exporter would have with these flags.
-Found find(const DoctorContext& context, const Findings& findings) {
+/// The collector whose finding speaks of the meter.
+std::string_view collector_of(const SourceInfo& source) {
+  const std::string_view name = source.name;
+  return name.starts_with("rapl-")                                 ? "rapl"
+         : name.starts_with("hwmon-") || name.starts_with("acpi-") ? "hwmon"
+                                                                   : name;
+}
+
+/// A meter that does not count, although its collector may have found that it works.
+void report_doubt(const SourceInfo& source, energy::Doubt doubt, Findings& findings) {
+  constexpr const char* kFix =
+      "compare it with a wattmeter, reset the BMC (ipmitool mc reset cold) or update the firmware; "
+      "meanwhile the service leaves it out (docs/energy.md#which-readings-are-believed)";
+  const std::string_view collector = collector_of(source);
+  const std::string cause =
+      fmt::format("{} is not believed: {}", source.name, energy::explain(doubt));
+  const auto own = std::ranges::find_if(findings, [&](const Finding& finding) {
+    return finding.collector == collector && finding.state != Finding::State::kOff;
+  });
+  if (own == findings.end()) {
+    findings.push_back(
+        {.collector = "energy", .state = Finding::State::kCannot, .cause = cause, .fix = kFix});
+  } else if (own->state == Finding::State::kWorks) {
+    own->state = Finding::State::kCannot;
+    own->cause += "; " + cause;
+    own->fix = kFix;
+  } else if (doubt != energy::Doubt::kUnreadable) {  // which it says itself
+    own->cause += "; " + cause;
+  }
+}
+
+/// The meters that the exporter would have with these flags, and believe.
+Found find(const DoctorContext& context, Findings& findings) {
   Found found;
-  auto meters = energy::find_meters(context.paths, real_clock());
+  auto meters = energy::find_meters(context.paths, real_clock(), open_privileged);
   if (const energy::ModelMeter* model = energy::find_model(meters)) {
     found.model = model->model();
   }
   const bool powercap = can_read_powercap(context);
-  for (const auto& meter : meters) {
-    const SourceInfo& source = meter->source();
-    const bool readable = source.name.starts_with("hwmon-")
-                              ? can_read_sensor(context, source.name)
-                              : !source.name.starts_with("rapl-") || powercap;
-    if (readable && source.method != Method::kModelled) {
+  std::erase_if(meters, [&](const std::shared_ptr<energy::EnergyMeter>& meter) {
+    const std::string& name = meter->source().name;
+    return name.starts_with("hwmon-") ? !can_read_sensor(context, name)
+                                      : name.starts_with("rapl-") && !powercap;
+  });
+  const auto add = [&](const char* name, int rank) {
+    if (!works(context, findings, name)) {
+      return;
+    }
+    const SourceInfo source{.name = name, .domain = Domain::kNode, .rank = rank};
+    const auto finding = std::ranges::find_if(findings, [name](const Finding& each) {
+      return each.collector == name && each.node_watts;
+    });
+    if (finding == findings.end()) {
       found.sources.push_back(source);
+      return;
+    }
+    auto meter = std::make_shared<energy::PublishedPowerMeter>(source);
+    meter->publish({.watts = finding->node_watts.value_or(0), .time = real_clock().steady_now()});
+    meters.push_back(std::move(meter));
+  };
+  add("ipmi_dcmi", energy::kIpmiRank);
+  add("redfish", energy::kRedfishRank);
+  const auto checks = check_meters(meters, context.paths, context.rapl_watch);
+  std::vector<SourceInfo> believed;
+  for (std::size_t i = 0; i < meters.size(); ++i) {
+    const SourceInfo& source = meters[i]->source();
+    if (checks[i].unmoved) {
+      found.unmoved.push_back(source.name);
+    }
+    if (const auto& doubt = checks[i].doubt) {
+      report_doubt(source, *doubt, findings);
+    } else if (source.method != Method::kModelled) {
+      believed.push_back(source);
     }
   }
-  const auto add = [&](const char* name, int rank) {
-    if (works(context, findings, name)) {
-      found.sources.push_back({.name = name, .domain = Domain::kNode, .rank = rank});
-    }
-  };
+  found.sources.insert(found.sources.begin(), believed.begin(), believed.end());
   if (works(context, findings, "cray_pm_counters")) {
     found.sources.push_back({.name = "cray", .domain = Domain::kNode, .rank = energy::kCrayRank});
   }
-  add("ipmi_dcmi", energy::kIpmiRank);
-  add("redfish", energy::kRedfishRank);
   if (works(context, findings, "gpu")) {
     found.sources.push_back({.name = "gpu", .domain = Domain::kGpu});
   }
@@ -136,6 +198,12 @@ void report_meters(const DoctorContext& context, const Found& found, Report& rep
     if (exists(context.dev / "ipmi0")) {
       advice = "--collector.ipmi_dcmi measures the whole node";
     }
+  }
+  if (!found.unmoved.empty()) {
+    text += fmt::format(
+        "; unknown: whether {} stands still, which did not move for {} ms (the service decides "
+        "after {:.0f} s)",
+        fmt::join(found.unmoved, ", "), context.rapl_watch.count(), energy::ReadingGate::kStill);
   }
   report.works(std::move(text), std::move(advice));
 }

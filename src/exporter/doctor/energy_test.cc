@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
+#include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -13,8 +15,13 @@
 namespace ceems::exporter {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 /// A node with one socket of EPYC Genoa and 512 GB, without any meter.
 class Node {
@@ -157,6 +164,97 @@ TEST(DoctorEnergy, NamesTheSourceThatDecides) {
               HasSubstr("node: hwmon-power_meter-power1, ipmi_dcmi; the node's energy is "
                         "that of ipmi_dcmi (measured)"));
   EXPECT_EQ(causes.back(), errors_with(MeterSet::kPackagesAndBmc));
+}
+
+/// "COLLECTOR: CAUSE" of what is there and cannot work.
+std::vector<std::string> causes_of_faults(const Node& node) {
+  std::vector<std::string> faults;
+  for (const Finding& finding : examine(node.context)) {
+    const bool absent = finding.collector == "cgroup" || finding.cause.contains("No such file");
+    if (finding.state == Finding::State::kCannot && !absent) {
+      faults.push_back(finding.collector + ": " + finding.cause);
+    }
+  }
+  return faults;
+}
+
+TEST(DoctorEnergy, DoesNotCallAPowerMeterThatTheServiceDoubtsWorking) {
+  const Node node;
+  const std::string sensor = "sys/class/hwmon/hwmon0/power1_average";
+  node.wall_sensor();
+  EXPECT_THAT(causes_of_faults(node), IsEmpty());
+  struct Lie {
+    const char* text;
+    const char* collector;  // that has the finding; hwmon is off if no sensor shows a power
+    const char* why;
+  };
+  const std::vector<Lie> lies{
+      {"0\n", "energy: ", "it shows zero or no valid power"},
+      {"65535000000\n", "energy: ", "all its bits are set, so it has no value"},
+      {"9000000000\n", "hwmon: ", "it shows more than this node can draw"},
+      {"5000000\n", "hwmon: ", "it shows less than a node or the parts of this one draw"},
+      {"none\n", "energy: ", "it cannot be read"}};
+  for (const auto& [text, collector, why] : lies) {
+    node.write(sensor, text, 0444);
+    EXPECT_THAT(causes_of_faults(node),
+                ElementsAre(AllOf(
+                    StartsWith(collector),
+                    EndsWith(std::string("hwmon-power_meter-power1 is not believed: ") + why))))
+        << text;
+    EXPECT_THAT(node.causes(),
+                Contains("no meter; the node's energy is that of the power model (modelled)"))
+        << text;
+  }
+}
+
+TEST(DoctorEnergy, JudgesWhatTheBmcShows) {
+  Node node;
+  node.write("dev/ipmi0", "");
+  node.context.wanted = {"ipmi_dcmi"};
+  double watts = 341;
+  node.context.read_ipmi = [&watts]() -> Result<double> { return watts; };
+  EXPECT_THAT(causes_of_faults(node), IsEmpty());
+  EXPECT_THAT(node.causes()[0], HasSubstr("that of ipmi_dcmi (measured)"));
+  EXPECT_EQ(node.causes().back(), errors_with(MeterSet::kBmc));
+  watts = 4;
+  EXPECT_THAT(causes_of_faults(node),
+              ElementsAre("ipmi_dcmi: the IPMI device can be opened; the node draws 4 W; ipmi_dcmi "
+                          "is not believed: it shows less than a node or the parts of this one "
+                          "draw"));
+  EXPECT_THAT(node.causes()[0], HasSubstr("power model (modelled)"));
+  watts = 32767;
+  EXPECT_THAT(causes_of_faults(node), ElementsAre(HasSubstr("all its bits are set")));
+}
+
+TEST(DoctorEnergy, SaysWhichCountersDidNotMove) {
+  Node node;
+  node.rapl();
+  node.context.rapl_watch = std::chrono::milliseconds(5);
+  EXPECT_THAT(node.causes()[0],
+              HasSubstr("; unknown: whether rapl-package-0, rapl-dram-0, rapl-package-1 stands "
+                        "still, which did not move for 5 ms (the service decides after 5 s)"));
+  EXPECT_THAT(causes_of_faults(node), ElementsAre(HasSubstr("rapl: counters stand still")));
+}
+
+TEST(DoctorEnergy, ReadsTheCounterOfTheNodeControllerTwice) {
+  Node node;
+  node.write("sys/cray/pm_counters/power", "300 W 1 us\n");
+  node.write("sys/cray/pm_counters/energy", "1000 J 1 us\n");
+  node.context.wanted = {"cray_pm_counters"};
+  EXPECT_THAT(causes_of_faults(node), IsEmpty());
+  EXPECT_THAT(node.causes()[0], HasSubstr("that of cray (measured)"));
+  node.context.rapl_watch = std::chrono::milliseconds(5);
+  EXPECT_THAT(as_text(examine(node.context)),
+              HasSubstr("1 domains; unknown: whether the energy counter of the node stands still, "
+                        "which did not move for 5 ms"));
+  for (const char* const text : {"0 J 1 us\n", "18446744073709551615 J 1 us\n", "n/a\n"}) {
+    node.write("sys/cray/pm_counters/energy", text);
+    EXPECT_THAT(causes_of_faults(node),
+                ElementsAre(HasSubstr("cray_pm_counters: the energy counter of the node has no "
+                                      "value")))
+        << text;
+    EXPECT_THAT(node.causes()[0], HasSubstr("no meter")) << text;
+  }
 }
 
 TEST(DoctorEnergy, LeavesOutWhatTheExporterCannotRead) {

@@ -1,13 +1,18 @@
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "exporter/energy/meter/source_gate.h"
+#include "exporter/gpu/device_energy.h"
 #include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/inventory/lost.h"
 #include "exporter/gpu/inventory/sysfs.h"
@@ -38,9 +43,35 @@ bool stands_still(const gpu::DeviceState& before, const gpu::DeviceState& now) {
          std::min(now.power_watts.value_or(0), before.power_watts.value_or(0)) > kBusyWatts;
 }
 
+/// What the service does not believe of a GPU.
+struct Disbelief {
+  std::string power;     ///< why its power is not believed; empty: it is, or there is none
+  bool mirrors = false;  ///< its counter is that of another GPU
+  /// Nothing is left that shows its energy.
+  bool all = false;
+};
+
+Disbelief disbelief(const GpuReadings& readings, std::size_t place) {
+  const gpu::DeviceState& device = readings.second[place];
+  gpu::DeviceCounter counter;
+  energy::DeviceSample sample;
+  const Clock::SteadyTime begin{};
+  if (place < readings.first.size()) {
+    counter.advance(readings.first[place], begin, sample);
+  }
+  counter.advance(device, begin + kGpuPause, sample);
+  const auto doubt = counter.doubt();
+  Disbelief found{.power = doubt ? std::string(energy::explain(*doubt)) : "",
+                  .mirrors = gpu::mirrors(readings.second, place)};
+  const bool counts = device.energy_joules && !found.mirrors;
+  found.all = !counts && (!found.power.empty() || (found.mirrors && !device.power_watts));
+  return found;
+}
+
 /// What is odd about GPUs that work, each beginning with "; ".
 std::string oddities(const GpuReadings& readings) {
   std::vector<std::string> still;
+  std::vector<std::string> doubted;
   std::set<std::string> modules;
   bool ordered = true;
   const bool split = std::ranges::any_of(readings.second, &gpu::DeviceState::split);
@@ -48,6 +79,15 @@ std::string oddities(const GpuReadings& readings) {
     const gpu::DeviceState& device = readings.second[i];
     if (i < readings.first.size() && stands_still(readings.first[i], device)) {
       still.push_back(name_of(device));
+    }
+    if (const auto found = disbelief(readings, i); device.lost.empty() && !found.all) {
+      if (!found.power.empty()) {
+        doubted.push_back(fmt::format("the power of {} is not believed ({}): its counter is used",
+                                      name_of(device), found.power));
+      } else if (found.mirrors) {
+        doubted.push_back(fmt::format(
+            "the energy counter of {} is that of another GPU: its power is used", name_of(device)));
+      }
     }
     if (!device.module.empty()) {
       modules.insert(device.module);
@@ -58,6 +98,9 @@ std::string oddities(const GpuReadings& readings) {
   if (!still.empty()) {
     text += fmt::format("; the energy counter of {} stands still: its power is used",
                         fmt::join(still, ", "));
+  }
+  for (const std::string& doubt : doubted) {
+    text += "; " + doubt;
   }
   if (!ordered) {
     text += split ? "; /dev/nvidia<N> are in another order, so the instances of a job are known "
@@ -88,9 +131,21 @@ bool examine_library(const DoctorContext& context, const VendorNeeds& needs, Rep
     return false;
   }
   std::size_t count = 0;
-  for (const gpu::DeviceState& device : readings->second) {
+  for (std::size_t i = 0; i < readings->second.size(); ++i) {
+    const gpu::DeviceState& device = readings->second[i];
     if (device.lost.empty()) {
-      ++count;
+      const Disbelief found = disbelief(*readings, i);
+      count += found.all ? 0 : 1;
+      if (found.all) {
+        report.cannot(
+            fmt::format("GPU {} ({}) of {} is not believed: {}", name_of(device), device.uuid,
+                        needs.name,
+                        found.power.empty() ? "its energy counter is that of another GPU, and it "
+                                              "shows no power"
+                                            : found.power),
+            "update the driver; until then its energy is missing "
+            "(docs/energy.md#which-readings-are-believed)");
+      }
       continue;
     }
     report.cannot(fmt::format("GPU {} ({}) of {} does not answer: {}", name_of(device), device.uuid,

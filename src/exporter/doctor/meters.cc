@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "config/environment.h"
 #include "exporter/doctor/doctor.h"
+#include "exporter/doctor/meter_check.h"
 #include "exporter/doctor/report.h"
 #include "exporter/energy/meter/source_gate.h"
 #include "exporter/options.h"
@@ -31,17 +34,6 @@ bool has_rapl_cpu(const host::Paths& paths) {
   const auto text = host::read_file(paths.proc / "cpuinfo");
   const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
   return cpus && (cpus->vendor == "GenuineIntel" || cpus->vendor == "AuthenticAMD");
-}
-
-/// Does some work for as long as the counters are watched.
-void keep_busy(std::chrono::milliseconds period) {
-  const auto end = std::chrono::steady_clock::now() + period;
-  volatile double value = 1;
-  while (std::chrono::steady_clock::now() < end) {
-    for (int i = 0; i < 1000; ++i) {
-      value = value * 1.0000001 + 1e-9;
-    }
-  }
 }
 
 /// Reads each zone twice with a load in between, and names those that cannot be read and packages
@@ -175,7 +167,25 @@ void examine_cray(const DoctorContext& context, Report report) {
                   "check the node controller, which does not update pm_counters");
     return;
   }
-  report.works(fmt::format("{} domains", domains->size()));
+  constexpr auto kMaxJoules = std::numeric_limits<std::uint64_t>::max() / 1'000'000;
+  const auto energy = host::read_cray_counter(context.paths.sys, "node", "energy");
+  if (!energy || energy->value == 0 || energy->value > kMaxJoules) {
+    report.cannot(
+        fmt::format("the energy counter of the node has no value{}, so the energy of the "
+                    "node is not taken from it",
+                    energy ? fmt::format(" ({} J)", energy->value) : ": " + energy.error().message),
+        "check the node controller, which does not update pm_counters");
+    return;
+  }
+  keep_busy(context.rapl_watch);
+  const auto later = host::read_cray_counter(context.paths.sys, "node", "energy");
+  const bool moved = context.rapl_watch.count() == 0 || (later && *later != *energy);
+  report.works(fmt::format(
+      "{} domains{}", domains->size(),
+      moved ? ""
+            : fmt::format("; unknown: whether the energy counter of the node stands still, which "
+                          "did not move for {} ms",
+                          context.rapl_watch.count())));
 }
 
 /// Reports the reading, for a BMC that can be asked in the way that `how` says.
@@ -186,7 +196,7 @@ void report_ipmi_reading(const DoctorContext& context, std::string how, Report& 
   }
   const auto watts = context.read_ipmi();
   if (watts && *watts > 0) {
-    report.works(fmt::format("{}; the node draws {:.0f} W", how, *watts));
+    report.works(fmt::format("{}; the node draws {:.0f} W", how, *watts), {}, *watts);
     return;
   }
   report.cannot(
@@ -301,7 +311,9 @@ void examine_redfish(const DoctorContext& context, Report report) {
                   "--collector.ipmi_dcmi (docs/exporter/collectors.md lists vendors)");
     return;
   }
-  report.works(*found);
+  report.works(fmt::format("{} chassis report power; the node draws {:.0f} W", found->chassis,
+                           found->node_watts),
+               {}, found->node_watts);
 }
 
 void examine_emissions(const DoctorContext& context, Report report) {

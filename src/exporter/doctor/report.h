@@ -16,9 +16,12 @@ class Report {
   Report(const DoctorContext& context, Findings& findings, std::string collector)
       : context_(context), findings_(findings), collector_(std::move(collector)) {}
 
-  /// `worth_knowing` is an optional improvement.
-  void works(std::string cause, std::string worth_knowing = {}) {
+  /// `worth_knowing` is an optional improvement, `node_watts` what the collector read.
+  void works(std::string cause,
+             std::string worth_knowing = {},
+             std::optional<double> node_watts = {}) {
     add(Finding::State::kWorks, std::move(cause), std::move(worth_knowing));
+    findings_.back().node_watts = node_watts;
   }
   void off(std::string cause) { add(Finding::State::kOff, std::move(cause), {}); }
   void cannot(std::string cause, std::string fix) {
