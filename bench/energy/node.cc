@@ -22,7 +22,7 @@ std::size_t one_of(std::mt19937_64& random, std::initializer_list<std::size_t> c
 }
 
 /// Seconds that a job of the class runs.
-double random_length(JobClass what, std::mt19937_64& random) {
+double random_length(JobClass what, bool small, std::mt19937_64& random) {
   switch (what) {
     case JobClass::kTenSeconds:
       return 10;
@@ -31,7 +31,7 @@ double random_length(JobClass what, std::mt19937_64& random) {
     case JobClass::kSubSecond:
       return 0.35;
     default:
-      return uniform(random, 400, 2400);
+      return small ? uniform(random, 60, 300) : uniform(random, 400, 2400);
   }
 }
 
@@ -40,11 +40,16 @@ JobClass random_class(const Weights& weights, std::mt19937_64& random) {
   return static_cast<JobClass>(classes(random));
 }
 
-std::size_t random_cores(JobClass what, const Hardware& hardware, std::mt19937_64& random) {
+std::size_t random_cores(JobClass what,
+                         const Hardware& hardware,
+                         bool small,
+                         std::mt19937_64& random) {
   if (what == JobClass::kSingleThread) {
     return 1;
   }
-  const std::size_t most = is_long(what) ? hardware.cores / 2 : hardware.cores / 8;
+  const std::size_t most = small           ? hardware.sockets * hardware.cores / 8
+                           : is_long(what) ? hardware.cores / 2
+                                           : hardware.cores / 8;
   return std::uniform_int_distribution<std::size_t>(1, std::max<std::size_t>(most, 1))(random);
 }
 
@@ -107,7 +112,8 @@ std::vector<Job> random_jobs(const Hardware& hardware,
                              double occupied,
                              std::mt19937_64& random,
                              const Weights& weights,
-                             double pause) {
+                             double pause,
+                             bool small) {
   std::vector<Job> jobs;
   // When each core becomes free.
   std::vector<std::vector<double>> free(hardware.sockets, std::vector<double>(hardware.cores, 0.0));
@@ -121,7 +127,7 @@ std::vector<Job> random_jobs(const Hardware& hardware,
     const auto all = static_cast<double>(hardware.sockets * hardware.cores);
     Job job;
     job.what = random_class(weights, random);
-    job.cores = random_cores(job.what, hardware, random);
+    job.cores = random_cores(job.what, hardware, small, random);
     job.socket = std::uniform_int_distribution<std::size_t>(0, hardware.sockets - 1)(random);
     const bool fits = !is_long(job.what) || used + static_cast<double>(job.cores) <= occupied * all;
     auto& cores = free[job.socket];
@@ -133,7 +139,7 @@ std::vector<Job> random_jobs(const Hardware& hardware,
     if (fits && run == job.cores) {
       job.first_core = at - run;
       job.begin = time;
-      job.end = std::min(seconds, time + random_length(job.what, random));
+      job.end = std::min(seconds, time + random_length(job.what, small, random));
       switch (job.what) {
         case JobClass::kScalar:
         case JobClass::kSingleThread:

@@ -92,13 +92,15 @@ std::vector<int> cpus_of(const Job& job, const Hardware& hardware);
 host::CpuTopology topology_of(const Hardware& hardware);
 
 /// A plan of jobs that never take a core twice. `occupied` is the fraction of cores to reserve, as
-/// far as the arrivals allow. `pause` is the average time between arrivals, in seconds.
+/// far as the arrivals allow. `pause` is the average time between arrivals, in seconds. `small`:
+/// jobs run for one to five minutes, on up to an eighth of the cores.
 std::vector<Job> random_jobs(const Hardware& hardware,
                              double seconds,
                              double occupied,
                              std::mt19937_64& random,
                              const Weights& weights = kMixedJobs,
-                             double pause = 6);
+                             double pause = 6,
+                             bool small = false);
 
 /// Power now, in watts.
 struct Power {

@@ -81,6 +81,13 @@ std::vector<Scenario> make_scenarios() {
        .meters = both,
        .weights = {1, 1, 1, 0, 0, 1, 10, 20, 20},
        .pause = 1},
+      {.name = "small jobs that come and go",
+       .meters = standard,
+       .weights = {4, 4, 4, 2, 1, 2, 0, 0, 0},
+       .occupied_least = 0.95,
+       .pause = 8,
+       .small = true,
+       .warm_up = 0},
       {.name = "few large jobs",
        .meters = both,
        .weights = {4, 4, 4, 4, 1, 0, 0, 0, 0},
@@ -123,7 +130,7 @@ Prepared prepare(const Scenario& scenario, std::uint64_t seed, double seconds) {
       scenario.warm_up.value_or(std::bernoulli_distribution(0.5)(random) ? kWarmUp : 0);
   auto jobs = scenario.lone_job ? lone_job(hardware, begin + seconds, *scenario.lone_job)
                                 : random_jobs(hardware, begin + seconds, occupied, random,
-                                              scenario.weights, scenario.pause);
+                                              scenario.weights, scenario.pause, scenario.small);
   return {.node = Node(hardware, std::move(jobs)), .begin = begin};
 }
 

@@ -26,6 +26,7 @@ struct Scenario {
   double occupied_least = 0.3;  ///< part of the cores that jobs reserve
   double occupied_most = 1;
   double pause = 6;                          ///< average seconds between two arrivals
+  bool small = false;                        ///< jobs of a few minutes and an eighth of the node
   std::optional<std::size_t> lone_job = {};  ///< only one job, of so many cores, for all the time
   std::optional<double> warm_up = {};        ///< seconds of work before the exporter is started
   // What happens to the exporter, and how it sees jobs.
