@@ -151,12 +151,12 @@ void get_gpus(const Services& services, Call& call) {
       continue;
     }
     if (services.fleet == nullptr || !cluster.series) {
-      missing.push_back({cluster.id, "no_tsdb"});
+      missing.push_back({cluster.id, kNoTsdb});
       continue;
     }
     const auto board = services.fleet->gpus(cluster.id, now_ms);
     if (!board) {
-      missing.push_back({cluster.id, "unavailable"});
+      missing.push_back({cluster.id, kUnavailable});
       continue;
     }
     const auto lives = visible_lives(services, call, cluster.id, **board);

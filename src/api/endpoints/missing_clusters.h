@@ -8,10 +8,14 @@
 
 namespace ceems::api {
 
+/// Why an answer lacks a cluster.
+inline constexpr std::string_view kNoTsdb = "no_tsdb";
+inline constexpr std::string_view kUnavailable = "unavailable";
+
 /// A cluster that an answer lacks: the schema MissingClusters in data/openapi.json.
 struct MissingCluster {
   std::string cluster_id;
-  std::string_view reason;  ///< "no_tsdb" or "unavailable"
+  std::string_view reason;
 };
 
 /// Appends the member "missing".

@@ -236,12 +236,12 @@ void get_nodes(const Services& services, Call& call) {
       continue;
     }
     if (services.fleet == nullptr || !cluster.series) {
-      missing.push_back({cluster.id, "no_tsdb"});
+      missing.push_back({cluster.id, kNoTsdb});
       continue;
     }
     auto nodes = services.fleet->nodes(cluster.id, month);
     if (!nodes) {
-      missing.push_back({cluster.id, "unavailable"});
+      missing.push_back({cluster.id, kUnavailable});
       continue;
     }
     for (Node& node : *nodes) {

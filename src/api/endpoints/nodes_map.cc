@@ -134,14 +134,14 @@ void get_nodes_map(const Services& services, Call& call) {
       continue;
     }
     if (services.fleet == nullptr || !cluster.series) {
-      missing.push_back({cluster.id, "no_tsdb"});
+      missing.push_back({cluster.id, kNoTsdb});
       continue;
     }
     const auto nodes = services.fleet->nodes(cluster.id, month);
     const auto day =
         nodes ? services.fleet->day(cluster.id, question->metric, now_ms) : fail(nodes.error());
     if (!day) {
-      missing.push_back({cluster.id, "unavailable"});
+      missing.push_back({cluster.id, kUnavailable});
       continue;
     }
     if (times.empty()) {

@@ -448,7 +448,7 @@ class Adder {
 
 /// Why a cluster has no energy.
 std::string_view reason_of(const Error& error) {
-  return error.code == ErrorCode::kNotFound ? "no_tsdb" : "unavailable";
+  return error.code == ErrorCode::kNotFound ? kNoTsdb : kUnavailable;
 }
 
 Result<std::shared_ptr<const EnergyByUnit>> ask(const Services& services, EnergyRequest request) {
