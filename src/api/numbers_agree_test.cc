@@ -34,6 +34,8 @@ constexpr std::int64_t kFirstDay = kDecember - 6 * kDay;  // the accounting begi
 constexpr const char* kPeriod = "from=1764547200&to=1767225599";
 /// A cluster without measurements of energy.
 constexpr const char* kDark = "dark";
+constexpr double kKwhPrice = 0.5;
+constexpr double kCoreHourPrice = 0.25;
 
 /// A run of which everything is within a window of an hour.
 struct JobRun {
@@ -45,11 +47,17 @@ struct JobRun {
 
 struct Sums {
   double units = 0, core_hours = 0, kwh = 0, idle = 0, idle_of = 0, not_used = 0, not_used_of = 0;
+  double measured = 0, hours_with_energy = 0, cost = 0;
 
   void add(const JobRun& run) {
     units += 1;
     core_hours += run.core_hours;
     kwh += run.kwh.value_or(0);
+    if (run.kwh) {
+      measured += 1;
+      hours_with_energy += run.core_hours;
+      cost += *run.kwh * kKwhPrice + run.core_hours * kCoreHourPrice;
+    }
     if (run.idle_kwh) {
       idle += *run.idle_kwh;
       idle_of += run.kwh.value_or(0);
@@ -78,6 +86,11 @@ class NumbersAgree : public store::EveryDatabase {
     clock_.step_to(Clock::SystemTime(std::chrono::milliseconds(kNow - kMinute)));
     ApiOptions options;
     options.site.budgets = {{.cluster = "", .project = "fluids", .kwh_per_month = 1000}};
+    options.site.prices = {.kwh = kKwhPrice, .core_hour = kCoreHourPrice};
+    options.accounting.budgets = {{.project = "fluids",
+                                   .unit = BudgetUnit::kCost,
+                                   .amount = 1000,
+                                   .period = ProjectBudget::Period::kMonth}};
     auto server = ApiServer::create(std::move(options), db_->reader(), nullptr, registry_, clock_);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
@@ -163,7 +176,8 @@ class NumbersAgree : public store::EveryDatabase {
     std::map<std::string, double> sums;
     const json::value found =
         data(fmt::format("usage/series/admin?{}&top=50&field=kwh,core_hours,units,idle_kwh,"
-                         "idle_of_kwh,not_used_kwh,not_used_of_kwh&{}",
+                         "idle_of_kwh,not_used_kwh,not_used_of_kwh,core_hours_with_energy,"
+                         "cost&{}",
                          kPeriod, more));
     for (const auto& [name, totals] : found.at("totals").as_object()) {
       for (const json::value& total : totals.as_array()) {
@@ -181,6 +195,9 @@ class NumbersAgree : public store::EveryDatabase {
       EXPECT_NEAR(got.idle, want.idle, 1e-6) << what << filter;
       EXPECT_NEAR(got.not_used, want.not_used, 1e-6) << what << filter;
     };
+    const auto check_cost = [&](const std::string& what, double got) {
+      EXPECT_NEAR(got, want.cost, 1e-6) << what << filter;
+    };
     const std::string query = fmt::format("?{}{}", kPeriod, filter);
     const json::value summary = data("units/summary/admin" + query);
     check("summary", {.units = number_at(summary, "count"),
@@ -189,9 +206,15 @@ class NumbersAgree : public store::EveryDatabase {
                       .not_used = number_at(summary, "not_used_kwh")});
     EXPECT_NEAR(number_at(summary, "core_hours"), want.core_hours, 1e-6) << filter;
     EXPECT_NEAR(number_at(summary, "not_used_of_kwh"), want.not_used_of, 1e-6) << filter;
+    EXPECT_NEAR(number_at(summary, "idle_of_kwh"), want.idle_of, 1e-6) << filter;
+    EXPECT_NEAR(number_at(summary, "core_hours_with_energy"), want.hours_with_energy, 1e-6)
+        << filter;
+    EXPECT_EQ(number_at(summary, "measured"), want.measured) << filter;
+    EXPECT_EQ(number_at(summary, "running"), 0) << filter;
+    check_cost("summary", number_at(summary, "cost"));
     Sums listed;
     const json::value list =
-        data("units/list/admin" + query + "&columns=kwh,unused,not_used&limit=1000");
+        data("units/list/admin" + query + "&columns=kwh,unused,not_used,cost&limit=1000");
     for (const json::value& row : list.at("rows").as_array()) {
       const auto cell = [&row](std::size_t at) {
         return row.at(at).is_null() ? 0 : row.at(at).to_number<double>();
@@ -200,8 +223,10 @@ class NumbersAgree : public store::EveryDatabase {
       listed.kwh += cell(0);
       listed.idle += cell(1);
       listed.not_used += cell(2);
+      listed.cost += cell(3);
     }
     check("list", listed);
+    check_cost("list", listed.cost);
     Sums kinds;
     const json::value kinds_found = data("units/kinds/admin" + query + "&top=100");
     for (const json::value& kind : kinds_found.at("kinds").as_array()) {
@@ -210,8 +235,12 @@ class NumbersAgree : public store::EveryDatabase {
       kinds.idle += number_at(kind, "unused");
       kinds.not_used += number_at(kind, "not_used");
       kinds.not_used_of += number_at(kind, "not_used_of");
+      kinds.idle_of += number_at(kind, "unused_of");
+      kinds.measured += number_at(kind, "measured");
     }
     check("kinds", kinds);
+    EXPECT_NEAR(kinds.idle_of, want.idle_of, 1e-6) << filter;
+    EXPECT_EQ(kinds.measured, want.measured) << filter;
     EXPECT_NEAR(kinds.not_used_of, want.not_used_of, 1e-6) << filter;
     if (filter.find("user=") == std::string::npos) {  // insight/idle has no such parameter
       for (const char* by : {"project", "user", "cluster", "partition"}) {
@@ -276,6 +305,8 @@ TEST_P(NumbersAgree, OnDaysAndMonths) {
       EXPECT_NEAR(sums["idle_of_kwh"], all.idle_of, 1e-4) << which;
       EXPECT_NEAR(sums["not_used_kwh"], all.not_used, 1e-4) << which;
       EXPECT_NEAR(sums["not_used_of_kwh"], all.not_used_of, 1e-4) << which;
+      EXPECT_NEAR(sums["core_hours_with_energy"], all.hours_with_energy, 1e-4) << which;
+      EXPECT_NEAR(sums["cost"], all.cost, 1e-4) << which;
     }
   }
   // A file has the same numbers.
@@ -286,7 +317,11 @@ TEST_P(NumbersAgree, OnDaysAndMonths) {
   // Budgets count the same energy of a project, whatever the cluster.
   const Sums fluids = december([](const JobRun& run) { return run.project == "fluids"; });
   const json::value budgets = data("insight/budgets");
-  EXPECT_NEAR(number_at(budgets.at(0), "used"), fluids.kwh, 1e-4);
+  for (const json::value& budget : budgets.as_array()) {
+    EXPECT_NEAR(number_at(budget, "used"), budget.at("unit") == "kwh" ? fluids.kwh : fluids.cost,
+                1e-4);
+  }
+  EXPECT_EQ(budgets.as_array().size(), 2U);
   // The report's share of the month is of that sum.
   for (const JobRun& run : runs_) {
     if (run.project == "fluids" && run.end_ms >= kDecember && run.kwh) {

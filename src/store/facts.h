@@ -193,9 +193,10 @@ struct UnitKind {
   std::string cluster_id = {}, user = {}, project = {};
   std::string name = {};  ///< with '#' for numbers (unit_name.h); empty where it may not be seen
   std::int64_t units = 0, running = 0, failed = 0;
-  std::int64_t idle_units = 0, not_used_units = 0;  ///< for which each is known
+  /// For which the energy, its parts and the emissions are known.
+  std::int64_t measured = 0, idle_units = 0, not_used_units = 0, grams_known = 0;
   double kwh = 0, idle_kwh = 0, grams = 0;
-  double not_used_of_kwh = 0, not_used_kwh = 0;        ///< as in FacetValue
+  double idle_of_kwh = 0, not_used_of_kwh = 0, not_used_kwh = 0;  ///< as in FacetValue
   std::optional<double> cpu = {}, mem = {}, gpu = {};  ///< percent, means over reserved time
   std::int64_t last_ended_ms = 0;                      ///< 0: none has ended
   std::int64_t last_advised_ms = 0;  ///< the end of the last run with advice; 0: none
@@ -207,7 +208,7 @@ struct KindQuery {
   FactFilter filter = {};
   std::vector<std::string> failed = {};  ///< the states that count as failed, not empty
   enum class Sort : std::uint8_t { kUnused, kNotUsed, kEnergy, kUnits, kEnded };
-  Sort sort = Sort::kUnused;  ///< the most first
+  Sort sort = Sort::kNotUsed;  ///< the most first
   std::size_t limit = 20;
 };
 
@@ -231,12 +232,17 @@ struct UsageOfDay {
   std::int64_t units = 0;
   double cpu_kwh = 0, gpu_kwh = 0, cpu_grams = 0, gpu_grams = 0;
   double cpu_seconds = 0, gpu_seconds = 0;
+  /// The part of them in which energy was measured.
+  double cpu_seconds_with_energy = 0, gpu_seconds_with_energy = 0;
   /// Of units that ended, with all energy of those for which each is known, as in FacetValue.
   std::optional<double> idle_kwh = {}, idle_of_kwh = {}, not_used_kwh = {}, not_used_of_kwh = {};
 
   // The definitions of docs/numbers.md: whatever adds up days adds these.
   [[nodiscard]] double core_hours() const { return cpu_seconds / 3600; }
   [[nodiscard]] double gpu_hours() const { return gpu_seconds / 3600; }
+  /// What energy is set against, per hour.
+  [[nodiscard]] double core_hours_with_energy() const { return cpu_seconds_with_energy / 3600; }
+  [[nodiscard]] double gpu_hours_with_energy() const { return gpu_seconds_with_energy / 3600; }
   /// What ran used energy, so that none was not measured.
   [[nodiscard]] std::optional<double> kwh() const;
   /// Energy that has no emissions has no factor.

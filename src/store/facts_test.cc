@@ -482,20 +482,27 @@ TEST_P(UnitFacts, AddUpByKind) {
   others.not_used_kwh = 0.25;
   auto unmeasured = job("5", kNow - 2 * kHour, kNow - kHour);
   unmeasured.name = "idle";
-  write(kNow - 9 * kHour, kNow, {run("1", "train_10", 8, 2), known, failed, others, unmeasured});
+  auto dark = job("6", kNow - 2 * kHour, kNow - kHour);
+  dark.name = "train_99";
+  write(kNow - 9 * kHour, kNow,
+        {run("1", "train_10", 8, 2), known, failed, others, unmeasured, dark});
   KindQuery query{.filter = everybodys(), .failed = {"FAILED", "TIMEOUT"}};
+  query.sort = KindQuery::Sort::kUnused;
   query.filter.ended = TimeRange{kNow - 9 * kHour, kNow};
   auto kinds = db_->reader().unit_kinds(query);
   ASSERT_TRUE(kinds) << kinds.error().message;
   ASSERT_EQ(kinds->size(), 3U);
   const UnitKind& train = kinds->front();
   EXPECT_EQ(train.name, "train_#");
-  EXPECT_EQ(train.units, 3);
+  EXPECT_EQ(train.units, 4);
+  EXPECT_EQ(train.measured, 3) << "a run without energy is not one of 0 kWh";
+  EXPECT_EQ(train.grams_known, 0);
   EXPECT_EQ(train.running, 0);
   EXPECT_EQ(train.failed, 1);
   EXPECT_DOUBLE_EQ(train.kwh, 12);
   EXPECT_DOUBLE_EQ(train.idle_kwh, 3);
   EXPECT_EQ(train.idle_units, 3);
+  EXPECT_DOUBLE_EQ(train.idle_of_kwh, 12);
   EXPECT_EQ(train.not_used_units, 1);
   EXPECT_DOUBLE_EQ(train.not_used_of_kwh, 2);
   EXPECT_DOUBLE_EQ(train.not_used_kwh, 0.125);
@@ -509,7 +516,7 @@ TEST_P(UnitFacts, AddUpByKind) {
   EXPECT_EQ((*kinds)[2].name, "idle");
   EXPECT_EQ((*kinds)[2].idle_units, 0);
   EXPECT_EQ((*kinds)[2].kwh_since, std::nullopt);
-  query.sort = KindQuery::Sort::kNotUsed;
+  query.sort = KindQuery().sort;
   kinds = db_->reader().unit_kinds(query);
   EXPECT_EQ(kinds->front().user, "bob") << "a well-run kind is not blamed for its size";
   EXPECT_EQ(kinds->back().not_used_units, 0);
@@ -523,7 +530,7 @@ TEST_P(UnitFacts, AddUpByKind) {
   kinds = db_->reader().unit_kinds(query);
   ASSERT_EQ(kinds->size(), 2U);
   EXPECT_EQ((*kinds)[0].name, "");
-  EXPECT_EQ((*kinds)[0].units, 4);
+  EXPECT_EQ((*kinds)[0].units, 5);
   EXPECT_EQ((*kinds)[1].name, "train_#");
 }
 
@@ -647,6 +654,23 @@ TEST_P(UnitFacts, GiveUnusedEnergyToTheDaysOfUsage) {
   EXPECT_EQ((*days)[2].day_ms, kNow - 15 * kMinute);
   query.members = {};
   EXPECT_TRUE(db_->reader().usage_by_day(query)->empty());
+}
+
+TEST_P(UnitFacts, SetEnergyAgainstTheHoursInWhichItWasMeasured) {
+  std::vector<model::Unit> units;
+  for (const char* uuid : {"1", "2", "3"}) {
+    units.push_back(job(uuid, kNow - kHour, kNow - kMinute));
+    with_times(units.back(), 3600, uuid[0] == '2' ? 7200 : 1800);
+    units.back().total_time_seconds["alloc_gputime"] = 3600;
+  }
+  with(units[1], Metric::kTotalCpuEnergyUsageKwh, {{"total", 2}});
+  write(kNow - kHour, kNow, units);
+  const UsageSeriesQuery query{.members = {.everybody = true}, .days = {kNow - 2 * kDay, kNow}};
+  const auto day = [&] { return db_->reader().usage_by_day(query).value().at(0); };
+  EXPECT_EQ(day().core_hours(), 3);
+  EXPECT_EQ(day().core_hours_with_energy(), 2);
+  EXPECT_EQ(day().gpu_hours(), 3);
+  EXPECT_EQ(day().gpu_hours_with_energy(), 1);
 }
 
 class UnitFactsOfFiles : public AnyDatabase {};

@@ -18,6 +18,14 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0;
 }
 
+/// The times that energy is set against.
+constexpr std::array<std::string_view, 2> kTimesOfEnergy{"alloc_cputime", "alloc_gputime"};
+
+/// The key of a time with energy in AverageWeights.
+std::string energy_entry(std::string_view time) {
+  return fmt::format("energy.{}", time);
+}
+
 /// The key of an average in AverageWeights.
 std::string weight_entry(model::Metric metric, std::string_view name) {
   return fmt::format("{}.{}", column_name(metric), name);
@@ -140,6 +148,40 @@ model::MetricMap merge_metric(model::Metric metric,
     }
   }
   return existing;
+}
+
+double time_with_energy(std::string_view time,
+                        bool measured,
+                        const model::MetricMap& times,
+                        const AverageWeights& weights) {
+  if (!measured) {
+    return 0;
+  }
+  const auto part = weights.empty() ? weights.end() : weights.find(energy_entry(time));
+  return part == weights.end() ? value_or_zero(times, time) : finite(part->second);
+}
+
+void add_time_with_energy(bool measured,
+                          const model::MetricMap& existing_times,
+                          bool window_measured,
+                          const model::MetricMap& window_times,
+                          bool times_counted,
+                          AverageWeights& weights) {
+  for (const std::string_view time : kTimesOfEnergy) {
+    const double before = value_or_zero(existing_times, time);
+    const double added = value_or_zero(window_times, time);
+    const double after = times_counted ? before : before + added;
+    double part = time_with_energy(time, measured, existing_times, weights);
+    if (times_counted) {
+      part = std::min(part, std::max(before - added, 0.0));  // the gap is not in it
+    }
+    part += window_measured ? added : 0;
+    if (part < after && (measured || window_measured)) {
+      weights[energy_entry(time)] = part;
+    } else if (!weights.empty()) {
+      weights.erase(energy_entry(time));
+    }
+  }
 }
 
 model::MetricMap zero_without_weight(model::Metric metric,

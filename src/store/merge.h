@@ -39,6 +39,23 @@ model::MetricMap merge_metric(model::Metric metric,
                               const Joining& window,
                               AverageWeights& weights);
 
+/// The part of one of the times ("alloc_cputime", "alloc_gputime") in which energy was measured.
+/// `measured`: it was in any of the windows. Like the weight of an average, `weights` has it where
+/// some windows lacked energy ("energy.alloc_cputime").
+double time_with_energy(std::string_view time,
+                        bool measured,
+                        const model::MetricMap& times,
+                        const AverageWeights& weights);
+
+/// Counts the times of a window whose energy is known, or not. `measured` and `existing_times` are
+/// of the row without the window, except that `existing_times` include the times of a filled gap.
+void add_time_with_energy(bool measured,
+                          const model::MetricMap& existing_times,
+                          bool window_measured,
+                          const model::MetricMap& window_times,
+                          bool times_counted,
+                          AverageWeights& weights);
+
 /// Returns `averages` with 0 for every name without weight, as answers of usage/current have it: an
 /// average over no time says nothing about other windows. Other metrics are returned unchanged.
 model::MetricMap zero_without_weight(model::Metric metric,

@@ -126,6 +126,37 @@ TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
   EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.h", 500}}));
 }
 
+TEST(Merge, CountsTheTimesWhoseEnergyIsKnown) {
+  AverageWeights weights;
+  MetricMap times;
+  bool measured = false;
+  const auto window = [&](double cputime, bool known) {
+    const MetricMap added{{"alloc_cputime", cputime}};
+    add_time_with_energy(measured, times, known, added, false, weights);
+    times = add_maps(times, added);
+    measured = measured || known;
+    return time_with_energy("alloc_cputime", measured, times, weights);
+  };
+  EXPECT_EQ(window(1000, false), 0);
+  EXPECT_TRUE(weights.empty()) << "no window has energy";
+  EXPECT_EQ(window(200, true), 200);
+  EXPECT_EQ(weights, (AverageWeights{{"energy.alloc_cputime", 200}}));
+  EXPECT_EQ(window(30, false), 200);
+  EXPECT_EQ(window(4, true), 204);
+  EXPECT_EQ(time_with_energy("alloc_gputime", measured, times, weights), 0);
+  // What was missing is known after all.
+  add_time_with_energy(true, times, true, {{"alloc_cputime", 1000}}, true, weights);
+  EXPECT_EQ(time_with_energy("alloc_cputime", measured, times, weights), 1204);
+  add_time_with_energy(true, times, true, {{"alloc_cputime", 30}}, true, weights);
+  EXPECT_TRUE(weights.empty()) << "all windows have energy";
+  EXPECT_EQ(time_with_energy("alloc_cputime", measured, times, weights), 1234);
+  // A row of an older version does not say that a window lacks energy.
+  add_time_with_energy(true, times, true, {{"alloc_cputime", 30}}, true, weights);
+  EXPECT_EQ(time_with_energy("alloc_cputime", measured, times, weights), 1234);
+  add_time_with_energy(true, times, true, {{"alloc_cputime", 9999}}, true, weights);
+  EXPECT_LE(time_with_energy("alloc_cputime", measured, times, weights), 9999) << "damaged";
+}
+
 TEST(Merge, AFilledGapOfARowWithoutWeightsCountsForItsOwnTime) {
   AverageWeights weights;
   const MetricMap gap{{"alloc_cputime", 500}};

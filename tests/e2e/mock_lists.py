@@ -144,7 +144,9 @@ def summary(rows, query):
         "grams": total("grams"), "cost": None, "core_hours": total("core_hours"), "core_hours_measured": total("core_hours", cpu),
         "core_hours_used": sum(row["core_hours"] * row["cpu"] / 100 for row in cpu), "gpu_hours": total("gpu_hours"),
         "gpu_hours_measured": total("gpu_hours", gpu), "gpu_hours_used": sum(row["gpu_hours"] * row["gpu"] / 100 for row in gpu),
-        "idle_kwh": total("unused"), "idle_measured": len(cpu),
+        "core_hours_with_energy": total("core_hours", [row for row in rows if row["kwh"] is not None]),
+        "gpu_hours_with_energy": total("gpu_hours", [row for row in rows if row["kwh"] is not None]),
+        "idle_kwh": total("unused"), "idle_of_kwh": total("kwh", [row for row in rows if row["unused"] is not None]) or 0, "idle_measured": len(cpu),
         "not_used_kwh": total("not_used"), "not_used_of_kwh": total("kwh", cpu) or 0, "not_used_measured": len(cpu), "facets": {name: facet(name) for name in values(query, "facets")},
         **({"heat": heat(rows, *values(query, "heat"), int(query.get("bins", ["20"])[0]))} if "heat" in query else {}),
     }
@@ -152,7 +154,7 @@ def summary(rows, query):
 
 def kinds(rows, query):
     """Units of one cluster, user and project whose names differ in numbers only."""
-    sort, top = query.get("sort", ["unused"])[0], int(query.get("top", ["20"])[0])
+    sort, top = query.get("sort", ["not_used"])[0], int(query.get("top", ["20"])[0])
     if sort not in ("unused", "not_used", "kwh", "units", "ended"):
         raise Refused("'sort': expected unused, not_used, kwh, units or ended")
     groups = {}
@@ -181,9 +183,9 @@ def kinds(rows, query):
                 return {"uuid": row["uuid"], "started_at_ts": row["started"], "rule": rules[0], "severity": "important", "runs": 8, "values": {}, "saves_kwh": None}
         return None
     found = [{"cluster_id": cluster, "user": user, "project": project, "name": name, "units": len(of), "running": sum(row["ended"] is None for row in of),
-              "failed": sum(row["state"] in FAILED for row in of), "kwh": number(total(of, "kwh") or 0), "unused": number(total(of, "unused")),
-              "not_used": number(total(of, "not_used")), "not_used_of": number(total([row for row in of if row["not_used"] is not None], "kwh") or 0),
-              "grams": number(total(of, "grams") or 0), "cpu": mean(of, "cpu"), "mem": mean(of, "mem"), "gpu": mean(of, "gpu"), "kwh_before": half(of, False),
+              "failed": sum(row["state"] in FAILED for row in of), "measured": sum(row["kwh"] is not None for row in of), "kwh": number(total(of, "kwh")), "unused": number(total(of, "unused")),
+              "unused_of": number(total([row for row in of if row["unused"] is not None], "kwh") or 0), "not_used": number(total(of, "not_used")), "not_used_of": number(total([row for row in of if row["not_used"] is not None], "kwh") or 0),
+              "grams": number(total(of, "grams")), "cpu": mean(of, "cpu"), "mem": mean(of, "mem"), "gpu": mean(of, "gpu"), "kwh_before": half(of, False),
               "kwh_since": half(of, True), "ended": max((row["ended"] or 0 for row in of), default=None) or None, "finding": finding(of)}
              for (cluster, user, project, name), of in groups.items()]
     found.sort(key=lambda kind: -(kind[sort] or 0))

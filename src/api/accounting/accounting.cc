@@ -20,20 +20,28 @@ std::optional<double> amount_of(const store::UsageOfDay& day,
                                 std::int64_t now_ms) {
   constexpr double kGramsOfKg = 1000;
   // A budget counts what is known.
-  const double kwh = day.kwh().value_or(0);
   switch (unit) {
     case BudgetUnit::kKwh:
-      return kwh;
+      return day.kwh().value_or(0);
     case BudgetUnit::kKgCo2:
       return day.grams().value_or(0) / kGramsOfKg;
     case BudgetUnit::kCost:
       break;
   }
-  return costs.of(day.cluster, day.day_ms, std::min(next_day(zone, day.day_ms), now_ms), kwh,
-                  day.core_hours(), day.gpu_hours());
+  return costs.of_energy() && !day.kwh() ? 0 : cost_of(costs, day, zone, now_ms);
 }
 
 }  // namespace
+
+std::optional<double> cost_of(Costs& costs,
+                              const store::UsageOfDay& day,
+                              const TimeZone& zone,
+                              std::int64_t now_ms) {
+  const bool energy = costs.of_energy();
+  return costs.of(day.cluster, day.day_ms, std::min(next_day(zone, day.day_ms), now_ms), day.kwh(),
+                  energy ? day.core_hours_with_energy() : day.core_hours(),
+                  energy ? day.gpu_hours_with_energy() : day.gpu_hours());
+}
 
 Accounting::Accounting(AccountingOptions options,
                        const SiteOptions& site,

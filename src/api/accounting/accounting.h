@@ -23,6 +23,13 @@ struct UsedBudget {
   BudgetState state = {};
 };
 
+/// The known cost of a day. Where energy has a price, units without energy are left out, because
+/// their cost is unknown in lists, too.
+std::optional<double> cost_of(Costs& costs,
+                              const store::UsageOfDay& day,
+                              const TimeZone& zone,
+                              std::int64_t now_ms);
+
 /// Prices, budgets and what belongs to the bill. Safe for concurrent use.
 class Accounting {
  public:

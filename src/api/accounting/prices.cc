@@ -394,7 +394,7 @@ std::optional<double> Costs::of(const std::string& cluster,
     return std::nullopt;
   }
   double energy = 0;
-  if (!options_->rules.empty()) {
+  if (of_energy()) {
     const auto mean = kwh ? price(cluster, from_ms, to_ms) : std::nullopt;
     if (!mean) {
       return std::nullopt;

@@ -110,6 +110,8 @@ class Costs {
 
   [[nodiscard]] bool any() const { return options_->any(); }
   [[nodiscard]] bool constant() const { return options_->constant(); }
+  /// Whether energy has a price.
+  [[nodiscard]] bool of_energy() const { return !options_->rules.empty(); }
   /// The cost of the use between two moments, as if at constant power. Nothing if there is no
   /// price, or if energy has a price and either of them is unknown.
   std::optional<double> of(const std::string& cluster,

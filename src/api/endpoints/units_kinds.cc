@@ -41,7 +41,7 @@ Result<store::KindQuery> parse_kinds(const Call& call) {
   CEEMS_TRY(filter, parse_fact_filter(call.params, call.window));
   store::KindQuery query{.filter = std::move(filter), .failed = failed_states()};
   query.limit = kKindsShown;
-  const std::string sort = call.params.sort.empty() ? "unused" : call.params.sort;
+  const std::string sort = call.params.sort.empty() ? "not_used" : call.params.sort;
   const auto* const found = std::ranges::find(kSorts, std::string_view(sort), &SortName::name);
   if (found == kSorts.end()) {
     return wrong_parameter("'sort': expected unused, not_used, kwh, units or ended");
@@ -95,13 +95,16 @@ void append(JsonWriter& json,
   json.member("project", kind.project).key("name");
   append_json_cell(json, store::FactKind::kText, kind.name, 0);
   json.member("units", kind.units).member("running", kind.running).member("failed", kind.failed);
-  append_optional(json, "kwh", kind.kwh);
-  append_optional(json, "unused",
-                  kind.idle_units > 0 ? std::optional(kind.idle_kwh) : std::nullopt);
-  append_optional(json, "not_used",
-                  kind.not_used_units > 0 ? std::optional(kind.not_used_kwh) : std::nullopt);
+  const auto known = [&json](std::string_view name, double value, std::int64_t units) {
+    append_optional(json, name, units > 0 ? std::optional(value) : std::nullopt);
+  };
+  json.member("measured", kind.measured);
+  known("kwh", kind.kwh, kind.measured);
+  known("unused", kind.idle_kwh, kind.idle_units);
+  append_optional(json, "unused_of", kind.idle_of_kwh);
+  known("not_used", kind.not_used_kwh, kind.not_used_units);
   append_optional(json, "not_used_of", kind.not_used_of_kwh);
-  append_optional(json, "grams", kind.grams);
+  known("grams", kind.grams, kind.grams_known);
   append_optional(json, "cpu", kind.cpu);
   append_optional(json, "mem", kind.mem);
   append_optional(json, "gpu", kind.gpu);
@@ -181,7 +184,7 @@ Endpoints units_kinds_endpoints() {
             "type": "array",
             "items": {
               "type": "object",
-              "required": ["cluster_id", "user", "project", "name", "units", "running", "failed", "kwh", "unused", "not_used", "not_used_of", "grams", "cpu", "mem", "gpu", "kwh_before", "kwh_since", "ended", "finding"],
+              "required": ["cluster_id", "user", "project", "name", "units", "running", "failed", "measured", "kwh", "unused", "unused_of", "not_used", "not_used_of", "grams", "cpu", "mem", "gpu", "kwh_before", "kwh_since", "ended", "finding"],
               "additionalProperties": false,
               "properties": {
                 "cluster_id": {"type": "string", "description": "Cluster of the runs."},
@@ -191,11 +194,13 @@ Endpoints units_kinds_endpoints() {
                 "units": {"type": "integer", "description": "Number of runs."},
                 "running": {"type": "integer", "description": "Of them, those that run."},
                 "failed": {"type": "integer", "description": "Of them, those that failed."},
-                "kwh": {"type": "number", "description": "Energy."},
-                "unused": {"type": ["number", "null"], "description": "Energy in kWh of the idle power of what was reserved."},
+                "measured": {"type": "integer", "description": "Of them, those whose energy is known."},
+                "kwh": {"type": ["number", "null"], "description": "Energy of these runs; null: known of none."},
+                "unused": {"type": ["number", "null"], "description": "Energy in kWh of the idle power of what was reserved, of the runs for which it is known; null: of none."},
+                "unused_of": {"type": "number", "description": "Energy of these runs in kWh."},
                 "not_used": {"type": ["number", "null"], "description": "The part of it of what was not used at that time, of the runs for which it is known; null: of none."},
                 "not_used_of": {"type": "number", "description": "Energy of these runs in kWh."},
-                "grams": {"type": "number", "description": "Emissions in g CO2e."},
+                "grams": {"type": ["number", "null"], "description": "Emissions in g CO2e; null: known of no run."},
                 "cpu": {"type": ["number", "null"], "description": "Mean CPU use in percent."},
                 "mem": {"type": ["number", "null"], "description": "Mean memory use in percent."},
                 "gpu": {"type": ["number", "null"], "description": "Mean GPU use in percent."},
@@ -227,7 +232,8 @@ Endpoints units_kinds_endpoints() {
       })json",
            .example =
                R"({"kinds":[{"cluster_id":"hpc-a","user":"ada","project":"fluids",)"
-               R"("name":"train_#","units":60,"running":1,"failed":2,"kwh":297,"unused":38,"not_used":21,"not_used_of":280,)"
+               R"("name":"train_#","units":60,"running":1,"failed":2,"measured":60,"kwh":297,"unused":38,"unused_of":297,)"
+               R"("not_used":21,"not_used_of":280,)"
                R"("grams":132000,"cpu":46.1,"mem":29.8,"gpu":46.2,"kwh_before":4.9,)"
                R"("kwh_since":5.1,"ended":1794970436000,"finding":{"uuid":"4711",)"
                R"("started_at_ts":1794903120000,"rule":"gpu-unused","severity":"important",)"

@@ -334,8 +334,9 @@ TEST_F(Lists, SumUpWithFacetsAndCells) {
       HasSubstr(
           R"({"count":4,"running":0,"kwh":10,"cpu_kwh":10,"gpu_kwh":null,"grams":105,)"
           R"("measured":4,"cost":null,"core_hours":4,"core_hours_measured":4,"core_hours_used":1.65,)"
-          R"("gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,"idle_kwh":1,)"
-          R"("idle_measured":4,"not_used_kwh":0.375,"not_used_of_kwh":8,"not_used_measured":3,)"
+          R"("core_hours_with_energy":4,"gpu_hours":0,"gpu_hours_measured":0,"gpu_hours_used":0,)"
+          R"("gpu_hours_with_energy":0,"idle_kwh":1,"idle_of_kwh":10,"idle_measured":4,)"
+          R"("not_used_kwh":0.375,"not_used_of_kwh":8,"not_used_measured":3,)"
           R"("facets":{"state":[["COMPLETED",4,10]],)"
           R"("user":[["ada",4,10]],"partition":[["gpu",4,10]],"advice":[]},)"
           R"("heat":{"x":"cpu","y":"mem","bins":10,"cells":[]}})"));

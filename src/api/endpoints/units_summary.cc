@@ -100,8 +100,8 @@ Result<std::optional<double>> total_cost(const Services& services,
   if (!costs.any()) {
     return std::optional<double>();
   }
-  if (costs.constant() && !costs.of("", 0, 0, std::nullopt, 0, 0)) {
-    // Energy has a price, so what a unit without energy costs is not known.
+  if (costs.constant() && costs.of_energy()) {
+    // What a unit without energy costs is not known.
     const auto kwh = sums.measured > 0 ? std::optional(sums.kwh) : std::nullopt;
     return costs.of("", 0, 0, kwh, sums.cpu_seconds_with_energy / kHourSeconds,
                     sums.gpu_seconds_with_energy / kHourSeconds);
@@ -156,10 +156,13 @@ std::string summary_json(const store::UnitSummary& sums,
   number("core_hours", sums.cpu_seconds / kHourSeconds);
   number("core_hours_measured", sums.cpu_seconds_measured / kHourSeconds);
   number("core_hours_used", sums.cpu_seconds_used / kHourSeconds);
+  number("core_hours_with_energy", sums.cpu_seconds_with_energy / kHourSeconds);
   number("gpu_hours", sums.gpu_seconds / kHourSeconds);
   number("gpu_hours_measured", sums.gpu_seconds_measured / kHourSeconds);
   number("gpu_hours_used", sums.gpu_seconds_used / kHourSeconds);
+  number("gpu_hours_with_energy", sums.gpu_seconds_with_energy / kHourSeconds);
   known("idle_kwh", sums.idle_kwh, sums.idle_units);
+  number("idle_of_kwh", sums.idle_of_kwh);
   json.member("idle_measured", sums.idle_units);
   known("not_used_kwh", sums.not_used_kwh, sums.not_used_units);
   number("not_used_of_kwh", sums.not_used_of_kwh);
@@ -229,7 +232,7 @@ Endpoints units_summary_endpoints() {
            .one = true,
            .definitions = R"json("UnitSums": {
         "type": "object",
-        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "measured", "cost", "core_hours", "core_hours_measured", "core_hours_used", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "idle_kwh", "idle_measured", "not_used_kwh", "not_used_of_kwh", "not_used_measured", "facets"],
+        "required": ["count", "running", "kwh", "cpu_kwh", "gpu_kwh", "grams", "measured", "cost", "core_hours", "core_hours_measured", "core_hours_used", "core_hours_with_energy", "gpu_hours", "gpu_hours_measured", "gpu_hours_used", "gpu_hours_with_energy", "idle_kwh", "idle_of_kwh", "idle_measured", "not_used_kwh", "not_used_of_kwh", "not_used_measured", "facets"],
         "additionalProperties": false,
         "properties": {
           "count": {"type": "integer", "description": "Number of units."},
@@ -243,11 +246,14 @@ Endpoints units_summary_endpoints() {
           "core_hours": {"type": "number", "description": "Allocated."},
           "core_hours_measured": {"type": "number", "description": "Of units whose use is known."},
           "core_hours_used": {"type": "number", "description": "Of these, used."},
+          "core_hours_with_energy": {"type": "number", "description": "Of units whose energy is known."},
           "gpu_hours": {"type": "number", "description": "Allocated."},
           "gpu_hours_measured": {"type": "number", "description": "Of units whose use is known."},
           "gpu_hours_used": {"type": "number", "description": "Of these, used."},
+          "gpu_hours_with_energy": {"type": "number", "description": "Of units whose energy is known."},
           "idle_kwh": {"type": ["number", "null"], "description": "Energy of the idle power of what was reserved."},
-          "idle_measured": {"type": "integer", "description": "Number of units for which it was measured."},
+          "idle_of_kwh": {"type": "number", "description": "All energy of the units for which it was measured."},
+          "idle_measured": {"type": "integer", "description": "Number of these units."},
           "not_used_kwh": {"type": ["number", "null"], "description": "Energy of the idle power of what was reserved and not used at that time; null: known of none."},
           "not_used_of_kwh": {"type": "number", "description": "All energy of the units for which it is known."},
           "not_used_measured": {"type": "integer", "description": "Number of these units."},
@@ -270,8 +276,9 @@ Endpoints units_summary_endpoints() {
            .example =
                R"({"count":12408,"running":31,"kwh":3104.2,"cpu_kwh":1200.1,"gpu_kwh":1904.1,)"
                R"("grams":161000,"measured":12100,"cost":null,"core_hours":210000,"core_hours_measured":209000,)"
-               R"("core_hours_used":128000,"gpu_hours":4100,"gpu_hours_measured":4100,)"
-               R"("gpu_hours_used":1560,"idle_kwh":900.5,"idle_measured":12000,)"
+               R"("core_hours_used":128000,"core_hours_with_energy":208000,"gpu_hours":4100,)"
+               R"("gpu_hours_measured":4100,"gpu_hours_used":1560,"gpu_hours_with_energy":4100,)"
+               R"("idle_kwh":900.5,"idle_of_kwh":3080.4,"idle_measured":12000,)"
                R"("not_used_kwh":410.2,"not_used_of_kwh":3050.1,"not_used_measured":11800,)"
                R"("facets":{"state":[["COMPLETED",9120,2210.1],["RUNNING",31,12.5]]},)"
                R"("heat":{"x":"cpu","y":"mem","bins":20,"cells":[[0,1,31,402.2]]}})"},

@@ -126,7 +126,7 @@ void append_compared_usage(JsonWriter& json,
     for (const UsageField field : request.fields) {
       json.key(name_of(field)).begin_array();
       const bool unknown = is_of_ended(field) || (field == UsageField::kCost && !priced);
-      const bool measured = field == UsageField::kKwh || field == UsageField::kGrams;
+      const bool measured = is_measured(field);
       const auto hours = sums->rows(shown, others, UsageField::kCoreHours);
       const auto rows = sums->rows(shown, others, field);
       for (std::size_t group = 0; group < rows.size(); ++group) {

@@ -101,7 +101,7 @@ std::optional<double> UsageSums::total(const std::string& group, UsageField fiel
 }
 
 std::optional<double> UsageSums::energy_coverage() const {
-  return hours > 0 ? std::optional(energy_hours / hours) : std::nullopt;
+  return hours > 0 ? std::optional(hours_with_energy / hours) : std::nullopt;
 }
 
 std::vector<std::vector<std::optional<double>>> UsageSums::rows(
@@ -191,17 +191,17 @@ Result<UsageSums> read_usage_days(const Services& services,
         static_cast<void>(
             costs.price(day.cluster, period.from_ms, std::min(period.to_ms + 1, now_ms)));
       }
-      const std::int64_t end = zone.day_start(day.day_ms + kDayMs * 3 / 2);
-      cost = costs.of(day.cluster, day.day_ms, std::min(end, now_ms), day.kwh().value_or(0),
-                      day.core_hours(), day.gpu_hours());
+      cost = cost_of(costs, day, zone, now_ms);
     }
     sums.hours += day.core_hours();
-    sums.energy_hours += day.kwh() ? day.core_hours() : 0;
+    sums.hours_with_energy += day.core_hours_with_energy();
     sums.add_to(group, time, UsageField::kKwh, day.kwh());
     sums.add_to(group, time, UsageField::kGrams, day.grams());
     sums.add_to(group, time, UsageField::kCost, cost);
     sums.add_to(group, time, UsageField::kCoreHours, day.core_hours());
     sums.add_to(group, time, UsageField::kGpuHours, day.gpu_hours());
+    sums.add_to(group, time, UsageField::kCoreHoursWithEnergy, day.core_hours_with_energy());
+    sums.add_to(group, time, UsageField::kGpuHoursWithEnergy, day.gpu_hours_with_energy());
     sums.add_to(group, time, UsageField::kUnits, static_cast<double>(day.units));
   }
   return sums;

@@ -404,6 +404,7 @@ TEST_F(UsageHours, CostWhatTheSiteSays) {
 TEST_F(UsageHours, RefuseWhatIsNotKnownByTheHour) {
   EXPECT_THAT(error("field=kwh,grams"), HasSubstr("'field': grams is known by day and month, not"));
   EXPECT_THAT(error("field=kwh,not_used_kwh"), HasSubstr("'field': not_used_kwh is known by day"));
+  EXPECT_THAT(error("field=gpu_hours_with_energy"), HasSubstr("is known by day and month"));
   EXPECT_THAT(error("field=foo"), HasSubstr("'field'"));
   EXPECT_THAT(error("by=component&field=cost"), HasSubstr("'field'"));
   EXPECT_THAT(error("by=node"), HasSubstr("'by'"));

@@ -35,9 +35,18 @@ using By = UsageGroups;
 using Step = UsageStep;
 using Sums = UsageSums;
 
-constexpr std::array<std::string_view, kUsageFields> kFields{
-    "kwh",      "grams", "cost",        "core_hours",   "gpu_hours",
-    "idle_kwh", "units", "idle_of_kwh", "not_used_kwh", "not_used_of_kwh"};
+constexpr std::array<std::string_view, kUsageFields> kFields{"kwh",
+                                                             "grams",
+                                                             "cost",
+                                                             "core_hours",
+                                                             "gpu_hours",
+                                                             "idle_kwh",
+                                                             "units",
+                                                             "idle_of_kwh",
+                                                             "not_used_kwh",
+                                                             "not_used_of_kwh",
+                                                             "core_hours_with_energy",
+                                                             "gpu_hours_with_energy"};
 constexpr std::array<std::string_view, 5> kBy{"none", "project", "user", "cluster", "component"};
 constexpr std::array<std::string_view, 3> kSteps{"hour", "day", "month"};
 
@@ -91,8 +100,10 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
       })) {
     return wrong_parameter("'field': only kwh and grams are known by component");
   }
-  const auto daily = std::ranges::find_if(
-      request.fields, [](Field field) { return field == Field::kGrams || is_of_ended(field); });
+  const auto daily = std::ranges::find_if(request.fields, [](Field field) {
+    return field == Field::kGrams || field == Field::kCoreHoursWithEnergy ||
+           field == Field::kGpuHoursWithEnergy || is_of_ended(field);
+  });
   if (hourly && daily != request.fields.end()) {
     return wrong_parameter(
         fmt::format("'field': {} is known by day and month, not by hour", name_of(*daily)));
@@ -147,7 +158,7 @@ std::vector<std::vector<std::optional<double>>> shown_values(const Sums& sums,
   // value wherever it is known.
   const bool unknown =
       request.step == Step::kHour || is_of_ended(field) || (field == Field::kCost && !priced);
-  const bool measured = field == Field::kKwh || field == Field::kGrams;
+  const bool measured = is_measured(field);
   for (std::size_t group = 0; group < rows.size(); ++group) {
     for (std::size_t i = 0; i < rows[group].size(); ++i) {
       std::optional<double>& value = rows[group][i];
@@ -347,6 +358,10 @@ std::string_view name_of(UsageField field) {
 bool is_of_ended(UsageField field) {
   return field == Field::kIdleKwh || field == Field::kIdleOfKwh || field == Field::kNotUsedKwh ||
          field == Field::kNotUsedOfKwh;
+}
+
+bool is_measured(UsageField field) {
+  return field == Field::kKwh || field == Field::kGrams || field == Field::kCost;
 }
 
 bool UsageRequest::wants(UsageField field) const {

@@ -27,11 +27,15 @@ enum class UsageField : std::uint8_t {
   kIdleOfKwh,     ///< all energy of the units of kIdleKwh
   kNotUsedKwh,    ///< the part of kIdleKwh of what was not used at that time
   kNotUsedOfKwh,  ///< all energy of the units of kNotUsedKwh
+  kCoreHoursWithEnergy,
+  kGpuHoursWithEnergy,
 };
-inline constexpr std::size_t kUsageFields = 10;
+inline constexpr std::size_t kUsageFields = 12;
 std::string_view name_of(UsageField field);
 /// Whether it is known only of units that ended, on the day of their end.
 bool is_of_ended(UsageField field);
+/// Whether use without a value was not measured, or has no price: it is a gap and not 0.
+bool is_measured(UsageField field);
 
 enum class UsageGroups : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };
 enum class UsageStep : std::uint8_t { kHour, kDay, kMonth };
@@ -69,7 +73,7 @@ struct UsageSums {
   // Of days and months: the first day of which anything is known, of anybody (0: none), and how
   // many of the hours of all CPUs have an energy.
   std::int64_t first_ms = 0, end_ms = 0;  ///< the end is not included
-  double hours = 0, energy_hours = 0;
+  double hours = 0, hours_with_energy = 0;
   // Of hours:
   std::vector<MissingCluster> missing = {};
   bool partial = false;  ///< the database does not know all units yet

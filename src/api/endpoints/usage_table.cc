@@ -42,6 +42,10 @@ std::string column_name(UsageField field, const SiteOptions& site) {
       return "idle energy not used (kWh)";
     case UsageField::kNotUsedOfKwh:
       return "energy where that is known (kWh)";
+    case UsageField::kCoreHoursWithEnergy:
+      return "CPU time with energy (core-hours)";
+    case UsageField::kGpuHoursWithEnergy:
+      return "GPU time with energy (GPU-hours)";
     case UsageField::kUnits:
       return "units";
   }

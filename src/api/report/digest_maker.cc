@@ -27,6 +27,8 @@ constexpr std::size_t kMonths = 4;  // the month and those before it
 constexpr std::int64_t kLeastRuns = 5;
 constexpr double kLeastDrop = 0.05;  // of the energy
 constexpr double kLeastSavedKwh = 0.1;
+/// Energy of months is compared if it is known for this part of the core-hours (docs/numbers.md).
+constexpr double kLeastCoverage = 0.8;
 constexpr std::size_t kMaxFindings = 2000;
 constexpr std::int64_t kBandKeptMs = 3'600'000;
 constexpr std::size_t kMaxBands = 100;
@@ -35,7 +37,7 @@ constexpr double kMaxShareOfBand = 0.5;
 
 /// What was used in a month on one cluster.
 struct Sum {
-  double core_hours = 0, gpu_hours = 0;
+  double core_hours = 0, core_hours_with_energy = 0, gpu_hours = 0;
   Number kwh = {}, grams = {};
 };
 
@@ -140,11 +142,13 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
     }
     Sum& sum = sums[static_cast<std::size_t>(month - months.begin())][day.cluster];
     sum.core_hours += day.core_hours();
+    sum.core_hours_with_energy += day.core_hours_with_energy();
     sum.gpu_hours += day.gpu_hours();
     add_to(sum.kwh, day.kwh());
     add_to(sum.grams, day.grams());
   }
   std::vector<std::set<std::string>> unmeasured(kMonths);
+  std::vector<double> with_energy(kMonths);
   for (std::size_t i = 0; i < kMonths; ++i) {
     if (i > 0 && sums[i].empty()) {
       break;  // before the first day in the database, or a month without use
@@ -152,6 +156,7 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
     MonthOfUse& month = digest.months.emplace_back(MonthOfUse{.month = months[i].name});
     for (const auto& [cluster, sum] : sums[i]) {
       month.core_hours += sum.core_hours;
+      with_energy[i] += sum.core_hours_with_energy;
       month.gpu_hours += sum.gpu_hours;
       add_to(month.kwh, sum.kwh);
       add_to(month.grams, sum.grams);
@@ -165,7 +170,9 @@ Result<> DigestMaker::add_usage(const DigestQuestion& question, Digest& digest) 
     const MonthOfUse& now = digest.months[0];
     const MonthOfUse& before = digest.months[1];
     digest.hours_change = change_from(before.core_hours, now.core_hours);
-    if (now.kwh && before.kwh && unmeasured[0] == unmeasured[1]) {
+    const bool known = with_energy[0] >= kLeastCoverage * now.core_hours &&
+                       with_energy[1] >= kLeastCoverage * before.core_hours;
+    if (known && now.kwh && before.kwh && unmeasured[0] == unmeasured[1]) {
       digest.kwh_change = change_from(*before.kwh, *now.kwh);
     }
   }

@@ -241,6 +241,19 @@ TEST_P(Digests, DoNotTakeMissingEnergyForNone) {
               AllOf(HasSubstr("not measured"), Not(HasSubstr("0 Wh"))));
 }
 
+TEST_P(Digests, CompareNoEnergyThatIsKnownForTooFewHours) {
+  // On the same day as runs with energy.
+  const auto more = [this](const std::string& uuid, std::int64_t start_ms) {
+    write_window(start_ms, {run(uuid, "ada", "fluids", start_ms + kHour / 2, 0, 0)});
+    return digest("?month=2025-12", "ada");
+  };
+  EXPECT_EQ(more("y", kDecember + 2 * kHour).at("kwh_change"), -0.25) << "6 of 7 runs";
+  const json::object own = more("z", kDecember + 4 * kHour);
+  EXPECT_TRUE(own.at("kwh_change").is_null()) << "6 of 8 runs";
+  EXPECT_EQ(own.at("months").at(0).at("kwh"), 3);
+  EXPECT_FALSE(own.at("hours_change").is_null());
+}
+
 TEST_P(Digests, RepeatWhatReportsSuggest) {
   store_report("d0", "mem", kDecember + kHour / 2);
   store_report("d1", "mem", kDecember + kHour / 2 + 1);

@@ -18,6 +18,12 @@ namespace fact_sum {
 inline constexpr std::string_view kRunning =
     "CASE WHEN ended_at_ts = 0 AND started_at_ts > 0 THEN 1 ELSE 0 END";
 inline constexpr std::string_view kEnergy = "CASE WHEN energy > 0 THEN energy ELSE 0 END";
+inline constexpr std::string_view kMeasured = "CASE WHEN energy >= 0 THEN 1 ELSE 0 END";
+inline constexpr std::string_view kCpuSecondsWithEnergy =
+    "CASE WHEN energy >= 0 THEN cpu_seconds ELSE 0 END";
+inline constexpr std::string_view kGpuSecondsWithEnergy =
+    "CASE WHEN energy >= 0 THEN gpu_seconds ELSE 0 END";
+inline constexpr std::string_view kGramsKnown = "CASE WHEN grams >= 0 THEN 1 ELSE 0 END";
 inline constexpr std::string_view kGrams = "CASE WHEN grams > 0 THEN grams ELSE 0 END";
 inline constexpr std::string_view kIdle = "CASE WHEN idle_energy > 0 THEN idle_energy ELSE 0 END";
 inline constexpr std::string_view kIdleUnits = "CASE WHEN idle_energy >= 0 THEN 1 ELSE 0 END";

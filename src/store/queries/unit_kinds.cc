@@ -36,6 +36,9 @@ enum Column : std::size_t {
   kNotUsedUnitsAt = kSinceAt + 2,
   kNotUsedOfAt,
   kNotUsedAt,
+  kIdleOfAt,
+  kMeasuredAt,
+  kGramsKnownAt,
 };
 
 std::string sum_of(std::string_view one) {
@@ -68,7 +71,7 @@ std::string_view order_of(KindQuery::Sort sort) {
     case KindQuery::Sort::kEnded:
       return "18 DESC";
     case KindQuery::Sort::kNotUsed:
-      return "26 DESC, 24 DESC, 9 DESC";
+      return "26 DESC, 24 DESC, 10 DESC, 9 DESC";  // idle power where it is not known
     case KindQuery::Sort::kUnused:
       break;
   }
@@ -97,7 +100,8 @@ Sql kinds_statement(Dialect dialect, const KindQuery& query) {
   sql.add(") <> 0 THEN ended_at_ts ELSE 0 END)");
   sql.add(half_of("<", middle)).add(half_of(">=", middle));
   for (const std::string_view one :
-       {fact_sum::kNotUsedUnits, fact_sum::kNotUsedOf, fact_sum::kNotUsed}) {
+       {fact_sum::kNotUsedUnits, fact_sum::kNotUsedOf, fact_sum::kNotUsed, fact_sum::kIdleOf,
+        fact_sum::kMeasured, fact_sum::kGramsKnown}) {
     sql.add(sum_of(one));
   }
   sql.add(" FROM (").append(rows).add(") AS runs GROUP BY cluster_id, username, project, kind");
@@ -121,11 +125,14 @@ UnitKind kind_of(const Cursor& row) {
           .units = row.integer(kUnitsAt),
           .running = row.integer(kRunningAt),
           .failed = row.integer(kFailedAt),
+          .measured = row.integer(kMeasuredAt),
           .idle_units = row.integer(kIdleUnitsAt),
           .not_used_units = row.integer(kNotUsedUnitsAt),
+          .grams_known = row.integer(kGramsKnownAt),
           .kwh = number(kEnergyAt) * kEnergyUnitKwh,
           .idle_kwh = number(kIdleAt) * kEnergyUnitKwh,
           .grams = number(kGramsAt) * kGramUnit,
+          .idle_of_kwh = number(kIdleOfAt) * kEnergyUnitKwh,
           .not_used_of_kwh = number(kNotUsedOfAt) * kEnergyUnitKwh,
           .not_used_kwh = number(kNotUsedAt) * kEnergyUnitKwh,
           .cpu = mean_at(row, kCpuAt, kPercent),

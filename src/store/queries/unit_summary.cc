@@ -36,15 +36,15 @@ constexpr std::array<std::string_view, 23> kSums{
     fact_sum::kIdle,
     fact_sum::kIdleUnits,
     fact_sum::kIdleOf,
-    "CASE WHEN energy >= 0 THEN 1 ELSE 0 END",
+    fact_sum::kMeasured,
     "CASE WHEN cpu_energy >= 0 THEN 1 ELSE 0 END",
     "CASE WHEN gpu_energy >= 0 THEN 1 ELSE 0 END",
-    "CASE WHEN grams >= 0 THEN 1 ELSE 0 END",
+    fact_sum::kGramsKnown,
     fact_sum::kNotUsedUnits,
     fact_sum::kNotUsedOf,
     fact_sum::kNotUsed,
-    "CASE WHEN energy >= 0 THEN cpu_seconds ELSE 0 END",
-    "CASE WHEN energy >= 0 THEN gpu_seconds ELSE 0 END",
+    fact_sum::kCpuSecondsWithEnergy,
+    fact_sum::kGpuSecondsWithEnergy,
 };
 
 /// The bin of a use, or -1.

@@ -67,6 +67,10 @@ Result<> read_days(Cursor& rows, std::vector<UsageOfDay>& days) {
     one.gpu_seconds = value_or_zero(times, "alloc_gputime");
     one.cpu_kwh = total_of(rows.text(4));
     one.gpu_kwh = total_of(rows.text(5));
+    const auto weights = parse_metric_map(rows.text(9)).value_or(model::MetricMap());
+    const bool measured = one.kwh().has_value();
+    one.cpu_seconds_with_energy = time_with_energy("alloc_cputime", measured, times, weights);
+    one.gpu_seconds_with_energy = time_with_energy("alloc_gputime", measured, times, weights);
     one.cpu_grams = grams_of(rows.text(6));
     one.gpu_grams = grams_of(rows.text(7));
     days.push_back(std::move(one));
@@ -111,7 +115,8 @@ Result<std::vector<UsageOfDay>> SqlReader::usage_by_day(const UsageSeriesQuery& 
   Sql days = query_of("SELECT last_updated_at_ts, ");
   days.add(group).add(
       ", num_units, total_time_seconds, total_cpu_energy_usage_kwh, total_gpu_energy_usage_kwh,"
-      " total_cpu_emissions_gms, total_gpu_emissions_gms, cluster_id FROM daily_usage"
+      " total_cpu_emissions_gms, total_gpu_emissions_gms, cluster_id, ceems_weights FROM "
+      "daily_usage"
       " WHERE last_updated_at_ts BETWEEN ");
   days.value(query.days.from_ms).add(" AND ").value(query.days.to_ms);
   add_filters(days, query);

@@ -37,6 +37,18 @@ const model::MetricMap& window_map(const model::Unit& unit, std::size_t metric) 
   return unit.has_metric[metric] ? unit.metrics[metric] : nothing;
 }
 
+using Maps = std::array<model::MetricMap, model::kMetricCount>;
+
+bool has_total(const Maps& maps, model::Metric metric) {
+  return maps.at(static_cast<std::size_t>(metric)).contains("total");
+}
+
+/// Whether the energy is known, of CPUs or of GPUs.
+bool has_energy(const Maps& maps) {
+  return has_total(maps, model::Metric::kTotalCpuEnergyUsageKwh) ||
+         has_total(maps, model::Metric::kTotalGpuEnergyUsageKwh);
+}
+
 /// The rows, of those with its cluster and uuid, that belong to a unit.
 struct Match {
   const StoredUnit* row = nullptr;
@@ -273,6 +285,8 @@ void UsageRow::load(const AnswerRow& row, std::string_view what) {
 }
 
 void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
+  add_time_with_energy(has_energy(maps_), times_, has_energy(unit.metrics), change.times, false,
+                       weights_);
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     const model::MetricMap& window = window_map(unit, m);
     if (fresh_) {
@@ -293,6 +307,12 @@ void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
 
 void UsageRow::fill(const model::Unit& unit, std::span<const std::string> times) {
   const model::MetricMap window_times = finite_map(unit.total_time_seconds);
+  // Energy of GPUs that comes after that of CPUs is of times that are counted.
+  if (has_energy(unit.metrics) &&
+      (has_total(unit.metrics, model::Metric::kTotalCpuEnergyUsageKwh) ||
+       !has_total(maps_, model::Metric::kTotalCpuEnergyUsageKwh))) {
+    add_time_with_energy(has_energy(maps_), times_, true, window_times, true, weights_);
+  }
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     if (unit.has_metric[m]) {
       maps_[m] = merge_metric(

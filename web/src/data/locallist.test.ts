@@ -62,6 +62,8 @@ test("filters hold on both sides of each limit, and nothing is known about what 
   assert.equal(wanted(row, { ...defaultList(), ranges: { ...defaultList().ranges, gpu: { least: 0, most: null } } }), false);
   assert.equal(wanted(row, { ...defaultList(), show: "running" }), false);
   assert.equal(wanted(row, { ...defaultList(), show: "ended", q: "lin p" }), true);
+  const waiting = { ...row, kind: "waiting" as const };
+  assert.deepEqual(["all", "running", "ended"].map((show) => wanted(waiting, { ...defaultList(), show: show as "all" })), [true, false, false]);
   const choice = (user: string[]) => wanted(row, { ...defaultList(), choices: { ...defaultList().choices, user } });
   assert.deepEqual([choice(["ada"]), choice(["ada", "lin"])], [false, true]);
 });

@@ -9,7 +9,7 @@ import { isRunning, matches, sorted, toRow, totals, type Row } from "./units";
 
 /** The filters apart from the period. */
 export function wanted(row: Row, list: ListState): boolean {
-  if (list.show !== "all" && isRunning(row) !== (list.show === "running")) return false;
+  if (list.show === "running" ? row.kind !== "running" : list.show === "ended" && isRunning(row)) return false;
   const { choices, ranges } = list;
   const among = (values: readonly string[], value: string) => values.length === 0 || values.includes(value);
   if (!among(choices.state, row.rawState) || !among(choices.project, row.project)) return false;

@@ -121,6 +121,7 @@ export interface SummaryAnswer {
   gpu_hours_measured: number | null;
   gpu_hours_used: number | null;
   idle_kwh: number | null;
+  idle_of_kwh: number | null;
   not_used_kwh: number | null;
   not_used_of_kwh: number | null;
   facets?: Partial<Record<ChoiceKey, [string | null, number, number | null][]>>;
@@ -146,6 +147,7 @@ export function readSummary(answer: SummaryAnswer): Summary {
       gpuPercent: share(answer.gpu_hours_used, answer.gpu_hours_measured),
       energyKwh: answer.kwh,
       unusedKwh: answer.idle_kwh,
+      unusedOfKwh: answer.idle_of_kwh,
       notUsedKwh: answer.not_used_kwh,
       notUsedOfKwh: answer.not_used_of_kwh,
       emissionGrams: answer.grams,

@@ -3,10 +3,10 @@ import { test } from "node:test";
 
 import { changed, defaultList, readList, writeList } from "./liststate";
 import { energy } from "../text/format";
-import { energyOfRun, readKinds, runsOf } from "./unitkinds";
+import { energyOfRun, readKinds, runsOf, wastedBy } from "./unitkinds";
 
 const kKind = {
-  cluster_id: "hpc-a", user: "ada", project: "fluids", name: "train_#-v#", units: 60, running: 1, failed: 2, kwh: 297, unused: 38, not_used: 21, not_used_of: 280, grams: 132000, cpu: 46.1, mem: 29.8,
+  cluster_id: "hpc-a", user: "ada", project: "fluids", name: "train_#-v#", units: 60, running: 1, failed: 2, measured: 60, kwh: 297, unused: 38, unused_of: 290, not_used: 21, not_used_of: 280, grams: 132000, cpu: 46.1, mem: 29.8,
   gpu: 46.2, kwh_before: 4.9, kwh_since: 5.1, ended: 1794970436000, finding: { uuid: "4711", started_at_ts: 1794903120000, rule: "gpu-unused", severity: "important", runs: 8, values: { want: 2 } },
 };
 
@@ -14,7 +14,7 @@ test("kinds are read as the server documents them, and what has another type is 
   const found = readKinds({ kinds: [kKind, { ...kKind, name: null, kwh: "1e3", unused: null, not_used: null, finding: { rule: "x" } }, 7], more: true })!;
   assert.equal(found.more, true);
   const [first, second, third] = found.kinds;
-  assert.deepEqual([first!.units, first!.energyKwh, first!.unusedKwh, first!.notUsedKwh, first!.notUsedOfKwh, first!.kwhBefore, first!.kwhSince], [60, 297, 38, 21, 280, 4.9, 5.1]);
+  assert.deepEqual([first!.units, first!.energyKwh, first!.unusedKwh, first!.unusedOfKwh, first!.notUsedKwh, first!.notUsedOfKwh, first!.kwhBefore, first!.kwhSince], [60, 297, 38, 290, 21, 280, 4.9, 5.1]);
   assert.deepEqual(first!.finding, { uuid: "4711", started: 1794903120000, rule: "gpu-unused" });
   assert.deepEqual([second!.name, second!.energyKwh, second!.unusedKwh, second!.notUsedKwh, second!.finding], [null, null, null, null, null]);
   assert.deepEqual([third!.units, third!.name], [0, null]);
@@ -49,4 +49,6 @@ test("a run's energy is a mean, with its change within the period where both hal
   assert.equal(energyOfRun({ ...kind!, kwhBefore: 10.2 }, energy), "4.95 kWh a run (−50 %)");
   for (const same of [{ kwhBefore: null }, { kwhSince: null }, { kwhBefore: 0 }, { kwhBefore: 5.1 }]) assert.equal(energyOfRun({ ...kind!, ...same }, energy), "4.95 kWh a run");
   assert.equal(energyOfRun({ ...kind!, energyKwh: null }, energy), "");
+  assert.equal(energyOfRun({ ...kind!, measured: 30, kwhSince: null }, energy), "9.9 kWh a run", "of the runs where it is known");
+  assert.deepEqual(wastedBy(kind!, "unused"), [38, 290]);
 });

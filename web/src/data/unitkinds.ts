@@ -22,8 +22,10 @@ export interface UnitKind {
   units: number;
   running: number;
   failed: number;
-  energyKwh: number | null;
+  measured: number; // runs whose energy is known
+  energyKwh: number | null; // of these
   unusedKwh: number | null; // idle power of the reservations
+  unusedOfKwh: number | null; // all energy of the runs where it is known
   notUsedKwh: number | null; // the part that was not used, of the runs where it is known
   notUsedOfKwh: number | null; // all energy of these runs
   cpuPercent: number | null;
@@ -67,8 +69,10 @@ export function readKinds(data: unknown): Omit<UnitKinds, "serverTime"> | null {
         units: number(kind.units) ?? 0,
         running: number(kind.running) ?? 0,
         failed: number(kind.failed) ?? 0,
+        measured: number(kind.measured) ?? 0,
         energyKwh: number(kind.kwh),
         unusedKwh: number(kind.unused),
+        unusedOfKwh: number(kind.unused_of),
         notUsedKwh: number(kind.not_used),
         notUsedOfKwh: number(kind.not_used_of),
         cpuPercent: number(kind.cpu),
@@ -94,7 +98,7 @@ export type Wasted = "not_used" | "unused"; // what was not used, or the idle po
 
 /** The energy of a kind that was not used, or that was idle power, and all energy of the runs where that is known. */
 export const wastedBy = (kind: UnitKind, by: Wasted): [part: number | null, whole: number | null] =>
-  by === "not_used" ? [kind.notUsedKwh, kind.notUsedOfKwh] : [kind.unusedKwh, kind.energyKwh];
+  by === "not_used" ? [kind.notUsedKwh, kind.notUsedOfKwh] : [kind.unusedKwh, kind.unusedOfKwh];
 
 /** The kinds with most that was not used; by the idle power of what was reserved if that is known of none. */
 export async function mostWasted(api: Api, list: ListState, view: View, top: number, signal: AbortSignal): Promise<{ by: Wasted; kinds: UnitKind[] }> {
@@ -120,10 +124,10 @@ export function runsOf(kind: UnitKind, within: ListState): ListState {
   };
 }
 
-/** The mean energy of a run, and by how much it changed from the first half of the period to the second: "4.9 kWh (+4 %)". */
-export function energyOfRun({ energyKwh, units, kwhBefore, kwhSince }: UnitKind, text: (kwh: number) => string): string {
-  if (energyKwh === null || units === 0) return "";
+/** The mean energy of the runs where it is known, and by how much it changed from the first half of the period to the second: "4.9 kWh (+4 %)". */
+export function energyOfRun({ energyKwh, measured, kwhBefore, kwhSince }: UnitKind, text: (kwh: number) => string): string {
+  if (energyKwh === null || measured === 0) return "";
   const change = kwhBefore !== null && kwhSince !== null && kwhBefore > 0 ? (100 * (kwhSince - kwhBefore)) / kwhBefore : 0;
   const trend = Math.abs(change) < 0.5 ? "" : ` (${change > 0 ? "+" : "−"}${percent(Math.abs(change))})`;
-  return t("kinds.perRun", { energy: text(energyKwh / units) }) + trend;
+  return t("kinds.perRun", { energy: text(energyKwh / measured) }) + trend;
 }

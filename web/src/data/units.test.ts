@@ -104,10 +104,11 @@ test("totals add what is known and weigh averages by the allocation", () => {
     toRow(unit({ uuid: "a", avg_cpu_usage: { global: 100 }, total_time_seconds: { alloc_cputime: 300, used_cputime: 300 }, total_cpu_energy_usage_kwh: { total: 1 } }), kNow),
     toRow(unit({ uuid: "b", avg_cpu_usage: { global: 20 }, total_time_seconds: { alloc_cputime: 100, used_cputime: 20 } }), kNow),
     toRow(unit({ uuid: "c", ended_at_ts: kNow, state: "FAILED" }), kNow),
+    toRow(unit({ uuid: "d", started_at_ts: 0, state: "PENDING" }), kNow),
   ];
   const sums = totals(rows);
-  assert.equal(sums.count, 3);
-  assert.equal(sums.running, 2);
+  assert.equal(sums.count, 4);
+  assert.equal(sums.running, 2, "what waits does not run");
   assert.equal(sums.cpuPercent, 80);
   assert.equal(sums.coreHours, 400 / 3600);
   assert.equal(sums.gpuHours, null);

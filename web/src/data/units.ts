@@ -163,6 +163,7 @@ export function toRow(unit: Unit, now: number): Row {
   };
 }
 
+/** Runs or waits. */
 export function isRunning(row: Row): boolean {
   return row.kind === "running" || row.kind === "waiting";
 }
@@ -216,6 +217,7 @@ export interface Totals {
   gpuPercent: number | null;
   energyKwh: number | null;
   unusedKwh: number | null;
+  unusedOfKwh: number | null; // all energy of the units where it is known
   notUsedKwh: number | null;
   notUsedOfKwh: number | null; // all energy of the units where it is known
   emissionGrams: number | null;
@@ -248,7 +250,7 @@ export function totals(rows: readonly Row[]): Totals {
   };
   return {
     count: rows.length,
-    running: rows.filter(isRunning).length,
+    running: rows.filter((row) => row.kind === "running").length,
     coreHours: hours((row) => row.cpuWeight),
     cpuPercent: mean((row) => row.cpuPercent, (row) => row.cpuWeight),
     memoryPercent: mean((row) => row.memoryPercent, (row) => row.memoryWeight),
@@ -256,6 +258,7 @@ export function totals(rows: readonly Row[]): Totals {
     gpuPercent: mean((row) => row.gpuPercent, (row) => row.gpuWeight),
     energyKwh: all((row) => row.energyKwh),
     unusedKwh: all((row) => row.unusedKwh),
+    unusedOfKwh: all((row) => (row.unusedKwh === null ? null : row.energyKwh)),
     notUsedKwh: all((row) => row.notUsedKwh),
     notUsedOfKwh: all((row) => (row.notUsedKwh === null ? null : row.energyKwh)),
     emissionGrams: all((row) => row.emissionGrams),
