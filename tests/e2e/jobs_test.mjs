@@ -159,8 +159,9 @@ test("thumbnails show what each unit used over its life, with a text for each", 
   await card("mesh").getByText("Look here").waitFor();
   await accessible(page, "thumbnails");
   await shot(page, "thumbnails");
-  await card("mesh").getByRole("link").click();
-  await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
+  await card("train-<b>bold</b>&co").getByRole("link").click();
+  const label = page.locator(".strips .name").first();
+  await becomes(() => label.evaluate((name) => name.getBoundingClientRect().height < 30), true, "GPUs of the unit's page keep their style");
   await page.goBack();
   await page.setViewportSize({ width: 320, height: 640 });
   await becomes(() => fits(page), true);
@@ -182,6 +183,17 @@ test("each unit has a verdict in words with its reasons, and the worst come firs
   await becomes(() => verdict("probe").getByRole("img").getAttribute("aria-label"), "Not judged: no report, or too little was measured");
   const shapes = await Promise.all(["train-<b>bold</b>&co", "sweep", "lattice-qcd"].map((name) => verdict(name).locator(".state").evaluate((one) => getComputedStyle(one, "::before").clipPath)));
   assert.equal(new Set(shapes).size, 3, "a shape each");
+  const reasons = verdict("sweep").locator(".note");
+  const cut = () => reasons.evaluate((note) => note.scrollWidth > note.clientWidth);
+  await becomes(cut, true, "one line of them in the row");
+  await verdict("sweep").click(); // as a touch does
+  await becomes(cut, false, "all of them where the focus is");
+  await verdict("mesh").click();
+  await becomes(cut, true);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await becomes(() => focused(page), /Could be smaller/);
+  await becomes(cut, false, "also by the keyboard");
   await page.getByRole("columnheader", { name: "Verdict" }).getByRole("button").click();
   await becomes(async () => (await names(page).allTextContents()).slice(0, 4), ["mesh", "train-<b>bold</b>&co", "sweep", "lattice-qcd"]);
   await becomes(() => new URL(page.url()).hash, "#/jobs?sort=verdict");
