@@ -155,6 +155,41 @@ test("finds each kind of thing with the palette, by keyboard", async (t) => {
   await becomes(() => page.getByRole("dialog").count(), 0);
 });
 
+test("every page that cannot be loaded says why, and has ways out", async (t) => {
+  const page = await visit(t, "/?user=operator#/help/numbers");
+  await page.getByRole("heading", { level: 1, name: "How the numbers are made" }).waitFor();
+  await control({ mode: "error" });
+  const alert = page.getByRole("alert").first();
+  const ways = () => alert.getByRole("link").evaluateAll((all) => all.map((one) => `${one.textContent} ${one.getAttribute("href")}`));
+  for (const [hash, expected] of [
+    ["#/", ["All units #/jobs"]],
+    ["#/jobs", ["Overview #/"]],
+    ["#/jobs?kinds=unused", ["Overview #/"]],
+    ["#/projects", ["Overview #/", "All units #/jobs"]],
+    ["#/site", ["Overview #/", "All units #/jobs"]],
+    ["#/nodes", ["Overview #/", "All units #/jobs"]],
+    ["#/grid", ["Overview #/", "All units #/jobs"]],
+    ["#/bill", ["Overview #/", "All units #/jobs"]],
+    ["#/budgets", ["Overview #/", "All units #/jobs"]],
+    ["#/idle", ["Overview #/", "All units #/jobs"]],
+    ["#/unit/hpc-a/48190", ["Overview #/", "All units #/jobs"]],
+    ["#/node/hpc-a/n05", ["Overview #/", "All units #/jobs"]],
+    ["#/compare?u=hpc-a/48190&u=hpc-a/48188", ["Overview #/", "All units #/jobs"]],
+  ]) {
+    await page.goto(`${url}/${hash}`);
+    await alert.getByRole("button", { name: "Try again" }).waitFor();
+    await becomes(ways, expected, hash);
+    assert.match(await alert.innerText(), /the database is locked|500/, hash);
+  }
+  await control({ mode: "ok" });
+  await alert.getByRole("link", { name: "All units" }).click();
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await page.goto(`${url}/#/nowhere`);
+  await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
+  await becomes(ways, ["Overview #/", "All units #/jobs"]);
+  await accessible(page, "no such page");
+});
+
 test("the palette of a user knows nothing of others", async (t) => {
   const page = await visit(t, "/?user=ada#/jobs");
   await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
