@@ -126,7 +126,7 @@ test("leads and support choose whose units they see", async (t) => {
 test("finds each kind of thing with the palette, by keyboard", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
-  const field = page.getByRole("combobox", { name: /^Find a/ });
+  const field = page.getByRole("combobox", { name: /^Find / });
   for (const [text, option, address] of [
     ["4821", /lattice-qcd 48213/, /^#\/unit\/hpc-a\/48213\//],
     ["fluids", /fluids.*Project/, /^#\/project\/hpc-a\/fluids/],
@@ -190,11 +190,47 @@ test("every page that cannot be loaded says why, and has ways out", async (t) =>
   await accessible(page, "no such page");
 });
 
+test("the palette has actions: copy the link, export, colours and language", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?q=mesh");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("link", { name: "mesh" }).waitFor();
+  await becomes(() => page.getByRole("button", { name: "Find or go to…" }).count(), 1);
+  const field = page.getByRole("combobox", { name: "Find units, people, projects, nodes, pages and actions" });
+  const choose = async (text, option) => {
+    await page.keyboard.press("Control+K");
+    await field.fill(text);
+    const wanted = page.getByRole("option", { name: option });
+    await wanted.waitFor();
+    for (let i = 0; i < 20 && (await wanted.getAttribute("aria-selected")) !== "true"; ++i) await page.keyboard.press("ArrowDown");
+    await becomes(() => wanted.getAttribute("aria-selected"), "true");
+    await page.keyboard.press("Enter");
+  };
+  await choose("copy", "Copy the link to this page action");
+  await page.getByRole("status").getByText("The link was copied.").waitFor();
+  await becomes(() => page.evaluate(() => navigator.clipboard.readText()), page.url());
+  await accessible(page, "an action's answer");
+  await page.keyboard.press("Escape");
+  const [file] = await Promise.all([page.waitForEvent("download"), choose("export", "Export as CSV action")]);
+  assert.equal(file.suggestedFilename(), "units.csv");
+  await becomes(() => page.getByRole("dialog").count(), 0);
+  await choose("colours dark", "Colours: dark action");
+  await becomes(() => page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await page.keyboard.press("Control+K");
+  await field.fill("colours");
+  await becomes(async () => (await page.getByRole("option", { name: /action$/ }).allInnerTexts()).map((text) => text.replace(/\s+/g, " ")), ["Colours: as the system action", "Colours: light action"], "not the one that is shown");
+  await page.keyboard.press("Escape");
+  await choose("français", "Language: Français action");
+  await page.getByRole("heading", { level: 1, name: "Unités de calcul" }).waitFor();
+  await page.getByRole("button", { name: "Chercher ou ouvrir…" }).click();
+  await page.getByRole("combobox", { name: "Chercher unités, personnes, projets, nœuds, pages et actions" }).fill("imprimer");
+  await page.getByRole("option", { name: "Imprimer cette page action" }).waitFor();
+});
+
 test("the palette of a user knows nothing of others", async (t) => {
   const page = await visit(t, "/?user=ada#/jobs");
   await page.getByRole("link", { name: "lattice-qcd" }).first().waitFor();
   await page.keyboard.press("Control+K");
-  await page.getByRole("combobox", { name: /^Find a/ }).fill("mesh");
+  await page.getByRole("combobox", { name: /^Find / }).fill("mesh");
   await page.getByRole("option", { name: "in the list" }).waitFor();
   await becomes(() => page.getByRole("listbox", { name: "Suggestions" }).getByRole("option").count(), 1);
 });

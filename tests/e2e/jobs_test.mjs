@@ -272,7 +272,7 @@ test("finds a unit of any age by its identifier", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await page.keyboard.press("Control+k");
-  const field = page.getByRole("combobox", { name: /^Find a/ });
+  const field = page.getByRole("combobox", { name: /^Find / });
   await field.fill("31007");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "archive" }).waitFor();

@@ -13,7 +13,7 @@ const reports = (page) => page.requests.filter((address) => address.includes("/u
 /** What Ctrl+V writes, in the field of the palette. */
 async function pasted(page) {
   await page.keyboard.press("Control+K");
-  const field = page.getByRole("combobox", { name: /^Find a/ });
+  const field = page.getByRole("combobox", { name: /^Find / });
   await field.press("Control+V");
   const text = await field.inputValue();
   await page.keyboard.press("Escape");

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { addTexts } from "../text/i18n";
+import texts from "../text/locales/palette.en.json";
 import { forgetPlaces, matching, moved, optionsOf, places, remember } from "./palette";
+
+addTexts(texts, null);
 
 const stored = new Map<string, string>();
 Object.assign(globalThis, {

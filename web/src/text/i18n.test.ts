@@ -24,11 +24,14 @@ import jobsFr from "./locales/jobs.fr.json";
 import managersDe from "./locales/managers.de.json";
 import managersEn from "./locales/managers.en.json";
 import managersFr from "./locales/managers.fr.json";
+import paletteDe from "./locales/palette.de.json";
+import paletteEn from "./locales/palette.en.json";
+import paletteFr from "./locales/palette.fr.json";
 
 const tables: Record<string, Table> = {
-  en: { ...en, ...alertsEn, ...fleetEn, ...jobsEn, ...managersEn },
-  de: { ...de, ...alertsDe, ...fleetDe, ...jobsDe, ...managersDe },
-  fr: { ...fr, ...alertsFr, ...fleetFr, ...jobsFr, ...managersFr },
+  en: { ...en, ...alertsEn, ...fleetEn, ...jobsEn, ...managersEn, ...paletteEn },
+  de: { ...de, ...alertsDe, ...fleetDe, ...jobsDe, ...managersDe, ...paletteDe },
+  fr: { ...fr, ...alertsFr, ...fleetFr, ...jobsFr, ...managersFr, ...paletteFr },
 };
 const source: Table = tables.en!;
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
@@ -56,7 +59,7 @@ test("every language has every text, with the same values in it", () => {
 });
 
 test("no text is in two files", () => {
-  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn), ...Object.keys(alertsEn)].filter((key) => key in en), []);
+  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn), ...Object.keys(alertsEn), ...Object.keys(paletteEn)].filter((key) => key in en), []);
 });
 
 test("the help says the same in every language", () => {
