@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 70> kFacts{
+constexpr std::array<std::string_view, 72> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
