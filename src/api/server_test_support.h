@@ -86,6 +86,9 @@ class ServerTest : public store::AnyDatabase {
  protected:
   explicit ServerTest(store::Backend backend = store::Backend::kSqlite) : AnyDatabase(backend) {}
 
+  /// The server ends before the members of derived fixtures, which it uses.
+  void TearDown() override { server_.reset(); }
+
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     if (IsSkipped()) {
