@@ -101,3 +101,7 @@ CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_i
 CREATE TABLE ceems_members (name text COLLATE "C" NOT NULL DEFAULT '', cluster_id text COLLATE "C" NOT NULL DEFAULT '', project text COLLATE "C" NOT NULL DEFAULT '', since_ms bigint NOT NULL DEFAULT 0, left_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (name, cluster_id, project));
 -- version 16
 ALTER TABLE ceems_unit_facts ADD COLUMN not_used_energy bigint NOT NULL default -1;
+-- version 17
+ALTER TABLE ceems_unit_facts ADD COLUMN verdict bigint NOT NULL default -1;
+ALTER TABLE ceems_unit_facts ADD COLUMN strip text COLLATE "C" NOT NULL default '';
+UPDATE ceems_unit_facts SET verdict = coalesce((SELECT max(CASE WHEN severity = 3 OR severity = 2 AND rule IN ('idle', 'mem-tight') THEN 2 WHEN severity = 2 THEN 1 WHEN rule = 'node-fail' THEN -1 ELSE 0 END) FROM ceems_findings WHERE ceems_findings.cluster_id = ceems_unit_facts.cluster_id AND ceems_findings.uuid = ceems_unit_facts.uuid AND ceems_findings.started_at_ts = ceems_unit_facts.started_at_ts), -1) WHERE advice <> 0;
