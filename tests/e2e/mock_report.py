@@ -46,7 +46,7 @@ def of(unit, lang, written):
             "ended_at_ts": unit.get("ended_at_ts"), "state": state, "coverage": coverage,
             "job": {"name": unit.get("name", ""), "user": unit["username"], "project": unit["project"], "state": unit["state"],
                     "elapsed_s": unit["total_time_seconds"]["walltime"]},
-            "use": {}, "nodes": [], "energy": {"kwh": None, "idle_kwh": 0.031 if unit["uuid"] == "48190" else None, "not_used_kwh": None}, "co2": {}, "compared": {},
+            "use": {}, "nodes": [], "energy": {"kwh": None, "idle_kwh": 0.031 if unit["uuid"] == "48190" else None, "not_used_kwh": 0.012 if unit["uuid"] == "48190" else None}, "co2": {}, "compared": {},
             "findings": [] if running else findings(unit, lang, written)}
 
 

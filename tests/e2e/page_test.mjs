@@ -207,11 +207,11 @@ test("the month of a project has its members, its days and a report to print", a
   await becomes(() => focused(page), /^Project optics – /);
   const table = page.getByRole("region", { name: "Users" });
   await table.getByRole("row", { name: /^lin / }).waitFor();
-  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Units/);
+  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units/);
   await accessible(page, "month of a project");
   await shot(page, "project-light");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
-  assert.match(readFileSync(await download.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,units\r\nlin,/);
+  assert.match(readFileSync(await download.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,not_used_kwh,units\r\nlin,/);
   await page.emulateMedia({ media: "print" });
   await becomes(() => page.locator("button:visible, nav:visible, .tools a:visible").count(), 0);
   await shot(page, "project-print");

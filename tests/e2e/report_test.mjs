@@ -34,7 +34,7 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   const third = items(page).nth(2);
   await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+Why\?\s+Confidence: maybe\. Rule: <i>site<\/i>\./, "texts are text");
   await becomes(() => third.locator("img, b, i").count(), 0);
-  await advice(page).getByText("31 Wh kept idle hardware powered.").waitFor();
+  await advice(page).getByText("12 Wh powered what was not used.").waitFor();
   await becomes(() => page.locator("[style]").evaluateAll((all) => all.filter((e) => !e.closest(".uplot")).length), 0, "no styles in elements");
   await accessible(page, "suggestions");
   await shot(page, "report-light");

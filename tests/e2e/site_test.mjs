@@ -284,12 +284,12 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
   await page.getByText(/^Free parts of nodes used 3\.71 MWh/).waitFor();
   const projects = page.getByRole("region", { name: "Projects that use the most energy" });
   await projects.getByRole("link", { name: "optics" }).waitFor();
-  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Units\s+Trend of energy/);
+  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units\s+Trend of energy/);
   await page.locator(".legend").getByText(/ \d{4}$/).waitFor(); // the month before
   await accessible(page, "site");
   await shot(page, "site-light");
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: /^CSV ?: Users who use the most energy$/ }).click()]);
-  assert.match(readFileSync(await file.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,units\r\n/);
+  assert.match(readFileSync(await file.path(), "utf8"), /^user,energy_kwh,emissions_grams,core_hours,gpu_hours,idle_power_kwh,not_used_kwh,units\r\n/);
   await page.getByLabel("Bars by").selectOption("user");
   await page.getByRole("list", { name: /Colours/ }).getByText("grace").waitFor();
   await page.emulateMedia({ media: "print" });
