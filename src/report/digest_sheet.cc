@@ -149,11 +149,12 @@ class Writer {
 
   /// A share of the energy, if it is known, and that of the month before.
   void add_share(std::string_view label, std::string_view key, Number MonthOfUse::* share) {
-    if (!(month().*share)) {
+    const Number known = month().*share;
+    if (!known) {
       return;
     }
     Facts values;
-    values.set("share", *(month().*share));
+    values.set("share", *known);
     std::string text = filled(key, values);
     if (const Number before = digest_.months.size() > 1 ? digest_.months[1].*share : Number()) {
       Facts earlier;
