@@ -366,7 +366,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   if (decided->filtered) {
     if (auto filtering = with_filters(picked); !filtering.empty()) {
       picked = std::move(filtering);
-      decided->forward = *std::exchange(decided->filtered, {});
+      decided->forward = std::move(*decided->filtered);
     }
   }
   audit_read(now->audit.get(), request, parsed, *decided);
