@@ -363,10 +363,10 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     refuse(request, parsed, ignored_matchers(), *now, response);
     return;
   }
-  if (decided->filtered) {
+  if (auto& filtered = decided->filtered; filtered) {
     if (auto filtering = with_filters(picked); !filtering.empty()) {
       picked = std::move(filtering);
-      decided->forward = std::move(*decided->filtered);
+      decided->forward = std::move(*filtered);
     }
   }
   audit_read(now->audit.get(), request, parsed, *decided);
