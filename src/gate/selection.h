@@ -78,9 +78,9 @@ class Selection {
   Checked<bool> confine(const std::set<std::string, std::less<>>& units);
 
   /// Lets selectors take any series that has a unit, where the server confines the whole request to
-  /// units of the user instead (unit_filters.h): the selectors that
-  /// confine() has confined or, if there are none, those that name units, if all of them do so by
-  /// the same pattern. Returns whether there are any; otherwise nothing changes.
+  /// units of the user instead (unit_filters.h): the selectors that confine() has confined or, if
+  /// there are none, the ones that name units, if all of them do so by the same pattern. Returns
+  /// whether there are any; otherwise nothing changes.
   bool widen();
   [[nodiscard]] const SelectionRules& rules() const { return *rules_; }
   /// Whether a selector is that of a shared metric and names no unit.
