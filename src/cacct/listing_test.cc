@@ -25,7 +25,7 @@ TEST(Listing, IsForTerminalsWithoutAnotherForm) {
 }
 
 TEST(Listing, SaysWhatToTryWhenThereIsNoJob) {
-  ::setenv("TZ", "UTC", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv("TZ", "UTC", 1);
   ::tzset();
   constexpr std::int64_t kNow = 1'794'970'436;  // 2026-11-18 02:53:56
   constexpr std::int64_t kMidnight = kNow - 10436;

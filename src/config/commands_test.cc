@@ -97,7 +97,7 @@ TEST_F(Commands, RefuseWhatIsNotACommand) {
 }
 
 TEST_F(Commands, ListThemselvesInTheHelp) {
-  ::setenv("COLUMNS", "80", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv("COLUMNS", "80", 1);
   const std::string all = text({"--help"});
   EXPECT_EQ(all,
             "usage: prog <command> [<flags>]\n"

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 void set_env(const char* name, const char* value) {
-  ::setenv(name, value, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv(name, value, 1);
 }
 
 class Flags : public ::testing::Test {

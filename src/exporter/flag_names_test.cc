@@ -38,12 +38,10 @@ TEST(FlagNames, BecomeAliasesOfTheFlagsThatTheSetHas) {
   EXPECT_TRUE(flags.given("collector.ipmi_dcmi"));
   EXPECT_EQ(flags.spelling("collector.ipmi_dcmi"), "collector.ipmi");
   EXPECT_FALSE(flags.has("collector.k8s.kube-config-file"));
-  // NOLINTBEGIN(concurrency-mt-unsafe): one thread
   ::setenv("CEEMS_EXPORTER_REDFISH_COLL_WEB_CONFIG_FILE", "/env", 1);
   const std::array none{"test"};
   EXPECT_FALSE(flags.parse(static_cast<int>(none.size()), none.data()).exit);
   ::unsetenv("CEEMS_EXPORTER_REDFISH_COLL_WEB_CONFIG_FILE");
-  // NOLINTEND(concurrency-mt-unsafe)
   EXPECT_EQ(file, "/env");
   const std::array wrong{"test", "--collector.impi"};
   EXPECT_EQ(flags.parse(static_cast<int>(wrong.size()), wrong.data()).text,

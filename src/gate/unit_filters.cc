@@ -34,7 +34,8 @@ void append_unit_filters(std::string& form,
   for (const std::string& unit : units) {
     words += words.empty() ? "" : "|";
     words += promql::quote_pattern(unit);
-    if (++count % kUnitsInPattern == 0 || count == units.size()) {
+    ++count;
+    if (count % kUnitsInPattern == 0 || count == units.size()) {
       append_filter(form, rules.unit_label, promql::MatchOperator::kMatches,
                     std::exchange(words, {}));
     }

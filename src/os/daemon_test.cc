@@ -80,8 +80,8 @@ int notify_socket(const char* name) {
   address.sun_path[0] = '\0';
   ::bind(socket, reinterpret_cast<const sockaddr*>(&address),
          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size()));
-  ::setenv("NOTIFY_SOCKET", name, 1);    // NOLINT(concurrency-mt-unsafe): one thread
-  ::setenv("WATCHDOG_USEC", "3000", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv("NOTIFY_SOCKET", name, 1);
+  ::setenv("WATCHDOG_USEC", "3000", 1);
   return socket;
 }
 

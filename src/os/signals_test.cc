@@ -27,7 +27,7 @@ namespace ceems::os {
 namespace {
 
 void set_notify_socket(const std::string& name) {
-  ::setenv("NOTIFY_SOCKET", name.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
 }
 
 TEST(Signals, AreReturnedOneByOne) {
@@ -146,8 +146,8 @@ TEST(Signals, WaitingEndsWithoutASignal) {
 
 TEST(Signals, TheWatchdogLimitIsThatOfThisProcess) {
   const auto limit = [](const std::string& time, const std::string& process) {
-    ::setenv("WATCHDOG_USEC", time.c_str(), 1);    // NOLINT(concurrency-mt-unsafe): one thread
-    ::setenv("WATCHDOG_PID", process.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    ::setenv("WATCHDOG_USEC", time.c_str(), 1);
+    ::setenv("WATCHDOG_PID", process.c_str(), 1);
     return watchdog_limit();
   };
   EXPECT_EQ(limit("30000000", ""), std::chrono::seconds(30));
@@ -156,8 +156,8 @@ TEST(Signals, TheWatchdogLimitIsThatOfThisProcess) {
   for (const char* time : {"", "0", "-5", "soon", "99999999999999999999"}) {
     EXPECT_EQ(limit(time, ""), std::nullopt) << time;
   }
-  ::unsetenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe): one thread
-  ::unsetenv("WATCHDOG_PID");   // NOLINT(concurrency-mt-unsafe): one thread
+  ::unsetenv("WATCHDOG_USEC");
+  ::unsetenv("WATCHDOG_PID");
   EXPECT_EQ(watchdog_limit(), std::nullopt);
 }
 

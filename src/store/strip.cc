@@ -12,7 +12,8 @@ constexpr std::string_view kDigits =
 constexpr char kUnknown = '.';
 
 bool is_known(const std::optional<double>& part) {
-  return part && std::isfinite(*part) && *part >= 0;
+  const double share = part.value_or(-1);
+  return std::isfinite(share) && share >= 0;
 }
 
 char digit_of(const std::optional<double>& part) {
@@ -20,7 +21,8 @@ char digit_of(const std::optional<double>& part) {
     return kUnknown;
   }
   constexpr double kMaxDigit = kDigits.size() - 1;
-  return kDigits.at(static_cast<std::size_t>(std::lround(std::min(*part, 1.0) * kMaxDigit)));
+  return kDigits.at(
+      static_cast<std::size_t>(std::lround(std::min(part.value_or(0), 1.0) * kMaxDigit)));
 }
 
 }  // namespace

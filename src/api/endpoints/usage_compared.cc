@@ -114,12 +114,15 @@ void append_compared_usage(JsonWriter& json,
   share("coverage", coverage_of);
   share("energy_coverage",
         [](const UsageSums& sums) { return sums.energy_coverage().value_or(0); });
-  for (const auto& [name, field] : {std::pair("idle_coverage", UsageField::kIdleKwh),
-                                    std::pair("not_used_coverage", UsageField::kNotUsedKwh)}) {
+  const auto share_of_ended = [&](std::string_view name, UsageField field) {
     if (request.wants(field)) {
-      share(name, [field](const UsageSums& sums) { return ended_coverage_of(sums, field); });
+      json.member(name, rounded(std::min(ended_coverage_of(compared.now, field),
+                                         ended_coverage_of(compared.before, field)),
+                                3));
     }
-  }
+  };
+  share_of_ended("idle_coverage", UsageField::kIdleKwh);
+  share_of_ended("not_used_coverage", UsageField::kNotUsedKwh);
   for (const auto& [name, sums] :
        {std::pair("now", &compared.now), std::pair("before", &compared.before)}) {
     json.key(name).begin_object();

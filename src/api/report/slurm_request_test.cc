@@ -210,7 +210,7 @@ TEST(SlurmRequest, FormsHaveLinesOfTheirForm) {
     row["lines"] = lines;
     out += (out.empty() ? "[" : ",\n ") + json::serialize(row);
   }
-  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(path) << out << "]\n";
   }
 }

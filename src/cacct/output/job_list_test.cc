@@ -23,7 +23,7 @@ constexpr std::int64_t kNow = 1'794'970'436;  // 2026-11-18 02:53:56 UTC
 class JobList : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("TZ", "UTC", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    ::setenv("TZ", "UTC", 1);
     ::tzset();
   }
 };

@@ -74,11 +74,9 @@ TEST(AllCollectors, ReadTheVariableOfRedfish) {
   CollectorSet set(all_collectors());
   set.add_option_flags(flags);
   const std::array words{"test"};
-  // NOLINTBEGIN(concurrency-mt-unsafe): one thread
   ::setenv("CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE", "/etc/bmc.yml", 1);
   EXPECT_FALSE(flags.parse(static_cast<int>(words.size()), words.data()).exit);
   ::unsetenv("CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE");
-  // NOLINTEND(concurrency-mt-unsafe)
   EXPECT_EQ(flags.values("collector.redfish.config.file"),
             std::vector<std::string>{"/etc/bmc.yml"});
 }

@@ -98,7 +98,6 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
   }
   const std::string page = page_of(*collector, one_unit("/job_5", {}));
   const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/exporter/perf.txt";
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread changes the environment
   if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(golden) << page;
   }

@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 #include "host/read_file.h"
 
@@ -123,7 +125,7 @@ void RunningJobs::read_map() {
     RunningJob job{.id = name.substr(dot == std::string::npos ? 0 : dot + 1),
                    .host = dot == std::string::npos ? std::string() : name.substr(0, dot)};
     if (is_number(job.id, kMaxId) && dot != 0 &&
-        is_trusted(directory + "/" + name, S_IFREG, &job.since)) {
+        is_trusted(fmt::format("{}/{}", directory, name), S_IFREG, &job.since)) {
       jobs_.emplace(job.host, job.id);
       listed_.push_back(std::move(job));
     }

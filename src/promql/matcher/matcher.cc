@@ -66,7 +66,7 @@ std::string_view without_parentheses(std::string_view pattern) {
 bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
   if (is_list(pattern)) {
     const Language words = listed_words(pattern, pattern.size() + 1);
-    return std::ranges::find(*words, "") != words->end();
+    return !words || std::ranges::find(*words, "") != words->end();
   }
   const auto known = options.known == nullptr ? std::nullopt : options.known->find(pattern);
   if (known) {

@@ -25,7 +25,7 @@ TEST(PgSchema, EveryVersionHasTheStatementsOfTheGoldenFile) {
     }
   }
   const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/store/postgres_schema.sql";
-  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(golden) << texts;
   }
   std::ostringstream wanted;

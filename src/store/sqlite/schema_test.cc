@@ -133,7 +133,7 @@ TEST_F(SchemaTest, EveryVersionHasTheTextsOfTheGoldenFile) {
   auto db = raw();
   texts += "-- with our additions\n" + new_objects(db, known);
   const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/store/sqlite_schema.sql";
-  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(golden) << texts;
   }
   std::ostringstream wanted;

@@ -71,7 +71,7 @@ std::vector<Finding> compare_with_slurm(std::string_view answer) {
     const auto cpus = positive_at(*unit, "total_cpu_energy_usage_kwh", "total");
     const auto gpus = positive_at(*unit, "total_gpu_energy_usage_kwh", "total");
     const json::value* cluster = unit->if_contains("cluster_id");
-    if (theirs.value_or(0) >= kMinJoules && cpus && cluster != nullptr && cluster->is_string()) {
+    if (theirs && *theirs >= kMinJoules && cpus && cluster != nullptr && cluster->is_string()) {
       ratios[std::string(cluster->get_string())].push_back((*cpus + gpus.value_or(0)) *
                                                            kJoulesPerKwh / *theirs);
     }

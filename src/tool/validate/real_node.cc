@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -84,22 +86,26 @@ double RealNode::now() {
 
 Result<> RealNode::wait(double seconds) {
   const double end = now() + seconds;
-  for (double begin = now(); begin < end; begin = now()) {
+  double begin = now();
+  while (begin < end) {
     CEEMS_TRY(read_meter());
     const double left = std::min(end, begin + kMeterPeriod) - now();
     if (!sleep_(std::max(0.0, left))) {
       return fail(ErrorCode::kUnavailable, "interrupted; nothing was written");
     }
+    begin = now();
   }
   return {};
 }
 
 Result<> RealNode::read_meter() {
-  const auto watts = meter_->read();
-  if (watts && *watts) {
-    readings_.push_back({.time = now(), .watts = **watts});
-  } else if (!watts && readings_.empty() && ++failures_ >= kMaxFailures) {
-    return fail(Error(watts.error()).with_context("the meter"));
+  const auto read = meter_->read();
+  if (!read) {
+    const bool given_up = readings_.empty() && ++failures_ >= kMaxFailures;
+    return given_up ? fail(Error(read.error()).with_context("the meter")) : Result<>();
+  }
+  if (const std::optional<double>& watts = *read) {
+    readings_.push_back({.time = now(), .watts = *watts});
   }
   return {};
 }
@@ -186,6 +192,7 @@ std::vector<std::vector<int>> usable_cores(const host::Paths& paths) {
     }
   }
   std::vector<std::vector<int>> cores;
+  cores.reserve(by_core.size());
   for (auto& [core, cpus] : by_core) {
     cores.push_back(std::move(cpus));
   }

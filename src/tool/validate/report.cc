@@ -19,6 +19,7 @@ std::string gpus_of(const NodeKind& node) {
     ++counts[gpu];
   }
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [name, count] : counts) {
     parts.push_back(count > 1 ? fmt::format("{} x {}", count, name) : name);
   }
@@ -34,6 +35,7 @@ std::string node_text(const NodeKind& node) {
 /// "node: ipmi_dcmi (measured); package: rapl (measured)".
 std::string sources_text(const std::vector<EnergySource>& sources) {
   std::vector<std::string> parts;
+  parts.reserve(sources.size());
   for (const EnergySource& source : sources) {
     parts.push_back(fmt::format("{}: {} ({})", source.domain, source.kind, source.method));
   }

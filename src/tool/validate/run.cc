@@ -129,9 +129,9 @@ class Runner {
   std::string next_name() { return fmt::format("{}-{}", options_.prefix, ++started_); }
   void begin(std::vector<Part> parts);
   Result<> measure(double seconds, const std::vector<std::string>& uuids);
-  Result<Step> step_between(const Moment& first,
-                            const Moment& last,
-                            const std::vector<std::string>& uuids) const;
+  [[nodiscard]] Result<Step> step_between(const Moment& first,
+                                          const Moment& last,
+                                          const std::vector<std::string>& uuids) const;
 
   TestedNode& node_;
   int cpus_;

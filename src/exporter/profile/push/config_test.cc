@@ -223,8 +223,8 @@ TEST(ProfilerConfig, NoLabelCanChangeWhoseProfileItIs) {
 
 TEST(ProfilerConfig, ReadsFilesAndExpandsVariablesOnlyWhenAskedTo) {
   const ceems::testing::TempDir dir;
-  ::setenv("CEEMS_TEST_CLUSTER", "jz", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-  ::unsetenv("CEEMS_TEST_UNSET");           // NOLINT(concurrency-mt-unsafe)
+  ::setenv("CEEMS_TEST_CLUSTER", "jz", 1);
+  ::unsetenv("CEEMS_TEST_UNSET");
   const std::string path = dir.write("p.yml",
                                      "ceems_profiler:\n"
                                      "  pyroscope:\n"

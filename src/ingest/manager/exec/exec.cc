@@ -135,7 +135,7 @@ class ExecManager final : public ResourceManager {
   }
 
   template <typename Take>
-  Result<> read_file(const Take& take, const std::stop_token& stop) const {
+  [[nodiscard]] Result<> read_file(const Take& take, const std::stop_token& stop) const {
     std::ifstream file(options_.file);
     if (!file) {
       return fail(errno_error(errno, options_.file));
