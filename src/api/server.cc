@@ -128,6 +128,7 @@ ApiServer::ApiServer(ApiOptions options,
       unknown_users_(reader),
       registry_(registry),
       metrics_(registry, labels(), clock),
+      health_(reader, metrics_, options_.health_wait),
       document_({.route_prefix = options_.route_prefix,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
@@ -382,7 +383,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       cors_.add_headers(request, response);
       break;
     case Place::kHealth:
-      answer_health(*services_.reader, metrics_, response);
+      health_.answer(response);
       cors_.add_headers(request, response);
       break;
     case Place::kMetrics:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "api/accounting/options.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
+#include "api/answer/health.h"
 #include "api/answer/request_metrics.h"
 #include "api/answer/stream_slots.h"
 #include "api/answer/unknown_users.h"
@@ -52,6 +54,7 @@ struct ApiOptions {
   MutePage* mute_page = nullptr;              ///< outlives the server; null: none
   AccountingOptions accounting = {};
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
+  std::chrono::milliseconds health_wait{1000};  ///< how long /health waits for the database
 };
 
 /// Answers HTTP requests: routing, identity, access and the endpoints of docs/api/endpoints.md.
@@ -113,6 +116,7 @@ class ApiServer {
   UnknownUsers unknown_users_;
   metrics::Registry& registry_;
   RequestMetrics metrics_;
+  HealthProbe health_;
   Document document_;
   std::unique_ptr<Accounting> accounting_;
   std::unique_ptr<ReportMaker> reports_;

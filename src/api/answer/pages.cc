@@ -11,13 +11,6 @@
 namespace ceems::api {
 namespace {
 
-void answer_text(net::Response& response, int status, std::string_view text) {
-  response.status = status;
-  response.set_header("Content-Type", "text/plain; charset=utf-8");
-  response.set_header("X-Content-Type-Options", "nosniff");
-  response.body = text;
-}
-
 /// Forbids content from other origins, inline scripts and styles, and framing.
 void set_page_headers(net::Response& response, bool forms = false) {
   response.set_header(
@@ -45,10 +38,11 @@ bool accepts_gzip(const net::Request& request) {
 
 }  // namespace
 
-void answer_health(store::Reader& reader, RequestMetrics& metrics, net::Response& response) {
-  QueryTimer timer(metrics, Query::kPing);
-  const auto done = timer.run([&] { return reader.ping(); });
-  answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
+void answer_text(net::Response& response, int status, std::string_view text) {
+  response.status = status;
+  response.set_header("Content-Type", "text/plain; charset=utf-8");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.body = text;
 }
 
 void answer_metrics(metrics::Registry& registry, net::Response& response) {

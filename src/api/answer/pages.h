@@ -3,16 +3,14 @@
 #include <string>
 #include <string_view>
 
-#include "api/answer/request_metrics.h"
 #include "metrics/registry.h"
 #include "net/http.h"
-#include "store/reader.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
 
-/// Answers 200, or 503 if the database does not respond.
-void answer_health(store::Reader& reader, RequestMetrics& metrics, net::Response& response);
+/// Answers with plain text.
+void answer_text(net::Response& response, int status, std::string_view text);
 
 /// The server's metrics about itself, in the text format 0.0.4.
 void answer_metrics(metrics::Registry& registry, net::Response& response);
