@@ -29,8 +29,8 @@ constexpr std::chrono::milliseconds kEndPoll{20};  // for kernels without pidfd
 /// Collects stdout as a whole or hands it over line by line.
 class Output {
  public:
-  Output(std::size_t limit, const std::function<Result<>(std::string_view)>* line)
-      : limit_(limit), line_(line) {}
+  Output(const Command& command, const std::function<Result<>(std::string_view)>* line)
+      : limit_(command.max_output_bytes), cut_lines_(command.cut_lines), line_(line) {}
 
   Result<> add(std::string_view data) {
     if (line_ == nullptr) {
@@ -42,14 +42,14 @@ class Output {
     }
     while (!data.empty()) {
       const std::size_t end = data.find('\n');
-      if (text_.size() + std::min(end, data.size()) > limit_) {
+      const std::size_t room = limit_ - text_.size();
+      if (std::min(end, data.size()) > room && !cut_lines_) {
         return fail(ErrorCode::kUnavailable, "a line of output exceeds {} bytes", limit_);
       }
+      text_.append(data.substr(0, std::min(end, room)));
       if (end == std::string_view::npos) {
-        text_.append(data);
         return {};
       }
-      text_.append(data.substr(0, end));
       data.remove_prefix(end + 1);
       Result<> done = (*line_)(text_);
       text_.clear();
@@ -74,6 +74,7 @@ class Output {
 
  private:
   std::size_t limit_;
+  bool cut_lines_;
   const std::function<Result<>(std::string_view)>* line_;
   std::string text_;
 };
@@ -103,7 +104,7 @@ class Execution {
       : command_(command),
         stop_(stop),
         deadline_(SteadyClock::now() + command.timeout),
-        output_(command.max_output_bytes, line) {}
+        output_(command, line) {}
 
   Result<CommandResult> run() {
     auto out = make_pipe();

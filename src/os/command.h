@@ -21,6 +21,7 @@ struct Command {
   std::map<std::string, std::string> environment;
   std::chrono::milliseconds timeout{5000};
   std::size_t max_output_bytes = 16U << 20U;  ///< more stdout is an error: kUnavailable
+  bool cut_lines = false;  ///< of run_lines(): cut longer lines there instead, and go on
   bool as_root =
       false;  ///< raise CAP_SETUID and CAP_SETGID around the start and run as uid 0, gid 0
   bool only_trusted = false;  ///< with as_root: run only what trusted_program() accepts

@@ -150,6 +150,19 @@ TEST(Command, PassesOnLinesAsTheyArrive) {
   EXPECT_EQ(stopped.error().message, "run /bin/sh: line 1: not a number");
 }
 
+TEST(Command, CutsLinesThatAreTooLong) {
+  Command command = shell("printf 'abcd\\nabcde\\n'; head -c 300000 /dev/zero; printf '\\n\\nx'");
+  command.max_output_bytes = 4;
+  command.cut_lines = true;
+  std::vector<std::string> lines;
+  const auto result = real_runner().run_lines(command, [&](std::string_view line) {
+    lines.emplace_back(line);
+    return Result<>();
+  });
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_THAT(lines, ElementsAre("abcd", "abcd", std::string(4, '\0'), "", "x"));
+}
+
 TEST(Command, SaysWhyItCannotStart) {
   const ceems::testing::TempDir dir;
   const std::string file = dir.write("plain", "x").string();

@@ -71,11 +71,11 @@ Result<os::CommandResult> FakeRunner::run_lines(
   std::string_view rest = output;
   while (!rest.empty()) {
     const std::string_view text = take_until(rest, '\n');
-    if (text.size() > command.max_output_bytes) {
+    if (text.size() > command.max_output_bytes && !command.cut_lines) {
       return fail(ErrorCode::kUnavailable, "run {}: a line of output exceeds {} bytes",
                   command.path, command.max_output_bytes);
     }
-    CEEMS_TRY_IN("run " + command.path, line(text));
+    CEEMS_TRY_IN("run " + command.path, line(text.substr(0, command.max_output_bytes)));
   }
   return result;
 }

@@ -1,7 +1,14 @@
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +23,8 @@ namespace ceems::ingest {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 1U << 20U;
-constexpr std::size_t kMaxReadBytes = std::size_t{64} << 20U;
+// Longer lines are cut after one byte more, so that they are known to be too long.
+constexpr std::size_t kMaxReadBytes = kMaxLineBytes + 1;
 
 struct ExecOptions {
   std::vector<std::string> command;  ///< the program and its arguments
@@ -115,7 +123,8 @@ class ExecManager final : public ResourceManager {
                         .arguments = {options_.command.begin() + 1, options_.command.end()},
                         .environment = environment_,
                         .timeout = options_.timeout,
-                        .max_output_bytes = kMaxReadBytes};
+                        .max_output_bytes = kMaxReadBytes,
+                        .cut_lines = true};
     command.environment.try_emplace("PATH", "/usr/bin:/bin");
     command.environment["CEEMS_CLUSTER"] = cluster_;
     command.environment["CEEMS_START"] = std::to_string(window.start_ms / 1000);
@@ -140,11 +149,20 @@ class ExecManager final : public ResourceManager {
     if (!file) {
       return fail(errno_error(errno, options_.file));
     }
-    for (std::string line; std::getline(file, line);) {
+    std::vector<char> buffer(kMaxReadBytes + 1);
+    while (file.peek() != std::ifstream::traits_type::eof()) {
       if (stop.stop_requested()) {
         return fail(ErrorCode::kUnavailable, "stopped");
       }
-      CEEMS_TRY(take(line));
+      file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+      auto size = static_cast<std::size_t>(file.gcount());
+      if (file.fail() && !file.bad()) {  // the line is longer than the buffer
+        file.clear();
+        file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+      } else if (!file.eof()) {
+        --size;  // without the line end
+      }
+      CEEMS_TRY(take(std::string_view(buffer.data(), std::min(size, kMaxReadBytes))));
     }
     return file.bad() ? fail(errno_error(EIO, options_.file)) : Result<>();
   }

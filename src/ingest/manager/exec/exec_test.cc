@@ -192,6 +192,37 @@ TEST(Exec, ReadsAFile) {
   EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message, HasSubstr("No such file"));
 }
 
+TEST(Exec, LosesALineThatIsTooLongAndNothingElse) {
+  const testing::TempDir dir;
+  const std::string unit = std::string(kUnit) + "\n";
+  const std::string text =
+      std::string(70U << 20U, 'x') + "\n" + unit + "\n" + unit + std::string(1U << 20U, ' ') + "x";
+  const std::string file = dir.write("units.jsonl", text);
+  testing::FakeRunner runner;
+  runner.reply("units", {.output = text});
+  for (const std::string& source :
+       {std::string("{command: [/opt/site/units]}"), "{file: " + file + "}"}) {
+    auto manager = create(source, &runner);
+    ASSERT_TRUE(manager) << manager.error().message;
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i) {
+      const auto units = (*manager)->fetch_units(kWindow, {});
+      ASSERT_TRUE(units) << units.error().message;
+      EXPECT_THAT(*units, SizeIs(2));
+    }
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr("line 1: more than 1048576 bytes"));
+    EXPECT_THAT(log, HasSubstr("lines=2"));
+    EXPECT_EQ(log.find("lines left out"), log.rfind("lines left out"));
+  }
+  // What is not too long is taken, with or without a line end.
+  const std::string longest = std::string(kUnit) + std::string((1U << 20U) - kUnit.size(), ' ');
+  for (const char* const end : {"", "\n"}) {
+    dir.write("units.jsonl", longest + "\n" + longest + end);
+    EXPECT_THAT(*create("{file: " + file + "}").value()->fetch_units(kWindow, {}), SizeIs(2));
+  }
+}
+
 TEST(Exec, RefusesConfigurationsThatNameNoSource) {
   const auto message = [](const std::string& extra) {
     const auto manager = create(extra);
