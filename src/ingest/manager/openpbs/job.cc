@@ -22,6 +22,7 @@ constexpr std::size_t kMaxId = 256;
 constexpr std::size_t kMaxHosts = 65536;
 constexpr std::size_t kMaxTail = std::size_t{16} << 10U;
 constexpr double kKibi = 1024;
+constexpr std::string_view kEnvironment = R"("Variable_List")";
 constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
 
 const json::value* find(const json::object& job, std::string_view key) {
@@ -194,14 +195,44 @@ std::optional<std::string> attributes_of(std::string_view text, std::set<std::st
   return read && scanner.at_end() ? std::optional(found) : std::nullopt;
 }
 
+/// Whether an attribute of the record comes more than once.
+bool repeats_attributes(std::string_view text) {
+  std::set<std::string> names;
+  std::string value;
+  bool repeats = false;
+  JsonScanner scanner(text);
+  static_cast<void>(each_member(scanner, [&](const std::string& name) {
+    value.clear();
+    repeats = !names.insert(name).second;
+    return !repeats && scanner.value(value, 1);
+  }));
+  return repeats;
+}
+
 }  // namespace
 
 bool is_job_id(std::string_view id) {
   return !id.empty() && id.size() <= kMaxId && is_digit(id.front()) && has_only_words(id, "[].-_");
 }
 
+bool has_environment(std::string_view json_text) {
+  return json_text.contains(kEnvironment);
+}
+
+std::string_view owner_of(std::string_view json_text) {
+  constexpr std::string_view kOwner = R"("Job_Owner")";
+  std::string_view front = json_text.substr(0, json_text.find(kEnvironment));
+  const std::size_t at = front.find(kOwner);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  front = trim(front.substr(at + kOwner.size()));
+  front = trim(front.substr(front.starts_with(':') ? 1 : front.size()));
+  return front.starts_with('"') ? front.substr(1, front.find_first_of("@\"", 1) - 1)
+                                : std::string_view();
+}
+
 std::string without_environment(std::string_view json_text) {
-  constexpr std::string_view kEnvironment = R"("Variable_List")";
   const std::size_t begin = json_text.find(kEnvironment);
   if (begin == std::string_view::npos) {
     return {};
@@ -239,6 +270,11 @@ Result<std::optional<BatchJob>> parse_job(std::string_view id,
   }
   if (id.find("[]") != std::string_view::npos) {
     return std::nullopt;
+  }
+  std::string believed;
+  if (has_environment(json_text) && repeats_attributes(json_text)) {
+    believed = without_environment(json_text);
+    json_text = believed;
   }
   json::parse_options options;
   options.max_depth = kMaxDepth;

@@ -35,9 +35,16 @@ bool is_job_id(std::string_view id);
 /// no environment.
 std::string without_environment(std::string_view json);
 
+/// Whether a record has an environment. Some versions of PBS print it without escapes, so what
+/// stands behind it may be the work of a user.
+bool has_environment(std::string_view json);
+
+/// Who submitted the job, from what stands in front of the environment; empty if nothing does.
+std::string_view owner_of(std::string_view json);
+
 /// Parses one element of `Jobs` of `qstat -f -F json`. Nothing for a job that has not started and
 /// for the whole of a job array, which holds nothing itself; kParse for anything else that is not a
-/// job.
+/// job. Where an attribute comes twice, without_environment() decides.
 Result<std::optional<BatchJob>> parse_job(std::string_view id,
                                           std::string_view json,
                                           const JobRules& rules);

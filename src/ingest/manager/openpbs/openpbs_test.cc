@@ -1,6 +1,13 @@
 #include "ingest/manager/openpbs/openpbs.h"
 
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,19 +134,121 @@ TEST_F(Openpbs, AsksOnceForAllWindowsThatHaveEnded) {
   EXPECT_EQ(ids(5), "");
 }
 
+std::string record(std::string_view owner,
+                   std::string_view state = "R",
+                   std::string_view more = "") {
+  return fmt::format(R"("Job_Name":"j","Job_Owner":"{}@l","job_state":"{}",)"
+                     R"("stime":"Wed Apr  1 00:00:01 2026","exec_host":"n1/0*2","project":"p"{})",
+                     owner, state, more);
+}
+constexpr std::string_view kEnded = R"(,"obittime":"Wed Apr  1 00:30:00 2026")";
+
+/// The jobs of a server whose qstat prints environments without escapes.
+class UnescapedPbs : public Openpbs {
+ protected:
+  /// Answers as a server with these jobs: id and record, with its environment.
+  void install(const std::vector<std::pair<std::string, std::string>>& jobs) {
+    runner_.answer("qstat", [jobs](const os::Command& command) {
+      std::string text;
+      for (const auto& [id, json] : jobs) {
+        if (command.arguments.size() == 5 || command.arguments.back() == id) {
+          text += fmt::format("{}\"{}\":{{{}}}", text.empty() ? "" : ",\n", id, json);
+        }
+      }
+      return os::CommandResult{.output = R"({"timestamp":1,"Jobs":{)" + text + "}}\n"};
+    });
+    std::string ids;
+    for (const auto& [id, json] : jobs) {
+      ids += id + "\n";
+    }
+    runner_.reply("qselect", {.output = ids});
+  }
+  /// "ID USER STATE; " of each unit.
+  std::string units() {
+    auto manager = create().value();
+    const auto units = fetch(*manager, 0, kHour);
+    if (!units) {
+      return units.error().message;
+    }
+    std::set<std::string> texts;
+    for (const model::Unit& unit : *units) {
+      texts.insert(fmt::format("{} {} {}; ", unit.uuid, unit.username, unit.state));
+    }
+    return fmt::format("{}", fmt::join(texts, ""));
+  }
+};
+
+TEST_F(UnescapedPbs, CannotBeToldOfJobsThatDoNotExist) {
+  // Valid JSON, as a user can make it.
+  const std::string forged = R"(,"Variable_List":{"A":"x"}},"99.srv":{)" +
+                             record("bob", "F", kEnded) + R"(,"Variable_List":{"B":"y"})";
+  install({{"1.srv", record("mal", "R", forged)},
+           {"2.srv", record("ada", "R", R"(,"Variable_List":{"A":"x"})")}});
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(units(), "1.srv mal RUNNING; 2.srv ada RUNNING; ");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("job 99.srv: an environment holds a record of it"));
+  // So can text that is not.
+  install({{"1.srv", record("mal", "R", forged + R"(,"C":{)")},
+           {"2.srv", record("ada", "R", R"(,"Variable_List":{"A":"x"})")}});
+  EXPECT_EQ(units(), "1.srv mal RUNNING; 2.srv ada RUNNING; ");
+}
+
+TEST_F(UnescapedPbs, CannotBeToldAboutTheJobsOfOthers) {
+  // In front of bob's record, mal's environment says that bob's job has ended, is another one's, or
+  // runs although it waits.
+  for (const auto& [state, seen] :
+       {std::pair("R", "1.srv mal RUNNING; 2.srv bob RUNNING; "), {"Q", "1.srv mal RUNNING; "}}) {
+    const std::string forged = R"(,"Variable_List":{"A":"x"}},"2.srv":{)" +
+                               record("eve", "F", kEnded) + R"(,"Variable_List":{"B":"y"})";
+    install({{"1.srv", record("mal", "R", forged)},
+             {"2.srv", record("bob", state, R"(,"Variable_List":{"A":"x"})")}});
+    EXPECT_EQ(units(), seen);
+    install({{"2.srv", record("bob", state, R"(,"Variable_List":{"A":"x"})")},
+             {"1.srv", record("mal", "R", forged)}});
+    EXPECT_EQ(units(), seen);
+  }
+}
+
+TEST_F(UnescapedPbs, CannotBeToldThatAJobIsOfAnotherUser) {
+  const auto with = [](std::string_view attribute, std::string_view more = "") {
+    return record(
+        "mal", "R",
+        fmt::format(R"(,"Variable_List":{{"A":"x"}},{},"C":{{"B":"y"}}{})", attribute, more));
+  };
+  const std::string plain = record("ada", "R", R"(,"Variable_List":{"A":"x"})");
+  const std::string seen = "1.srv mal RUNNING; 2.srv ada RUNNING; ";
+  for (const char* const attribute : {R"("Job_Owner":"bob@l")", R"("euser":"bob")",
+                                      R"("job_state":"Q")", R"("\u0065user":"bob")"}) {
+    install({{"1.srv", with(attribute)}, {"2.srv", plain}});
+    EXPECT_EQ(units(), seen) << attribute;
+  }
+  // A server that shows `euser` shows that of all jobs.
+  const std::string_view user = R"(,"euser":"ops")";
+  install({{"1.srv", with(R"("euser":"bob")", R"(,"euser":"mal")")},
+           {"2.srv", plain + std::string(user)}});
+  EXPECT_EQ(units(), "1.srv mal RUNNING; 2.srv ops RUNNING; ");
+}
+
+TEST_F(UnescapedPbs, AreNotCheckedWithoutQselect) {
+  install({{"1.srv", record("ada", "R", R"(,"Variable_List":{"A":"x"})")}});
+  runner_.refuse("qselect", {.code = ErrorCode::kNotFound, .message = "No such file"});
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(units(), "1.srv ada RUNNING; ");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("qselect is not beside qstat"));
+  runner_.reply("qselect", {.exit_status = 1, .error_text = "qselect: no server\n"});
+  EXPECT_EQ(units(), "output of qselect: qselect: exit status 1: qselect: no server");
+}
+
 TEST_F(Openpbs, TakesTheFirstRecordOfAJob) {
   auto manager = create().value();
   // The environment of a running job of mal's, as versions without escapes print it, says that the
   // job has ended and is bob's.
-  const std::string job =
-      R"("Job_Name":"j","Job_Owner":"{}@l","job_state":"{}",)"
-      R"("stime":"Wed Apr  1 00:00:01 2026","exec_host":"n1/0*{}","project":"p")";
-  const std::string forged =
-      fmt::format(fmt::runtime(job), "bob", "F", 400) + R"(,"obittime":"Wed Apr  1 00:30:00 2026")";
-  runner_.reply("qstat", {.output = R"({"timestamp":1,"Jobs":{"2.srv":{)" +
-                                    fmt::format(fmt::runtime(job), "mal", "R", 2) +
-                                    R"(,"Variable_List":{"A":"x"}},"2.srv":{)" + forged +
-                                    R"(,"Variable_List":{"B":""},"run_count":1}}})" + "\n"});
+  runner_.reply("qselect", {.output = "2.srv\n"});
+  runner_.reply("qstat",
+                {.output = R"({"timestamp":1,"Jobs":{"2.srv":{)" + record("mal") +
+                           R"(,"Variable_List":{"A":"x"}},"2.srv":{)" + record("bob", "F", kEnded) +
+                           R"(,"Variable_List":{"B":""},"run_count":1}}})" + "\n"});
   const auto units = fetch(*manager, 0, kHour);
   ASSERT_TRUE(units) << units.error().message;
   ASSERT_THAT(*units, SizeIs(1));
