@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "kube/quantity.h"
+#include "kube/static_pod.h"
 
 namespace ceems::kube {
 namespace {
@@ -226,11 +227,12 @@ std::optional<Pod> read_pod(const json::object* object) {
   if (pod.uid.empty()) {
     return std::nullopt;
   }
-  const json::object* const annotations = object_of(metadata, "annotations");
-  pod.uid =
-      uid_on_node(pod.uid, view_of(annotations, kConfigHash), view_of(annotations, kConfigMirror));
+  if (auto uid = static_pod_uid(*metadata, view_of(object_of(object, "spec"), "nodeName"));
+      !uid.empty()) {
+    pod.mirror_uid = std::exchange(pod.uid, std::move(uid));
+  }
   std::size_t left = kMaxMapBytes;
-  pod.annotations = text_map(annotations, left);
+  pod.annotations = text_map(object_of(metadata, "annotations"), left);
   pod.labels = text_map(object_of(metadata, "labels"), left);
   pod.created_ms = time_of(metadata, "creationTimestamp");
   pod.deletion_ms = time_of(metadata, "deletionTimestamp");
@@ -296,13 +298,6 @@ Result<PodList> read_pods(const Document& document) {
 }
 
 }  // namespace
-
-std::string uid_on_node(std::string_view uid, std::string_view hash, std::string_view mirror) {
-  constexpr std::size_t kLength = 32;
-  const bool is_static = hash == mirror && hash.size() == kLength &&
-                         hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  return std::string(is_static ? hash : uid);
-}
 
 Result<PodList> parse_pod_list(std::string_view text) {
   const Document document(text);

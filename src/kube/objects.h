@@ -23,10 +23,11 @@ inline constexpr std::size_t kMaxMapValueBytes = 1024;
 inline constexpr std::size_t kMaxMapBytes = 8192;
 
 struct Pod {
-  std::string uid;  ///< see uid_on_node()
+  std::string uid;  ///< by which the kubelet knows it; see static_pod_uid()
   std::string name;
   std::string name_space;
-  TextMap annotations = {};  ///< without kubectl.kubernetes.io/last-applied-configuration
+  std::string mirror_uid = {};  ///< its UID in the API server if that is another one
+  TextMap annotations = {};     ///< without kubectl.kubernetes.io/last-applied-configuration
   TextMap labels = {};
   std::int64_t created_ms = 0;
   std::int64_t deletion_ms = 0;  ///< metadata.deletionTimestamp: when its grace period ends
@@ -51,14 +52,6 @@ struct Pod {
 
   [[nodiscard]] bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
 };
-
-/// The UID by which the kubelet of its node knows a pod, in cgroups for example. A static pod has
-/// another one in the API server, which has only its mirror; both have the kubelet's in the
-/// annotation kubernetes.io/config.hash. Users can write annotations, so only a hash counts that
-/// cannot be the UID of a pod of theirs.
-std::string uid_on_node(std::string_view uid, std::string_view hash, std::string_view mirror);
-inline constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";
-inline constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
 
 struct PodList {
   std::vector<Pod> pods;

@@ -94,18 +94,19 @@ TEST(ResourceClaims, LeaveOutDevicesThatAPodDoesNotHold) {
 
 TEST(KubePod, OfAStaticPodHasTheUidOfItsCgroup) {
   const std::string hash = "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a";
-  const auto uid = [](const std::string& of_hash, const std::string& of_mirror) {
-    return parse_pod_list(
-               list(R"({"metadata": {"uid": "u", "annotations": {"kubernetes.io/config.hash": ")" +
-                    of_hash + R"(", "kubernetes.io/config.mirror": ")" + of_mirror + R"("}}})"))
-        ->pods.at(0)
-        .uid;
+  const auto read = [&hash](const std::string& node) {
+    return parse_pod_list(list(R"({"metadata": {"name": "etcd-n1", "uid": "u", "annotations":
+                      {"kubernetes.io/config.hash": ")" +
+                               hash + R"(", "kubernetes.io/config.mirror": ")" + hash + R"("},
+                      "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1",
+                      "controller": true}]}, "spec": {"nodeName": ")" +
+                               node + R"("}})"))
+        ->pods.at(0);
   };
-  EXPECT_EQ(uid(hash, hash), hash);
-  EXPECT_EQ(uid(hash, ""), "u");
-  // A user cannot take the place of another pod.
-  const std::string other = "6d06282c-0377-4527-9a0f-9968bc9c4102";
-  EXPECT_EQ(uid(other, other), "u");
+  EXPECT_EQ(read("n1").uid, hash);
+  EXPECT_EQ(read("n1").mirror_uid, "u");
+  EXPECT_EQ(read("n2").uid, "u");
+  EXPECT_EQ(read("n2").mirror_uid, "");
 }
 
 TEST(KubePod, IsReadFromItsObject) {

@@ -5,6 +5,18 @@
 #include <utility>
 
 namespace ceems::kube {
+namespace {
+
+/// Its UID in the API server.
+const std::string& object_uid(const Pod& pod) {
+  return pod.mirror_uid.empty() ? pod.uid : pod.mirror_uid;
+}
+
+bool same_object(const Pod& one, const Pod& other) {
+  return object_uid(one) == object_uid(other);
+}
+
+}  // namespace
 
 std::int64_t StoredPod::end_ms() const {
   if (!pod.finished() && gone_ms == 0) {
@@ -29,7 +41,24 @@ void PodStore::mark_deleted(std::shared_ptr<const StoredPod>& stored, std::int64
   stored = std::move(dead);
 }
 
-void PodStore::put(Pod pod, std::int64_t now_ms) {
+void PodStore::settle_claim(Pod& pod) {
+  const auto found = pod.mirror_uid.empty() ? pods_.end() : pods_.find(pod.uid);
+  if (found == pods_.end() || found->second->gone_ms > 0 || same_object(found->second->pod, pod)) {
+    return;
+  }
+  // The API server sets these times.
+  if (found->second->pod.created_ms <= pod.created_ms) {
+    pod.uid = std::exchange(pod.mirror_uid, {});
+    return;
+  }
+  auto other = std::make_shared<StoredPod>(*found->second);
+  other->pod.uid = std::exchange(other->pod.mirror_uid, {});
+  pods_.erase(found);
+  pods_[other->pod.uid] = std::move(other);
+}
+
+std::shared_ptr<const StoredPod>& PodStore::put(Pod pod, std::int64_t now_ms) {
+  settle_claim(pod);
   auto& stored = pods_[pod.uid];
   auto next = std::make_shared<StoredPod>();
   if (stored != nullptr && pod.finished()) {
@@ -37,18 +66,21 @@ void PodStore::put(Pod pod, std::int64_t now_ms) {
   }
   next->pod = std::move(pod);
   stored = std::move(next);
+  return stored;
 }
 
 void PodStore::replace(std::vector<Pod> pods, std::int64_t known_ms) {
   std::unordered_set<std::string> listed;
-  for (auto& pod : pods) {
-    listed.insert(pod.uid);
-    put(std::move(pod), known_ms);
+  for (const auto& pod : pods) {
+    listed.insert(object_uid(pod));
   }
   for (auto& [uid, stored] : pods_) {
-    if (stored->gone_ms == 0 && !listed.contains(uid)) {
+    if (stored->gone_ms == 0 && !listed.contains(object_uid(stored->pod))) {
       mark_deleted(stored, known_ms);
     }
+  }
+  for (auto& pod : pods) {
+    put(std::move(pod), known_ms);
   }
 }
 
@@ -58,12 +90,9 @@ void PodStore::apply(WatchEvent event, std::int64_t now_ms) {
     case WatchEvent::Type::kModified:
       put(std::move(event.pod), now_ms);
       break;
-    case WatchEvent::Type::kDeleted: {
-      const std::string uid = event.pod.uid;
-      put(std::move(event.pod), now_ms);
-      mark_deleted(pods_[uid], now_ms);
+    case WatchEvent::Type::kDeleted:
+      mark_deleted(put(std::move(event.pod), now_ms), now_ms);
       break;
-    }
     case WatchEvent::Type::kBookmark:
     case WatchEvent::Type::kError:
       break;

@@ -24,8 +24,9 @@ struct StoredPod {
   [[nodiscard]] std::int64_t end_ms() const;
 };
 
-/// The pods of a cluster: those that exist, and deleted ones until they are forgotten. Not
-/// thread-safe, but the objects it returns never change.
+/// The pods of a cluster: those that exist, and deleted ones until they are forgotten. Of pods that
+/// claim to mirror the same static pod, the one that was created first does; the others keep the
+/// UIDs that they have in the API server. Not thread-safe, but the objects it returns never change.
 class PodStore {
  public:
   /// Takes a complete list. Pods missing from it were deleted while we did not watch; `known_ms` is
@@ -40,7 +41,8 @@ class PodStore {
   void forget(const std::vector<std::string>& uids);
 
  private:
-  void put(Pod pod, std::int64_t now_ms);
+  std::shared_ptr<const StoredPod>& put(Pod pod, std::int64_t now_ms);
+  void settle_claim(Pod& pod);
   void mark_deleted(std::shared_ptr<const StoredPod>& stored, std::int64_t gone_ms);
 
   std::unordered_map<std::string, std::shared_ptr<const StoredPod>> pods_;

@@ -1,7 +1,11 @@
 #include "kube/pod_store.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +93,60 @@ TEST(PodStore, TreatsPodsMissingFromAListAsDeleted) {
   EXPECT_EQ(find(store, "a")->gone_ms, 0);
   EXPECT_EQ(find(store, "b")->gone_ms, 15'000);
   EXPECT_EQ(find(store, "c")->gone_ms, 12'000);
+}
+
+/// A pod that claims to be the mirror of the static pod "h".
+Pod mirror(const std::string& uid, std::int64_t created_ms) {
+  Pod made = pod("h");
+  made.mirror_uid = uid;
+  made.created_ms = created_ms;
+  return made;
+}
+
+/// "UID NAME" of the pods that have not been deleted, by UID; the name is that of the object.
+std::string living(const PodStore& store) {
+  std::map<std::string, std::string> texts;
+  for (const auto& stored : store.pods()) {
+    if (stored->gone_ms == 0) {
+      texts[stored->pod.uid] = stored->pod.mirror_uid;
+    }
+  }
+  std::string text;
+  for (const auto& [uid, object] : texts) {
+    text.append(uid).append(object.empty() ? "" : "=").append(object).append(" ");
+  }
+  return text;
+}
+
+TEST(PodStore, KnowsTheFirstOfTheMirrorsOfAStaticPod) {
+  PodStore store;
+  store.replace({mirror("true", 1'000), mirror("forged", 2'000)}, 10'000);
+  EXPECT_EQ(living(store), "forged h=true ");
+  store.replace({mirror("forged", 2'000), mirror("true", 1'000)}, 11'000);
+  EXPECT_EQ(living(store), "forged h=true ");
+  store.apply(event(WatchEvent::Type::kModified, mirror("forged", 2'000)), 12'000);
+  EXPECT_EQ(living(store), "forged h=true ");
+  store.apply(event(WatchEvent::Type::kDeleted, mirror("forged", 2'000)), 13'000);
+  EXPECT_EQ(living(store), "h=true ");
+  EXPECT_EQ(find(store, "forged")->gone_ms, 13'000);
+
+  PodStore other;
+  other.apply(event(WatchEvent::Type::kAdded, mirror("forged", 2'000)), 11'000);
+  EXPECT_EQ(living(other), "h=forged ");
+  other.apply(event(WatchEvent::Type::kAdded, mirror("true", 1'000)), 12'000);
+  EXPECT_EQ(living(other), "forged h=true ");
+}
+
+TEST(PodStore, FollowsAStaticPodToItsNextMirror) {
+  PodStore store;
+  store.replace({mirror("old", 1'000)}, 10'000);
+  store.replace({mirror("new", 9'000)}, 11'000);
+  EXPECT_EQ(living(store), "h=new ");
+  store.apply(event(WatchEvent::Type::kDeleted, mirror("new", 9'000)), 12'000);
+  EXPECT_EQ(living(store), "");
+  store.apply(event(WatchEvent::Type::kAdded, mirror("newer", 12'000)), 13'000);
+  EXPECT_EQ(living(store), "h=newer ");
+  EXPECT_EQ(store.size(), 1U);
 }
 
 TEST(PodStore, ForgetsOnlyDeletedPods) {

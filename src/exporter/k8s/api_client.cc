@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -11,7 +13,7 @@
 #include "exporter/source/privileged_open.h"
 #include "host/read_file.h"
 #include "kube/connection.h"
-#include "kube/objects.h"
+#include "kube/static_pod.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::k8s {
@@ -121,7 +123,7 @@ Result<std::string> read_privileged(const std::string& path) {
   return text;
 }
 
-Result<PodPage> parse_pod_page(std::string_view json_text) {
+Result<PodPage> parse_pod_page(std::string_view json_text, std::string_view node) {
   json::parse_options options;
   options.max_depth = kMaxDepth;
   json::error_code error;
@@ -147,17 +149,34 @@ Result<PodPage> parse_pod_page(std::string_view json_text) {
     }
     Pod found{.name_space = text_of(metadata->get_object(), "namespace"),
               .name = text_of(metadata->get_object(), "name"),
-              .uid = text_of(metadata->get_object(), "uid")};
-    const json::object* annotations = object_of(&metadata->get_object(), "annotations");
-    if (annotations != nullptr && !found.uid.empty()) {
-      found.uid = kube::uid_on_node(found.uid, text_of(*annotations, kube::kConfigHash),
-                                    text_of(*annotations, kube::kConfigMirror));
+              .uid = text_of(metadata->get_object(), "uid"),
+              .mirror_uid = {},
+              .created = text_of(metadata->get_object(), "creationTimestamp")};
+    if (auto uid = kube::static_pod_uid(metadata->get_object(), node);
+        !uid.empty() && !found.uid.empty()) {
+      found.mirror_uid = std::exchange(found.uid, std::move(uid));
     }
     if (!found.name.empty() && !found.uid.empty()) {
       page.pods.push_back(std::move(found));
     }
   }
   return page;
+}
+
+void settle_mirrors(std::vector<Pod>& pods) {
+  std::map<std::string, Pod*, std::less<>> mirrors;  // by the UID of the static pod
+  for (Pod& pod : pods) {
+    if (pod.mirror_uid.empty()) {
+      continue;
+    }
+    Pod*& first = mirrors[pod.uid];
+    if (first == nullptr) {
+      first = &pod;
+      continue;
+    }
+    Pod& later = pod.created < first->created ? *std::exchange(first, &pod) : pod;
+    later.uid = std::exchange(later.mirror_uid, {});
+  }
 }
 
 Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
@@ -168,7 +187,7 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
   CEEMS_TRY(get_pages(access, access.server + "/api/v1/pods?" + selector(node), kMetadataOnly,
                       timeout, stop, [&](std::string_view body) -> Result<std::string> {
                         CEEMS_TRY_IN("pods of " + printable(access.server), page,
-                                     parse_pod_page(body));
+                                     parse_pod_page(body, node));
                         std::move(page.pods.begin(), page.pods.end(), std::back_inserter(pods));
                         if (pods.size() > kMaxPods) {
                           return fail(ErrorCode::kParse, "API server {}: more than {} pods",
@@ -176,6 +195,7 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
                         }
                         return std::move(page.next);
                       }));
+  settle_mirrors(pods);
   return pods;
 }
 

@@ -18,7 +18,9 @@ namespace ceems::exporter::k8s {
 struct Pod {
   std::string name_space;
   std::string name;
-  std::string uid;
+  std::string uid;              ///< by which the kubelet knows it
+  std::string mirror_uid = {};  ///< its UID in the API server if that is another one
+  std::string created = {};     ///< as the API server writes it: earlier texts are less
 };
 
 /// One page of a list of pods.
@@ -31,8 +33,11 @@ struct PodPage {
 inline constexpr std::size_t kMaxPodPage = std::size_t{32} << 20U;
 
 /// Reads a PodList, or a PartialObjectMetadataList of pods, in JSON. Items without name or UID are
-/// left out. Errors: kParse.
-Result<PodPage> parse_pod_page(std::string_view json_text);
+/// left out. `node` is that of the pods; empty if it is not known. Errors: kParse.
+Result<PodPage> parse_pod_page(std::string_view json_text, std::string_view node = {});
+
+/// Of pods that claim to mirror the same static pod, lets the one that was created first do so.
+void settle_mirrors(std::vector<Pod>& pods);
 
 /// GET /api/v1/pods: the pods of `node`, or of the whole cluster if that is empty. Only their
 /// metadata is requested. Files of `access` are read with CAP_DAC_READ_SEARCH if needed. Errors

@@ -64,6 +64,29 @@ TEST(PodPage, LeavesOutItemsThatAreNotPods) {
   EXPECT_EQ(page->next, "t");
 }
 
+TEST(PodPage, KnowsStaticPodsByTheUidOfTheKubelet) {
+  const auto mirror = [](const std::string& name, const std::string& created) {
+    return R"({"metadata": {"name": ")" + name + R"(-n1", "uid": ")" + name +
+           R"(", "creationTimestamp": ")" + created + R"(",
+        "annotations": {"kubernetes.io/config.hash": "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a",
+                        "kubernetes.io/config.mirror": "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1",
+                             "controller": true}]}})";
+  };
+  const std::string early = mirror("true", "2026-01-01T00:00:00Z");
+  const std::string late = mirror("forged", "2026-01-01T00:00:01Z");
+  for (const std::string& items : {early + "," + late, late + "," + early}) {
+    auto page = parse_pod_page(R"({"items": [)" + items + "]}", "n1");
+    ASSERT_TRUE(page);
+    settle_mirrors(page->pods);
+    ASSERT_EQ(page->pods.size(), 2U);
+    for (const Pod& pod : page->pods) {
+      EXPECT_EQ(pod.uid, pod.name == "true-n1" ? "4c1b1f7f0e3a5d6c7b8a9f0e1d2c3b4a" : "forged");
+    }
+    EXPECT_EQ(parse_pod_page(R"({"items": [)" + early + "]}", "n2")->pods.at(0).uid, "true");
+  }
+}
+
 TEST(PodPage, TreatsNullAsNoPods) {
   EXPECT_TRUE(parse_pod_page(R"({"items": null})")->pods.empty());
 }
