@@ -1,6 +1,14 @@
 #include "promql/parser.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include "promql/functions.h"
 #include "promql/printer.h"
@@ -435,6 +443,75 @@ TEST(PromqlSelector, StandsAlone) {
        {"{}", "up[5m]", "up offset 5m", "up @ 1", "sum(up)", "1", "up or up", ""}) {
     EXPECT_NE(text(query).find("parse error"), std::string::npos) << query;
   }
+}
+
+/// The pattern of a selector's only matcher, as it is printed.
+std::string printed_pattern(const std::string& pattern,
+                            MatchOperator op = MatchOperator::kMatches) {
+  VectorSelector selector;
+  selector.name = "up";
+  selector.matchers.push_back({.label = "uuid", .op = op, .value = pattern});
+  const auto parsed = parse_selector(print(selector));
+  EXPECT_TRUE(parsed) << pattern;
+  return parsed ? parsed->matchers.at(0).value : std::string();
+}
+
+TEST(PromqlSelector, HasNoParenthesesAroundAListOfWords) {
+  for (const auto& [pattern, printed] : {std::pair("(a|b)", "a|b"),
+                                         {"(a)", "a"},
+                                         {"(a|)", "a|"},
+                                         {"(5b0c-77|a_b)", "5b0c-77|a_b"},
+                                         {R"((a\.b|\(c\)|d\|e))", R"(a\.b|\(c\)|d\|e)"}}) {
+    EXPECT_EQ(printed_pattern(pattern), printed);
+    EXPECT_EQ(printed_pattern(pattern, MatchOperator::kNotMatches), printed);
+    EXPECT_EQ(printed_pattern(pattern, MatchOperator::kEqual), pattern);
+    EXPECT_EQ(printed_pattern(pattern, MatchOperator::kNotEqual), pattern);
+  }
+  // All others stay as they are.
+  for (const std::string pattern :
+       {"a|b",        "()",        "((a|b))",   "(a)|(b)",    "(a|b)c",    "c(a|b)",
+        "(a|b)|c",    "(a|(b|c))", "(a(b)|c)",  "(?i:a|b)",   "(?:a|b)",   "(?i)(a|b)",
+        "(?P<n>a|b)", "(a.c|b)",   "(a*|b)",    "(a|b)?",     "(a|b){2}",  "^(a|b)$",
+        "(a|b)$",     "(^a|b$)",   "[(]a|b[)]", R"(\(a|b\))", R"((a|\d))", "(\u00e9|a)"}) {
+    EXPECT_EQ(printed_pattern(pattern), pattern);
+    EXPECT_EQ(printed_pattern(pattern, MatchOperator::kNotMatches), pattern);
+  }
+}
+
+TEST(PromqlSelector, AcceptsTheSameAsBeforeItWasPrinted) {
+  constexpr std::string_view kAlphabet = "ab|()\\.?i:";
+  std::vector<std::string> words = {""};
+  for (std::size_t i = 0; i < 57; ++i) {  // all of up to two characters, some of three
+    for (const char c : {'a', 'b', '|', '(', ')', '.', '\\'}) {
+      words.push_back(words[i] + c);
+    }
+  }
+  std::uint64_t state = 1;
+  const auto random = [&state] { return (state = state * 6364136223846793005U + 1) >> 33U; };
+  int changed = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string inner;
+    for (std::uint64_t length = random() % 7; length > 0; --length) {
+      inner += kAlphabet[random() % kAlphabet.size()];
+    }
+    const std::string pattern = "(" + inner + ")";
+    const RE2 before(pattern, RE2::Quiet);
+    if (!before.ok()) {
+      continue;
+    }
+    const std::string printed = printed_pattern(pattern);
+    if (printed == pattern) {
+      continue;
+    }
+    ++changed;
+    const RE2 after(printed, RE2::Quiet);
+    ASSERT_TRUE(after.ok()) << pattern << " " << printed;
+    for (const std::string& word : words) {
+      EXPECT_EQ(RE2::FullMatch(word, before), RE2::FullMatch(word, after))
+          << pattern << " " << word;
+    }
+  }
+  EXPECT_GT(changed, 100);
 }
 
 TEST(PromqlSelector, PatternsAreCounted) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "promql/functions.h"
+#include "promql/matcher/matcher.h"
 #include "promql/operators.h"
 #include "promql/text/literal.h"
 
@@ -130,7 +131,7 @@ class Printer {
         append_quoted(out_, matcher.label);
       }
       out_ += operator_text(matcher.op);
-      append_quoted(out_, matcher.value);
+      append_quoted(out_, is_pattern(matcher) ? pattern_of(matcher.value) : matcher.value);
       comma = ", ";
     }
     out_ += '}';
@@ -139,6 +140,14 @@ class Printer {
   std::string take() && { return std::move(out_); }
 
  private:
+  /// Without parentheses around a list of words, as Grafana writes it for a variable with several
+  /// values. They change nothing, but Prometheus 2 looks up the words of a list only without them,
+  /// and otherwise tries the pattern on every value of the label.
+  static std::string_view pattern_of(std::string_view pattern) {
+    const bool enclosed = pattern.size() > 2 && pattern.starts_with('(') && is_list(pattern);
+    return enclosed ? pattern.substr(1, pattern.size() - 2) : pattern;
+  }
+
   void duration(const Duration& duration) {
     if (!duration.text.empty()) {
       out_ += duration.text;

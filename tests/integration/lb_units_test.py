@@ -115,8 +115,9 @@ def test_series(site):
 
 
 def test_a_variable_with_all(site):
-    """What a dashboard sends if its variable has all units. Without parentheses, with which Prometheus 2 takes ten seconds a selector."""
-    own = '{uuid=~"%s"}' % "|".join(OWN)
+    """What a dashboard sends if its variable has all units. The gate leaves out the parentheses, with which Prometheus 2 takes ten seconds a
+    selector."""
+    own = '{uuid=~"(%s)"}' % "|".join(OWN)
     found = site.data("query", {"query": "count(m_total%s) + count(m_total%s)" % (own, own), "time": site.now}, post=True)["result"]
     assert [one["value"][1] for one in found] == [str(2 * COUNT)], found
     for more in (FOREIGN[0], "x"):
