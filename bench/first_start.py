@@ -6,7 +6,10 @@ tables, fills the sums over time, and makes the reports of the last week.
     bench/first_start.py --bin build/bench/bin [--units 200000] [--week 21000] [--write bench/RESULTS.md]
 
 The units are those of bench/reports.py, of which --week ended in the last seven days and the others before, as many in each day. A stand-in
-for the TSDB has measured all of them. Each row of the table is the peak of its own phase, which writing to /proc/PID/clear_refs begins."""
+for the TSDB has measured all of them. Each row of the table is the peak of its own phase, which writing to /proc/PID/clear_refs begins.
+
+While the reports are made, the same question about the usage of all is asked again and again; commits of reports must not empty the
+server's cache of the answer."""
 
 import argparse
 import datetime
@@ -37,7 +40,7 @@ def memory(pid):
 
 def measure(bin_dir, units, week):
     harness.BIN = bin_dir
-    now, phases = int(time.time()), []
+    now, phases, asked = int(time.time()), [], []
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as work, harness.FakeHttp(stand_in(1, [])) as tsdb:
         make_database(os.path.join(work, "ceems.db"), units, 1, now, units * 7 * DAY // week)
         for name in ("sacct", "sacctmgr"):
@@ -62,15 +65,23 @@ updaters:
         def value(pattern):
             return sum(int(number) for number in re.findall(pattern, harness.get(url + "/metrics").text, re.M))
         root = {"X-Grafana-User": "root"}
+
+        def all_made():
+            begin = time.monotonic()
+            answer = harness.get(url + "/api/v1/usage/current/admin?from=%d&to=%d" % (now - 365 * DAY, now // DAY * DAY), root)
+            assert answer.status == 200, (answer.status, answer.body)
+            asked.append(time.monotonic() - begin)
+            return not value(r"^ceems_api_server_reports_open (\d+)$")
         with program:
             phase("listens", lambda: True)
             phase("the tables are upgraded", lambda: harness.get(url + "/api/v1/units/admin?limit=1", root).status == 200)
             phase("the first reports are made", lambda: value(r'^ceems_api_server_reports_made_total\{state="\w+"\} (\d+)$'))
             phase("the sums over time are filled", lambda: not value(r"^ceems_api_server_sums_open (\d+)$"))
-            phase("all reports of the week are made", lambda: not value(r"^ceems_api_server_reports_open (\d+)$"))
+            phase("all reports of the week are made", all_made)
+            hits, misses = (value(r'^ceems_api_server_usage_cache_lookups_total\{result="%s"\} (\d+)$' % kind) for kind in ("hit", "miss"))
             made = value(r'^ceems_api_server_reports_made_total\{state="\w+"\} (\d+)$')
         assert abs(made - week) <= 1 + week // 100, (made, week)
-    return phases
+    return phases, asked, hits, misses
 
 
 def main():
@@ -80,12 +91,17 @@ def main():
     parser.add_argument("--week", type=int, default=21_000)
     parser.add_argument("--write")
     options = parser.parse_args()
-    phases = measure(os.path.abspath(options.bin), options.units, options.week)
+    phases, asked, hits, misses = measure(os.path.abspath(options.bin), options.units, options.week)
     lines = ["Measured on %s: %d CPUs, Linux %s; %d units, of which %d ended in the last week."
              % (datetime.date.today(), os.cpu_count(), platform.release(), options.units, options.week), "",
              "| until | s | peak RSS, MB | of the goal | RSS then, MB | RssAnon then, MB |", "|---|---|---|---|---|---|"]
     lines += ["| %s | %.1f | %.1f | %.2f | %.1f | %.1f |" % (name, seconds, found["VmHWM"], found["VmHWM"] / GOAL, found["VmRSS"], found["RssAnon"])
               for name, seconds, found in phases]
+    again = sorted(asked[1:]) or asked
+    lines += ["", "| usage of all, while reports are made | |", "|---|---|", "| asked first, ms | %.1f |" % (asked[0] * 1e3),
+              "| again: times | %d |" % len(again), "| answers of the cache / computed | %d / %d |" % (hits, misses),
+              "| again, p50 / p99 ms | %.1f / %.1f |" % (again[len(again) // 2] * 1e3, again[int(0.99 * (len(again) - 1))] * 1e3),
+              "| again ÷ first | %.3f |" % (again[len(again) // 2] / asked[0])]
     text = "\n".join(lines)
     print(text)
     if options.write:

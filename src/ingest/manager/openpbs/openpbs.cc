@@ -124,8 +124,8 @@ class OpenpbsSource final : public BatchSource {
     return {};
   }
 
-  /// Leaves out records of jobs that the server does not know, and reads again those of which there
-  /// are several.
+  /// Leaves out records of jobs that the server does not know, and asks again for each job that has
+  /// several records.
   Result<> check(Listing& listing, const std::stop_token& stop) {
     if (!listing.environments) {
       return {};
