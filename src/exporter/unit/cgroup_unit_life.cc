@@ -84,6 +84,23 @@ bool CgroupUnitSource::runs(const Unit& unit) {
   return options_.running->look(unit.uuid, unit.cgrouphostname, now_) == JobEvidence::kJob;
 }
 
+// Whether there is a directory of the job on this virtual node, or on any if it is not named.
+bool CgroupUnitSource::has_directory(const std::string& host, const std::string& uuid) const {
+  return std::ranges::any_of(by_key_, [&](const auto& entry) {
+    const Unit& unit = entry.second->unit;
+    return unit.uuid == uuid && (host.empty() || unit.cgrouphostname == host);
+  });
+}
+
+bool CgroupUnitSource::is_shown(const RunningJob& job) const {
+  const auto is_it = [&](const Unit& unit) {
+    return unit.uuid == job.id && (job.host.empty() || unit.cgrouphostname == job.host);
+  };
+  return has_directory(job.host, job.id) ||
+         std::ranges::any_of(running_, [&](const auto& entry) { return is_it(entry.second); }) ||
+         std::ranges::any_of(ended_, [&](const auto& entry) { return is_it(entry.second.unit); });
+}
+
 // Ends units without a directory whose job is over, and adds those whose job has none now: its
 // steps come and go, or it had none yet.
 void CgroupUnitSource::keep_running() {
@@ -95,7 +112,8 @@ void CgroupUnitSource::keep_running() {
   for (auto it = ended_.begin(); it != ended_.end();) {
     EndedUnit& ended = it->second;
     const auto age = now_ - ended.since;
-    if (ended.doubtful || age < kSettle || age > kIdle || !runs(ended.unit)) {
+    if (ended.doubtful || age < kSettle || age > kIdle || !runs(ended.unit) ||
+        has_directory(ended.unit.cgrouphostname, ended.unit.uuid)) {
       ++it;
       continue;
     }
@@ -107,7 +125,8 @@ void CgroupUnitSource::keep_running() {
   }
   for (auto it = running_.begin(); it != running_.end();) {
     Unit& unit = it->second;
-    if (runs(unit)) {
+    // One that was shown before its virtual node was known goes on under the name of that.
+    if (runs(unit) && !has_directory(unit.cgrouphostname, unit.uuid)) {
       unit.last_seen = wall_;
       ++it;
       continue;
@@ -116,16 +135,13 @@ void CgroupUnitSource::keep_running() {
     it = running_.erase(it);
   }
   for (const RunningJob& job : options_.running->listed(now_)) {
-    std::string key = key_of(job.host, job.id);
-    const bool known = std::ranges::any_of(by_key_, [&](const auto& unit) {
-      return unit.second->unit.uuid == job.id && (job.host.empty() || unit.first == key);
-    });
-    if (known || running_.contains(key) || ended_by_key_.contains(key)) {
+    if (is_shown(job)) {
       continue;
     }
-    Unit& unit = running_[std::move(key)];
+    const std::string host = job.host.empty() && hosts_.size() == 1 ? *hosts_.begin() : job.host;
+    Unit& unit = running_[key_of(host, job.id)];
     unit.id = unit.uuid = job.id;
-    unit.cgrouphostname = job.host;
+    unit.cgrouphostname = host;
     unit.name = "job_" + job.id;
     unit.path = "/" + unit.name;
     unit.started = job.since;
@@ -299,6 +315,7 @@ void CgroupUnitSource::claim_key(UnitState& state) {
   }
   forget_ended(key);
   running_.erase(key);
+  hosts_.insert(unit.cgrouphostname);
   by_key_[key] = &state;
   state.key = std::move(key);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -154,6 +155,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   bool show(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool is_held(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool runs(const Unit& unit) CEEMS_REQUIRES(mutex_);
+  bool has_directory(const std::string& host, const std::string& uuid) const CEEMS_REQUIRES(mutex_);
+  bool is_shown(const RunningJob& job) const CEEMS_REQUIRES(mutex_);
   void keep_running() CEEMS_REQUIRES(mutex_);
   void set_start(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool settle_name(UnitState& state) CEEMS_REQUIRES(mutex_);
@@ -199,7 +202,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::vector<UnitState*> newborn_ CEEMS_GUARDED_BY(mutex_);         // read by the thread
   std::map<std::string, Unit> past_parts_ CEEMS_GUARDED_BY(mutex_);  // sums, by key of the unit
   std::map<std::string, Unit> running_ CEEMS_GUARDED_BY(mutex_);     // without a directory, by key
-  std::vector<std::uint64_t> doubtful_ CEEMS_GUARDED_BY(mutex_);     // by serial, in ended_
+  std::set<std::string> hosts_ CEEMS_GUARDED_BY(mutex_);  // virtual nodes, "" for units of none
+  std::vector<std::uint64_t> doubtful_ CEEMS_GUARDED_BY(mutex_);       // by serial, in ended_
   std::map<std::uint64_t, EndedUnit> ended_ CEEMS_GUARDED_BY(mutex_);  // by serial: oldest first
   std::unordered_map<std::string, std::uint64_t> ended_by_key_ CEEMS_GUARDED_BY(mutex_);
   std::vector<std::string> newly_stale_ CEEMS_GUARDED_BY(mutex_);

@@ -324,6 +324,43 @@ TEST_F(IdleJob, LivesBetweenItsStepsAndBeforeTheFirst) {
   EXPECT_EQ(take()->units.at(0).stats.cpu_user_seconds, 3);
 }
 
+/// The units that have not ended, with their virtual nodes.
+std::vector<std::string> nodes_of(const UnitSnapshot& snapshot) {
+  std::vector<std::string> result;
+  for (const Unit& unit : snapshot.units) {
+    if (!unit.ended) {
+      result.push_back(unit.uuid + " " + unit.cgrouphostname);
+    }
+  }
+  return result;
+}
+
+TEST_F(IdleJob, IsOneUnitThoughOnlyItsCgroupNamesTheNode) {
+  // As SLURM of Debian lays them out; the prolog writes its file before there is a cgroup.
+  const std::string named = "../n1_slurmstepd.scope/job_";
+  take();
+  write_map("1");
+  names_after(seconds(5));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 "));
+  make_job(named + "1", 100, 2);
+  names_after(seconds(15));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 n1"));
+  // From now on the name of the node is known.
+  write_map("2");
+  names_after(seconds(5));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 n1", "2 n1"));
+  make_job(named + "2", 200, 3);
+  names_after(seconds(5));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 n1", "2 n1"));
+  end_process(200);
+  remove("cgroup/system.slice/n1_slurmstepd.scope/job_2");
+  names_after(seconds(600));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 n1", "2 n1"));
+  remove("map/2");
+  names_after(seconds(10));
+  EXPECT_THAT(nodes_of(*take()), ElementsAre("1 n1"));
+}
+
 TEST_F(SlurmTree, NewUnitTakesThePlaceOfAnEndedOneWithItsId) {
   make_job("job_1", 100, 50);
   take();

@@ -93,7 +93,7 @@ bool RunningJobs::is_trusted(const std::string& path, mode_t type, Clock::System
   return true;
 }
 
-void RunningJobs::read_spool(const std::string& path, std::string_view host) {
+void RunningJobs::read_spool(const std::string& path, std::string_view host, bool of_all) {
   if (!is_trusted(path, S_IFDIR, nullptr)) {
     return;
   }
@@ -104,6 +104,9 @@ void RunningJobs::read_spool(const std::string& path, std::string_view host) {
   for (const std::string& name : *names) {
     if (const auto job = batch_job(name); !job.empty()) {
       jobs_.emplace(host, job);
+      if (of_all) {
+        anywhere_.emplace(job);
+      }
     } else if (const auto step = parse_step_socket(name)) {
       (step->lasts ? jobs_ : steps_).emplace(host, step->job);
       (step->lasts ? jobs_ : steps_).emplace(step->node, step->job);
@@ -127,6 +130,9 @@ void RunningJobs::read_map() {
     if (is_number(job.id, kMaxId) && dot != 0 &&
         is_trusted(fmt::format("{}/{}", directory, name), S_IFREG, &job.since)) {
       jobs_.emplace(job.host, job.id);
+      if (job.host.empty()) {
+        anywhere_.insert(job.id);
+      }
       listed_.push_back(std::move(job));
     }
   }
@@ -139,13 +145,15 @@ void RunningJobs::refresh(Clock::SteadyTime now) {
   read_ = now;
   jobs_.clear();
   steps_.clear();
+  anywhere_.clear();
   listed_.clear();
   hosts_.insert(std::string());
   for (const std::string& host : hosts_) {
     for (const std::string& spool : options_.spools) {
       // Without %n in its path, a directory belongs to one slurmd, or to several by their sockets.
-      if (host.empty() || spool.contains("%n")) {
-        read_spool(expand(spool, host.empty() ? hostname_ : host, hostname_), host);
+      const bool of_one = spool.contains("%n");
+      if (host.empty() || of_one) {
+        read_spool(expand(spool, host.empty() ? hostname_ : host, hostname_), host, !of_one);
       }
     }
   }
@@ -159,7 +167,7 @@ JobEvidence RunningJobs::look(const std::string& id,
     ever_read_ = false;
   }
   refresh(now);
-  if (jobs_.contains({host, id})) {
+  if (jobs_.contains({host, id}) || anywhere_.contains(id)) {
     return JobEvidence::kJob;
   }
   return steps_.contains({host, id}) ? JobEvidence::kStep : JobEvidence::kNone;

@@ -40,6 +40,9 @@ struct RunningJobsOptions {
 ///   last as long as the job (kJob), others do not (kStep).
 /// - MAP/JOB or MAP/NODE.JOB, the file that a prolog writes and the epilog removes (kJob).
 ///
+/// A file of a prolog without NODE, and a spool without %n, count for each virtual node: SLURM of
+/// Debian names the node in the cgroups of all jobs, and prologs rarely do.
+///
 /// A directory that belongs to another user than root, or that others may write to, counts as
 /// empty. Slurm names the files in slurmd/slurmd/req.c and interfaces/stepd_api.c. Directories are
 /// listed again after kPause. Not thread-safe.
@@ -55,7 +58,7 @@ class RunningJobs {
 
  private:
   void refresh(Clock::SteadyTime now);
-  void read_spool(const std::string& path, std::string_view host);
+  void read_spool(const std::string& path, std::string_view host, bool of_all);
   void read_map();
   [[nodiscard]] bool is_trusted(const std::string& path,
                                 mode_t type,
@@ -68,6 +71,7 @@ class RunningJobs {
   std::set<std::string, std::less<>> hosts_;            // virtual nodes that were asked for
   std::set<std::pair<std::string, std::string>> jobs_;  // host ("" for any) and id
   std::set<std::pair<std::string, std::string>> steps_;
+  std::set<std::string, std::less<>> anywhere_;  // jobs whose virtual node is not named
   std::vector<RunningJob> listed_;
 };
 

@@ -56,10 +56,21 @@ TEST_F(SlurmdSpool, ShowsJobsOfPrologs) {
   root_.write("map/n1.8", "1\n");
   set_mode("map/n1.8", 0644);
   EXPECT_EQ(look("8"), JobEvidence::kJob);
+  EXPECT_EQ(look("8", "n2"), JobEvidence::kNone);
+  EXPECT_EQ(look("7", "n2"), JobEvidence::kJob)
+      << "SLURM of Debian names nodes, the prolog does not";
   ASSERT_EQ(jobs_.listed(now_).size(), 2U);
   EXPECT_EQ(jobs_.listed(now_)[1].host, "n1");
   EXPECT_EQ(jobs_.listed(now_)[1].id, "8");
   EXPECT_GT(jobs_.listed(now_)[1].since.time_since_epoch(), seconds(0));
+}
+
+TEST_F(SlurmdSpool, OfOneDirectoryIsThatOfEachVirtualNode) {
+  root_.write("spool/n1/job00042/slurm_script", "");
+  RunningJobs one({.spools = {at("spool/n1")}, .map_directory = {}, .trusted_uid = ::geteuid()});
+  EXPECT_EQ(one.look("42", "n9", now_), JobEvidence::kJob);
+  EXPECT_EQ(one.look("42", "", now_), JobEvidence::kJob);
+  EXPECT_EQ(one.look("43", "n9", now_), JobEvidence::kNone);
 }
 
 TEST_F(SlurmdSpool, BelievesNothingThatOthersMayWrite) {
