@@ -263,11 +263,12 @@ TEST(Suggestions, StayWithinTheNodesAndThePartition) {
               ElementsAre("--mem=200G", "--mem=128G"));
   const Facts bound = changed(full, {{"queue.mem", 130 * kGiB}});
   EXPECT_THAT(lines_of("oom", bound), IsEmpty());
-  EXPECT_THAT(texts_of("oom", bound), Contains(HasSubstr("Its partition allows no more")));
+  EXPECT_THAT(texts_of("oom", bound),
+              Contains(HasSubstr("No more is allowed for its nodes and CPUs")));
   const Facts tight = changed(cpu_run(), {{"mem.peak_node_max", 125 * kGiB}});
   EXPECT_THAT(lines_of("mem-tight", changed(tight, {{"queue.mem", 150 * kGiB}})), IsEmpty());
   EXPECT_THAT(texts_of("mem-tight", changed(tight, {{"queue.mem", 150 * kGiB}})),
-              Contains(HasSubstr("Its partition allows no more; another one helps")));
+              Contains(HasSubstr("No more is allowed here; another partition helps")));
   EXPECT_THAT(texts_of("mem-tight", tight), Contains(HasSubstr("Asking for 20 % more helps")));
   EXPECT_THAT(lines_of("mem-tight", changed(tight, {{"queue.mem", 160 * kGiB}})),
               ElementsAre("--mem=160G", "--mem=128G"));
@@ -307,7 +308,7 @@ TEST(Suggestions, StayWithinTheNodesAndThePartition) {
   // Three hours are the longest of the partition, or four.
   const Facts longest = of_state(changed(cpu_run(), {{"queue.limit", 10800}}), "TIMEOUT");
   EXPECT_THAT(lines_of("timeout", longest), IsEmpty());
-  EXPECT_THAT(texts_of("timeout", longest), Contains(HasSubstr("the longest of the partition")));
+  EXPECT_THAT(texts_of("timeout", longest), Contains(HasSubstr("the longest that it may have")));
   EXPECT_THAT(lines_of("timeout", changed(longest, {{"queue.limit", 14400}})),
               ElementsAre("--time=04:00:00", "--time=03:00:00"));
 }

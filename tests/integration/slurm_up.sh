@@ -6,7 +6,7 @@
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
 # installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB. WIDE=1: also the partition `wide` of three nodes that say
 # they have 16 CPUs, 64,000 MB and four GPUs each, for requests that are looked at and never run; `tight`, `percpu` and `spread` have the
-# same nodes and limits of time, memory, CPUs and nodes.
+# same nodes and limits of time, memory, CPUs and nodes, and `capped` a QOS. Limits of QOS and accounts are then enforced, too.
 set -euo pipefail
 # Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
@@ -85,7 +85,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort=$((B + 2))
 AccountingStoragePass=$M
-AccountingStorageEnforce=associations
+AccountingStorageEnforce=associations${WIDE:+,limits,qos}
 AccountingStoreFlags=job_script
 AccountingStorageTRES=gres/gpu,gres/gpu:a100
 GresTypes=gpu
@@ -108,6 +108,7 @@ PartitionName=wide Nodes=$wide MaxTime=2-00:00:00 DefMemPerCPU=1000 State=UP
 PartitionName=tight Nodes=$wide MaxTime=02:30:00 MaxMemPerNode=20000 DefMemPerCPU=1000 State=UP
 PartitionName=percpu Nodes=$wide MaxTime=02:00:00 MaxMemPerCPU=5000 DefMemPerCPU=1000 State=UP
 PartitionName=spread Nodes=$wide MaxTime=2-00:00:00 MinNodes=2 MaxCPUsPerNode=4 DefMemPerCPU=1000 State=UP
+PartitionName=capped Nodes=$wide MaxTime=2-00:00:00 QOS=narrow DefMemPerCPU=1000 State=UP
 X
 fi
 for i in 0 1 2 3; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
@@ -126,9 +127,25 @@ sacctmgr -i add coordinator account=proj1 names=daemon >/dev/null || true
 sacctmgr -i add cluster other >/dev/null || true
 sacctmgr -i add account elsewhere cluster=other Description=e Organization=o >/dev/null || true
 sacctmgr -i add user games account=elsewhere cluster=other >/dev/null || true
+[ -z "$wide" ] || sacctmgr -i add qos narrow set MaxTRESPerJob=cpu=12,mem=20000M MaxTRESPerNode=cpu=4 MaxWall=02:30:00 Flags=DenyOnLimit >/dev/null
 slurmctld
 slurmd -N $N
 if [ -n "$wide" ]; then for i in 1 2 3; do slurmd -N "w${B}n$i"; done; fi
+if [ -n "$wide" ]; then
+  # SLURM knows no gres/gpu before its controller has said that there is one.
+  for _ in $(seq 100); do sacctmgr -n list tres 2>/dev/null | grep -q gpu && break; sleep .1; done
+  {
+    sacctmgr -i add qos group set GrpTRES=mem=36000M,gres/gpu=3 MaxTRESPU=mem=34000M MinTRESPerJob=node=2 Flags=DenyOnLimit
+    sacctmgr -i add qos long set MaxWall=7-00:00:00 Flags=DenyOnLimit,PartitionTimeLimit
+    sacctmgr -i add qos minutes set MaxTRESMins=cpu=500,gres/gpu=300 Flags=DenyOnLimit,OverPartQOS
+    sacctmgr -i add account limited Description=l Organization=o set GrpTRES=mem=30000M MaxWall=140
+    sacctmgr -i add account below parent=limited Description=b Organization=o set MaxTRESPerJob=mem=18000M
+    sacctmgr -i add user root account=below
+    sacctmgr -i add user root account=below partition=tight
+    sacctmgr -i modify user root account=below partition=tight set MaxTRESPerJob=mem=17000M
+    sacctmgr -i modify user root set qos+=narrow,group,long,minutes
+  } >/dev/null
+fi
 if command -v slurmrestd >/dev/null; then
   # It will not run as root or as SLURM's own user; with rest_auth/local root may speak for its user, an operator.
   mkdir -p run/rest

@@ -64,9 +64,9 @@ struct SlurmDetails {
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> eligible_ms = {};
   std::optional<std::int64_t> consumed_joules = {};  ///< as SLURM's own plugin measured them
-  /// What the partition allows: seconds (0: no limit), memory on a node that has room for the job,
-  /// memory on any node, where its nodes are not known, memory for each CPU, CPUs on a node, and
-  /// the smallest number of nodes.
+  /// What the partition, the QOS and the account allow: seconds (0: no limit), memory on a node
+  /// that has room for the job, memory on any node, where its nodes are not known, memory for each
+  /// CPU, CPUs on a node, and the smallest number of nodes.
   std::optional<std::int64_t> partition_seconds = {};
   std::optional<std::int64_t> partition_bytes = {};
   std::optional<std::int64_t> partition_max_bytes = {};

@@ -36,35 +36,6 @@ std::optional<std::int64_t> count_of(std::string_view text) {
   return number && *number > 0 && *number <= kMax ? number : std::nullopt;
 }
 
-/// Seconds of "2-00:00:00", "12:00:00" or "UNLIMITED", which is 0.
-std::optional<std::int64_t> time_limit(std::string_view text) {
-  if (text == "UNLIMITED" || text == "INFINITE") {
-    return 0;
-  }
-  const std::size_t dash = text.find('-');
-  const auto days =
-      dash == std::string_view::npos ? 0 : parse_int<std::int64_t>(text.substr(0, dash));
-  const auto parts = split(dash == std::string_view::npos ? text : text.substr(dash + 1), ':');
-  constexpr std::size_t kParts = 3;
-  if (parts.size() != kParts) {
-    return std::nullopt;
-  }
-  const auto hours = parse_int<std::int64_t>(parts[0]);
-  const auto minutes = parse_int<std::int64_t>(parts[1]);
-  const auto seconds = parse_int<std::int64_t>(parts[2]);
-  constexpr std::int64_t kMax = 36'500;  // days; as many hours, minutes and seconds
-  if (!days || !hours || !minutes || !seconds) {
-    return std::nullopt;
-  }
-  for (const std::int64_t number : {*days, *hours, *minutes, *seconds}) {
-    if (number < 0 || number > kMax) {
-      return std::nullopt;
-    }
-  }
-  const std::int64_t all = ((*days * 24 + *hours) * 60 + *minutes) * 60 + *seconds;
-  return all > 0 ? std::optional(all) : std::nullopt;
-}
-
 /// The GPUs of "gpu:a100:4(S:0-1),gpu:v100:2,ssd:1".
 std::int64_t gpus_of(std::string_view gres) {
   std::int64_t count = 0;
@@ -113,6 +84,34 @@ std::optional<std::int64_t> less(const std::optional<std::int64_t>& a,
 
 }  // namespace
 
+std::optional<std::int64_t> slurm_time_limit(std::string_view text) {
+  if (text == "UNLIMITED" || text == "INFINITE") {
+    return 0;
+  }
+  const std::size_t dash = text.find('-');
+  const auto days =
+      dash == std::string_view::npos ? 0 : parse_int<std::int64_t>(text.substr(0, dash));
+  const auto parts = split(dash == std::string_view::npos ? text : text.substr(dash + 1), ':');
+  constexpr std::size_t kParts = 3;
+  if (parts.size() != kParts) {
+    return std::nullopt;
+  }
+  const auto hours = parse_int<std::int64_t>(parts[0]);
+  const auto minutes = parse_int<std::int64_t>(parts[1]);
+  const auto seconds = parse_int<std::int64_t>(parts[2]);
+  constexpr std::int64_t kMax = 36'500;  // days; as many hours, minutes and seconds
+  if (!days || !hours || !minutes || !seconds) {
+    return std::nullopt;
+  }
+  for (const std::int64_t number : {*days, *hours, *minutes, *seconds}) {
+    if (number < 0 || number > kMax) {
+      return std::nullopt;
+    }
+  }
+  const std::int64_t all = ((*days * 24 + *hours) * 60 + *minutes) * 60 + *seconds;
+  return all > 0 ? std::optional(all) : std::nullopt;
+}
+
 void PartitionLimits::add_config_line(std::string_view line) {
   const std::string_view name = take_word(line);
   const std::string_view equals = take_word(line);
@@ -120,6 +119,12 @@ void PartitionLimits::add_config_line(std::string_view line) {
     node_bytes_ = mebibytes(take_word(line));
   } else if (equals == "=" && name == "MaxMemPerCPU") {
     cpu_bytes_ = mebibytes(take_word(line));
+  } else if (equals == "=" && name == "ClusterName") {
+    cluster_ = take_word(line);
+  } else if (equals == "=" && name == "AccountingStorageEnforce") {
+    const auto enforced = split(take_word(line), ',');
+    enforces_accounts_ = std::ranges::any_of(
+        enforced, [](std::string_view what) { return what == "limits" || what == "safe"; });
   }
 }
 
@@ -128,11 +133,14 @@ void PartitionLimits::add_partition_line(std::string_view line) {
   if (name.empty() || partitions_.size() >= kMaxPartitions) {
     return;
   }
-  Partition partition{.seconds = time_limit(value_of(line, "MaxTime")),
+  Partition partition{.seconds = slurm_time_limit(value_of(line, "MaxTime")),
                       .node_bytes = mebibytes(value_of(line, "MaxMemPerNode")),
                       .cpu_bytes = mebibytes(value_of(line, "MaxMemPerCPU")),
                       .node_cpus = count_of(value_of(line, "MaxCPUsPerNode")),
                       .least_nodes = count_of(value_of(line, "MinNodes"))};
+  if (const auto qos = value_of(line, "QoS"); qos != "N/A") {
+    partition.qos = qos;
+  }
   if (!partition.node_bytes && !partition.cpu_bytes) {
     partition.node_bytes = node_bytes_;
     partition.cpu_bytes = cpu_bytes_;
@@ -159,6 +167,11 @@ void PartitionLimits::add_node_line(std::string_view line) {
       ++partition->second.nodes[node];
     }
   }
+}
+
+std::string PartitionLimits::qos_of(std::string_view partition) const {
+  const auto found = partitions_.find(partition);
+  return found == partitions_.end() ? std::string() : found->second.qos;
 }
 
 void PartitionLimits::set(SlurmJob& job) const {

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/slurm/fake_slurm_source.h"
 #include "ingest/manager/slurm/sacct.h"
 #include "ingest/manager/slurm/slurm.h"
 #include "testing/fake_clock.h"
@@ -222,44 +222,15 @@ TEST(PartitionLimits, OfTenThousandNodesAreReadOnceAndCounted) {
   EXPECT_EQ(of(limits, "p7", {.nodes = 1, .cpus = 65}).partition_bytes, std::nullopt);
 }
 
-/// One job, and limits that the test sets.
-class FakeSource final : public SlurmSource {
- public:
-  Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
-    SlurmJob one;
-    one.id = "7";
-    one.partition = "wide";
-    one.start_ms = 0;
-    one.allocation = {.nodes = 1, .cpus = 4};
-    job(one);
-    return {};
-  }
-  Result<> jobs_by_id(const std::vector<std::string>& /*ids*/,
-                      const JobSink& /*job*/,
-                      std::stop_token /*stop*/) override {
-    return {};
-  }
-  Result<std::set<Membership>> associations(std::stop_token /*stop*/) override {
-    return std::set<Membership>();
-  }
-  Result<ProjectLeads> coordinators(std::stop_token /*stop*/) override { return ProjectLeads(); }
-  Result<std::optional<PartitionLimits>> limits(const std::stop_token& /*stop*/) override {
-    ++asked;
-    if (!works) {
-      return fail(ErrorCode::kTimeout, "hangs");
-    }
-    return known ? std::optional(recorded()) : std::nullopt;
-  }
-
-  testing::FakeClock clock;
-  bool works = true;
-  bool known = true;
-  int asked = 0;
-};
-
 TEST(PartitionLimits, AreReadOnceAnHourAndStayWhenScontrolFails) {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
+  auto owned = std::make_unique<FakeSlurmSource>();
+  FakeSlurmSource& source = *owned;
+  source.partitions = recorded();
+  SlurmJob& job = source.in_window.emplace_back();
+  job.id = "7";
+  job.partition = "wide";
+  job.start_ms = 0;
+  job.allocation = {.nodes = 1, .cpus = 4};
   const auto manager = make_slurm("c1", std::move(owned), TimeZone(), {}, source.clock);
   const auto allocation = [&manager] {
     return manager->fetch_units({.start_ms = 0, .end_ms = 1000}, {}).value().at(0).allocation;
@@ -268,25 +239,25 @@ TEST(PartitionLimits, AreReadOnceAnHourAndStayWhenScontrolFails) {
   constexpr const char* kWith =
       R"({"billing":0,"cpus":4,"gpus":0,"mem":0,"nodes":1,"partition_mem":67108864000,)"
       R"("partition_time":172800})";
-  source.works = false;
+  source.limits_ok = false;
   EXPECT_EQ(allocation(), kWithout);
-  source.works = true;
+  source.limits_ok = true;
   source.clock.advance(std::chrono::minutes(9));
   EXPECT_EQ(allocation(), kWithout);
-  EXPECT_EQ(source.asked, 1);
+  EXPECT_EQ(source.asked_limits, 1);
   source.clock.advance(std::chrono::minutes(1));
   EXPECT_EQ(allocation(), kWith);
-  EXPECT_EQ(source.asked, 2);
-  source.works = false;
+  EXPECT_EQ(source.asked_limits, 2);
+  source.limits_ok = false;
   source.clock.advance(std::chrono::minutes(59));
   EXPECT_EQ(allocation(), kWith);
-  EXPECT_EQ(source.asked, 2);
+  EXPECT_EQ(source.asked_limits, 2);
   source.clock.advance(std::chrono::minutes(1));
   EXPECT_EQ(allocation(), kWith);
-  EXPECT_EQ(source.asked, 3);
+  EXPECT_EQ(source.asked_limits, 3);
   // A source that does not know partitions.
-  source.works = true;
-  source.known = false;
+  source.limits_ok = true;
+  source.partitions.reset();
   source.clock.advance(std::chrono::minutes(10));
   EXPECT_EQ(allocation(), kWithout);
 }

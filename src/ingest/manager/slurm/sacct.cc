@@ -374,6 +374,28 @@ class SlurmCli final : public SlurmSource {
     return found;
   }
 
+  Result<std::optional<AccountLimits>> account_limits(const std::string& cluster,
+                                                      const std::stop_token& stop) override {
+    const std::string& name = options_.slurm_cluster.empty() ? cluster : options_.slurm_cluster;
+    if (name.empty()) {
+      return fail(ErrorCode::kNoData, "scontrol does not say the name of the cluster");
+    }
+    AccountLimits found;
+    const auto read = [&](std::vector<std::string> what, auto add) {
+      what.insert(what.begin(), {"--parsable2", "--noheader", "list"});
+      return run("sacctmgr", std::move(what), add, stop, kLimitsTime);
+    };
+    CEEMS_TRY(read({"qos", std::string(AccountLimits::kQosFormat)},
+                   [&](std::string_view line) { found.add_qos_line(line); }));
+    CEEMS_TRY(read({"associations", "WOPLimits", std::string(AccountLimits::kAssociationFormat),
+                    "cluster=" + name},
+                   [&](std::string_view line) { found.add_association_line(line); }));
+    if (found.empty()) {
+      return no_associations("sacctmgr", name);
+    }
+    return found;
+  }
+
   Result<std::set<Membership>> associations(std::stop_token stop) override {
     std::set<Membership> found;
     std::vector<std::string> arguments = {"--parsable2", "--noheader", "list", "associations",

@@ -1,16 +1,12 @@
 #include "ingest/manager/slurm/scripts.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
 #include "config/section.h"
+#include "ingest/manager/slurm/fake_slurm_source.h"
 #include "ingest/manager/slurm/slurm.h"
 #include "testing/fake_clock.h"
 #include "testing/fake_runner.h"
@@ -87,56 +83,6 @@ TEST(ScriptOutput, OfOneJobIsAllItsScript) {
   EXPECT_EQ(found({"2"}, {}).size(), 0U);
 }
 
-/// Answers with the scripts that the test set, in the form of sacct; notes what it was asked.
-class FakeSource final : public SlurmSource {
- public:
-  Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
-    for (const auto& one : in_window) {
-      job(one);
-    }
-    return {};
-  }
-  Result<> jobs_by_id(const Ids& /*ids*/,
-                      const JobSink& /*job*/,
-                      std::stop_token /*stop*/) override {
-    return {};
-  }
-  Result<std::set<Membership>> associations(std::stop_token /*stop*/) override {
-    return std::set<Membership>();
-  }
-  Result<ProjectLeads> coordinators(std::stop_token /*stop*/) override { return ProjectLeads(); }
-  Result<> scripts(const Ids& ids,
-                   std::chrono::milliseconds timeout,
-                   const std::function<void(std::string_view)>& line,
-                   const std::stop_token& /*stop*/) override {
-    asked.push_back(ids);
-    clock.advance(std::min(takes, timeout));
-    if (takes > timeout || std::ranges::any_of(ids, [this](const std::string& id) {
-          return broken.contains(id) || broken.contains("all");
-        })) {
-      return fail(ErrorCode::kTimeout, "hangs");
-    }
-    for (const std::string& id : ids) {
-      line("Batch Script for " + id);
-      line(std::string(80, '-'));
-      line("#!/bin/sh");
-      const std::string& text = script_of.try_emplace(id, "#SBATCH -n1").first->second;
-      std::string_view rest = text;
-      while (!rest.empty()) {
-        line(take_until(rest, '\n'));
-      }
-    }
-    return {};
-  }
-
-  testing::FakeClock clock;
-  std::vector<SlurmJob> in_window;
-  std::map<std::string, std::string> script_of;
-  std::set<std::string> broken;
-  std::chrono::milliseconds takes{10};
-  std::vector<Ids> asked;
-};
-
 SlurmJob job_of(const std::string& id, const std::string& line = "sbatch run.sh") {
   SlurmJob job;
   job.id = id;
@@ -148,7 +94,7 @@ SlurmJob job_of(const std::string& id, const std::string& line = "sbatch run.sh"
 
 struct Fixture {
   Fixture() {
-    auto owned = std::make_unique<FakeSource>();
+    auto owned = std::make_unique<FakeSlurmSource>();
     source = owned.get();
     manager =
         make_slurm("c1", std::move(owned), TimeZone(), {.reads_scripts = true}, source->clock);
@@ -161,7 +107,7 @@ struct Fixture {
     }
     return found;
   }
-  FakeSource* source = nullptr;
+  FakeSlurmSource* source = nullptr;
   std::unique_ptr<ResourceManager> manager;
 };
 
@@ -177,16 +123,16 @@ TEST(SlurmScripts, GiveUnitsTheirDirectives) {
     EXPECT_THAT(tags.at("8"), HasSubstr(R"("script_options":"--")"));
     EXPECT_THAT(tags.at("9"), Not(HasSubstr("script_options")));
   }
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"7", "8"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"7", "8"}));
 }
 
 TEST(SlurmScripts, AreNotReadUnlessConfigured) {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
+  auto owned = std::make_unique<FakeSlurmSource>();
+  FakeSlurmSource& source = *owned;
   source.in_window = {job_of("7")};
   const auto manager = make_slurm("c1", std::move(owned), TimeZone());
   EXPECT_EQ(manager->fetch_units(kWindow, {}).value().size(), 1U);
-  EXPECT_TRUE(source.asked.empty());
+  EXPECT_TRUE(source.asked_scripts.empty());
 }
 
 TEST(SlurmScripts, AreAskedForOnlyWhereTheCommandLeavesRoom) {
@@ -207,7 +153,7 @@ TEST(SlurmScripts, AreAskedForOnlyWhereTheCommandLeavesRoom) {
                          job_of("8", "sbatch " + std::string(1100, 'x')),
                          job_of("9", "sbatch --mem=2G run.sh")};
   EXPECT_EQ(f.tags().size(), 9U);
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"4", "9"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"4", "9"}));
 }
 
 TEST(SlurmScripts, OfAnArrayAreReadOnce) {
@@ -220,7 +166,7 @@ TEST(SlurmScripts, OfAnArrayAreReadOnce) {
   }
   f.source->script_of["40_1"] = "#SBATCH --mem-per-cpu=1G";
   const auto tags = f.tags();
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"40_1"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"40_1"}));
   for (const char* id : {"40", "41", "42"}) {
     EXPECT_THAT(tags.at(id), HasSubstr(R"("script_options":"--mem-per-cpu=1G")"));
   }
@@ -233,7 +179,7 @@ TEST(SlurmScripts, OneThatClaimsToBeAnotherHarmsNobody) {
   f.source->script_of = {{"7", "#SBATCH -n2" + heading + "\n#!/bin/sh\n#SBATCH -n9"},
                          {"8", "#SBATCH -n4"}};
   const auto tags = f.tags();
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"7", "8"}, Ids{"8"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"7", "8"}, Ids{"8"}));
   EXPECT_THAT(tags.at("7"), HasSubstr(R"("script_options":"--ntasks=2")"));
   EXPECT_THAT(tags.at("8"), HasSubstr(R"("script_options":"--ntasks=4")"));
 }
@@ -243,18 +189,18 @@ TEST(SlurmScripts, ABadOneCostsOnlyItself) {
   for (const char* id : {"1", "2", "3", "4"}) {
     f.source->in_window.push_back(job_of(id));
   }
-  f.source->broken = {"2"};
+  f.source->broken_scripts = {"2"};
   const auto tags = f.tags();
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"1", "2", "3", "4"}, Ids{"1", "2"}, Ids{"1"},
-                                           Ids{"2"}, Ids{"3", "4"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"1", "2", "3", "4"}, Ids{"1", "2"}, Ids{"1"},
+                                                   Ids{"2"}, Ids{"3", "4"}));
   EXPECT_THAT(tags.at("1"), HasSubstr("script_options"));
   EXPECT_THAT(tags.at("2"), Not(HasSubstr("script_options")));
   EXPECT_THAT(tags.at("4"), HasSubstr("script_options"));
-  f.source->asked.clear();
+  f.source->asked_scripts.clear();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(f.tags().size(), 4U);
   }
-  EXPECT_EQ(f.source->asked.size(), 2U);  // three times in all
+  EXPECT_EQ(f.source->asked_scripts.size(), 2U);  // three times in all
 }
 
 TEST(SlurmScripts, TakeALimitedTime) {
@@ -262,33 +208,34 @@ TEST(SlurmScripts, TakeALimitedTime) {
   for (int id = 1; id <= 5000; ++id) {
     f.source->in_window.push_back(job_of(std::to_string(id)));
   }
-  f.source->takes = std::chrono::milliseconds(4000);
+  f.source->script_takes = std::chrono::milliseconds(4000);
   auto tags = f.tags();
   EXPECT_EQ(tags.size(), 5000U);
-  ASSERT_EQ(f.source->asked.size(), 3U);  // the last of them gets the rest of 10 s and fails
-  EXPECT_EQ(f.source->asked[0].size(), ScriptReader::kJobsAtOnce);
+  ASSERT_EQ(f.source->asked_scripts.size(),
+            3U);  // the last of them gets the rest of 10 s and fails
+  EXPECT_EQ(f.source->asked_scripts[0].size(), ScriptReader::kJobsAtOnce);
   // A server that hangs is asked until the time is over; the units are there.
   Fixture hanging;
   hanging.source->in_window.assign(1000, job_of("0"));
   for (int id = 0; id < 1000; ++id) {
     hanging.source->in_window[static_cast<std::size_t>(id)].id = std::to_string(id);
   }
-  hanging.source->takes = std::chrono::milliseconds(5001);
+  hanging.source->script_takes = std::chrono::milliseconds(5001);
   EXPECT_EQ(hanging.tags().size(), 1000U);
-  EXPECT_EQ(hanging.source->asked.size(), 2U);
+  EXPECT_EQ(hanging.source->asked_scripts.size(), 2U);
   // One that fails at once is not asked often.
   Fixture failing;
   failing.source->in_window = hanging.source->in_window;
-  failing.source->broken = {"all"};
+  failing.source->broken_scripts = {"all"};
   EXPECT_EQ(failing.tags().size(), 1000U);
-  EXPECT_LE(failing.source->asked.size(), 10U);
+  EXPECT_LE(failing.source->asked_scripts.size(), 10U);
   // One that answers fast, too, is asked for a limited number.
   Fixture fast;
   fast.source->in_window = f.source->in_window;
   EXPECT_EQ(fast.tags().size(), 5000U);
-  EXPECT_EQ(fast.source->asked.size(), 20U);
+  EXPECT_EQ(fast.source->asked_scripts.size(), 20U);
   EXPECT_EQ(fast.tags().size(), 5000U);
-  EXPECT_EQ(fast.source->asked.size(), 25U);
+  EXPECT_EQ(fast.source->asked_scripts.size(), 25U);
 }
 
 TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
@@ -296,7 +243,7 @@ TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
   for (int id = 1; id <= 600; ++id) {
     f.source->in_window.push_back(job_of(std::to_string(id)));
   }
-  f.source->takes = std::chrono::milliseconds(9000);  // longer than a call may take
+  f.source->script_takes = std::chrono::milliseconds(9000);  // longer than a call may take
   const auto start = f.source->clock.steady_now();
   const auto catch_up = [&f](int windows) {
     for (int i = 0; i < windows; ++i) {
@@ -308,21 +255,21 @@ TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
   };
   catch_up(10);
   EXPECT_EQ(f.source->clock.steady_now() - start, std::chrono::seconds(20));
-  EXPECT_EQ(f.source->asked.size(), 4U);
+  EXPECT_EQ(f.source->asked_scripts.size(), 4U);
   catch_up(10);
-  EXPECT_EQ(f.source->asked.size(), 4U);
+  EXPECT_EQ(f.source->asked_scripts.size(), 4U);
   // The rest comes later: here, sacct answers again.
   f.source->clock.advance(std::chrono::minutes(10));
-  f.source->takes = std::chrono::milliseconds(1000);
+  f.source->script_takes = std::chrono::milliseconds(1000);
   catch_up(3);
-  EXPECT_EQ(f.source->asked.size(), 4U + 3U);
+  EXPECT_EQ(f.source->asked_scripts.size(), 4U + 3U);
   EXPECT_THAT(f.tags().at("600"), HasSubstr("script_options"));
-  EXPECT_EQ(f.source->asked.size(), 7U);
+  EXPECT_EQ(f.source->asked_scripts.size(), 7U);
   // A period counts what was spent in it only.
   f.source->clock.advance(std::chrono::minutes(10));
   f.source->in_window.push_back(job_of("601"));
   catch_up(1);
-  EXPECT_EQ(f.source->asked.size(), 8U);
+  EXPECT_EQ(f.source->asked_scripts.size(), 8U);
 }
 
 TEST(SlurmScripts, ThatEndedComeFirst) {
@@ -330,7 +277,7 @@ TEST(SlurmScripts, ThatEndedComeFirst) {
   f.source->in_window = {job_of("1"), job_of("2")};
   f.source->in_window[1].end_ms = kWindow.end_ms;
   EXPECT_EQ(f.tags().size(), 2U);
-  EXPECT_THAT(f.source->asked, ElementsAre(Ids{"2", "1"}));
+  EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"2", "1"}));
 }
 
 TEST(SlurmScripts, ComeFromSacct) {

@@ -143,23 +143,42 @@ class SlurmManager final : public ResourceManager {
     return unit.ended_at_ts == 0 ||
            (is_stand_in(unit) && unit.ended_at_ts + kAskForNameMs > window.end_ms);
   }
-  /// Reads what partitions allow. After an error, what was read before stays.
+  /// Limits of one kind, with what was read last.
+  template <class Limits>
+  struct KnownLimits {
+    std::string_view of;
+    std::optional<Limits> limits = {};
+    bool fails = false;
+  };
+
+  /// Reads what a job may ask for. After an error, what was read before stays.
   void read_limits(const std::stop_token& stop) {
     const auto now = clock_.steady_now();
     if (limits_at_ && now < *limits_at_) {
       return;
     }
-    auto read = source_->limits(stop);
-    limits_at_ = now + (read ? kLimitsEvery : kLimitsAgain);
+    bool works = take(source_->limits(stop), partitions_);
+    if (partitions_.limits && partitions_.limits->enforces_accounts()) {
+      works =
+          take(source_->account_limits(partitions_.limits->cluster(), stop), accounts_) && works;
+    } else {
+      accounts_.limits.reset();
+    }
+    limits_at_ = now + (works ? kLimitsEvery : kLimitsAgain);
+  }
+
+  template <class Limits>
+  bool take(Result<std::optional<Limits>> read, KnownLimits<Limits>& known) {
     if (read) {
-      limits_ = std::move(*read);
+      known.limits = std::move(*read);
     }
-    if (!read && !std::exchange(limits_fail_, true)) {
-      log::warn("cannot read the limits of partitions; advice does not know them",
-                {{"cluster_id", cluster_id_}, {"error", read.error().message}});
-    } else if (read && std::exchange(limits_fail_, false)) {
-      log::info("the limits of partitions can be read again", {{"cluster_id", cluster_id_}});
+    if (!read && !std::exchange(known.fails, true)) {
+      log::warn("cannot read limits; advice does not know them",
+                {{"cluster_id", cluster_id_}, {"of", known.of}, {"error", read.error().message}});
+    } else if (read && std::exchange(known.fails, false)) {
+      log::info("limits can be read again", {{"cluster_id", cluster_id_}, {"of", known.of}});
     }
+    return read.has_value();
   }
 
   void note_stand_ins(const std::vector<model::Unit>& units) {
@@ -174,7 +193,7 @@ class SlurmManager final : public ResourceManager {
   std::optional<model::Unit> unit_of(const SlurmJob& job, model::Window window) {
     std::string directives = choices_.reads_scripts ? scripts_.directives_of(job) : std::string();
     const bool drops_js1 = !choices_.reads_js1 && !job.details.js1.empty();
-    if (directives.empty() && !drops_js1 && !limits_) {
+    if (directives.empty() && !drops_js1 && !partitions_.limits) {
       return to_unit(job, window, zone_);
     }
     SlurmJob changed = job;
@@ -182,8 +201,11 @@ class SlurmManager final : public ResourceManager {
     if (drops_js1) {
       changed.details.js1.clear();
     }
-    if (limits_) {
-      limits_->set(changed);
+    if (partitions_.limits) {
+      partitions_.limits->set(changed);
+      if (accounts_.limits) {
+        accounts_.limits->set(changed, partitions_.limits->qos_of(changed.partition));
+      }
     }
     return to_unit(changed, window, zone_);
   }
@@ -296,9 +318,9 @@ class SlurmManager final : public ResourceManager {
   const SlurmChoices choices_;
   ScriptReader scripts_;
   const Clock& clock_;
-  std::optional<PartitionLimits> limits_;
+  KnownLimits<PartitionLimits> partitions_{.of = "partitions"};
+  KnownLimits<AccountLimits> accounts_{.of = "QOS and associations"};
   std::optional<Clock::SteadyTime> limits_at_;  ///< when they are read next
-  bool limits_fail_ = false;
   /// Running when last seen, or reported as ended in a window that may not be stored.
   OpenJobs open_;
   bool asking_fails_ = false;

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/manager/manager.h"
+#include "ingest/manager/slurm/account_limits.h"
 #include "ingest/manager/slurm/job.h"
 #include "ingest/manager/slurm/limits.h"
 #include "model/unit.h"
@@ -52,6 +53,12 @@ class SlurmSource {
   virtual Result<std::optional<PartitionLimits>> limits(const std::stop_token& /*stop*/) {
     return std::nullopt;
   }
+  /// What the QOS and associations of the cluster of this name allow; nothing from sources that do
+  /// not know.
+  virtual Result<std::optional<AccountLimits>> account_limits(const std::string& /*cluster*/,
+                                                              const std::stop_token& /*stop*/) {
+    return std::nullopt;
+  }
 };
 
 /// What the configuration decides about jobs.
@@ -86,7 +93,7 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 /// is missing from the next one is queried by its id, because its end was recorded late. The unit
 /// is reported again until a window starts at or after the end of the one that reported it. A job
 /// that SLURM no longer knows stays as it is. A job whose start was recorded late counts from its
-/// start. `clock` limits the time for scripts, and says when partitions are read again.
+/// start. `clock` limits the time for scripts, and says when limits are read again.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,

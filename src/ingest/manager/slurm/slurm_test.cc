@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ingest/manager/all.h"
+#include "ingest/manager/slurm/fake_slurm_source.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -306,36 +307,6 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_FALSE(manager->fetch_leads({}));
 }
 
-/// Passes on the jobs that the test set; records the ids it was asked for.
-class FakeSource final : public SlurmSource {
- public:
-  Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
-    for (const auto& one : in_window) {
-      job(one);
-    }
-    return ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
-  }
-  Result<> jobs_by_id(const std::vector<std::string>& ids,
-                      const JobSink& job,
-                      std::stop_token /*stop*/) override {
-    asked.push_back(ids);
-    for (const auto& one : by_id) {
-      job(one);
-    }
-    return ids_ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
-  }
-  Result<std::set<Membership>> associations(std::stop_token /*stop*/) override {
-    return std::set<Membership>();
-  }
-  Result<ProjectLeads> coordinators(std::stop_token /*stop*/) override { return ProjectLeads(); }
-
-  std::vector<SlurmJob> in_window;
-  std::vector<SlurmJob> by_id;
-  bool ok = true;
-  bool ids_ok = true;
-  std::vector<std::vector<std::string>> asked;
-};
-
 constexpr std::int64_t kHour = 3'600'000;
 
 SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::int64_t> end) {
@@ -352,7 +323,7 @@ SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::
 
 TEST(Slurm, KeepsSummariesOfJobstatsOnlyIfConfigured) {
   for (const bool reads : {false, true}) {
-    auto source = std::make_unique<FakeSource>();
+    auto source = std::make_unique<FakeSlurmSource>();
     source->in_window = {job_from("7", 0, std::nullopt)};
     source->in_window[0].details.js1 = "JS1:H4sIAA==";
     auto manager = make_slurm("c1", std::move(source), TimeZone(), {.reads_js1 = reads});
@@ -369,7 +340,7 @@ model::Window hours(int from, int until) {
 
 struct LateFixture {
   LateFixture() {
-    auto owned = std::make_unique<FakeSource>();
+    auto owned = std::make_unique<FakeSlurmSource>();
     source = owned.get();
     manager = make_slurm("c1", std::move(owned), TimeZone());
     source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, {})};
@@ -379,7 +350,7 @@ struct LateFixture {
     source->by_id = {job_from("1", kHour / 2, kHour - 60'000), job_from("1", 0, kHour / 4),
                      job_from("9", 0, {})};
   }
-  FakeSource* source;
+  FakeSlurmSource* source;
   std::unique_ptr<ResourceManager> manager;
 };
 
@@ -494,8 +465,8 @@ TEST(SlurmLate, AStartThatWasRecordedLateIsOneBeforeTheWindow) {
 }
 
 TEST(SlurmLate, AnEndAtTheEndOfTheWindowIsNotAskedForAgain) {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
+  auto owned = std::make_unique<FakeSlurmSource>();
+  FakeSlurmSource& source = *owned;
   auto manager = make_slurm("c1", std::move(owned), TimeZone());
   source.in_window = {job_from("1", 0, kHour), job_from("2", 0, kHour + 1)};
   ASSERT_TRUE(manager->fetch_units(hours(0, 1), {}));
@@ -505,8 +476,8 @@ TEST(SlurmLate, AnEndAtTheEndOfTheWindowIsNotAskedForAgain) {
 }
 
 TEST(SlurmLate, AsksInLimitedNumbers) {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
+  auto owned = std::make_unique<FakeSlurmSource>();
+  FakeSlurmSource& source = *owned;
   auto manager = make_slurm("c1", std::move(owned), TimeZone());
   for (int id = 1; id <= 12'000; ++id) {
     source.in_window.push_back(job_from(std::to_string(id), 0, {}));
