@@ -54,7 +54,7 @@ test("sorts, filters and adds up the table by keyboard alone", async (t) => {
   await page.keyboard.press("Space");
   await becomes(() => ends(page), ["short", "waiting room"]);
   await becomes(() => energy.getAttribute("aria-sort"), "ascending");
-  await becomes(() => page.locator("tbody tr").first().innerText(), /41\sJ/);
+  await becomes(() => page.locator("tbody tr").first().innerText(), /<\s0\.01\skWh/);
 });
 
 test("the table is one stop of the Tab key, and arrows reach every cell", async (t) => {
@@ -414,6 +414,27 @@ test("keeps what matters in sight at every width", async (t) => {
     }
     await becomes(() => fits(page), true, `no sideways scroll at ${width}`);
   }
+});
+
+test("a long name is one line, and all of it below the pointer and where the focus is; a column has one unit", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?period=all", { server: { many: 20 } });
+  const name = page.getByRole("link", { name: "train-<b>bold</b>&co" });
+  await name.waitFor();
+  await becomes(() => name.getAttribute("title"), "train-<b>bold</b>&co");
+  const lines = () => name.evaluate((e) => Math.round(e.getBoundingClientRect().height / 24));
+  const cut = () => name.evaluate((e) => e.scrollWidth > e.clientWidth);
+  assert.deepEqual([await lines(), await cut()], [1, true]);
+  await name.focus();
+  assert.deepEqual([await lines(), await cut()], [2, false]);
+  const heads = await page.locator("thead th").allInnerTexts();
+  for (const [head, unit] of [["Energy", / kWh$/], ["Not used", / Wh$/], ["Emissions", / g CO₂e$/]]) {
+    const at = heads.findIndex((text) => text.trim() === head) + 1;
+    assert.ok(at > 0, head);
+    const values = (await page.locator(`tbody td:nth-child(${at})`).allInnerTexts()).map((text) => text.split("\n")[0].replaceAll("\u00a0", " ")).filter((text) => text !== "–");
+    assert.ok(values.length > 20, head);
+    assert.deepEqual(values.filter((text) => !unit.test(text)), [], head);
+  }
+  await becomes(() => page.locator("tbody tr").filter({ hasText: "48216" }).innerText(), /<\s0\.01\skWh/);
 });
 
 test("rows outside the window cost nothing, and move nothing when they come into sight", async (t) => {

@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import pathlib
 import re
 
 COLUMNS = ["cluster_id", "uuid", "started", "name", "user", "project", "state", "created", "ended", "wall", "cpus", "gpus", "memory", "nodes", "time_limit",
@@ -15,6 +16,30 @@ FAILED = {"FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADL
 
 class Refused(Exception):
     pass
+
+
+def documented(heading):
+    """The parameters that docs/api/lists.md names below a heading."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/api/lists.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {heading}, .*?(?=^## |\Z)", text, re.M | re.S).group()
+    table = re.search(r"^\| Parameter .*?(?=^$)", section, re.M | re.S)
+    return {name for line in table.group().splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])} if table else set()
+
+
+FILTERS = documented("units/list") - {"sort", "order", "limit", "cursor", "columns", "format"}
+PARAMETERS = {
+    "units/list": documented("units/list"),
+    "units/summary": FILTERS | documented("units/summary"),
+    "units/kinds": FILTERS | {"sort", "top"},
+    "usage/series": documented("usage/series") | {"scope"},
+}
+
+
+def known(what, query):
+    """Refuses what the server would ignore: a page that sends it expects something of it."""
+    unknown = sorted(set(query) - PARAMETERS[what])
+    if unknown:
+        raise Refused(f"the server does not know {', '.join(unknown)}")
 
 
 def number(value, digits=4):

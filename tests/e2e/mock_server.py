@@ -245,6 +245,7 @@ class Mock:
             units = [] if self.mode == "empty" else self.visible(path, query, user, led, now)
             rows = [mock_lists.facts(unit, role != "support" or unit["username"] == user) for unit in units]
             try:
+                mock_lists.known(what, query)
                 if what == "usage/series" and query.get("step") == ["hour"]:
                     return good(mock_lists.by_hour(rows, query, now, self.hours))
                 if what == "usage/series" and "format" in query:

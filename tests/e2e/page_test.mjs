@@ -45,6 +45,29 @@ test("the overview adds up what the role sees, and leads to the units of a day",
   await becomes(() => tile("Units"), "1");
 });
 
+test("no tile stands alone in a row, however many there are and however wide the page is", async (t) => {
+  const page = await visit(t, "/?user=operator#/", { server: { many: 30 } });
+  await becomes(() => page.locator(".tiles > div").count(), 7);
+  for (const width of [1600, 1440, 1280, 1024, 768, 390, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    const alone = await page.evaluate(() => {
+      const list = document.querySelector(".tiles");
+      const all = [...list.children];
+      all.push(all[0].cloneNode(true)); // the cost, where there are prices
+      const found = [];
+      for (let n = 8; n > 1; --n) {
+        list.replaceChildren(...all.slice(0, n));
+        const rows = Object.values(Object.groupBy(list.children, (tile) => tile.offsetTop));
+        const whole = (tile) => tile.offsetWidth > list.clientWidth - 2;
+        if (rows.some((row) => row.length === 1 && !whole(row[0])) || (rows.length > 1 && all.slice(0, n).some((tile) => tile.scrollWidth > tile.clientWidth))) found.push(n);
+      }
+      list.replaceChildren(...all.slice(0, 7));
+      return found;
+    });
+    assert.deepEqual(alone, [], `at ${width} px`);
+  }
+});
+
 test("the overview has hours for three days, in local time, with gaps where nothing was measured", async (t) => {
   const zone = "America/New_York";
   const page = await visit(t, "/?user=operator#/?period=168h", { server: { many: 30, hours: "gaps" }, context: { timezoneId: zone } });

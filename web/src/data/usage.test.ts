@@ -41,6 +41,8 @@ test("a change is an arrow, a word and a number, and nothing where one is not kn
   assert.deepEqual(changeOf(100.4, 100, "May"), { arrow: "=", text: "as before" });
   assert.deepEqual(changeOf(2500, 100, "May"), { arrow: "▲", text: "25 times as much as May" });
   assert.deepEqual(changeOf(0, 100, "May"), { arrow: "▼", text: "100 % less than May" });
+  assert.deepEqual(changeOf(80, 100, "May", true), { arrow: "▼", text: "20 % fewer than May" });
+  assert.deepEqual(changeOf(2500, 100, "May", true), { arrow: "▲", text: "25 times as many as May" });
   assert.equal(changeOf(5, 0, "May"), null);
   assert.equal(changeOf(null, 5, "May"), null);
   assert.equal(changeOf(5, null, "May"), null);

@@ -37,6 +37,8 @@ export interface Compared {
 const kLeastCoverage = 0.8;
 const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh", "not_used_kwh"];
 
+const kCounts: readonly Field[] = ["core_hours", "gpu_hours", "units"];
+
 /** How much of both periods is known, if that is too little to compare a field; else null. */
 export function uncovered(usage: Usage, field: Field): number | null {
   if (!usage.compared) return null;
@@ -49,7 +51,7 @@ export function uncovered(usage: Usage, field: Field): number | null {
 export function changeIn(usage: Usage, field: Field, when: string, group?: number): Change | null {
   if (!usage.compared || uncovered(usage, field) !== null) return null;
   const of = (totals: Value[] | undefined) => (group === undefined ? sumOf(totals) : (totals?.[group] ?? null));
-  return changeOf(of(usage.compared.now[field]), of(usage.compared.before[field]), when);
+  return changeOf(of(usage.compared.now[field]), of(usage.compared.before[field]), when, kCounts.includes(field));
 }
 
 export const kGroupings = ["component", "project", "user", "cluster"] as const;
@@ -192,14 +194,15 @@ export interface Change {
   text: string;
 }
 
-/** How much more or less than before; null if one of them is not known, or there was nothing before. `when`: the time before, in words. */
-export function changeOf(now: number | null, before: number | null, when: string): Change | null {
+/** How much more or less than before; null if one of them is not known, or there was nothing before. `when`: the time before, in words;
+ * `counted`: of things that are many, not much. */
+export function changeOf(now: number | null, before: number | null, when: string, counted = false): Change | null {
   if (now === null || before === null || before <= 0) return null;
   const percent = (100 * (now - before)) / before;
   if (Math.abs(percent) < 0.5) return { arrow: "=", text: t("change.same") };
-  if (percent >= 1000) return { arrow: "▲", text: t("change.times", { size: format.number3(now / before), before: when }) };
+  if (percent >= 1000) return { arrow: "▲", text: t(counted ? "change.timesMany" : "change.times", { size: format.number3(now / before), before: when }) };
   const size = format.percent(Math.abs(percent));
-  return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t("change.less", { size, before: when }) };
+  return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t(counted ? "change.fewer" : "change.less", { size, before: when }) };
 }
 
 /** The columns of files, with their units. */
@@ -215,6 +218,12 @@ export function monthBefore(month: Month, usage: Usage | null): string {
   const name = monthName(monthsLater(month, -1));
   const days = usage?.compared?.days ?? 0;
   return days > 0 && days < dayCount(daysOfMonth(month)) ? t("before.sameDays", { n: days, month: name }) : t("before.month", { month: name });
+}
+
+/** How to write a field in a column of a table: energy and emissions in one unit each. */
+export function fieldColumn(field: Field, values: readonly Value[], currency = ""): (value: Value) => string {
+  const text = field.endsWith("kwh") ? format.energies(values) : field === "grams" ? format.masses(values) : null;
+  return (value) => (value === null || text === null ? fieldText(field, value, currency) : `${text(value)}${field === "grams" ? " CO₂e" : ""}`);
 }
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {

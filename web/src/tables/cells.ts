@@ -21,8 +21,8 @@ export const note = (text: string): HTMLElement => element("span", { class: "not
 /** No value, and why. */
 export const none = (why: string): HTMLElement => element("span", { class: "none", role: "img", "aria-label": why }, kNone);
 
-/** The table makes it its stop of the Tab key. */
-export const link = (href: string, text: string): HTMLElement => element("a", { href, tabindex: "-1" }, text);
+/** The table makes it its stop of the Tab key. `cut`: a long text is cut, and the pointer shows it in full. */
+export const link = (href: string, text: string, cut = false): HTMLElement => element("a", { href, tabindex: "-1", ...(cut ? { title: text } : {}) }, text);
 
 /** As StateBadge.svelte. */
 export const badge = (kind: StateKind | Verdict | "idle" | "warn", text: string): HTMLElement => element("span", { class: `state state-${kind}` }, text);

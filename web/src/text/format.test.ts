@@ -27,6 +27,28 @@ test("energy is joules below one watt hour and scales above", () => {
   assert.equal(format.energy(2.5e6), "2.5 GWh");
 });
 
+test("a column has the unit that its largest value calls for", () => {
+  const column = (...values: (number | null)[]) => values.map((value) => (value === null ? null : format.energies(values)(value)));
+  assert.deepEqual(column(0.25, null, 0.0154, 41 / 3.6e6, 0), ["0.25 kWh", null, "0.02 kWh", "< 0.01 kWh", "0 kWh"]);
+  assert.deepEqual(column(0.01, 0.00999), ["10 Wh", "9.99 Wh"]);
+  assert.deepEqual(column(0.0999, 0.000002), ["99.9 Wh", "< 0.01 Wh"]);
+  assert.deepEqual(column(9999, 12.34, 0.1), ["9,999 kWh", "12.3 kWh", "0.1 kWh"]);
+  assert.deepEqual(column(118_000, -4012, 3), ["118 MWh", "−4.01 MWh", "< 0.01 MWh"]);
+  assert.deepEqual(column(2.5e7, 1e6), ["25 GWh", "1 GWh"]);
+  assert.deepEqual(column(null), [null]);
+  assert.equal(format.energies([])(0), "0 Wh");
+  assert.equal(format.energies([5])(99_999), "99,999 kWh");
+  assert.equal(format.energies([5])(123_456), "123 MWh", "the sum of many is not written with many digits");
+  assert.equal(format.energies([1])(Number.NaN), "–");
+  assert.equal(format.masses([14, 0.00064])(0.00064), "< 0.01 g");
+  assert.equal(format.masses([14, 0.859])(0.859), "0.86 g");
+  assert.equal(format.masses([12_000])(980), "0.98 kg");
+  assert.equal(format.masses([0.05])(0.00233), "2.33 mg");
+  format.setLocale("de-DE");
+  assert.equal(format.energies([1])(0.001), "< 0,01 kWh");
+  format.setLocale("en-GB");
+});
+
 test("emissions go from micrograms to tonnes", () => {
   assert.equal(format.emissions(0), "0 g");
   assert.equal(format.emissions(0.000638), "638 µg");

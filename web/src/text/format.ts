@@ -88,6 +88,27 @@ export function emissions(grams: number): string {
   return scaled(grams, [[1e6, "t"], [1e3, "kg"], [1, "g"], [1e-3, "mg"], [1e-6, "µg"]]);
 }
 
+type Text = (value: number) => string;
+
+/** How to write the values of a column: all in the unit that the largest calls for, so that they can be compared at a glance. A sum of a great
+ * many of them is written as it would be alone. */
+function ofColumn(values: readonly (number | null | undefined)[], steps: readonly (readonly [least: number, size: number, unit: string])[], alone: Text): Text {
+  const most = Math.max(0, ...values.map((value) => Math.abs(value ?? 0)));
+  const [, size, unit] = steps.find(([least]) => most >= least)!;
+  return (value) => {
+    const amount = Math.abs(value) / size;
+    if (!(amount < 99_999.5)) return alone(value);
+    const text = amount > 0 && amount < 0.01 ? `< ${number3(0.01)}` : number3(Math.round(100 * amount) / 100);
+    return `${value < 0 ? "−" : ""}${text} ${unit}`;
+  };
+}
+
+/** From kWh. */
+export const energies = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "GWh"], [1e4, 1e3, "MWh"], [0.09995, 1, "kWh"], [0, 1e-3, "Wh"]], energy);
+
+/** From grams of CO2 equivalent. */
+export const masses = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "t"], [1e4, 1e3, "kg"], [0.1, 1, "g"], [0, 1e-3, "mg"]], emissions);
+
 export function power(watts: number): string {
   if (watts === 0) return "0 W";
   return scaled(watts, [[1e6, "MW"], [1e3, "kW"], [1, "W"], [1e-3, "mW"]]);
