@@ -19,7 +19,8 @@ const kPages = [
   ["heat", "#/jobs?period=all&heat=mem", ".heat .map"],
   ["nothing", "#/jobs?q=none%20of%20it", ".notice button"],
   ["compare", "#/compare?u=hpc-a/48190&u=hpc-a/48188&u=hpc-a/48213", ".compared .line"],
-  ["unit", "#/unit/hpc-a/48190", ".advice li"],
+  ["unit", "#/unit/hpc-a/48190", ".devices canvas"],
+  ["own usage", "#/user/operator", "h1"],
   ["no unit", "#/unit/hpc-a/1", "h1"],
   ["projects", "#/projects", ".plain tbody tr"],
   ["project", "#/project/hpc-a/fluids", ".plain tbody tr"],
@@ -81,7 +82,7 @@ for (const [theme, look] of Object.entries(kThemes)) {
     for (const size of [100, 200]) {
       const name = `${theme} ${width} ${size} %`;
       test(name, { skip: !name.includes(only) }, async (t) => {
-        const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60 }, context: { ...look, viewport: { width, height: 900 } } });
+        const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60, gpus: 4096 }, context: { ...look, viewport: { width, height: 900 } } });
         await setTextSize(page, size);
         const faults = [];
         for (const [what, hash, wanted] of kPages) {
@@ -132,7 +133,7 @@ const kData =
   /operator|waves|\bgpu\b|service|\b(EUR|RTE|FR)\b|\b(ada|lin|grace|sue|lea)\b|fluids|optics|hpc-a|main|train-|bold|lattice-qcd|ocean|waiting room|mesh|sweep|probe|short|archive|task_\d+|#SBATCH.*|--\S+|gpu-\w+|time-limit|normal|workdir|partition|\/home\/\S+|slurm|Running|Pending|Completed|Failed|Cancelled( by \d+)?|Out of memory|<i>site<\/i>|<img.*|See \{docs\}.*|3 von 4 GPUs.*|Zeit: solche Läufe.*|CEEMS|CSV|Ctrl\+K|Deutsch|English|Français|Profiles|http\S+|Markdown|HTML|none of it|\b(CO₂e|GPU|CPU|GiB|MiB|KiB|kWh|MWh|Wh|mJ|kJ|W|mW|mg|µg|kg|min|uid|qos|UTC)\b|\b(Jan|Feb|März|Apr|Mai|Juni|Juli|Aug|Sept|Okt|Nov|Dez)\w*\b|Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonntag|Koordinierte Weltzeit|\bum\b/g;
 
 test("pseudo-locale", { skip: !"pseudo-locale".includes(only) }, async (t) => {
-  const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
+  const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60, gpus: 4096 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
   // German comes in files of its own, as lists in the order of English; these stand in for them.
   await page.route(/assets\/(\w+\.)?de-[^/]*\.js$/, (route) => {
     const [, part = ""] = /assets\/(\w+\.)?de-/.exec(route.request().url());

@@ -12,12 +12,13 @@ const hosts = (page) => page.locator("tbody th a").allTextContents();
 const pages = (page) => page.getByRole("navigation", { name: "Pages" });
 
 test("each role is offered the pages that it may see, and told who may see others", async (t) => {
+  const kYear = `Year ${new Date().getFullYear()}`;
   // The rail, and the tabs of usage and of reports.
   const expected = {
-    ada: [["Overview", "Units", "Usage", "Grid", "Reports"], [], ["Budgets", "Idle reservations"]],
-    lea: [["Overview", "Units", "Usage", "Grid", "Reports"], ["Projects", "Users"], ["Budgets", "Idle reservations"]],
-    sue: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["Projects", "Users", "Site"], ["Budgets", "Idle reservations"]],
-    operator: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["Projects", "Users", "Site"], ["Bill", "Budgets", "Idle reservations"]],
+    ada: [["Overview", "Units", "Usage", "Grid", "Reports"], ["My usage", "Projects", kYear], ["Budgets", "Idle reservations"]],
+    lea: [["Overview", "Units", "Usage", "Grid", "Reports"], ["My usage", "Projects", "Users", kYear], ["Budgets", "Idle reservations"]],
+    sue: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["My usage", "Projects", "Users", "Site", kYear], ["Budgets", "Idle reservations"]],
+    operator: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["My usage", "Projects", "Users", "Site", kYear], ["Bill", "Budgets", "Idle reservations"]],
   };
   for (const [user, [names, usage, reports]] of Object.entries(expected)) {
     const page = await visit(t, `/?user=${user}#/grid`);
@@ -32,6 +33,13 @@ test("each role is offered the pages that it may see, and told who may see other
       await becomes(() => page.getByRole("navigation", { name: group, exact: true }).locator("[aria-current=page]").allInnerTexts(), [tabs.at(-1)]);
       await becomes(() => pages(page).locator("[aria-current=true]").allInnerTexts(), [group], "the group stays marked");
       await accessible(page, `${group} of ${user}`);
+    }
+    const current = () => page.getByRole("navigation", { name: "Usage", exact: true }).locator("[aria-current]").evaluateAll((all) => all.map((one) => `${one.textContent} ${one.getAttribute("aria-current")}`));
+    await page.goto(`${url}/#/user/${user}`);
+    await becomes(current, ["My usage page"], user);
+    if (usage.includes("Users")) {
+      await page.goto(`${url}/#/user/lin`);
+      await becomes(current, ["Users true"], user);
     }
     if (names.includes("Nodes")) continue;
     for (const [hash, heading] of [["#/nodes", "Nodes"], ["#/node/hpc-a/n007", "n007"], ["#/site", "Site"]]) {

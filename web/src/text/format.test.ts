@@ -29,7 +29,7 @@ test("energy is joules below one watt hour and scales above", () => {
 
 test("a column has the unit that its largest value calls for", () => {
   const column = (...values: (number | null)[]) => values.map((value) => (value === null ? null : format.energies(values)(value)));
-  assert.deepEqual(column(0.25, null, 0.0154, 41 / 3.6e6, 0), ["0.25 kWh", null, "0.02 kWh", "< 0.01 kWh", "0 kWh"]);
+  assert.deepEqual(column(0.25, null, 0.0154, 41 / 3.6e6, 0), ["0.25 kWh", null, "0.015 kWh", "< 0.01 kWh", "0 kWh"]);
   assert.deepEqual(column(0.01, 0.00999), ["10 Wh", "9.99 Wh"]);
   assert.deepEqual(column(0.0999, 0.000002), ["99.9 Wh", "< 0.01 Wh"]);
   assert.deepEqual(column(9999, 12.34, 0.1), ["9,999 kWh", "12.3 kWh", "0.1 kWh"]);
@@ -41,7 +41,7 @@ test("a column has the unit that its largest value calls for", () => {
   assert.equal(format.energies([5])(123_456), "123 MWh", "the sum of many is not written with many digits");
   assert.equal(format.energies([1])(Number.NaN), "–");
   assert.equal(format.masses([14, 0.00064])(0.00064), "< 0.01 g");
-  assert.equal(format.masses([14, 0.859])(0.859), "0.86 g");
+  assert.equal(format.masses([14, 0.859])(0.859), "0.859 g");
   assert.equal(format.masses([12_000])(980), "0.98 kg");
   assert.equal(format.masses([0.05])(0.00233), "2.33 mg");
   format.setLocale("de-DE");

@@ -98,7 +98,7 @@ function ofColumn(values: readonly (number | null | undefined)[], steps: readonl
   return (value) => {
     const amount = Math.abs(value) / size;
     if (!(amount < 99_999.5)) return alone(value);
-    const text = amount > 0 && amount < 0.01 ? `< ${number3(0.01)}` : number3(Math.round(100 * amount) / 100);
+    const text = amount > 0 && amount < 0.01 ? `< ${number3(0.01)}` : number3(Math.round(1000 * amount) / 1000);
     return `${value < 0 ? "−" : ""}${text} ${unit}`;
   };
 }
