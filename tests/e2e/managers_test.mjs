@@ -176,7 +176,7 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await becomes(() => text(page.locator("tr.total")), /^Total 4 units 713 W 20\.5 kWh EUR 5\.11$/);
   const shares = page.getByRole("region", { name: "Idle power of reservations, last 30 days" });
   await becomes(() => text(shares.getByRole("row", { name: /^optics/ })), "optics 96 611 kWh 210 kWh 35 % unknown –");
-  await becomes(() => text(shares.getByRole("row", { name: /^fluids/ })), "fluids 812 2.95 MWh 319 kWh 11 % 96 kWh 4 %");
+  await becomes(() => text(shares.getByRole("row", { name: /^fluids/ })), "fluids 812 2,950 kWh 319 kWh 11 % 96 kWh 4 %");
   await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – – unknown –`);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "idle");
