@@ -1,7 +1,11 @@
 #include "ingest/update_loop.h"
 
+#include <atomic>
 #include <map>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +21,9 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
   LoopFixture f;
@@ -337,6 +343,149 @@ TEST(UpdateLoop, CountsWhatItDoes) {
   EXPECT_EQ(metrics.failing.value(), 1);
 }
 
+/// What a round logs.
+std::string log_of_a_round(UpdateLoop& loop) {
+  ::testing::internal::CaptureStderr();
+  loop.run_round();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(UpdateLoop, LogsOnceThatItCannotPurge) {
+  LoopFixture f;
+  f.writer.purged = fail(ErrorCode::kUnavailable, "disk full");
+  auto loop = f.loop();
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("cannot purge old units\" err=\"disk full\""));
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("purge")));
+  EXPECT_EQ(UpdateMetrics(f.registry).purge_failures.value(), 2U);
+  f.writer.purged = {};
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("purge")));
+  EXPECT_EQ(UpdateMetrics(f.registry).purge_failures.value(), 2U);
+  f.writer.purged = fail(ErrorCode::kUnavailable, "disk full");
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("cannot purge old units"));
+}
+
+TEST(UpdateLoop, LogsOnceWhoUpdatesTheDatabase) {
+  LoopFixture f;
+  auto loop = f.loop();
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("updates the database")));
+  f.writer.leads = false;
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("another program updates the database; waiting"));
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("updates the database")));
+  f.writer.leads = fail(ErrorCode::kUnavailable, "no answer");
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("who updates it\" err=\"no answer\""));
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("update")));
+  f.writer.leads = true;
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("this program updates the database"));
+  f.writer.leads = fail(ErrorCode::kUnavailable, "no answer");
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("who updates it\" err=\"no answer\""));
+}
+
+TEST(UpdateLoop, FillsFactsUntilThereAreNoneWithout) {
+  LoopFixture f;
+  f.scripts.clear();  // so that nobody else writes
+  std::vector<bool> told;
+  f.options.on_written = [&told](bool leads) { told.push_back(leads); };
+  f.writer.facts_left = 3;
+  auto loop = f.loop();
+  loop->run_round();
+  EXPECT_EQ(f.writer.facts_left, 0U);
+  EXPECT_THAT(told, ElementsAre(true, true)) << "at the begin, and once all are filled";
+  told.clear();
+  loop->run_round();
+  EXPECT_THAT(told, ElementsAre(true));
+  f.writer.filled = fail(ErrorCode::kUnavailable, "disk full");
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("cannot write the facts of units, trying again in "
+                                               "the next round\" err=\"disk full\""));
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("facts")));
+  f.writer.filled = {};
+  EXPECT_THAT(log_of_a_round(*loop), Not(HasSubstr("facts")));
+  f.writer.filled = fail(ErrorCode::kUnavailable, "disk full");
+  EXPECT_THAT(log_of_a_round(*loop), HasSubstr("cannot write the facts"));
+}
+
+TEST(UpdateLoop, CountsTheSumsThatAreOpen) {
+  LoopFixture f;
+  f.writer.sums_left = 100;
+  f.clock.advance(minutes(10));
+  std::stop_source stopped;
+  stopped.request_stop();
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(stopped.get_token()), 0U) << "no window, because it is to stop";
+  EXPECT_EQ(UpdateMetrics(f.registry).sums_open.value(), 99);
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_EQ(UpdateMetrics(f.registry).sums_open.value(), 0);
+}
+
+TEST(UpdateLoop, TrustsAClockThatStepsAfterAQuarterOfAnHourEvenIfRoundsAreRare) {
+  LoopFixture f;
+  f.options.update_interval = hours(6);
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(), 0U);
+  f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(1));
+  EXPECT_EQ(loop->run_round(), 0U);
+  f.clock.advance(minutes(15) - milliseconds(1));
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_THAT(f.writer.windows["a"], ElementsAre(Window{0, 899}));
+  f.clock.advance(milliseconds(1));
+  EXPECT_EQ(loop->run_round(), 2U);
+  EXPECT_EQ(f.writer.windows["a"].back(), (Window{4499, 4500}));
+}
+
+TEST(UpdateLoop, ItsThreadFollowsGrafanaAndFillsWhatIsMissing) {
+  LoopFixture f;
+  const auto grafana = std::make_shared<FakeAdmins>();
+  grafana->answer = AdminNames{.names = {"ada"}};
+  f.options.grafana = grafana;
+  f.options.backfill_pause = milliseconds(0);
+  f.writer.facts_left = 3;
+  f.writer.sums_left = 3;
+  auto loop = f.loop();
+  loop->start();
+  EXPECT_TRUE(f.writer.wait_for_admins("grafana", {"ada"}));
+  EXPECT_TRUE(testing::eventually([&] {
+    const MutexLock lock(f.writer.mutex);
+    return f.writer.facts_left == 0 && f.writer.sums_left == 0;
+  }));
+  loop->stop();
+  EXPECT_EQ(f.writer.cutoffs.size(), 1U) << "one round";
+}
+
+TEST(UpdateLoop, BeginsOnlyWhenItMay) {
+  LoopFixture f;
+  f.options.admins = {"root"};
+  f.clock.advance(minutes(10));
+  std::atomic<int> asked = 0;
+  f.options.wait_until_ready = [&asked](const std::stop_token& /*stop*/) {
+    ++asked;
+    return false;
+  };
+  auto loop = f.loop();
+  loop->start();
+  EXPECT_TRUE(testing::eventually([&asked] { return asked == 2; }));
+  loop->stop();
+  EXPECT_THAT(f.writer.admins, IsEmpty());
+  EXPECT_THAT(f.writer.cutoffs, IsEmpty());
+  EXPECT_THAT(f.writer.windows["a"], IsEmpty());
+  LoopFixture other;
+  other.options.admins = {"root"};
+  other.clock.advance(minutes(10));
+  other.options.wait_until_ready = [](const std::stop_token& /*stop*/) { return true; };
+  auto ready = other.loop();
+  ready->start();
+  EXPECT_TRUE(other.writer.wait_for_windows("a", 1));
+  ready->stop();
+}
+
+TEST(UpdateLoop, DoesNotWriteAdminsAtItsStartWhereAnotherProgramLeads) {
+  LoopFixture f;
+  f.options.admins = {"root"};
+  f.writer.leads = false;
+  auto loop = f.loop();
+  loop->start();
+  loop->stop();
+  EXPECT_THAT(f.writer.admins, IsEmpty());
+}
+
 TEST(UpdateLoop, WritesAdminsAndPurgesWholeDays) {
   LoopFixture f;
   f.options.admins = {"root", "ceems-int-svc"};
@@ -420,12 +569,21 @@ TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
 
 TEST(UpdateLoop, RefusesIntervalsOfNothing) {
   LoopFixture f;
-  f.options.update_interval = milliseconds(0);
-  const auto made =
-      UpdateLoop::create(f.options, std::vector<UpdateSource>{}, f.writer, f.registry, f.clock);
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().message,
-            "update_interval and/or max_update_interval must be more than 0s");
+  const auto made = [&f](milliseconds interval, milliseconds longest) {
+    f.options.update_interval = interval;
+    f.options.max_update_interval = longest;
+    return UpdateLoop::create(f.options, std::vector<UpdateSource>{}, f.writer, f.registry,
+                              f.clock);
+  };
+  for (const auto& refused : {made(milliseconds(0), hours(1)), made(hours(1), milliseconds(999))}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "update_interval and/or max_update_interval must be more than 0s");
+  }
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(made(milliseconds(1), seconds(1)));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("no clusters are configured; there is nothing to update"));
 }
 
 }  // namespace

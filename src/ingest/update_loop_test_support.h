@@ -63,6 +63,7 @@ class FakeWriter final : public store::Writer {
     const MutexLock lock(mutex);
     admins[std::string(source)] = names;
     admins_written_by = std::this_thread::get_id();
+    changed.notify_all();
     return {};
   }
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
@@ -74,7 +75,7 @@ class FakeWriter final : public store::Writer {
   Result<> purge(std::int64_t cutoff_ms, const std::stop_token& /*stop*/) override {
     const MutexLock lock(mutex);
     cutoffs.push_back(cutoff_ms);
-    return {};
+    return purged;
   }
 
   Result<bool> lead() override { return leads; }
@@ -116,6 +117,13 @@ class FakeWriter final : public store::Writer {
     return {};
   }
 
+  Result<bool> fill_facts() override {
+    const MutexLock lock(mutex);
+    if (facts_left > 0) {
+      --facts_left;
+    }
+    return filled ? Result<bool>(facts_left > 0) : fail(filled.error());
+  }
   Result<std::size_t> fill_sums() override {
     const MutexLock lock(mutex);
     sums_left -= sums_left > 0 ? 1 : 0;
@@ -126,6 +134,11 @@ class FakeWriter final : public store::Writer {
     MutexLock lock(mutex);
     return changed.wait_for(lock, testing::kPatience,
                             [&] { return windows[cluster].size() >= count; });
+  }
+
+  bool wait_for_admins(const std::string& source, const std::vector<std::string>& names) {
+    MutexLock lock(mutex);
+    return changed.wait_for(lock, testing::kPatience, [&] { return admins[source] == names; });
   }
 
   // Tests access the rest without the mutex, after the loop has stopped.
@@ -140,9 +153,10 @@ class FakeWriter final : public store::Writer {
   std::map<std::string, std::vector<std::pair<store::Gap, std::vector<model::Unit>>>> open_gaps;
   std::vector<store::GapFill> fills;
   std::int64_t last_gap = 0;
-  std::size_t sums_left = 0;
+  std::size_t sums_left = 0, facts_left = 0;
+  Result<> purged, filled;  ///< answers
   bool broken = false;
-  bool leads = true;
+  Result<bool> leads = true;
   bool keeping_gaps = true;
 };
 

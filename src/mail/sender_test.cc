@@ -87,7 +87,7 @@ TEST_F(SenderTest, WaitsForTheReportButNotForEver) {
   clock_.advance(std::chrono::minutes(4));
   work();
   EXPECT_EQ(transport_.tries, 0);
-  reports_.known = KnownReport{.report = {}, .final = false};
+  reports_.known = KnownReport{};  // nothing says that it is final
   clock_.advance(std::chrono::minutes(1));
   work();
   ASSERT_EQ(transport_.sent.size(), 1U);

@@ -8,6 +8,7 @@ namespace {
 using store::kHour;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Half of the budget of fluids, which three people lead, one of them a service account.
 PassedBudget passed_budget(const std::string& share) {
@@ -41,8 +42,15 @@ TEST_F(SenderTest, TellsEachLeadOnceOfEachShareOfABudget) {
   reports_.passed = {passed_budget("0.5")};
   work();
   EXPECT_EQ(transport_.tries, 0) << "budgets are looked at once an hour";
-  clock_.advance(std::chrono::hours(1));
+  clock_.advance(std::chrono::hours(1) - std::chrono::milliseconds(1));
   work();
+  EXPECT_EQ(reports_.looked_at, 1);
+  clock_.advance(std::chrono::milliseconds(1));
+  ::testing::internal::CaptureStderr();
+  work();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("queued mails about budgets\" mails=2\n"));
+  EXPECT_EQ(reports_.looked_at, 2) << "once for all mails of a round";
   ASSERT_EQ(transport_.sent.size(), 2U);
   EXPECT_THAT(transport_.sent[0].to, ElementsAre("lea@example.org"));
   EXPECT_THAT(transport_.sent[1].to, ElementsAre("zoe@example.org"));
@@ -67,6 +75,11 @@ TEST_F(SenderTest, TellsEachLeadOnceOfEachShareOfABudget) {
   ASSERT_EQ(transport_.sent.size(), 3U);
   EXPECT_THAT(transport_.sent[2].to, ElementsAre("lea@example.org"));
   EXPECT_THAT(transport_.sent[2].message, HasSubstr("80 % passed"));
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_total{state=\"muted\"} 1\n"));
+  clock_.advance(std::chrono::hours(1));
+  ::testing::internal::CaptureStderr();
+  work();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("queued mails")));
 }
 
 TEST_F(SenderTest, SendsNothingOfABudgetThatStandsOtherwiseMeanwhile) {
@@ -84,6 +97,7 @@ TEST_F(SenderTest, SendsNothingOfABudgetThatStandsOtherwiseMeanwhile) {
   work();
   ASSERT_EQ(transport_.sent.size(), 1U);
   EXPECT_THAT(transport_.sent[0].to, ElementsAre("zoe@example.org"));
+  EXPECT_THAT(metrics(), Not(HasSubstr("state=\"muted\"} 1\n")));
 }
 
 TEST_F(SenderTest, SendsNoDigestsOfMonthsUnlessTheyAreSwitchedOn) {
@@ -97,9 +111,14 @@ TEST_F(SenderTest, SendsEachUserOneDigestOfAMonth) {
   options_.monthly = Mode::kEnabled;
   restart();
   work();
-  EXPECT_EQ(transport_.tries, 0) << "the last reports of the month come first";
-  clock_.advance(std::chrono::hours(36));
+  clock_.advance(std::chrono::hours(36) - std::chrono::milliseconds(1));
   work();
+  EXPECT_EQ(transport_.tries, 0) << "the last reports of the month come first";
+  clock_.advance(std::chrono::milliseconds(1));
+  ::testing::internal::CaptureStderr();
+  work();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("queued the digests of a month\" month=2025-12 mails=2\n"));
   ASSERT_EQ(transport_.sent.size(), 2U);
   EXPECT_THAT(transport_.sent[0].to, ElementsAre("ada@example.org"));
   EXPECT_THAT(transport_.sent[1].to, ElementsAre("bob@example.org"));
@@ -108,8 +127,11 @@ TEST_F(SenderTest, SendsEachUserOneDigestOfAMonth) {
             "<https://x.org/ada/monthly-digest>");
   EXPECT_THAT(reports_.asked, ElementsAre("ada 2025-12 -", "bob 2025-12 -"));
   work();
+  EXPECT_EQ(reports_.listed, 1) << "users are listed once";
   restart();
+  ::testing::internal::CaptureStderr();
   work();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("queued the digests")));
   clock_.advance(std::chrono::hours(24));
   restart();
   work();
@@ -159,17 +181,23 @@ TEST_F(SenderTest, LetsMailsAboutJobsPassManyDigests) {
   put(ended("7"));
   work();
   EXPECT_EQ(transport_.sent.size(), 51U);
-  clock_.advance(std::chrono::milliseconds(100));
+  clock_.advance(std::chrono::milliseconds(99));
+  work();
+  EXPECT_EQ(transport_.sent.size(), 51U) << "twice the time that 50 mails take";
+  clock_.advance(std::chrono::milliseconds(1));
   work();
   EXPECT_EQ(transport_.sent.size(), 61U);
 }
 
 TEST_F(SenderTest, SendsNoDigestLate) {
   options_.monthly = Mode::kEnabled;
-  clock_.advance(std::chrono::hours(24 * 11));
+  clock_.advance(std::chrono::hours(24 * 10) + std::chrono::milliseconds(1));
   restart();
   work();
   EXPECT_EQ(reports_.listed, 0);
+  reports_.month.ended_ms = kNow + 1;
+  work();
+  EXPECT_EQ(reports_.listed, 1) << "until ten days after its end";
 }
 
 TEST_F(SenderTest, DigestsBeginWithADryRunOfTheirOwn) {
@@ -214,6 +242,7 @@ TEST_F(SenderTest, SendsNoDigestToThoseWhoDoNotWantIt) {
   restart();
   work();
   EXPECT_EQ(transport_.tries, 2) << "nothing was used";
+  EXPECT_THAT(metrics(), HasSubstr("ceems_mail_total{state=\"muted\"} 2\n")) << "not muted";
 }
 
 }  // namespace

@@ -92,6 +92,110 @@ TEST(OpenstackServers, AreBoundedValidText) {
   EXPECT_EQ(server.flavor.swap_mb, 0);
 }
 
+/// A JSON text of so many letters.
+std::string letters(std::size_t count) {
+  return '"' + std::string(count, 'n') + '"';
+}
+
+TEST(OpenstackServers, HaveTextsOfAtMostTheirLimits) {
+  const auto server = [](const std::string& members) {
+    const auto page = parse_servers("{\"servers\":[{" + members + "}]}");
+    EXPECT_TRUE(page) << page.error().message;
+    return page && page->servers.size() == 1 ? page->servers[0] : Server{};
+  };
+  EXPECT_EQ(server(R"("status":"A","id":)" + letters(256)).id.size(), 255U);
+  EXPECT_EQ(server(R"("id":"a","status":)" + letters(65)).status.size(), 64U);
+  std::string tags;
+  for (int i = 0; i < 129; ++i) {
+    tags += (i == 0 ? "" : ",") + letters(1025);
+  }
+  const Server full = server(R"("id":"a","status":"A","metadata":{)" + letters(1025) + ':' +
+                             letters(1025) + R"(},"tags":[)" + tags + "]");
+  ASSERT_EQ(full.metadata.size(), 1U);
+  EXPECT_EQ(full.metadata.begin()->first.size(), 1024U);
+  EXPECT_EQ(full.metadata.begin()->second.size(), 1024U);
+  ASSERT_EQ(full.tags.size(), 128U);
+  EXPECT_EQ(full.tags[0].size(), 1024U);
+  // No value is a number or a truth, others are passed over.
+  const Server mixed =
+      server(R"("id":"a","status":"A","metadata":{"a":null,"b":true,"c":[],"d":1.5,"e":"x"})");
+  EXPECT_THAT(mixed.metadata, ElementsAre(Pair("b", "true"), Pair("d", "1.5E0"), Pair("e", "x")));
+  const auto unnamed = parse_servers("{\"servers\":[{\"id\":" + letters(65) + "}]}");
+  ASSERT_TRUE(unnamed);
+  EXPECT_EQ(unnamed->first_problem, "server " + std::string(64, 'n') + "... has no status");
+}
+
+TEST(OpenstackServers, HaveCountsFromZeroToALimit) {
+  const auto vcpus_of = [](const std::string& value, const std::string& specs = "{}") {
+    const auto page =
+        parse_servers(R"({"servers":[{"id":"a","status":"A","flavor":{"id":"f","vcpus":)" + value +
+                      R"(,"extra_specs":)" + specs + "}}]}");
+    return page && page->servers.size() == 1 ? page->servers[0].flavor : Flavor{.vcpus = -1};
+  };
+  EXPECT_EQ(vcpus_of("7").vcpus, 7);
+  EXPECT_EQ(vcpus_of("7.9").vcpus, 7);
+  EXPECT_EQ(vcpus_of("0.9").vcpus, 0);
+  EXPECT_EQ(vcpus_of("-1.5").vcpus, 0);
+  EXPECT_EQ(vcpus_of("\"7\"").vcpus, 7);
+  EXPECT_EQ(vcpus_of("\"x\"").vcpus, 0);
+  EXPECT_EQ(vcpus_of("null").vcpus, 0);
+  EXPECT_EQ(vcpus_of("1099511627777").vcpus, std::int64_t{1} << 40U);
+  EXPECT_EQ(vcpus_of("1", R"({"resources:VGPU":"1024"})").vgpus, 1024);
+  EXPECT_EQ(vcpus_of("1", R"({"resources:VGPU":"1025"})").vgpus, 1024);
+  EXPECT_EQ(vcpus_of("1", R"({"resources:VGPU":"-1"})").vgpus, 0);
+  EXPECT_EQ(vcpus_of("1", R"({"resources:VGPU":"x"})").vgpus, 0);
+  EXPECT_EQ(vcpus_of("1", R"({"other":"7"})").vgpus, 0);
+}
+
+TEST(OpenstackServers, OfADamagedListAreThoseThatCanBeRead) {
+  const std::string good = R"({"id":"a","status":"A"})";
+  const std::string bad = R"({"id":"b","status":"A","name":"C:\m"})";
+  const std::string last = R"({"id":"c","status":"A"})";
+  const auto page =
+      parse_servers(R"({"servers":[)" + good + "," + bad + ",7," + last +
+                    R"(],"servers_links":[{"rel":"next","href":"http://x/?marker=c"}]})");
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->servers.size(), 2U);
+  EXPECT_EQ(page->servers[1].id, "c");
+  EXPECT_EQ(page->next_marker, "c");
+  EXPECT_GE(page->malformed, 1U);
+  EXPECT_NE(page->first_problem, "");
+  // Where the links to the next page are lost, the rest would be missing.
+  EXPECT_THAT(parse_servers(R"({"servers":[)" + good + "," + bad + "," + last +
+                            R"(],"x":"]","servers_links":[{"rel")")
+                  .error()
+                  .message,
+              HasSubstr("invalid JSON"));
+}
+
+TEST(OpenstackServers, MayHaveTwoMillionValues) {
+  const std::string at_limit = R"({"servers":[0)";
+  std::string text = at_limit;
+  for (int i = 0; i < 2'000'000; ++i) {
+    text += ",0";
+  }
+  EXPECT_EQ(parse_servers(text + "]}").value().malformed, 2'000'001U);
+  EXPECT_EQ(parse_servers(text + ",0]}").error().message, "JSON with more than 2000000 values");
+}
+
+TEST(OpenstackServers, GoOnAtTheMarkerOfALinkToTheNextPage) {
+  const auto marker_in = [](const std::string& links) {
+    return parse_servers(R"({"servers":[],"servers_links":)" + links + "}").value().next_marker;
+  };
+  const auto next = [](const std::string& href) {
+    return R"([{"rel":"next","href":")" + href + R"("}])";
+  };
+  EXPECT_EQ(marker_in(next("?marker=1")), "1");
+  EXPECT_EQ(marker_in(next("marker=1")), "");
+  EXPECT_EQ(marker_in(next("x?a=marker&marker=a%20b&marker=3")), "a b");
+  EXPECT_EQ(marker_in(next("x?limit=1")), "");
+  const std::string longest = "?marker=" + std::string(8192 - 8, 'm');
+  EXPECT_EQ(marker_in(next(longest)).size(), 8192U - 8);
+  EXPECT_EQ(marker_in(next(longest + "m")).size(), 8192U - 8) << "cut off";
+  EXPECT_EQ(marker_in(R"([7,{"href":"?marker=1"},{"rel":"self","href":"?marker=2"}])"), "");
+  EXPECT_EQ(marker_in(R"({"rel":"next","href":"?marker=1"})"), "");
+}
+
 TEST(OpenstackServers, AreNothingElse) {
   EXPECT_EQ(parse_servers("[]").error().message, "expected a JSON object");
   EXPECT_EQ(parse_servers("{}").error().message, "expected a list 'servers'");
@@ -167,6 +271,26 @@ TEST(OpenstackUsers, AreReadWithDomainAndState) {
   EXPECT_FALSE(parse_one_named(R"({"user": {"id": "1"}})", "user"));
 }
 
+TEST(OpenstackUsers, HaveTextsOfAtMostTheirLimits) {
+  const auto page =
+      parse_named("{\"users\":[{\"id\":" + letters(256) + ",\"name\":" + letters(256) +
+                      ",\"domain_id\":" + letters(256) + ",\"enabled\":1}]}",
+                  "users");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->items.size(), 1U);
+  EXPECT_EQ(page->items[0].id.size(), 255U);
+  EXPECT_EQ(page->items[0].name.size(), 255U);
+  EXPECT_EQ(page->items[0].domain_id.size(), 255U);
+  EXPECT_TRUE(page->items[0].enabled);
+  EXPECT_FALSE(parse_one_named(R"({"user": {"name": "ann"}})", "user"));
+  EXPECT_FALSE(parse_one_named(R"({"user": "ann"})", "user"));
+  const std::string link = "?marker=" + std::string(8192 - 8, 'm');
+  EXPECT_EQ(parse_named("{\"users\":[],\"links\":{\"next\":\"" + link + "\"}}", "users")
+                .value()
+                .next_marker.size(),
+            8192U - 8);
+}
+
 TEST(OpenstackUsers, OfAListThatWasCutOffAreAnError) {
   const auto cut = parse_named(R"({"users":[{"id":"1","name":"a"}],"truncated":true})", "users");
   ASSERT_FALSE(cut);
@@ -174,6 +298,7 @@ TEST(OpenstackUsers, OfAListThatWasCutOffAreAnError) {
   EXPECT_TRUE(parse_named(R"({"users":[],"truncated":true,"links":{"next":"/v3/users?marker=1"}})",
                           "users"));
   EXPECT_TRUE(parse_named(R"({"users":[],"truncated":false})", "users"));
+  EXPECT_TRUE(parse_named(R"({"users":[],"truncated":"yes"})", "users"));
 }
 
 TEST(OpenstackToken, LivesFromIssueToExpiryByKeystonesOwnClock) {
@@ -201,6 +326,16 @@ TEST(OpenstackError, IsTheServicesMessageOnOneLine) {
   EXPECT_EQ(error_message(R"({"itemNotFound":{"message":"gone"}})"), "gone");
   EXPECT_EQ(error_message("<html>"), "");
   EXPECT_EQ(error_message(R"({"a":1})"), "");
+  EXPECT_EQ(error_message(R"({"a":{"message":""},"b":{"message":"no"}})"), "no");
+  const std::string sentence = R"({"error":{"message":)" + letters(201) + "}}";
+  EXPECT_EQ(error_message(sentence).substr(0, 200), std::string(200, 'n'));
+  EXPECT_EQ(error_message(sentence).find(std::string(201, 'n')), std::string::npos);
+  const auto of_size = [](std::size_t size) {
+    std::string text = R"({"error":{"message":"no"}})";
+    return text.append(size - text.size(), ' ');
+  };
+  EXPECT_EQ(error_message(of_size(65'536)), "no");
+  EXPECT_EQ(error_message(of_size(65'537)), "");
 }
 
 TEST(OpenstackTime, IsUtcWithOrWithoutFractionAndZ) {
@@ -208,9 +343,14 @@ TEST(OpenstackTime, IsUtcWithOrWithoutFractionAndZ) {
   EXPECT_EQ(parse_utc("2026-01-01T00:00:01"), 1'767'225'601'000);
   EXPECT_EQ(parse_utc("2026-01-01T00:00:01.5"), 1'767'225'601'500);
   EXPECT_EQ(parse_utc("2026-01-01T00:00:01.999999+00:00"), 1'767'225'601'999);
+  EXPECT_EQ(parse_utc("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(parse_utc("2026-01-01T00:00:01.01"), 1'767'225'601'010);
+  EXPECT_EQ(parse_utc("2026-01-01T00:00:01." + std::string(20, '0')), 1'767'225'601'000);
+  EXPECT_EQ(parse_utc("2026-01-01T00:00:01." + std::string(21, '0')), std::nullopt);
   for (const char* wrong :
-       {"", "2026-01-01", "2026-01-01T00:00:01.", "2026-01-01T00:00:01.xZ", "2026-13-01T00:00:01Z",
-        "0001-01-01T00:00:00Z", "Z", "2026-01-01T00:00:01+0200", "2026-01-01T00:00:01ZZ"}) {
+       {"", "1969-12-31T23:59:59Z", "2026-01-01", "2026-01-01T00:00:01.", "2026-01-01T00:00:01.xZ",
+        "2026-13-01T00:00:01Z", "0001-01-01T00:00:00Z", "Z", "2026-01-01T00:00:01+0200",
+        "2026-01-01T00:00:01ZZ"}) {
     EXPECT_EQ(parse_utc(wrong), std::nullopt) << wrong;
   }
 }
@@ -218,13 +358,15 @@ TEST(OpenstackTime, IsUtcWithOrWithoutFractionAndZ) {
 TEST(OpenstackAuth, IsSentAsItStandsInTheConfiguration) {
   const auto node = config::parse_yaml(
       "identity:\n  methods: [password]\n  password:\n    user: {name: admin, password: '00123'}\n"
-      "scope:\n  system: {all: true}\nn: 5\nt: 'true'\nv: 1.2.3\nnothing:\nlong: 0x1f\n",
+      "scope:\n  system: {all: true, none: false, tru: tru}\nn: 5\nt: 'true'\nv: "
+      "1.2.3\nnothing:\nlong: 0x1f\n",
       "f.yml");
   ASSERT_TRUE(node);
-  EXPECT_EQ(to_json(*node).value(),
-            R"({"identity":{"methods":["password"],"password":{"user":{"name":"admin",)"
-            R"("password":"00123"}}},"scope":{"system":{"all":true}},"n":5,"t":"true",)"
-            R"("v":"1.2.3","nothing":null,"long":"0x1f"})");
+  EXPECT_EQ(
+      to_json(*node).value(),
+      R"({"identity":{"methods":["password"],"password":{"user":{"name":"admin",)"
+      R"("password":"00123"}}},"scope":{"system":{"all":true,"none":false,"tru":"tru"}},"n":5,"t":"true",)"
+      R"("v":"1.2.3","nothing":null,"long":"0x1f"})");
 }
 
 }  // namespace
