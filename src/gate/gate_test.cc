@@ -1,124 +1,15 @@
 #include "gate/gate.h"
 
-#include <algorithm>
-#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "testing/fake_clock.h"
+#include "gate/gate_test_support.h"
 
 namespace ceems::gate {
 namespace {
-
-/// alice owns own, own1 and own2 of cluster c1, dup of both clusters; root is an admin.
-class FakeOwners final : public Owners {
- public:
-  Result<bool> is_admin(const std::string& user) override {
-    if (broken) {
-      return fail(ErrorCode::kUnavailable, "database is away");
-    }
-    return user == "root";
-  }
-  Result<bool> may_see(const std::string& user,
-                       const std::string& cluster,
-                       const UnitSet& units) override {
-    if (broken) {
-      return fail(ErrorCode::kUnavailable, "database is away");
-    }
-    const auto found = owned.find({user, cluster});
-    return !units.empty() && found != owned.end() && std::ranges::includes(found->second, units);
-  }
-  Result<UnitSet> units_of(const std::string& user,
-                           const std::string& cluster,
-                           const promql::TimeSpan& alive,
-                           std::size_t limit) override {
-    asked.push_back(alive);
-    const auto found = owned.find({user, cluster});
-    const bool none = found == owned.end() || (limit > 1 && none_alive);
-    return none ? UnitSet{} : found->second;
-  }
-  Result<SharedIds> shared_ids(const std::string& /*user*/,
-                               const std::string& /*cluster*/,
-                               const UnitSet& /*units*/) override {
-    return fail(ErrorCode::kUnavailable, "nobody may ask");
-  }
-
-  bool broken = false;
-  bool none_alive = false;
-  std::vector<promql::TimeSpan> asked = {};
-  std::map<std::pair<std::string, std::string>, UnitSet> owned = {
-      {{"alice", "c1"}, {"dup", "own", "own1", "own2"}},
-      {{"alice", "c2"}, {"dup", "far"}},
-  };
-};
-
-std::string encoded(std::string_view text) {
-  return net::url_encode(text);
-}
-
-class GateTest : public ::testing::Test {
- protected:
-  Gate gate() { return {BackendType::kTsdb, rules, &owners}; }
-
-  Checked<Decision> send(std::string_view method,
-                         const std::string& target,
-                         std::string_view body = {},
-                         std::string_view content_type = "application/x-www-form-urlencoded") {
-    const ParsedRequest request({.method = method,
-                                 .target = target,
-                                 .content_type = content_type,
-                                 .content_encoding = content_encoding,
-                                 .body = body});
-    auto decided = gate().decide(request, headers);
-    // What is decided at once, from memory, is never anything else.
-    const auto remembering = cached_owners(owners, clock);
-    const Gate warm(BackendType::kTsdb, rules, remembering.get());
-    (void)warm.decide(request, headers);
-    const auto inline_decision = warm.decide_inline(request, headers);
-    decided_inline = inline_decision.has_value();
-    if (inline_decision) {
-      EXPECT_TRUE(decided) << target;
-      EXPECT_EQ(inline_decision->user, decided->user);
-      EXPECT_EQ(inline_decision->cluster, decided->cluster);
-      EXPECT_EQ(inline_decision->admin, decided->admin);
-      EXPECT_EQ(inline_decision->units, decided->units);
-      EXPECT_EQ(inline_decision->forward.method, decided->forward.method);
-      EXPECT_EQ(inline_decision->forward.path, decided->forward.path);
-      EXPECT_EQ(inline_decision->forward.query, decided->forward.query);
-      EXPECT_EQ(inline_decision->forward.body, decided->forward.body);
-    }
-    return decided;
-  }
-  Checked<Decision> ask(std::string_view query) {
-    return send("GET", "/api/v1/query?query=" + encoded(query));
-  }
-  /// The canonical query that goes on, or status and reason.
-  std::string outcome(std::string_view query) { return text_of(ask(query), "query"); }
-
-  static std::string text_of(const Checked<Decision>& answer, std::string_view field) {
-    if (!answer) {
-      return std::to_string(answer.error().status) + " " + std::string(answer.error().reason);
-    }
-    const std::string& text =
-        answer->forward.method == "POST" ? answer->forward.body : answer->forward.query;
-    const auto fields = parse_form(text);
-    if (fields) {
-      for (const auto& [name, value] : *fields) {
-        if (name == field) {
-          return value;
-        }
-      }
-    }
-    return text;
-  }
-
-  FakeOwners owners;
-  testing::FakeClock clock;
-  bool decided_inline = false;  ///< of the request sent last
-  GateRules rules{.clusters = {"c1", "c2"}};
-  net::Headers headers = {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c1"}};
-  std::string content_encoding;
-};
 
 TEST_F(GateTest, LoginsAreMappedToTheNamesOfTheCluster) {
   headers[0].second = "ALICE";
@@ -689,98 +580,6 @@ TEST_F(GateTest, WithoutOwnersEverythingPassesButUnknownClusters) {
   ASSERT_TRUE(passes);
   EXPECT_TRUE(passes->admin) << "nothing is hidden in answers";
   EXPECT_FALSE(open.decide(ParsedRequest({.method = "GET", .target = "/x"}), {}));
-}
-
-TEST_F(GateTest, WhatIsKnownPassesAtOnce) {
-  EXPECT_TRUE(ask(R"(rate(x{uuid=~"own|own1",node=~"n[0-9]+"}[5m]))"));
-  EXPECT_TRUE(decided_inline);
-  EXPECT_TRUE(send("POST", "/api/v1/query", "query=" + encoded(R"(x{uuid="own"})")));
-  EXPECT_TRUE(decided_inline);
-  EXPECT_FALSE(ask(R"(x{uuid="foreign"})"));
-  EXPECT_FALSE(decided_inline);
-  EXPECT_TRUE(ask(R"(x{uuid="own",node="a"})" + std::string(5000, ' ')));
-  EXPECT_FALSE(decided_inline) << "long";
-  rules.confine = true;
-  EXPECT_TRUE(ask("x"));
-  EXPECT_FALSE(decided_inline) << "the set of all units";
-}
-
-TEST_F(GateTest, KnownQueriesAreJudgedAnewForEachUser) {
-  const auto remembering = cached_owners(owners, clock);
-  const Gate gate(BackendType::kTsdb, rules, remembering.get());
-  const auto ask_as = [&](const std::string& user, const std::string& cluster,
-                          std::string_view query, std::string_view more = {}) {
-    const std::string target = "/api/v1/query?query=" + encoded(query) + std::string(more);
-    return gate.decide(ParsedRequest({.method = "GET",
-                                      .target = target,
-                                      .content_type = {},
-                                      .content_encoding = {},
-                                      .body = {}}),
-                       {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", cluster}});
-  };
-  const std::string_view own = R"(sum(x{uuid=~"own[12]"}))";
-  for (int i = 0; i < 2; ++i) {
-    const auto alice = ask_as("alice", "c1", own, "&time=" + std::to_string(i));
-    ASSERT_TRUE(alice);
-    EXPECT_EQ(alice->units, (std::vector<std::string>{"own1", "own2"}));
-    EXPECT_EQ(alice->forward.query,
-              "query=" + encoded(R"(sum(x{uuid=~"own[12]"}))") + "&time=" + std::to_string(i));
-    EXPECT_EQ(text_of(ask_as("bob", "c1", own), "query"), "403 foreign_unit");
-    EXPECT_EQ(text_of(ask_as("alice", "c2", own), "query"), "403 foreign_unit");
-    const auto moved = ask_as("alice", "c1", R"(x{uuid="far",ceems_id="c2"})");
-    ASSERT_TRUE(moved);
-    EXPECT_EQ(moved->cluster, "c2");
-    EXPECT_EQ(text_of(ask_as("alice", "c1", "x"), "query"), "403 no_unit");
-  }
-}
-
-TEST_F(GateTest, WhatDependsOnTheUserIsNotKept) {
-  rules.confine = true;
-  owners.owned[{"bob", "c1"}] = {"bobs"};
-  const Gate gate(BackendType::kTsdb, rules, &owners);
-  const auto query_of = [&](const std::string& user) {
-    return text_of(gate.decide(ParsedRequest({.method = "GET",
-                                              .target = "/api/v1/query?query=x",
-                                              .content_type = {},
-                                              .content_encoding = {},
-                                              .body = {}}),
-                               {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c1"}}),
-                   "query");
-  };
-  EXPECT_EQ(query_of("bob"), R"(x{uuid="bobs"})");
-  EXPECT_EQ(query_of("alice"), R"(x{uuid=~"dup|own|own1|own2"})");
-  EXPECT_EQ(query_of("bob"), R"(x{uuid="bobs"})");
-  rules.confine = false;
-  rules.pin_cluster = true;
-  rules.clusters = {"c1", "c2"};
-  const Gate pinned(BackendType::kTsdb, rules, &owners);
-  for (const std::string cluster : {"c1", "c2", "c1"}) {
-    EXPECT_EQ(text_of(pinned.decide(
-                          ParsedRequest({.method = "GET",
-                                         .target = "/api/v1/query?query=x%7Buuid%3D%22dup%22%7D",
-                                         .content_type = {},
-                                         .content_encoding = {},
-                                         .body = {}}),
-                          {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", cluster}}),
-                      "query"),
-              R"(x{uuid="dup", ceems_id=")" + cluster + "\"}");
-  }
-}
-
-TEST_F(GateTest, NothingUnknownPassesAtOnce) {
-  const auto remembering = cached_owners(owners, clock);
-  const Gate gate(BackendType::kTsdb, rules, remembering.get());
-  const std::string target = "/api/v1/query?query=" + encoded(R"(x{uuid="own",node=~"n.*"})");
-  const ParsedRequest request(
-      {.method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}});
-  EXPECT_FALSE(gate.decide_inline(request, headers)) << "neither the user nor the unit is known";
-  EXPECT_TRUE(remembering->is_admin("alice"));
-  EXPECT_TRUE(remembering->may_see("alice", "c1", {"own"}).value_or(false));
-  EXPECT_FALSE(gate.decide_inline(request, headers)) << "the pattern is not known";
-  EXPECT_TRUE(gate.decide(request, headers));
-  EXPECT_TRUE(gate.decide_inline(request, headers));
-  clock.advance(std::chrono::seconds(15));
-  EXPECT_FALSE(gate.decide_inline(request, headers)) << "too old";
 }
 
 }  // namespace

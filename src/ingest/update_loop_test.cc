@@ -382,7 +382,7 @@ TEST(UpdateLoop, LogsOnceWhoUpdatesTheDatabase) {
 
 TEST(UpdateLoop, FillsFactsUntilThereAreNoneWithout) {
   LoopFixture f;
-  f.scripts.clear();  // so that nobody else writes
+  f.scripts.clear();  // so that no one else writes
   std::vector<bool> told;
   f.options.on_written = [&told](bool leads) { told.push_back(leads); };
   f.writer.facts_left = 3;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exporter/gpu/assignment_test_support.h"
 #include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/library/fake_scenario.h"
 #include "testing/eventually.h"
@@ -25,17 +26,6 @@ using ::testing::SizeIs;
 MATCHER_P3(Holds, uuid, alloc, use, "") {
   *result_listener << arg.uuid << " alloc " << arg.alloc << " use " << arg.use;
   return arg.uuid == uuid && std::abs(arg.alloc - alloc) < 1e-12 && std::abs(arg.use - use) < 1e-12;
-}
-
-Assignment assignment(const std::string& unit, double share, const std::string& instance = "") {
-  Assignment result;
-  result.manager = "slurm";
-  result.uuid = unit;
-  result.device_uuid = "GPU-a";
-  result.index = instance.empty() ? "0" : instance;
-  result.gpu_instance = instance;
-  result.share = share;
-  return result;
 }
 
 DeviceState whole_gpu() {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/energy/account/account.h"
+#include "exporter/gpu/assignment_test_support.h"
 #include "exporter/gpu/device_energy.h"
 
 namespace ceems::exporter::gpu {
@@ -28,17 +29,6 @@ class MigReconfiguration : public ::testing::Test {
     device_.sm_count = 100;
     device_.energy_joules = 5'000;
     second(0);
-  }
-
-  static Assignment assignment(const std::string& unit, const std::string& instance) {
-    Assignment result;
-    result.manager = "slurm";
-    result.uuid = unit;
-    result.device_uuid = "GPU-a";
-    result.index = instance.empty() ? "0" : instance;
-    result.gpu_instance = instance;
-    result.share = 1;
-    return result;
   }
 
   void split() {
@@ -89,7 +79,7 @@ class MigReconfiguration : public ::testing::Test {
 };
 
 TEST_F(MigReconfiguration, ChargesWhatHoldsThePartsOfTheTime) {
-  assignments_ = {assignment("whole", "")};
+  assignments_ = {assignment("whole", 1)};
   for (int i = 0; i < 10; ++i) {
     second(360);
   }
@@ -105,7 +95,7 @@ TEST_F(MigReconfiguration, ChargesWhatHoldsThePartsOfTheTime) {
   const double system = account_.system_joules(Domain::kGpu);
 
   // Of 300 J, 60 are idle: 60 and 20 of 100 SMs. The rest goes by active SMs: 48 to 4.
-  assignments_ = {assignment("large", "1"), assignment("small", "2")};
+  assignments_ = {assignment("large", 1, "1"), assignment("small", 1, "2")};
   device_.instances[0].activity.sm_active = 0.8;
   device_.instances[1].activity.sm_active = 0.2;
   second(300);
@@ -128,7 +118,7 @@ TEST_F(MigReconfiguration, ChargesWhatHoldsThePartsOfTheTime) {
   device_.energy_joules = 0;
   second(60);
   EXPECT_DOUBLE_EQ(joules("large"), large + 36 + 240);
-  assignments_ = {assignment("whole", "")};
+  assignments_ = {assignment("whole", 1)};
   second(360);
   EXPECT_DOUBLE_EQ(joules("whole"), 3'600 + 360);
   EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kGpu),

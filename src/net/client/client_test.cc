@@ -1,133 +1,27 @@
 #include "net/client/client.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <atomic>
-#include <functional>
-#include <latch>
+#include <chrono>
 #include <stop_token>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/fd.h"
-#include "base/mutex.h"
-#include "net/server/server.h"
-#include "testing/eventually.h"
+#include "net/client/client_test_support.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::net {
 namespace {
 
-using ceems::testing::eventually;
 using ceems::testing::kPatience;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// A server of this project that records the requests it receives.
-class Peer {
- public:
-  explicit Peer(Handler handler, ServerOptions options = {}) {
-    if (options.listen_addresses.empty()) {
-      options.listen_addresses = {"127.0.0.1:0"};
-    }
-    server_ = *Server::create(std::move(options), [this, handler = std::move(handler)](
-                                                      const Request& request, Response& response) {
-      {
-        const MutexLock lock(mutex_);
-        requests_.push_back(request);
-      }
-      handler(request, response);
-    });
-    server_->start();
-  }
-  [[nodiscard]] std::string url() const { return "http://" + server_->addresses()[0]; }
-  [[nodiscard]] std::vector<Request> requests() const {
-    const MutexLock lock(mutex_);
-    return requests_;
-  }
-  /// A header of the request with this index, or "-".
-  [[nodiscard]] std::string header(std::size_t index, std::string_view name) const {
-    const MutexLock lock(mutex_);
-    const std::string* value =
-        index < requests_.size() ? find_header(requests_[index].headers, name) : nullptr;
-    return value == nullptr ? "-" : *value;
-  }
-
- private:
-  mutable Mutex mutex_;
-  std::vector<Request> requests_ CEEMS_GUARDED_BY(mutex_);
-  std::unique_ptr<Server> server_;
-};
-
-/// Accepts connections, answers each with fixed bytes and closes it. Without bytes, it keeps the
-/// connections open.
-class LyingPeer {
- public:
-  explicit LyingPeer(std::string bytes) : bytes_(std::move(bytes)) {
-    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    ::listen(listener_.get(), 16);
-    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::jthread([this] { run(); });
-  }
-  ~LyingPeer() { ::shutdown(listener_.get(), SHUT_RDWR); }
-  LyingPeer(const LyingPeer&) = delete;
-  LyingPeer& operator=(const LyingPeer&) = delete;
-  [[nodiscard]] std::string url() const { return fmt::format("http://127.0.0.1:{}", port_); }
-  /// Waits until a client has connected.
-  [[nodiscard]] bool has_client() const {
-    return eventually([this] { return accepted_ > 0; });
-  }
-
- private:
-  void run() {
-    std::vector<UniqueFd> open;
-    while (true) {
-      UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!peer.valid()) {
-        return;
-      }
-      ++accepted_;
-      if (bytes_.empty()) {
-        open.push_back(std::move(peer));
-        continue;
-      }
-      std::string asked(4096, '\0');
-      ::recv(peer.get(), asked.data(), asked.size(), 0);
-      ::send(peer.get(), bytes_.data(), bytes_.size(), MSG_NOSIGNAL);
-    }
-  }
-
-  std::string bytes_;
-  UniqueFd listener_;
-  int port_ = 0;
-  std::atomic<int> accepted_ = 0;
-  std::jthread thread_;
-};
-
-void show(const Request& request, Response& response) {
-  response.set_header("X-Kind", "echo");
-  response.body =
-      fmt::format("{} {}?{} {}", request.method, request.path, request.query, request.body);
-}
-
-std::unique_ptr<Client> client_with(ClientOptions options = {}) {
-  auto client = Client::create(std::move(options));
-  EXPECT_TRUE(client) << client.error().message;
-  return *std::move(client);
-}
 
 TEST(Client, GetsAndPosts) {
   const Peer peer(show);
@@ -224,118 +118,6 @@ TEST(Client, CutsAnAnswerThatIsTooLarge) {
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(got.error().message, HasSubstr("the answer is larger than 1000000 bytes"));
-}
-
-/// The result of stream_from(), with the parts of the body joined.
-struct Streamed {
-  std::string text;
-  int opened = 0;
-  Result<ClientResponse> result;
-};
-
-Streamed stream_from(const Peer& peer, milliseconds idle_timeout, ClientOptions options = {}) {
-  Streamed streamed;
-  const StreamTaker taker{.opened = [&streamed] { ++streamed.opened; },
-                          .part = [&streamed](std::string_view part) -> Result<> {
-                            streamed.text += part;
-                            return {};
-                          }};
-  streamed.result =
-      client_with(std::move(options))->stream(peer.url() + "/", {}, idle_timeout, taker);
-  return streamed;
-}
-
-TEST(ClientStream, HandsPartsOverWithoutLimit) {
-  const Peer peer([](const Request&, Response& response) {
-    response.next_chunk = [left = 30](std::string& out) mutable {
-      out.append(100'000, 'x');
-      return --left > 0;
-    };
-  });
-  ClientOptions options;
-  options.max_response_bytes = 1000;
-  const Streamed streamed = stream_from(peer, kPatience, options);
-  ASSERT_TRUE(streamed.result) << streamed.result.error().message;
-  EXPECT_EQ(streamed.result->status, 200);
-  EXPECT_EQ(streamed.result->body, "");
-  EXPECT_EQ(streamed.text.size(), 3'000'000U);
-  EXPECT_EQ(streamed.opened, 1);
-}
-
-TEST(ClientStream, GivesOtherAnswersAsTheyAre) {
-  const Peer peer([](const Request&, Response& response) { plain_text(response, 410, "gone"); });
-  const Streamed streamed = stream_from(peer, kPatience);
-  ASSERT_TRUE(streamed.result);
-  EXPECT_EQ(streamed.result->status, 410);
-  EXPECT_EQ(streamed.result->body, "gone\n");
-  EXPECT_EQ(streamed.text, "");
-  EXPECT_EQ(streamed.opened, 0);
-}
-
-TEST(ClientStream, OutlastsTheTimeLimitWhilePartsCome) {
-  const Peer peer([](const Request&, Response& response) {
-    response.next_chunk = [left = 8](std::string& out) mutable {
-      std::this_thread::sleep_for(milliseconds(10));
-      out.append("x");
-      return --left > 0;
-    };
-  });
-  ClientOptions options;
-  options.timeout = milliseconds(20);
-  const Streamed streamed = stream_from(peer, kPatience, options);
-  ASSERT_TRUE(streamed.result) << streamed.result.error().message;
-  EXPECT_EQ(streamed.text, "xxxxxxxx");
-}
-
-TEST(ClientStream, EndsWhenNothingComes) {
-  std::latch over(1);
-  const Peer peer([&over](const Request&, Response& response) {
-    response.next_chunk = [&over, left = 2](std::string& out) mutable {
-      if (left == 1) {
-        over.wait();
-      }
-      out.append("x");
-      return --left > 0;
-    };
-  });
-  const Streamed streamed = stream_from(peer, milliseconds(100));
-  over.count_down();
-  ASSERT_FALSE(streamed.result);
-  EXPECT_EQ(streamed.result.error().code, ErrorCode::kTimeout);
-  EXPECT_THAT(streamed.result.error().message, HasSubstr("nothing came for 100 ms"));
-}
-
-TEST(ClientStream, EndsWithTheErrorOfItsTaker) {
-  const Peer peer([](const Request&, Response& response) {
-    response.next_chunk = [](std::string& out) {
-      out.append(1000, 'x');
-      return true;
-    };
-  });
-  const StreamTaker taker{
-      .part = [](std::string_view) -> Result<> { return fail(ErrorCode::kParse, "enough"); }};
-  const auto ended = client_with()->stream(peer.url() + "/", {}, kPatience, taker);
-  ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().code, ErrorCode::kParse);
-  EXPECT_THAT(ended.error().message, HasSubstr("enough"));
-}
-
-TEST(ClientStream, EndsWhenStopped) {
-  const LyingPeer peer("");
-  const auto client = client_with();
-  const StreamTaker taker{.part = [](std::string_view) -> Result<> { return {}; }};
-  std::stop_source stop;
-  const std::jthread stopper([&] {
-    EXPECT_TRUE(peer.has_client());
-    stop.request_stop();
-  });
-  const auto start = steady_clock::now();
-  const auto ended =
-      client->stream(peer.url() + "/", {}, std::chrono::minutes(10), taker, stop.get_token());
-  ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(ended.error().message, HasSubstr("cancelled"));
-  EXPECT_LT(steady_clock::now() - start, kPatience);
 }
 
 TEST(Client, RefusesWhatIsNoHttpUrlWithoutRepeatingIt) {

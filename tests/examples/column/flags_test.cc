@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cacct/output/formats.h"
 #include "cacct/output/table.h"
 
 namespace ceems::example {
