@@ -9,7 +9,6 @@
 #include "cacct/output/box.h"
 #include "cacct/output/chart_lines.h"
 #include "cacct/output/fields.h"
-#include "cacct/output/formats.h"
 #include "cacct/output/job_list.h"
 #include "cacct/output/table.h"
 #include "cacct/series/dump_progress.h"

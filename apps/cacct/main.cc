@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
 #include "cacct/caller.h"
-#include "cacct/command.h"
-#include "cacct/digest_command.h"
-#include "cacct/gpus_command.h"
-#include "cacct/insight_command.h"
+#include "cacct/commands.h"
 #include "cacct/options.h"
-#include "cacct/report_command.h"
-#include "cacct/top_command.h"
 #include "config/flags.h"
 
 namespace {
@@ -72,122 +69,74 @@ int leave(const ceems::config::FlagOutcome& outcome) {
   return status;
 }
 
-/// Calls `body` with who runs the program.
-template <typename Body>
-int as_caller(const Body& body) {
+/// Parses the flags behind arguments[0] and runs the command.
+template <typename Options, typename AddFlags, typename Run>
+int run_command(std::span<const char* const> arguments,
+                const char* name,
+                std::string_view description,
+                Options options,
+                const AddFlags& add_flags,
+                const Run& run) {
+  ceems::config::FlagSet flags(name, std::string(description));
+  add_flags(flags, options);
+  const auto outcome = flags.parse(static_cast<int>(arguments.size()), arguments.data());
+  if (outcome.exit) {
+    return leave(outcome);
+  }
   ceems::log::configure(ceems::log::Level::kError, ceems::log::Format::kLogfmt);
   const auto caller = cacct::find_caller();
   if (!caller) {
     fmt::print(stderr, "cacct: error: {}\n", caller.error().message);
     return 1;
   }
-  return body(*caller);
-}
-
-/// `cacct report` and `cacct compare`; argv[1] is that word.
-int run_report(bool compare, int argc, const char* const* argv) {
-  cacct::ReportOptions options;
-  options.compare = compare;
-  ceems::config::FlagSet flags(compare ? "cacct compare" : "cacct report",
-                               std::string(compare ? kCompare : kReport));
-  cacct::add_report_flags(flags, options);
-  const auto outcome = flags.parse(argc - 1, argv + 1);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
-}
-
-/// `cacct gpus`; argv[1] is that word.
-int run_gpus(int argc, const char* const* argv) {
-  cacct::GpusOptions options;
-  ceems::config::FlagSet flags("cacct gpus", std::string(kGpus));
-  cacct::add_gpus_flags(flags, options);
-  const auto outcome = flags.parse(argc - 1, argv + 1);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  return as_caller([&](const cacct::Caller& caller) { return cacct::run_gpus(options, caller); });
-}
-
-/// `cacct digest`; argv[1] is that word.
-int run_digest(int argc, const char* const* argv) {
-  cacct::DigestOptions options;
-  ceems::config::FlagSet flags("cacct digest", std::string(kDigest));
-  cacct::add_digest_flags(flags, options);
-  const auto outcome = flags.parse(argc - 1, argv + 1);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  return as_caller([&](const cacct::Caller& caller) { return cacct::run_digest(options, caller); });
-}
-
-/// `cacct insight`; argv[1] is that word.
-int run_insight(int argc, const char* const* argv) {
-  cacct::InsightOptions options;
-  ceems::config::FlagSet flags("cacct insight", std::string(kInsight));
-  cacct::add_insight_flags(flags, options);
-  const auto outcome = flags.parse(argc - 1, argv + 1);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  return as_caller(
-      [&](const cacct::Caller& caller) { return cacct::run_insight(options, caller); });
-}
-
-/// `cacct top`; argv[1] is that word.
-int run_top(int argc, const char* const* argv) {
-  ceems::config::FlagSet flags("cacct top", std::string(kTop));
-  const auto outcome = flags.parse(argc - 1, argv + 1);
-  return outcome.exit
-             ? leave(outcome)
-             : as_caller([](const cacct::Caller& caller) { return cacct::run_top(caller); });
+  return run(options, *caller);
 }
 
 /// A link with the name of jobstats, for people and scripts that are used to it.
-int run_jobstats(int argc, const char* const* argv) {
-  cacct::ReportOptions options;
-  options.jobstats = true;
-  ceems::config::FlagSet flags("jobstats", std::string(kReport));
-  cacct::add_report_flags(flags, options);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  options.so_far = true;  // as jobstats does
-  return as_caller([&](const cacct::Caller& caller) { return cacct::run_report(options, caller); });
+int run_jobstats(std::span<const char* const> arguments) {
+  return run_command(arguments, "jobstats", kReport, cacct::ReportOptions{.jobstats = true},
+                     cacct::add_report_flags,
+                     [](cacct::ReportOptions& options, const cacct::Caller& caller) {
+                       options.so_far = true;  // as jobstats does
+                       return cacct::run_report(options, caller);
+                     });
 }
 
-int run(int argc, const char* const* argv) {
-  std::string_view name = argc > 0 ? argv[0] : "";
+int run(std::span<const char* const> arguments) {
+  std::string_view name = arguments.empty() ? "" : arguments[0];
   name.remove_prefix(std::min(name.rfind('/') + 1, name.size()));  // npos + 1 is 0
   if (name == "jobstats") {
-    return run_jobstats(argc, argv);
+    return run_jobstats(arguments);
   }
-  const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "report" || first == "compare") {
-    return run_report(first == "compare", argc, argv);
+  const std::string_view first = arguments.size() > 1 ? arguments[1] : "";
+  const auto rest = arguments.subspan(std::min<std::size_t>(arguments.size(), 1));
+  if (first == "report") {
+    return run_command(rest, "cacct report", kReport, cacct::ReportOptions{},
+                       cacct::add_report_flags, cacct::run_report);
+  }
+  if (first == "compare") {
+    return run_command(rest, "cacct compare", kCompare, cacct::ReportOptions{.compare = true},
+                       cacct::add_report_flags, cacct::run_report);
   }
   if (first == "digest") {
-    return run_digest(argc, argv);
+    return run_command(rest, "cacct digest", kDigest, cacct::DigestOptions{},
+                       cacct::add_digest_flags, cacct::run_digest);
   }
   if (first == "gpus") {
-    return run_gpus(argc, argv);
+    return run_command(rest, "cacct gpus", kGpus, cacct::GpusOptions{}, cacct::add_gpus_flags,
+                       cacct::run_gpus);
   }
   if (first == "top") {
-    return run_top(argc, argv);
+    return run_command(
+        rest, "cacct top", kTop, nullptr, [](auto& /*flags*/, auto /*options*/) {},
+        [](auto /*options*/, const cacct::Caller& caller) { return cacct::run_top(caller); });
   }
   if (first == "insight") {
-    return run_insight(argc, argv);
+    return run_command(rest, "cacct insight", kInsight, cacct::InsightOptions{},
+                       cacct::add_insight_flags, cacct::run_insight);
   }
-  cacct::Options options;
-  ceems::config::FlagSet flags("cacct", std::string(kDescription));
-  cacct::add_flags(flags, options);
-  const auto outcome = flags.parse(argc, argv);
-  if (outcome.exit) {
-    return leave(outcome);
-  }
-  return as_caller([&](const cacct::Caller& caller) { return cacct::run(options, caller); });
+  return run_command(arguments, "cacct", kDescription, cacct::Options{}, cacct::add_flags,
+                     cacct::run);
 }
 
 }  // namespace
@@ -195,7 +144,7 @@ int run(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   cacct::shed_environment();
   try {
-    return run(argc, argv);
+    return run({argv, static_cast<std::size_t>(argc)});
   } catch (const std::exception& error) {
     std::fputs("cacct: error: ", stderr);
     std::fputs(error.what(), stderr);

@@ -1,5 +1,3 @@
-#include "cacct/command.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,17 +14,16 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/listing.h"
 #include "cacct/log_file.h"
 #include "cacct/output/box.h"
 #include "cacct/output/fields.h"
-#include "cacct/output/formats.h"
 #include "cacct/output/job_list.h"
 #include "cacct/output/pager.h"
 #include "cacct/output/table.h"
 #include "cacct/series/config.h"
 #include "cacct/series/dump.h"
-#include "cacct/series/instant.h"
 #include "cacct/series/tsdb.h"
 #include "cacct/session.h"
 #include "cacct/time_words.h"

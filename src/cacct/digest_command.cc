@@ -1,11 +1,10 @@
-#include "cacct/digest_command.h"
-
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/json_reader.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/pager.h"
 #include "cacct/output/terminal.h"

@@ -1,5 +1,3 @@
-#include "cacct/gpus_command.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/output/gpu_board.h"
 #include "cacct/output/pager.h"
 #include "cacct/output/terminal.h"

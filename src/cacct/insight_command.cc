@@ -1,5 +1,3 @@
-#include "cacct/insight_command.h"
-
 #include <simdjson.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "base/time/time_text.h"
 #include "base/time/time_zone.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"

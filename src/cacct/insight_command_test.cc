@@ -1,7 +1,7 @@
-#include "cacct/insight_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cacct/commands.h"
 
 namespace ceems::cacct {
 namespace {

@@ -1,5 +1,3 @@
-#include "cacct/report_command.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -12,6 +10,7 @@
 #include "base/json_reader.h"
 #include "base/strings.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/fields.h"

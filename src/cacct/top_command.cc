@@ -1,5 +1,3 @@
-#include "cacct/top_command.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,10 +16,10 @@
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "cacct/api.h"
+#include "cacct/commands.h"
 #include "cacct/output/chart_lines.h"
 #include "cacct/output/columns.h"
 #include "cacct/output/job_list.h"
-#include "cacct/output/live_screen.h"
 #include "cacct/output/pager.h"
 #include "cacct/output/quantity.h"
 #include "cacct/output/terminal.h"

@@ -5,7 +5,6 @@
 #include "net/http.h"
 #include "net/server/server.h"
 #include "testing/fake_clock.h"
-#include "tool/site/energies.h"
 #include "tool/site/examine.h"
 #include "tsdb/fake_transport.h"
 

@@ -14,7 +14,6 @@
 #include "os/file.h"
 #include "tool/command.h"
 #include "tool/connection.h"
-#include "tool/rules/gpu_rules.h"
 #include "tool/rules/host_rules.h"
 #include "tool/rules/plan.h"
 #include "tool/rules/render.h"

@@ -1,5 +1,3 @@
-#include "cacct/output/formats.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "base/strings.h"
 #include "base/text/cells.h"
 #include "base/text/html.h"
+#include "cacct/output/table.h"
 
 namespace ceems::cacct {
 namespace {

@@ -1,5 +1,3 @@
-#include "cacct/output/live_screen.h"
-
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>

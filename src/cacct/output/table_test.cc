@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "cacct/output/box.h"
-#include "cacct/output/formats.h"
 
 namespace ceems::cacct {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "base/json_reader.h"
 #include "base/strings.h"
@@ -48,6 +50,21 @@ bool read_failed(JsonScanner& json, std::vector<std::string>& failed) {
 }
 
 }  // namespace
+
+std::string fingerprint(const SeriesLabels& labels) {
+  std::uint64_t hash = 14695981039346656037U;
+  const auto add = [&hash](std::string_view text) {
+    for (const char c : text) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    }
+    hash = (hash ^ 0xFFU) * 1099511628211U;
+  };
+  for (const auto& [name, value] : labels) {
+    add(name);
+    add(value);
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 std::string to_json(const DumpProgress& progress) {
   std::string out;

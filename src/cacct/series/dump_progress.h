@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -8,9 +9,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cacct/series/fingerprint.h"
 
 namespace ceems::cacct {
+
+/// The labels of a time series, sorted by name; the name of the metric is `__name__`.
+using SeriesLabels = std::map<std::string, std::string, std::less<>>;
+
+/// 16 hexadecimal digits that identify a time series as in Prometheus: FNV-1a of 64 bits
+/// (http://www.isthe.com/chongo/tech/comp/fnv/) over name, 0xFF, value, 0xFF of each label.
+std::string fingerprint(const SeriesLabels& labels);
 
 /// A series that has been written, completely or in part.
 struct WrittenSeries {

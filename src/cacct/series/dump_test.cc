@@ -11,7 +11,6 @@
 
 #include "base/strings.h"
 #include "cacct/series/dump_progress.h"
-#include "cacct/series/fingerprint.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 #include "tsdb/fake_transport.h"

@@ -1,5 +1,3 @@
-#include "tool/rules/gpu_rules.h"
-
 #include <algorithm>
 #include <iterator>
 #include <string>

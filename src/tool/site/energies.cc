@@ -1,5 +1,3 @@
-#include "tool/site/energies.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "tool/site/examine.h"
 
 namespace ceems::tool {
 namespace {

@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
-#include "tool/site/energies.h"
 
 namespace ceems::tool {
 namespace {

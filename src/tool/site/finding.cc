@@ -1,10 +1,9 @@
-#include "tool/site/finding.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "tool/site/examine.h"
 
 namespace ceems::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "cacct/series/instant.h"
+#include "cacct/series/tsdb.h"
 
 #include <memory>
 #include <string>
