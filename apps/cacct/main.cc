@@ -128,8 +128,8 @@ int run(std::span<const char* const> arguments) {
   }
   if (first == "top") {
     return run_command(
-        rest, "cacct top", kTop, nullptr, [](auto& /*flags*/, auto /*options*/) {},
-        [](auto /*options*/, const cacct::Caller& caller) { return cacct::run_top(caller); });
+        rest, "cacct top", kTop, nullptr, [](auto& /*flags*/, auto& /*options*/) {},
+        [](auto& /*options*/, const cacct::Caller& caller) { return cacct::run_top(caller); });
   }
   if (first == "insight") {
     return run_command(rest, "cacct insight", kInsight, cacct::InsightOptions{},

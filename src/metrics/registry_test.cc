@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "metrics/counting_new.h"
+#include "metrics/counting_new_test_support.h"
 
 namespace ceems::metrics {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "metrics/counting_new.h"
+#include "metrics/counting_new_test_support.h"
 
 namespace ceems::metrics {
 namespace {

@@ -39,13 +39,6 @@ std::vector<Increment> counter_increments(std::span<const tsdb::Sample> samples,
   return increments;
 }
 
-double counter_increase(std::span<const tsdb::Sample> samples,
-                        double before,
-                        std::int64_t from_ms,
-                        std::int64_t to_ms) {
-  return sum_of(counter_increments(samples, before, from_ms, to_ms));
-}
-
 std::optional<GaugeArea> gauge_area(std::span<const tsdb::Sample> samples,
                                     Life life,
                                     std::int64_t from_ms,
@@ -114,12 +107,6 @@ std::vector<Increment> origin_increments(std::vector<CounterSeries> series,
     }
   }
   return most;
-}
-
-double origin_increase(std::vector<CounterSeries> series,
-                       std::int64_t from_ms,
-                       std::int64_t to_ms) {
-  return sum_of(origin_increments(std::move(series), from_ms, to_ms));
 }
 
 }  // namespace ceems::ingest

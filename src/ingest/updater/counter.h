@@ -9,7 +9,14 @@
 
 namespace ceems::ingest {
 
-/// Returns what one counter counted in (from, to], given its raw samples in ascending order.
+/// The increase since the previous sample, at the time of a sample.
+struct Increment {
+  std::int64_t time_ms = 0;
+  double value = 0;
+};
+
+/// Returns what one counter counted in (from, to], given its raw samples in ascending order,
+/// without increments of 0.
 ///
 /// Every sample stands for the increase since the previous one: the difference or, after a reset (a
 /// smaller value), the whole value. The increase belongs to the window that contains the sample's
@@ -18,18 +25,6 @@ namespace ceems::ingest {
 ///
 /// `before` is the value before the first sample: 0 if the counter began with that sample. Values
 /// that are negative or not finite are skipped.
-double counter_increase(std::span<const tsdb::Sample> samples,
-                        double before,
-                        std::int64_t from_ms,
-                        std::int64_t to_ms);
-
-/// The increase since the previous sample, at the time of a sample.
-struct Increment {
-  std::int64_t time_ms = 0;
-  double value = 0;
-};
-
-/// Returns the increments that counter_increase() adds up, without those of 0.
 std::vector<Increment> counter_increments(std::span<const tsdb::Sample> samples,
                                           double before,
                                           std::int64_t from_ms,
@@ -70,7 +65,5 @@ struct CounterSeries {
 std::vector<Increment> origin_increments(std::vector<CounterSeries> series,
                                          std::int64_t from_ms,
                                          std::int64_t to_ms);
-/// The sum of origin_increments().
-double origin_increase(std::vector<CounterSeries> series, std::int64_t from_ms, std::int64_t to_ms);
 
 }  // namespace ceems::ingest

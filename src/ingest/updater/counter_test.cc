@@ -4,6 +4,9 @@
 #include <cmath>
 #include <iterator>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +14,27 @@ namespace ceems::ingest {
 namespace {
 
 using tsdb::Sample;
+
+double sum_of(const std::vector<Increment>& increments) {
+  double sum = 0;
+  for (const Increment& increment : increments) {
+    sum += increment.value;
+  }
+  return sum;
+}
+
+double counter_increase(std::span<const Sample> samples,
+                        double before,
+                        std::int64_t from_ms,
+                        std::int64_t to_ms) {
+  return sum_of(counter_increments(samples, before, from_ms, to_ms));
+}
+
+double origin_increase(std::vector<CounterSeries> series,
+                       std::int64_t from_ms,
+                       std::int64_t to_ms) {
+  return sum_of(origin_increments(std::move(series), from_ms, to_ms));
+}
 
 TEST(Counter, CountsDifferencesAndWholeValuesAfterResets) {
   const std::vector<Sample> samples{{10, 5}, {20, 8}, {30, 2}, {40, 2}, {50, 4}};

@@ -1,6 +1,6 @@
 // Replaces operator new of the whole test program. This is a separate file, because a compiler that
 // inlines it into its callers reports a mismatch between new and free().
-#include "metrics/counting_new.h"
+#include "metrics/counting_new_test_support.h"
 
 #include <atomic>
 #include <cstdlib>
