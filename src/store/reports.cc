@@ -1,5 +1,7 @@
 #include "store/reports.h"
 
+#include <stop_token>
+
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -43,7 +45,7 @@ Result<> Writer::postpone_reports(const std::vector<ReportKey>& /*keys*/, std::i
 Result<> Writer::drop_reports(const std::vector<ReportKey>& /*keys*/) {
   return no_reports();
 }
-Result<> Writer::purge_reports(std::int64_t /*cutoff_ms*/) {
+Result<> Writer::purge_reports(std::int64_t /*cutoff_ms*/, const std::stop_token& /*stop*/) {
   return no_reports();
 }
 

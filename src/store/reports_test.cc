@@ -1,6 +1,8 @@
 // Reports in every kind of database: queued by windows, stored once, found, purged.
 #include "store/reports.h"
 
+#include <stop_token>
+
 #include <gmock/gmock.h>
 
 #include "store/advice_rules.h"
@@ -243,6 +245,9 @@ TEST_P(Reports, ArePostponedDroppedAndPurged) {
   EXPECT_THAT(due(kNow + 5 * kHour), ElementsAre("1"));
   ASSERT_TRUE(writer.store_reports({report("1", true)}));
   ASSERT_TRUE(writer.purge_reports(kNow + 30 * kMinute));
+  std::stop_source stopped;
+  stopped.request_stop();
+  ASSERT_TRUE(writer.purge_reports(kNow + 30 * kMinute + 1, stopped.get_token()));
   EXPECT_TRUE(db_->reader().stored_report(key("1")).value());
   ASSERT_TRUE(writer.purge_reports(kNow + 30 * kMinute + 1));
   EXPECT_EQ(db_->reader().stored_report(key("1")).value(), std::nullopt);

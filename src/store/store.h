@@ -171,9 +171,9 @@ class Writer {
   virtual Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms);
   /// Deletes reports: those that are queued of units that do not exist.
   virtual Result<> drop_reports(const std::vector<ReportKey>& keys);
-  /// Deletes reports and findings of units that ended before the cutoff (epoch ms). purge() deletes
-  /// them with their units.
-  virtual Result<> purge_reports(std::int64_t cutoff_ms);
+  /// Deletes reports and findings of units that ended before the cutoff (epoch ms), in transactions
+  /// of 1,000; after a stop, the one that runs is the last. purge() deletes them with their units.
+  virtual Result<> purge_reports(std::int64_t cutoff_ms, const std::stop_token& stop = {});
   // Energy of nodes (store/nodes.h).
 
   /// The end of the last update of the cluster's nodes, in epoch milliseconds; nothing before the

@@ -151,7 +151,7 @@ void Finisher::loop(const std::stop_token& stop) {
 }
 
 void Finisher::work(const std::stop_token& stop) {
-  purge(clock_.now_ms());
+  purge(clock_.now_ms(), stop);
   while (!stop.stop_requested()) {
     const auto begun = clock_.steady_now();
     const auto cpu_begun = thread_cpu_time();
@@ -214,12 +214,12 @@ void Finisher::note(const Error* error) {
   error_ = now;
 }
 
-void Finisher::purge(std::int64_t now_ms) {
+void Finisher::purge(std::int64_t now_ms, const std::stop_token& stop) {
   if (now_ms < next_purge_ms_) {
     return;
   }
   next_purge_ms_ = now_ms + kPurgeMs;
-  if (const auto done = writer_.purge_reports(now_ms - options_.keep.count()); !done) {
+  if (const auto done = writer_.purge_reports(now_ms - options_.keep.count(), stop); !done) {
     note(&done.error());
   }
 }

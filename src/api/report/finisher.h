@@ -70,7 +70,7 @@ class Finisher {
   struct Cluster;
   void loop(const std::stop_token& stop);
   void work(const std::stop_token& stop);
-  void purge(std::int64_t now_ms);
+  void purge(std::int64_t now_ms, const std::stop_token& stop);
   void note(const Error* error);
   /// Chooses the size of the next batch by the CPU time that the last one took.
   void fit_batch(std::chrono::nanoseconds cpu);

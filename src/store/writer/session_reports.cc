@@ -45,10 +45,10 @@ Result<> SessionWriter::drop_reports(const std::vector<ReportKey>& keys) {
       "", [&] { return store::drop_reports(*session_, keys); }, Changes::kNoUsage);
 }
 
-Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms) {
+Result<> SessionWriter::purge_reports(std::int64_t cutoff_ms, const std::stop_token& stop) {
   constexpr std::int64_t kAtOnce = 1000;
   std::int64_t purged = kAtOnce;
-  while (purged == kAtOnce) {
+  while (purged == kAtOnce && !stop.stop_requested()) {
     const MutexLock lock(mutex_);  // windows may come in between
     CEEMS_TRY(in_transaction(
         "purging reports",

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,7 @@ class SessionWriter : public Writer {
   Result<> store_strips(const std::vector<UnitStrip>& strips) override;
   Result<> postpone_reports(const std::vector<ReportKey>& keys, std::int64_t due_ms) override;
   Result<> drop_reports(const std::vector<ReportKey>& keys) override;
-  Result<> purge_reports(std::int64_t cutoff_ms) override;
+  Result<> purge_reports(std::int64_t cutoff_ms, const std::stop_token& stop) override;
   Result<std::optional<std::int64_t>> nodes_until(const std::string& cluster_id) override;
   Result<> write_nodes(const NodeUpdate& update) override;
 
