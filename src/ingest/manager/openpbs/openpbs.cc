@@ -114,12 +114,13 @@ class OpenpbsSource final : public BatchSource {
     if (!found) {
       return fail(std::move(found).error());
     }
-    if (found->has_value() && ((*found)->end_ms == 0 || (*found)->end_ms >= from)) {
+    std::optional<BatchJob>& job = *found;
+    if (job && (job->end_ms == 0 || job->end_ms >= from)) {
       const std::string_view owner = owner_of(element.json);
-      if (environment && owner != (*found)->user) {
+      if (environment && owner != job->user) {
         listing.owners.emplace(element.key, owner);
       }
-      listing.jobs.push_back(std::move(**found));
+      listing.jobs.push_back(*std::move(job));
     }
     return {};
   }
