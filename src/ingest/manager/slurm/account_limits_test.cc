@@ -124,7 +124,7 @@ TEST(AccountLimits, AreThoseOfTheQosThenOfTheAssociation) {
   // The QOS of the partition goes before that of the job, unless that says otherwise.
   EXPECT_THAT(of({.partition = "capped"}, one), ElementsAre(150, 20'000, 4, -1));
   EXPECT_THAT(of({.partition = "capped", .qos = "minutes"}, one), ElementsAre(125, 20'000, 4, -1));
-  // Nobody and nothing that is known.
+  // An owner, account and QOS that are not known.
   EXPECT_THAT(of({.qos = "?", .account = "?", .user = "?"}, one),
               ElementsAre(2880, 64'000, -1, -1));
   EXPECT_THAT(of({.partition = "?", .qos = "narrow"}, one), ElementsAre(150, 20'000, 4, -1));
