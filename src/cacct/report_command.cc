@@ -158,7 +158,7 @@ class Run {
                            kwh ? ", " + fitting_text(*energy, "total", *kwh) : "");
   }
 
-  Result<> check(const std::vector<std::string>& ids) const {
+  [[nodiscard]] Result<> check(const std::vector<std::string>& ids) const {
     if (options_.compare ? ids.size() != 2 : ids.empty()) {
       return fail(ErrorCode::kInvalidArgument, "{}",
                   options_.compare ? "expected the IDs of two jobs" : "expected the ID of a job");

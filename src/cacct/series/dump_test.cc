@@ -85,7 +85,8 @@ class FakeTsdb {
       end = std::ceil(end / align) * align;
     }
     std::string values;
-    for (double time = start; time <= end; time += step) {
+    for (int i = 0; start + i * step <= end; ++i) {
+      const double time = start + i * step;
       values += fmt::format("{}[{},\"{}\"]", values.empty() ? "" : ",", time, time);
     }
     return FakeTransport::ok(fmt::format(

@@ -63,6 +63,7 @@ Result<> add_instant_value(tsdb::Client& client,
                            tsdb::QueryVariables variables,
                            std::vector<Record>& units) {
   std::vector<std::string> uuids;
+  uuids.reserve(units.size());
   for (const Record& unit : units) {
     uuids.emplace_back(unit.text("uuid"));
   }
