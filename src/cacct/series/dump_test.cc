@@ -124,6 +124,14 @@ TEST(Fingerprint, IsThatOfPrometheus) {
   EXPECT_EQ(fingerprint({}), "cbf29ce484222325");
 }
 
+TEST_F(DumpTest, AsksForARangeOfASecondAtLeast) {
+  FakeTsdb tsdb;
+  queries_ = {query("cpu", "max_over_time(cpu{uuid=~\"{{.UUIDs}}\"}[{{.Range}}])")};
+  units_ = {{.uuid = "7", .start_ms = 1'000'000, .end_ms = 1'000'400}};
+  ASSERT_TRUE(dump(tsdb));
+  EXPECT_EQ(tsdb.requests().at(0).first("query"), "max_over_time(cpu{uuid=~\"7\"}[1s])");
+}
+
 TEST_F(DumpTest, WritesAFileForEachSeries) {
   FakeTsdb tsdb;
   queries_.pop_back();
