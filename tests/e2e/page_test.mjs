@@ -469,6 +469,9 @@ test("a unit's page says how to make a flame graph, and is printed as its report
   const seen = (text) => page.getByText(text).first().isVisible();
   await becomes(() => seen("3 of 4 GPUs never ran a kernel"), true);
   await becomes(() => seen("#SBATCH --gres=gpu:1"), true);
+  await page.setViewportSize({ width: 720, height: 1040 }); // A4 without its margins
+  await becomes(() => page.evaluate(() => document.documentElement.scrollHeight <= 1040), true, "one sheet");
+  await becomes(() => page.locator(".chart.lane").evaluateAll((all) => new Set(all.map((one) => one.offsetTop)).size), 1, "charts beside each other");
   for (const text of ["ceems_exporter profile", "Copy", "Markdown", "Zoom in"]) await becomes(() => seen(text), false, text);
 });
 
