@@ -21,7 +21,7 @@ def stamp(seconds):
 
 
 def running(start, ready="True"):
-    return {"phase": "Running", "startTime": stamp(start), "qosClass": "Guaranteed",
+    return {"phase": "Running", "startTime": stamp(start),
             "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": stamp(start)}],
             "containerStatuses": [{"name": "c", "image": "none", "imageID": "", "ready": ready == "True", "restartCount": 0,
                                    "state": {"running": {"startedAt": stamp(start)}}}]}
