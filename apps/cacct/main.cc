@@ -74,7 +74,7 @@ template <typename Options, typename AddFlags, typename Run>
 int run_command(std::span<const char* const> arguments,
                 const char* name,
                 std::string_view description,
-                Options options,
+                Options&& options,
                 const AddFlags& add_flags,
                 const Run& run) {
   ceems::config::FlagSet flags(name, std::string(description));
