@@ -3,7 +3,7 @@
 import { ApiError, pathOf, type Api, type Query, type View } from "./api";
 import { defaultList, type KindSort, type ListState } from "./liststate";
 import { filterQuery } from "./serverlist";
-import { percent } from "../text/format";
+import { energy, percent } from "../text/format";
 import { t } from "../text/i18n";
 
 /** The one suggestion for a kind, by the run that it is from. */
@@ -125,9 +125,9 @@ export function runsOf(kind: UnitKind, within: ListState): ListState {
 }
 
 /** The mean energy of the runs where it is known, and by how much it changed from the first half of the period to the second: "4.9 kWh (+4 %)". */
-export function energyOfRun({ energyKwh, measured, kwhBefore, kwhSince }: UnitKind, text: (kwh: number) => string): string {
+export function energyOfRun({ energyKwh, measured, kwhBefore, kwhSince }: UnitKind): string {
   if (energyKwh === null || measured === 0) return "";
   const change = kwhBefore !== null && kwhSince !== null && kwhBefore > 0 ? (100 * (kwhSince - kwhBefore)) / kwhBefore : 0;
   const trend = Math.abs(change) < 0.5 ? "" : ` (${change > 0 ? "+" : "−"}${percent(Math.abs(change))})`;
-  return t("kinds.perRun", { energy: text(energyKwh / measured) }) + trend;
+  return t("kinds.perRun", { energy: energy(energyKwh / measured) }) + trend;
 }

@@ -29,7 +29,8 @@ test("energy is joules below one watt hour and scales above", () => {
 
 test("a column has the unit that its largest value calls for", () => {
   const column = (...values: (number | null)[]) => values.map((value) => (value === null ? null : format.energies(values)(value)));
-  assert.deepEqual(column(0.25, null, 0.0154, 41 / 3.6e6, 0), ["0.25 kWh", null, "0.015 kWh", "< 0.01 kWh", "0 kWh"]);
+  assert.deepEqual(column(0.25, null, 0.0154, 41 / 3.6e6, 0), ["250 Wh", null, "15.4 Wh", "0.011 Wh", "0 Wh"]);
+  assert.deepEqual(column(1, 0.25, 0.0154, 0.00066), ["1 kWh", "0.25 kWh", "0.015 kWh", "< 0.01 kWh"]);
   assert.deepEqual(column(0.01, 0.00999), ["10 Wh", "9.99 Wh"]);
   assert.deepEqual(column(0.0999, 0.000002), ["99.9 Wh", "< 0.01 Wh"]);
   assert.deepEqual(column(9999, 12.34, 0.1), ["9,999 kWh", "12.3 kWh", "0.1 kWh"]);

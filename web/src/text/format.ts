@@ -104,7 +104,7 @@ function ofColumn(values: readonly (number | null | undefined)[], steps: readonl
 }
 
 /** From kWh. */
-export const energies = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "GWh"], [1e4, 1e3, "MWh"], [0.09995, 1, "kWh"], [0, 1e-3, "Wh"]], energy);
+export const energies = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "GWh"], [1e4, 1e3, "MWh"], [0.9995, 1, "kWh"], [0, 1e-3, "Wh"]], energy);
 
 /** From grams of CO2 equivalent. */
 export const masses = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "t"], [1e4, 1e3, "kg"], [0.1, 1, "g"], [0, 1e-3, "mg"]], emissions);
