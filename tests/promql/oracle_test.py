@@ -222,6 +222,11 @@ class Prometheus:
 NEWER = os.environ.get("CEEMS_TEST_SERVER") == "prometheus3"
 
 
+def without_parentheses(formatted):
+    """Lists of words are printed without the parentheses around them (promql::print), which change nothing."""
+    return re.sub(r'([=!]~)"\(([\w|-]*)\)"', r'\1"\2"', formatted)
+
+
 def main():
     harness.need_programs("prometheus")
     program = sys.argv[1]
@@ -257,7 +262,7 @@ def main():
                     problems.append("%r\n    ours: %s %s\n    Prometheus: %s %s" % (query, ok, text, theirs, formatted))
                 elif ok:
                     again, same = server.formatted(text)
-                    if not again or same != formatted:
+                    if not again or without_parentheses(same) != without_parentheses(formatted):
                         problems.append("%r\n    printed as %r\n    is to Prometheus: %s\n    instead of: %s" %
                                         (query, text, same, formatted))
         finally:
