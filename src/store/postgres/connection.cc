@@ -254,6 +254,20 @@ Result<> Connection::set_timeout(std::chrono::milliseconds limit) {
   return done;
 }
 
+bool Connection::drop_received() {
+  constexpr int kMaxRows = 1000;
+  pg_conn* const handle = handle_.get();
+  for (int i = 0; i < kMaxRows && alive() && PQconsumeInput(handle) == 1; ++i) {
+    if (PQisBusy(handle) != 0) {
+      return false;
+    }
+    if (!Answer(PQgetResult(handle))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Connection::abandon() {
   if (alive()) {
     Canceller(*this).cancel();

@@ -84,6 +84,9 @@ class Connection {
   [[nodiscard]] bool idle() const;
   /// Prepares the connection for the next user; false if it is lost or not idle.
   bool recycle() { return alive() && idle(); }
+  /// Drops what has already come of an answer. True if that was its end, as with answers of a row
+  /// or two of which only the first was read; false if the server is still sending. Does not block.
+  bool drop_received();
   /// Cancels the statement in progress and closes the connection.
   void abandon();
 

@@ -38,7 +38,7 @@ class PgRows final : public Cursor {
   PgRows& operator=(const PgRows&) = delete;
   ~PgRows() override {
     current_ = Answer();
-    if (!ended_) {
+    if (!ended_ && !lease_.connection().drop_received()) {
       lease_.connection().abandon();
     }
   }

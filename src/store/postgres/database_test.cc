@@ -212,6 +212,30 @@ TEST_F(PgDatabaseTest, AReaderThatGoesAwayFreesItsConnection) {
   }));
 }
 
+TEST_F(PgDatabaseTest, AQuestionOfWhichOneRowIsReadKeepsItsConnection) {
+  write(kNow, kNow + kMinute, {job("1", kNow), job("2", kNow)});
+  const auto connections = [this] {
+    return text(
+        "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE datname ="
+        " current_database() AND pid <> pg_backend_pid()");
+  };
+  const auto read_one = [this] {
+    UnitQuery query;
+    query.owners.everybody = true;
+    auto cursor = db_->reader().units(query, std::vector<std::size_t>{2});
+    ASSERT_TRUE(cursor) << cursor.error().message;
+    EXPECT_TRUE((*cursor)->next().value());
+  };
+  const std::string without = connections();
+  read_one();
+  const std::string before = connections();
+  EXPECT_NE(before, without);
+  for (int i = 0; i < 5; ++i) {
+    read_one();
+  }
+  EXPECT_EQ(connections(), before);
+}
+
 TEST_F(PgDatabaseTest, AllConnectionsBusyIsAnErrorNotAWait) {
   auto narrow = store::open_database({.time_zone = "UTC",
                                       .max_connections = 1,
