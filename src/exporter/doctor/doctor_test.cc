@@ -1,12 +1,6 @@
 #include "exporter/doctor/doctor.h"
 
-#include <linux/capability.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-namespace fs = std::filesystem;
 
 TEST(Doctor, SaysWhatTheBmcReportsAndThatCoresAreUnknown) {
   Host host;
