@@ -6,6 +6,7 @@
 #include "tool/rules/discovery.h"
 #include "tool/rules/promql.h"
 #include "tool/rules/render.h"
+#include "tool/rules/rules_test_support.h"
 
 namespace ceems::tool::rules {
 namespace {
@@ -13,18 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Job job(std::string name,
-        std::set<std::string, std::less<>> series,
-        std::set<std::string, std::less<>> hosts = {"n1"}) {
-  return {.name = std::move(name),
-          .series = std::move(series),
-          .hosts = std::move(hosts),
-          .counting_hosts = {},
-          .chassis = {},
-          .chips = {},
-          .scrape_interval = std::chrono::seconds(15)};
-}
 
 Result<std::size_t> no_answer(std::string_view /*question*/,
                               const std::vector<std::string>& /*options*/) {
@@ -68,6 +57,67 @@ TEST(Plan, TakesRaplWhereItIsUnclearWhatAChipMeasures) {
   const Plan chosen = make_plan(site, choices, no_answer);
   EXPECT_EQ(chosen.hosts.at(0).family, Family::kHwmon);
   EXPECT_EQ(chosen.hosts.at(0).chip, "pci-0000:01:00.0");
+}
+
+TEST(Plan, AsksWhichChipMeasuresTheNodeOnlyWithoutRapl) {
+  Job one = job("j", {"ceems_hwmon_power_current_watts"});
+  one.chips = {{"a", "power_meter"}, {"b", "power_meter"}};
+  Site site{.jobs = {one}, .evaluation_interval = {}, .providers = {}};
+  std::string asked;
+  const Ask second = [&](std::string_view question, const auto& options) -> Result<std::size_t> {
+    asked = question;
+    EXPECT_THAT(options, ElementsAre("a", "b"));
+    return 1;
+  };
+  EXPECT_EQ(make_plan(site, {}, second).hosts.at(0).chip, "b");
+  EXPECT_EQ(asked, "job 'j' has several values of chip; which one is the power of the whole node?");
+  EXPECT_THAT(make_plan(site, {}, no_answer).errors, ElementsAre("job 'j': nobody to ask"));
+  Choices choices;
+  choices.chips = {"j=c"};
+  EXPECT_THAT(make_plan(site, choices, no_answer).errors,
+              ElementsAre("job 'j' has no chip 'c', but a, b"));
+  site.jobs[0].series.insert("ceems_rapl_package_joules_total");
+  EXPECT_EQ(make_plan(site, {}, no_answer).hosts.at(0).family, Family::kRapl);
+  site.jobs[0].chips = {{"a", "power_meter"}, {"b", "amdgpu"}};
+  EXPECT_EQ(make_plan(site, {}, no_answer).hosts.at(0).chip, "a");
+}
+
+TEST(Plan, TakesTheLastChassisWithoutAJobThatExists) {
+  Job one = job("j", {"ceems_redfish_power_current_watts"});
+  one.chassis = {"A", "B", "C"};
+  const Site site{.jobs = {one}, .evaluation_interval = {}, .providers = {}};
+  Choices choices;
+  choices.chassis = {"A", "B", "D"};
+  EXPECT_EQ(make_plan(site, choices, no_answer).hosts.at(0).chassis, "B");
+}
+
+TEST(Plan, LooksForGpusOnlyWhereUnitsHaveSome) {
+  const Site site{
+      .jobs = {job("cpu", {"ceems_rapl_package_joules_total"}), job("smi", {"amd_gpu_power"})},
+      .evaluation_interval = {},
+      .providers = {}};
+  EXPECT_THAT(make_plan(site, {}, no_answer).gpus, IsEmpty());
+}
+
+TEST(Plan, KnowsLaterNames) {
+  const auto has = [](std::string series) {
+    return has_later_names({.jobs = {job("none", {}), job("j", {std::move(series)})},
+                            .evaluation_interval = {},
+                            .providers = {}});
+  };
+  EXPECT_TRUE(has("ceems_ipmi_dcmi_power_current_watts"));
+  EXPECT_TRUE(has("ceems_redfish_power_current_watts"));
+  EXPECT_FALSE(has("ceems_redfish_current_watts"));
+  EXPECT_FALSE(has("ceems_ipmi_dcmi_current_watts"));
+}
+
+TEST(Plan, NamesTheFamilies) {
+  std::vector<std::string_view> names;
+  for (const Family family :
+       {Family::kCray, Family::kRedfish, Family::kIpmi, Family::kHwmon, Family::kRapl}) {
+    names.push_back(to_string(family));
+  }
+  EXPECT_THAT(names, ElementsAre("Cray PM counters", "Redfish", "IPMI", "hwmon", "RAPL"));
 }
 
 TEST(Plan, SelectsAChassis) {
@@ -173,7 +223,15 @@ TEST(FileNames, AreSafeAndDifferent) {
 TEST(RuleFile, QuotesNamesThatYamlWouldMisread) {
   EXPECT_EQ(yaml_scalar("cpu-nodes"), "cpu-nodes");
   EXPECT_EQ(yaml_scalar("yes"), "\"yes\"");
-  EXPECT_EQ(yaml_scalar("1"), "\"1\"");
+  for (const char* word : {"TRUE", "False", "no", "On", "off", "null", "y", "N", ".inf", ".NaN"}) {
+    EXPECT_EQ(yaml_scalar(word), "\"" + std::string(word) + "\"");
+  }
+  for (const char* plain : {"a1", "zZ", "A", "Z-a", "_", "a:b/c.d_e-f"}) {
+    EXPECT_EQ(yaml_scalar(plain), plain);
+  }
+  for (const char* quoted : {"", "1", "1a", "-a", ":a", "@a", "[a", "`a", "{a", "/a", ".a"}) {
+    EXPECT_EQ(yaml_scalar(quoted), "\"" + std::string(quoted) + "\"");
+  }
   EXPECT_EQ(yaml_scalar("a: b"), "\"a: b\"");
   EXPECT_EQ(yaml_scalar("a\n- b"), "\"a\\n- b\"");
   EXPECT_EQ(yaml_scalar("a:"), "\"a:\"");
@@ -193,6 +251,8 @@ TEST(Expressions, QuoteTheNameOfTheJob) {
   EXPECT_EQ(with_label("x", "job", "a$1"), R"x(label_replace(x, "job", "a$$1", "job", ".*"))x");
   EXPECT_EQ(escaped("a\"\\\n\x01\x7f\u0085\u2028é\xff"),
             "a\\\"\\\\\\n\\u0001\\u007f\\u0085\\u2028é\uFFFD");
+  EXPECT_EQ(escaped(" ~\x1f\xc2\x80\xc2\x9f\xc2\xa0\u2029\ufeff\u2030"),
+            " ~\\u001f\\u0080\\u009f\xc2\xa0\\u2029\\ufeff\u2030");
   EXPECT_EQ(scaled(1, "x"), "x");
   EXPECT_EQ(scaled(1.3, "x"), "1.3 * x");
 }
