@@ -1,0 +1,202 @@
+#include "cacct/commands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "net/server/server.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::cacct {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// An API server and a TSDB on the loopback interface, which the configuration of the caller names.
+class Commands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (find_config(config_directories(true))) {
+      GTEST_SKIP() << "this machine has a configuration of its own";
+    }
+    net::ServerOptions options;
+    options.listen_addresses = {"127.0.0.1:0"};
+    auto server = net::Server::create(
+        std::move(options), [this](const net::Request& request, net::Response& response) {
+          const MutexLock lock(mutex_);
+          targets_.push_back(request.target + (request.body.empty() ? "" : "?") + request.body);
+          const std::string* user = net::find_header(request.headers, "X-Grafana-User");
+          users_.push_back(user == nullptr ? "nobody" : *user);
+          answer(request, response);
+        });
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    server_->start();
+    const std::string url = "http://" + server_->addresses().at(0);
+    directory_.write("ceems/config.yml",
+                     fmt::format("ceems_api_server: {{cluster_id: c, web: {{url: {0}}}}}\n"
+                                 "tsdb: {{web: {{url: {0}}}, queries: "
+                                 "{{cpu: 'x{{uuid=~\"%s\"}}'}}}}\n",
+                                 url));
+    ASSERT_EQ(::setenv("XDG_CONFIG_HOME", directory_.path().c_str(), 1), 0);
+  }
+  void TearDown() override { ::unsetenv("XDG_CONFIG_HOME"); }
+
+  void answer(const net::Request& request, net::Response& response) const CEEMS_REQUIRES(mutex_) {
+    if (request.path == "/api/v1/units" || request.path == "/api/v1/usage/current") {
+      response.body =
+          request.path == "/api/v1/units" ? units_ : R"({"status":"success","data":[]})";
+      return;
+    }
+    response.body = answer_;
+    response.status = status_;
+  }
+
+  /// Runs a command and returns what it prints to standard output, then to standard error.
+  template <typename Command>
+  std::pair<std::string, std::string> run_command(int expected, Command command) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int status = command();
+    std::string out = ::testing::internal::GetCapturedStdout();
+    std::string error = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(status, expected) << error;
+    return {std::move(out), std::move(error)};
+  }
+  std::pair<std::string, std::string> report(const ReportOptions& options, int expected = 0) {
+    return run_command(expected, [&] { return run_report(options, caller_); });
+  }
+
+  void set_answer(int status, std::string body) {
+    const MutexLock lock(mutex_);
+    status_ = status;
+    answer_ = std::move(body);
+  }
+  void set_units(std::string body) {
+    const MutexLock lock(mutex_);
+    units_ = std::move(body);
+  }
+  std::vector<std::string> targets() {
+    const MutexLock lock(mutex_);
+    return targets_;
+  }
+  std::vector<std::string> users() {
+    const MutexLock lock(mutex_);
+    return users_;
+  }
+
+  testing::TempDir directory_;
+  Caller caller_{.login = "ada", .uid = ::getuid(), .gid = ::getgid(), .privileged = false};
+
+ private:
+  Mutex mutex_;
+  int status_ CEEMS_GUARDED_BY(mutex_) = 200;
+  std::string answer_ CEEMS_GUARDED_BY(mutex_);
+  std::string units_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<std::string> targets_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<std::string> users_ CEEMS_GUARDED_BY(mutex_);
+  std::unique_ptr<net::Server> server_;
+};
+
+TEST_F(Commands, CompareTwoJobs) {
+  set_answer(200, "both\n");
+  const ReportOptions options{.compare = true, .ids = {"1", "2"}, .ascii = true, .so_far = true};
+  EXPECT_EQ(report(options).first, "both\n");
+  EXPECT_THAT(targets(), ElementsAre("/api/v1/units/compare?cluster_id=c&uuid=1&uuid=2&"
+                                     "format=ascii&lang=en&width=80&so_far=true"));
+  EXPECT_THAT(users(), ElementsAre("ada"));
+  set_answer(404, R"({"status":"error","errorType":"not_found","error":"no"})");
+  EXPECT_EQ(report(options, 1).second,
+            "cacct: error: job 1 and 2: no such job among those that you may see\n");
+  for (const std::vector<std::string>& ids :
+       {std::vector<std::string>{"1"}, {"1", "1"}, {"1", "2", "3"}}) {
+    EXPECT_THAT(report({.compare = true, .ids = ids}, 1).second,
+                StartsWith("cacct: error: expected the IDs of two "));
+  }
+}
+
+TEST_F(Commands, ReportEachJobOfAnArrayAndTheirSum) {
+  set_units(R"({"status":"success","data":[
+    {"uuid":"71","state":"COMPLETED","total_cpu_energy_usage_kwh":{"total":1.5}},
+    {"uuid":"72","state":"CANCELLED by 1000","total_cpu_energy_usage_kwh":{"total":0.25},
+     "total_gpu_energy_usage_kwh":{"total":0.75,"other":8}},
+    {"uuid":"71","state":"COMPLETED","total_cpu_energy_usage_kwh":{"total":1.5}}]})");
+  set_answer(200, "a report\n");
+  const ReportOptions options{.ids = {"7"}, .ascii = true, .width = 100};
+  EXPECT_EQ(report(options).first,
+            "a report\n\na report\n\n7: 2 jobs (1 CANCELLED, 1 COMPLETED), 2.50 kWh\n");
+  const auto asked = targets();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_THAT(asked[0], HasSubstr("&uuid=7&uuid=7_%2A&uuid=7%2B%2A"));
+  EXPECT_EQ(asked[1], "/api/v1/units/report?cluster_id=c&uuid=71&format=ascii&lang=en&width=100");
+  EXPECT_EQ(asked[2], "/api/v1/units/report?cluster_id=c&uuid=72&format=ascii&lang=en&width=100");
+}
+
+TEST_F(Commands, JoinReportsToOneListOfJson) {
+  set_answer(200, R"({"status":"success","data":[{"b":1,"a":2}]})");
+  EXPECT_EQ(report({.ids = {"x", "y"}, .json = true}).first,
+            "[{\"a\":2,\"b\":1},{\"a\":2,\"b\":1}]\n");
+  set_answer(200, R"({"status":"success","data":{}})");
+  EXPECT_EQ(report({.ids = {"x"}, .json = true}, 1).second,
+            "cacct: error: job x: unexpected answer of the API server\n");
+}
+
+TEST_F(Commands, RefuseReportsThatCannotBe) {
+  EXPECT_THAT(report({}, 1).second, HasSubstr("expected the ID of a job"));
+  EXPECT_THAT(report({.ids = {"x"}, .json = true, .html = true}, 1).second,
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(report({.ids = {"x"}, .width = 59}, 1).second,
+              HasSubstr("--width: expected a number from 60 to 240"));
+  EXPECT_THAT(report({.ids = {"x"}, .width = 241}, 1).second, HasSubstr("--width"));
+  EXPECT_THAT(report({.jobstats = true, .ids = {"x"}, .cluster = "d"}, 1).second,
+              HasSubstr("unknown cluster 'd': this is c"));
+  EXPECT_THAT(targets(), IsEmpty());
+}
+
+TEST_F(Commands, SaveTheSeriesOfJobsThatRan) {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(real_clock().now().time_since_epoch())
+          .count();
+  set_units(fmt::format(R"({{"status":"success","data":[
+    {{"uuid":"job5","username":"ada","project":"p","started_at_ts":1767225600000,
+     "ended_at_ts":1767225660000}},
+    {{"uuid":"job6","username":"ada","project":"p","started_at_ts":{},"ended_at_ts":0}},
+    {{"uuid":"job8","username":"ada","project":"p","started_at_ts":0,"ended_at_ts":0}}]}})",
+                        now - 60'000));
+  set_answer(200, R"({"status":"success","data":{"resultType":"matrix","result":[]}})");
+  Options options;
+  options.jobs = {"job5", "job6", "job8"};
+  options.series = true;
+  options.series_directory = directory_.path() / "out";
+  options.parsable = true;
+  const auto printed = run_command(0, [&] { return run(options, caller_); });
+  EXPECT_EQ(printed.second,
+            fmt::format("time series data saved to directory {}\n", options.series_directory));
+  const auto asked_for = [this](std::string_view id) {
+    return std::ranges::any_of(targets(), [id](const std::string& target) {
+      return target.starts_with("/api/v1/query_range") && target.contains(id);
+    });
+  };
+  EXPECT_TRUE(asked_for("job5"));
+  EXPECT_TRUE(asked_for("job6"));  // still runs
+  EXPECT_FALSE(asked_for("job8"));
+}
+
+}  // namespace
+}  // namespace ceems::cacct
