@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 Facts narrow_run() {
   Facts facts = gpu_run();
@@ -40,6 +41,29 @@ TEST(Judge, IsSureAfterFiveOfEightRuns) {
   EXPECT_EQ(only_finding(run).confidence, Confidence::kMaybe);
   run.facts.set("gpu.sm", 0.09);
   EXPECT_EQ(only_finding(run).confidence, Confidence::kLikely);
+}
+
+TEST(Judge, NeedsTheCoverageOfTheBasis) {
+  const auto rules =
+      add_rules(core_rules(),
+                "rules:\n"
+                "- {id: of-use, basis: measured, when: 'true', text: {en: a}}\n"
+                "- {id: of-account, basis: accounting, when: 'true', text: {en: b}}\n"
+                "- {id: of-loss, basis: node-lost, when: 'true', text: {en: c}}\n",
+                "site.yml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  const auto new_rules = [&](const Facts& facts) {
+    auto ids = rules_found(facts, *rules);
+    std::erase_if(ids, [](const std::string& id) { return !id.starts_with("of-"); });
+    return ids;
+  };
+  Facts facts = cpu_run();
+  facts.set("coverage", 0.9);
+  EXPECT_THAT(new_rules(facts), UnorderedElementsAre("of-use", "of-account"));
+  facts.set("coverage", 0.89);
+  EXPECT_THAT(new_rules(facts), ElementsAre("of-loss"));
+  facts.clear("coverage");
+  EXPECT_THAT(new_rules(facts), ElementsAre("of-account"));
 }
 
 TEST(Judge, PutsTheMostUsefulFirst) {

@@ -25,6 +25,8 @@ TEST(Rules, ReportMistakesWithTheirLine) {
   for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
            {"rule: []", "site.yml:1: rule: unknown key"},
            {"rules:\n- {id: cpu-low, enable: false}", "site.yml:2: rules[0].enable: unknown key"},
+           {"rules:\n- {id: cpu-low, bit: 3}", "site.yml:2: rules[0].bit: unknown key"},
+           {"rules:\n- {id: cpu-low, cases: []}", "site.yml:2: rules[0].cases: unknown key"},
            {"rules:\n- {id: CPU}", "site.yml:2: rules[0].id: expected an id of small letters"},
            {"rules:\n- {enabled: false}", "site.yml:2: rules[0]: expected an id"},
            {"rules:\n- {id: cpu-low}\n- {id: cpu-low}", "site.yml:3: rules[1].id: the file names"},

@@ -1,6 +1,7 @@
 #include "cacct/caller.h"
 
 #include <pwd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -39,6 +40,43 @@ TEST(Caller, ReadsOwnConfigurationOnlyWithoutPrivileges) {
   EXPECT_THAT(config_directories(false), ElementsAre("/etc/ceems"));
   ::unsetenv("HOME");
   EXPECT_THAT(config_directories(false), ElementsAre("/etc/ceems"));
+}
+
+/// In a child: the exit status tells what went wrong, 0 if nothing did.
+int rights_of_a_privileged_program() {
+  constexpr uid_t kUser = 65534;
+  if (::setresgid(kUser, kUser, 0) != 0 || ::setresuid(kUser, kUser, 0) != 0) {
+    return 1;
+  }
+  {
+    const WithPrivileges privileges;
+    if (::geteuid() != 0 || ::getegid() != 0) {
+      return 2;
+    }
+  }
+  if (::geteuid() != kUser || ::getegid() != kUser) {
+    return 3;
+  }
+  const Caller caller{.login = "nobody", .uid = kUser, .gid = kUser, .privileged = true};
+  if (!become(caller)) {
+    return 4;
+  }
+  return ::setresuid(-1, 0, -1) == 0 || ::setresgid(-1, 0, -1) == 0 ? 5 : 0;
+}
+
+TEST(Caller, HasTheProgramsRightsForAWhileAndThenNeverAgain) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root can give away rights";
+  }
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::_exit(rights_of_a_privileged_program());
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Caller, FindsTheFirstConfigurationFile) {

@@ -159,6 +159,14 @@ TEST(Letter, SaysHowABudgetStands) {
   EXPECT_THAT(hostile.subject, Not(HasSubstr("\n")));
 }
 
+TEST(Letter, KeepsLinesApart) {
+  JobNames job = some_job();
+  job.name = "a\nb<i>\nc";
+  const Letter letter = job_letter(job, nullptr, true, some_options());
+  EXPECT_THAT(letter.text, HasSubstr(" 4711 a\nb<i>\nc: COMPLETED\n\n"));
+  EXPECT_THAT(letter.html, HasSubstr(" 4711 a<br>b&lt;i&gt;<br>c: COMPLETED</p>\n"));
+}
+
 TEST(Letter, EscapesHostileNames) {
   auto report = some_report();
   report.job.name = "<script>alert(1)</script></main>\x1b]0;x\x07\r\nBcc: eve";

@@ -226,7 +226,7 @@ TEST(RuleFile, QuotesNamesThatYamlWouldMisread) {
   for (const char* word : {"TRUE", "False", "no", "On", "off", "null", "y", "N", ".inf", ".NaN"}) {
     EXPECT_EQ(yaml_scalar(word), "\"" + std::string(word) + "\"");
   }
-  for (const char* plain : {"a1", "zZ", "A", "Z-a", "_", "a:b/c.d_e-f"}) {
+  for (const char* plain : {"a1", "zZ", "A", "Z-a", "Ab", "_", "a:b/c.d_e-f"}) {
     EXPECT_EQ(yaml_scalar(plain), plain);
   }
   for (const char* quoted : {"", "1", "1a", "-a", ":a", "@a", "[a", "`a", "{a", "/a", ".a"}) {
