@@ -70,6 +70,8 @@ TEST(MailConfig, RefusesMistakesWithTheirLine) {
                                       {"smtp: {url: 'smtp://x', retries: 5}", "unknown key"},
                                       {"max_wait: 25h", "expected 0s to 24h"},
                                       {"digest_max: 1m", "expected digest_quiet to 24h"},
+                                      {"digest_max: 1441m", "expected digest_quiet to 24h"},
+                                      {"digest_quiet: 1441m", "digest_quiet: expected 0s to 24h"},
                                       {"dry_run_days: -1", "expected 0 to 365"},
                                       {good + "budgets: yes", "expected disabled, dry_run or"},
                                       {"mode: dry_run\nbudgets: enabled", "budgets: needs domain"},

@@ -59,9 +59,11 @@ Result<net::ClientResponse> answer_of_site(const FakeTransport::Request& request
       {"__name__":"gpu_power_usage","job":"g\"pu","instance":"n1:5000"}])"));
   }
   if (request.path == "http://tsdb/api/v1/label/job/values") {
-    return FakeTransport::ok(success(match == "ceems_compute_unit_gpu_index_flag" ? R"(["cpu"])"
-                                     : match == "DCGM_FI_PROF_SM_ACTIVE"          ? R"(["new"])"
-                                                                                  : "[]"));
+    const bool of_cpu =
+        match == "ceems_compute_unit_gpu_index_flag" || match == "ceems_ebpf_egress_packets_total";
+    return FakeTransport::ok(success(of_cpu                              ? R"(["cpu"])"
+                                     : match == "DCGM_FI_PROF_SM_ACTIVE" ? R"(["new"])"
+                                                                         : "[]"));
   }
   if (request.path == "http://tsdb/api/v1/label/__name__/values") {
     return FakeTransport::ok(success(
@@ -97,9 +99,9 @@ TEST(Discovery, FindsWhatJobsExport) {
   const Job& gpu = found->jobs[2];
   EXPECT_EQ(cpu.name, "cpu");
   EXPECT_THAT(cpu.series,
-              ElementsAre("ceems_compute_unit_gpu_index_flag", "ceems_hwmon_power_current_watts",
-                          "ceems_node_energy_joules_total", "ceems_redfish_current_watts",
-                          "ceems_redfish_power_current_watts"));
+              ElementsAre("ceems_compute_unit_gpu_index_flag", "ceems_ebpf_egress_packets_total",
+                          "ceems_hwmon_power_current_watts", "ceems_node_energy_joules_total",
+                          "ceems_redfish_current_watts", "ceems_redfish_power_current_watts"));
   EXPECT_THAT(cpu.hosts, ElementsAre("n1", "n2", "n3", "n4"));
   EXPECT_THAT(cpu.counting_hosts, ElementsAre("n4"));
   EXPECT_THAT(cpu.chassis, ElementsAre("A", "B"));
