@@ -124,6 +124,21 @@ double walltime(const std::optional<model::Unit>& unit) {
   return unit ? unit->total_time_seconds.at("walltime") : -1;
 }
 
+TEST(LocalUnit, ThatIsSeenInTurnsWithAnotherStartIsOneLife) {
+  const auto lives =
+      lives_of({{.value = 100, .first_ms = 110'000, .last_ms = 150'000, .last_by_mark_ms = 140'000},
+                {.value = 200, .first_ms = 210'000, .last_ms = 250'000},
+                {.value = 100, .first_ms = 260'000, .last_ms = 300'000}},
+               {});
+  ASSERT_EQ(lives.size(), 2U);
+  EXPECT_EQ(lives[0].start_ms, 100'000);
+  EXPECT_EQ(lives[0].last_seen_ms, 300'000);
+  EXPECT_EQ(lives[0].seen_before_ms, 140'000);
+  EXPECT_EQ(lives[1].start_ms, 200'000);
+  EXPECT_EQ(lives[1].last_seen_ms, 250'000);
+  EXPECT_EQ(lives[1].seen_before_ms, 0);
+}
+
 TEST(LocalUnit, ThatStartsAtTheEndOfTheWindowIsThereAndALaterOneIsNot) {
   EXPECT_EQ(walltime(unit_at({.start_ms = 119'999, .last_seen_ms = 145'000})), 0.001);
   EXPECT_EQ(walltime(unit_at({.start_ms = 120'000, .last_seen_ms = 145'000})), 0);
