@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <stdexcept>
@@ -78,8 +79,11 @@ int notify_socket(const char* name) {
   const std::string_view text(name);
   std::ranges::copy(text, std::begin(address.sun_path));
   address.sun_path[0] = '\0';
-  ::bind(socket, reinterpret_cast<const sockaddr*>(&address),
-         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size()));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
+  if (socket < 0 || ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    std::perror("notify socket");
+    std::abort();
+  }
   ::setenv("NOTIFY_SOCKET", name, 1);
   ::setenv("WATCHDOG_USEC", "3000", 1);
   return socket;
