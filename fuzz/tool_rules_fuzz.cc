@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "config/yaml.h"
 #include "tool/rules/discovery.h"
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/promql.h"
 #include "tool/rules/render.h"
 

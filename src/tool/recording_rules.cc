@@ -14,7 +14,7 @@
 #include "os/file.h"
 #include "tool/command.h"
 #include "tool/connection.h"
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/plan.h"
 #include "tool/rules/render.h"
 #include "tool/web/directory.h"

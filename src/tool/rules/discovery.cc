@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/promql.h"
 
 namespace ceems::tool::rules {

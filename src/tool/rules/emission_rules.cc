@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/promql.h"
 
 namespace ceems::tool::rules {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/promql.h"
 
 // How values of devices become values of units. ceems_compute_unit_gpu_index_flag has a series for

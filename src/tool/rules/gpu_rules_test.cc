@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tool/rules/host_rules.h"
+#include "tool/rules/groups.h"
 #include "tool/rules/rules_test_support.h"
 
 namespace ceems::tool::rules {

@@ -1,5 +1,3 @@
-#include "tool/rules/host_rules.h"
-
 #include <array>
 #include <string>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tool/rules/groups.h"
 #include "tool/rules/promql.h"
 
 // Power is split among units by their shares of the node's CPU time and memory, and equally among

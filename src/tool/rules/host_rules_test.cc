@@ -1,5 +1,3 @@
-#include "tool/rules/host_rules.h"
-
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tool/rules/groups.h"
 #include "tool/rules/rules_test_support.h"
 
 namespace ceems::tool::rules {

@@ -17,7 +17,7 @@ test("devices are under their nodes, in the order of their names, with the mean 
   assert.equal(grid.nodes[0]!.devices[0]!.mean, null);
   assert.equal(deviceGrid([], "gpu_use"), null);
   assert.equal(deviceGrid([line("n1", "0", [])], "gpu_use"), null);
-  assert.equal(deviceGrid([line("", "", [[1, 2]], { quantile: "0.5" })], "gpu_use"), null, "quantiles are no devices");
+  assert.equal(deviceGrid([line("", "", [[1, 2]], { quantile: "0.5" })], "gpu_use"), null, "a quantile is not a device");
   assert.equal(deviceGrid([line("n1", "0", [[1000, 1]], { gpuiid: "3" })], "gpu_use")!.nodes[0]!.devices[0]!.label, "0/3");
 });
 

@@ -4,6 +4,7 @@
 
 #include "tool/rules/model.h"
 
+// The recording rules of each kind of job, in groups.
 namespace ceems::tool::rules {
 
 /// The power of hosts with GPUs, as their meter reports it, minus that of the GPUs, by instance and
