@@ -21,7 +21,7 @@ from harness import BIN, ROOT, free_port, get, need_programs, scratch, skip, wai
 
 sys.path.insert(0, os.path.join(ROOT, "scripts", "run"))
 
-from launcher import accounts, cgroups, invented, machine, past  # noqa: E402
+from launcher import accounts, bills, cgroups, invented, machine, past  # noqa: E402
 from launcher.demo_cluster import DemoCluster, sampled  # noqa: E402
 
 RUN = os.path.join(ROOT, "scripts", "run", "ceems-run")
@@ -80,7 +80,7 @@ def invents_a_consistent_cluster(directory):
         for job in own[:4]:  # counters of a node never fall
             rows = [values([*machine.use(at), *machine.energy(at)]) for at in range(job.start, job.end, 300)]
             assert all(a[name] <= b[name] + 1e-6 for a, b in zip(rows, rows[1:]) for name in a if "_total{" in name)
-            ends = [values([*job.charts(at, node), *job.lines(at, node), *job.totals(at, node)])
+            ends = [values([*job.charts(at, node), *job.lines(at, node), *job.totals(at, node), *job.reserved(at, node)])
                     for at in (job.start, (job.start + job.end) // 2, job.end, job.end + 99)]
             assert all(a[name] <= b[name] for a, b in zip(ends, ends[1:]) for name in a if "_total{" in name)
             assert ends[2] == ends[3], "nothing is counted after the end"
@@ -92,6 +92,7 @@ def invents_a_consistent_cluster(directory):
     cluster = DemoCluster(directory, 5)
     assert cluster.origin == cluster.until < time.time() - 32 * invented.DAY
     older_months_are_sums(cluster, directory)
+    bills_are_of_the_meter(cluster)
     history_is_in_order(cluster)
     lists_jobs_as_slurm_does(cluster)
 
@@ -139,6 +140,27 @@ def older_months_are_sums(cluster, directory):
     written = os.stat(path).st_mtime_ns
     past.write(path, [], cluster.origin)
     assert os.stat(path).st_mtime_ns == written
+
+
+def bills_are_of_the_meter(cluster):
+    """One for each month, without a gap until today began; together they are what the nodes and the site used."""
+    with open(cluster.write_bills()) as f:
+        head, *rows = f.read().splitlines()
+    assert head == "period_start,period_end,kwh,cost,currency,kgco2_market" and 12 <= len(rows) <= 13, rows
+    parts = [row.split(",") for row in rows]
+    assert all(one[1] == following[0] for one, following in zip(parts, parts[1:])), rows
+    assert parts[0][0] > time.strftime("%Y-%m-%d", time.localtime(cluster.origin - 363 * invented.DAY))
+    assert parts[-1][1] == time.strftime("%Y-%m-%d"), rows
+    # The last 30 days by counting the power of each hour.
+    end = int(time.mktime((*time.localtime()[:3], 0, 0, 0, 0, 0, -1)))
+    machines = [(cluster.origin, end, cluster.machines)]
+    begin = end - 30 * invented.DAY
+    joules = sum(value for machine in cluster.machines for at, sign in ((end, 1), (begin, -1))
+                 for name, value in ((name, sign * value) for name, value in machine.energy(at)) if name.startswith("ceems_node_energy"))
+    joules += sum(value * invented.HOUR for at in range(begin, end, invented.HOUR) for _, value in invented.site_series(at))
+    assert abs(bills.kwh_between(machines, begin, end) - 1.03 * joules / 3.6e6) < 0.01, (joules, begin)
+    kwh = [float(one[2]) for one in parts[:12]]
+    assert max(kwh) < 1.25 * min(kwh) and all(abs(float(one[3]) - 0.25 * float(one[2])) < 0.2 for one in parts), rows
 
 
 def history_is_in_order(cluster):
@@ -293,6 +315,10 @@ def demo_is_complete(directory, base, now):
     assert set(days["groups"]) == set(invented.PROJECTS) and sum(1 for day in zip(*days["values"]["kwh"]) if sum(day) > 0) > 25, days
     year = ask("usage/series/admin?cluster_id=demo&by=project&from=%d&to=%d" % (now - 395 * invented.DAY, now))
     assert sum(1 for day in zip(*year["values"]["kwh"]) if sum(day) > 0) > 390, year
+    if time.localtime(now).tm_mday > 1:  # on the first, the month has no bill yet
+        parts = wait_until("the days of nodes", lambda: (lambda found: found if found[-1]["hours"] else None)(ask("insight/bill/admin")), 900)
+        kwh = {part["part"]: part["kwh"] for part in parts}
+        assert kwh["meter"] > kwh["nodes"] + kwh["other"] > kwh["nodes"] > 0, parts
     grid = ask("grid")
     assert [(one["provider"], len(one["points"]) > 600) for one in grid["series"]] == [(zone[0], True) for zone in invented.ZONES], grid["providers"]
     newest = ask("units/list/admin?q=train-language-model&state=COMPLETED&sort=ended&limit=1&columns=uuid,started,kwh,gpu&cluster_id=demo&" + month)["rows"][0]

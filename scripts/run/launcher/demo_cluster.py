@@ -4,6 +4,7 @@ SLURM's commands."""
 import contextlib
 import http.server
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 
-from . import Problem, invented, past
+from . import Problem, bills, invented, past
 from .invented import DAY, HOUR, MINUTE, NODES
 from .terminal import Waiting
 
@@ -21,6 +22,7 @@ AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
 DENSE = 8 * HOUR  # charts of jobs that had ended before have no lines, only sums
 HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
+METERS = 12 * MINUTE  # a longer pause of a meter is not covered in the days of nodes
 LOST = 10 * MINUTE  # shorter pauses of the launcher leave a gap
 STAND_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "demo_slurm.py")
 
@@ -53,6 +55,13 @@ class DemoCluster:
 
     def _keep(self, until):
         write(os.path.join(self.folder, "cluster.json"), json.dumps({"edition": EDITION, "origin": self.origin, "until": until}))
+
+    def write_bills(self):
+        """The file with what the utility's meter counted, until today began."""
+        before = [invented.Machine(node, [job for job in self.older if node in job.nodes], self.origin - OLDER) for node in NODES]
+        path = os.path.join(self.folder, "bills.csv")
+        write(path, bills.table([(self.origin - OLDER, self.origin, before), (self.origin, math.inf, self.machines)], time.time()))
+        return path
 
     def write_slurm(self):
         """The folder with sacct and sacctmgr."""
@@ -114,7 +123,8 @@ class DemoCluster:
 
     def _missed(self, now):
         """(series, [(value, time)]), each series in order of time. Charts need points that are as close as the page asks for them; for sums,
-        a point every few hours does, and for averages and for how much of a run is covered, one every four minutes."""
+        a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for averages and for how
+        much of a run is covered, one every four."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
         for machine in self.machines:
             node = machine.node
@@ -133,23 +143,26 @@ class DemoCluster:
                 yield from of_job(job.gauges, 4 * MINUTE)
                 yield from of_job(job.present, self.interval if job.end - job.start < 1500 * self.interval + MINUTE else 4 * MINUTE)
                 yield from of_job(job.totals, 4 * HOUR)
-                for series, value in invented.facts(node):
-                    if job.end < since:
-                        yield series, [(value, job.end)]
+                yield from of_job(job.reserved, METERS)
+            ends = {job.end for job in machine.jobs if self.until - 3 * HOUR < job.end < since}
+            known = sorted(ends.union(range(self.until // HOUR * HOUR + HOUR, since, HOUR)))
+            for series, value in invented.facts(node):
+                yield series, [(value, at) for at in known]
             yield from sampled(machine.use, since, now, 2 * MINUTE)
-            yield from joined(sampled(machine.energy, self.until, since, HOUR), sampled(machine.energy, since + MINUTE, now, 2 * MINUTE))
+            yield from joined(sampled(machine.energy, self.until, since, METERS), sampled(machine.energy, since + MINUTE, now, 2 * MINUTE))
             yield from sampled(machine.gpus, max(self.until, now - DENSE - 12 * HOUR), now, 2 * MINUTE)
         yield from sampled(invented.grid_series, self.until, now, 5 * MINUTE)
+        yield from sampled(invented.site_series, self.until, now, 4 * MINUTE)
 
     def page(self):
         now = time.time()
-        found = list(invented.grid_series(now))
+        found = [*invented.grid_series(now), *invented.site_series(now)]
         for machine in self.machines:
             found += [*machine.use(now), *machine.energy(now), *machine.gpus(now)]
             for job in machine.jobs:
                 # An exporter keeps units that have ended until they were scraped.
                 if job.start <= now < job.end + 3 * self.interval:
-                    for values in (job.charts, job.lines, job.gauges, job.present, job.totals):
+                    for values in (job.charts, job.lines, job.gauges, job.present, job.totals, job.reserved):
                         found += values(now, machine.node)
         self._keep(int(now))
         return "".join("%s %.10g\n" % pair for pair in found).encode()

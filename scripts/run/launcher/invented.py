@@ -29,6 +29,9 @@ PROJECTS = {
 ZONES = (("demo-north", "XN", 210.0, 0.55, CLUSTER), ("demo-south", "XS", 380.0, 0.25, "demo-neighbour"))
 
 
+SERVICES = (("storage", 900.0), ("network", 350.0), ("service", 450.0))  # watts of what is no compute node
+
+
 class Kind:
     """What jobs of one name are like, on each of their nodes. Shares are of what was reserved; `busy` and `sm` have a value for each
     GPU; `read` and `write` are bytes per second."""
@@ -142,6 +145,11 @@ class Job:
         if self.kind.busy:
             yield "uuid:" + self.series("gpu_usage:ratio", node), 100 * sum(self.kind.busy) / len(self.kind.busy)
 
+    def reserved(self, now, node):
+        """(series, value) of what the days of nodes are made of."""
+        idle = sum(joules for domain, joules, _ in self.unused(self.age(now), node) if domain != "gpu" or self.kind.busy)
+        yield self.series("compute_unit_idle_energy_joules_total", node, ',domain="node"'), idle
+
     def present(self, _, node):
         """The series that says that the job was measured at this moment."""
         yield self.series("compute_unit_cpus", node), self.kind.cpus
@@ -158,9 +166,10 @@ class Job:
         """(series, value) of what lists and reports need besides."""
         kind, age = self.kind, self.age(now)
         parts = [part for part in self.unused(age, node) if part[0] != "gpu" or kind.busy]
-        for domain, idle, unused in [*parts, ("node", sum(part[1] for part in parts), sum(part[2] for part in parts))]:
+        for domain, idle, unused in parts:
             yield self.series("compute_unit_idle_energy_joules_total", node, ',domain="%s"' % domain), idle
             yield self.series("compute_unit_unused_idle_energy_joules_total", node, ',domain="%s"' % domain), unused
+        yield self.series("compute_unit_unused_idle_energy_joules_total", node, ',domain="node"'), sum(part[2] for part in parts)
         yield self.series("compute_unit_memory_total_bytes", node), kind.gib * GIB
         yield self.series("compute_unit_memory_peak_bytes", node), self.memory(age)[1]
         yield self.series("compute_unit_cpu_used_max", node), min(kind.cpus, max(1.0, 1.05 * kind.cpus * self.cpus[node[0]])) if age else 0
@@ -282,3 +291,15 @@ def grid_series(now):
     """(series, value) of the carbon intensity of the zones."""
     for zone, country, _, _, cluster in ZONES:
         yield 'ceems_emissions_gCo2_kWh{provider="%s",country_code="%s",ceems_id="%s"}' % (zone, country, cluster), intensity(zone, now)
+
+
+def cooling_watts(now):
+    """More in the afternoon."""
+    return 1700.0 + 450.0 * math.cos((now % DAY / HOUR - 15.0) / 24 * 2 * math.pi)
+
+
+def site_series(now):
+    """(series, value) of what draws power beside the nodes."""
+    for role, watts in SERVICES:
+        yield 'demo_pdu_power_watts{role="%s"}' % role, watts
+    yield 'demo_chiller_power_watts{role="cooling"}', cooling_watts(now)

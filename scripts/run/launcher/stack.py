@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import string
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -129,6 +130,15 @@ class Stack:
             "--web.listen-address=127.0.0.1:%d" % options.api_port,
             "--web.cors.origin=http://(localhost|127\\.0\\.0\\.1):%d" % options.api_port] + run_as, self.credentials)
         self._wait_ready(child, self.api_url + "/health")
+        if self.cluster:
+            self._import_bills(api)
+
+    def _import_bills(self, config):
+        """The program becomes the owner of the database by itself."""
+        done = subprocess.run([os.path.join(self.options.bin_dir, "ceems_api_server"), "import-bill", "--config.file=" + config, "--replace",
+                               self.cluster.write_bills()], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Problem("the bills of the demo could not be imported: %s" % done.stderr.strip()[-400:])
 
     def _write_api(self):
         """The configuration of the API server. `update_from` matters only at the first start; later, the watermark in the database counts."""
