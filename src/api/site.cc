@@ -99,16 +99,20 @@ Result<SiteOptions> read_site(const config::Node& node, const std::string& direc
   config::Section section(node);
   section
       .only({"unit_links", "name", "currency", "help_url", "price_kwh", "price_core_hour",
-             "price_gpu_hour", "pue", "budgets", "racks"})
+             "price_gpu_hour", "pue", "budgets", "racks", "unit_word"})
       .text("name", site.name)
       .text("currency", site.currency)
       .text("help_url", site.help_url)
+      .text("unit_word", site.unit_word)
       .each("unit_links", [&](const config::Node& link) { return read_link(link, site); })
       .each("budgets", [&](const config::Node& budget) { return read_budget(budget, site); });
   read_number(section, "price_kwh", 0, site.prices.kwh);
   read_number(section, "price_core_hour", 0, site.prices.core_hour);
   read_number(section, "price_gpu_hour", 0, site.prices.gpu_hour);
   read_number(section, "pue", 1, site.pue);
+  constexpr auto kWords = std::to_array<std::string_view>({"", "unit", "job", "vm", "pod"});
+  section.refuse(std::ranges::find(kWords, site.unit_word) == kWords.end(), "unit_word",
+                 "expected unit, job, vm or pod");
   section.refuse(site.prices.any() && site.currency.empty(), "currency",
                  "expected a currency beside the prices, such as EUR");
   if (!site.help_url.empty() && !site.help_url.starts_with("mailto:")) {
@@ -129,7 +133,7 @@ std::string site_json(const SiteOptions& site,
   JsonWriter json(text);
   json.begin_object().member("name", site.name).member("currency", site.currency);
   json.member("help_url", site.help_url).member("time_zone", site.time_zone);
-  json.member("version", version().version);
+  json.member("unit_word", site.unit_word).member("version", version().version);
   json.raw_member("languages", R"(["en"])").key("unit_links").begin_array();
   for (const UnitLink& link : site.unit_links) {
     json.begin_object().member("name", link.name).member("url", link.url);

@@ -46,6 +46,7 @@ struct SiteCluster {
 struct SiteOptions {
   std::vector<UnitLink> unit_links = {};
   std::string name = {}, currency = {}, help_url = {};
+  std::string unit_word = {};  ///< unit, job, vm or pod; empty: what the managers call them
   Prices prices = {};
   std::optional<double> pue = {};
   std::vector<Budget> budgets = {};

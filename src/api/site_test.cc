@@ -78,7 +78,7 @@ TEST(Site, HasNothingByDefault) {
   ASSERT_TRUE(site);
   EXPECT_EQ(
       json_of(*site),
-      R"({"name":"","currency":"","help_url":"","time_zone":"","version":")" +
+      R"({"name":"","currency":"","help_url":"","time_zone":"","unit_word":"","version":")" +
           std::string(version().version) +
           R"(","languages":["en"],)"
           R"("unit_links":[],"priced":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
@@ -94,11 +94,13 @@ TEST(Site, HasPricesAndBudgets) {
       "  price_kwh: 0.24\n"
       "  price_gpu_hour: 1\n"
       "  pue: 1.2\n"
+      "  unit_word: job\n"
       "  budgets: [{cluster: hpc-a, project: fluids, kwh_per_month: 3000}]\n");
   ASSERT_TRUE(site) << site.error().message;
   site->clusters = {{.id = "hpc-a", .manager = "slurm", .series = true}};
   EXPECT_THAT(json_of(*site), HasSubstr(R"("price_kwh":0.24,"price_core_hour":null,)"
                                         R"("price_gpu_hour":1,"pue":1.2)"));
+  EXPECT_THAT(json_of(*site), HasSubstr(R"("unit_word":"job")"));
   EXPECT_THAT(json_of(*site), HasSubstr(R"("budgets":[{"cluster":"hpc-a","project":"fluids",)"
                                         R"("kwh_per_month":3000}])"));
   EXPECT_THAT(json_of(*site), HasSubstr(R"("clusters":[{"id":"hpc-a","manager":"slurm",)"
@@ -121,6 +123,7 @@ TEST(Site, RefusesWrongPricesAndBudgets) {
   EXPECT_THAT(error("currency: EUR, price_kwh: -1"), HasSubstr("price_kwh: expected a number"));
   EXPECT_THAT(error("currency: EUR, price_kwh: .nan"), HasSubstr("price_kwh"));
   EXPECT_THAT(error("pue: 0.5"), HasSubstr("pue: expected a number from 1"));
+  EXPECT_THAT(error("unit_word: jobs"), HasSubstr("unit_word: expected unit, job, vm or pod"));
   EXPECT_THAT(error("help_url: 'javascript:1'"), HasSubstr("help_url"));
   EXPECT_THAT(error("budgets: [{project: a, kwh_per_month: 1}]"), HasSubstr("ID of a cluster"));
   EXPECT_THAT(error("budgets: [{cluster: a, project: a, kwh_per_month: 0}]"), HasSubstr("above 0"));

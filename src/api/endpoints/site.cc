@@ -65,13 +65,14 @@ Endpoints site_endpoints() {
            {.name = "Site",
             .definitions = R"json("Site": {
         "type": "object",
-        "required": ["name", "currency", "help_url", "time_zone", "version", "languages", "unit_links", "priced", "price_kwh", "price_core_hour", "price_gpu_hour", "pue", "budgets", "clusters"],
+        "required": ["name", "currency", "help_url", "time_zone", "unit_word", "version", "languages", "unit_links", "priced", "price_kwh", "price_core_hour", "price_gpu_hour", "pue", "budgets", "clusters"],
         "additionalProperties": false,
         "properties": {
           "name": {"type": "string", "description": "Name of the site."},
           "currency": {"type": "string", "description": "Currency of the prices."},
           "help_url": {"type": "string", "description": "Where users get help."},
           "time_zone": {"type": "string", "description": "Time zone of days and months."},
+          "unit_word": {"type": "string", "enum": ["", "unit", "job", "vm", "pod"], "description": "What the page calls units; empty: what the managers call them, if all agree."},
           "version": {"type": "string", "description": "Version of the server."},
           "languages": {"type": "array", "items": {"type": "string"}, "description": "Languages of texts of the server."},
           "priced": {"type": "boolean", "description": "Whether answers have costs."},
@@ -129,7 +130,7 @@ Endpoints site_endpoints() {
       })json",
             .example =
                 R"({"name":"Example HPC","currency":"EUR","help_url":"https://example.org/help",)"
-                R"("time_zone":"Europe/Paris","version":"0.1.0","languages":["en"],)"
+                R"("time_zone":"Europe/Paris","unit_word":"","version":"0.1.0","languages":["en"],)"
                 R"("unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
                 R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}],)"
                 R"("priced":true,"price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"

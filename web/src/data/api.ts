@@ -48,6 +48,7 @@ export interface Site {
   name?: string;
   currency?: string;
   help_url?: string;
+  unit_word?: string; // what it calls units
   pue?: number | null;
   version?: string;
   time_zone?: string;

@@ -10,4 +10,6 @@ test("units are what their managers call them, if all agree", () => {
   assert.equal(kindOfSite([{ manager: "slurm" }, { manager: "lsf" }]), "job");
   assert.equal(kindOfSite([{ manager: "slurm" }, { manager: "k8s" }]), "unit");
   assert.equal(kindOfSite([]), "unit");
+  assert.equal(kindOfSite([{ manager: "slurm" }, { manager: "local" }], "job"), "job");
+  assert.equal(kindOfSite([{ manager: "slurm" }], "constructor"), "job");
 });

@@ -8,8 +8,11 @@ export function kindOf(manager: string | undefined): Kind {
   return manager !== undefined && Object.hasOwn(kManagers, manager) ? kManagers[manager]! : "unit";
 }
 
-/** One word for the lists of a site, if all of its clusters agree. */
-export function kindOfSite(clusters: readonly { manager: string }[]): Kind {
+const kKinds: readonly string[] = ["unit", "job", "vm", "pod"] satisfies Kind[];
+
+/** One word for the lists of a site: the one that it has chosen, else that of its clusters if all agree. */
+export function kindOfSite(clusters: readonly { manager: string }[], chosen = ""): Kind {
+  if (kKinds.includes(chosen)) return chosen as Kind;
   const kinds = new Set(clusters.map((cluster) => kindOf(cluster.manager)));
   return kinds.size === 1 ? [...kinds][0]! : "unit";
 }
