@@ -51,7 +51,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (default: 60)
 
 update-golden: ## rewrite tests/golden with the current output of the programs
 	@scripts/build dev
-	@tests/golden/exporter_golden.py --bin-dir build/dev/bin --update
+	@tests/golden/exporter_golden.py --bin build/dev/bin/ceems_exporter --update
 
 clean: ## remove all build output
 	@rm -rf build web/node_modules web/dist tests/e2e/node_modules

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Compares whole pages of the real exporter, on the machines in tests/fixtures, with tests/golden/exporter/*.txt.
 
-    tests/golden/exporter_golden.py [--bin PROGRAM] [--update] [--no-promtool] [--ebpf] [--patience X] [CASE ...]
+    tests/golden/exporter_golden.py [--bin PROGRAM] [--update] [--no-promtool] [--ebpf] [--patience X] [--together N] [CASE ...]
 
 --update rewrites the golden pages. Each page is also checked with `promtool check metrics`, and the OpenMetrics page must have the
 same series. --ebpf switches on eBPF metrics and the profiler, whose own series are checked to be there where the kernel permits
-them; nothing else on a page may change. --patience multiplies the times after which an exporter that does not answer has failed."""
+them; nothing else on a page may change. --patience multiplies the times after which an exporter that does not answer has failed.
+Most of the time of a case is waiting, so N cases (three unless --together says otherwise) run at the same time."""
 
 import argparse
 import collections
+import concurrent.futures
 import dataclasses
 import difflib
 import os
@@ -188,7 +190,7 @@ class Exporter:
 
     def page(self, accept="text/plain"):
         request = urllib.request.Request("http://%s/metrics" % self.address, headers={"Accept": accept})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30 * patience) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=90 * patience) as answer:
             return answer.read().decode("utf-8")
 
     def __enter__(self):
@@ -197,7 +199,7 @@ class Exporter:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
         rest = self.process.stderr.read()
-        status = self.process.wait(30 * patience)
+        status = self.process.wait(90 * patience)
         if status != 0:
             raise SystemExit("the exporter ended with status %d:\n%s" % (status, "".join(self.log) + rest))
 
@@ -250,7 +252,7 @@ def pages(case, program):
             environment.update(service.environment if service else {})
             with Exporter(program, case, service.settings if service else {}, environment) as exporter:
                 page = exporter.page()
-                deadline = time.monotonic() + (20 * patience if case.compared else 0)
+                deadline = time.monotonic() + (90 * patience if case.compared else 0)
                 while not complete(page, case) and time.monotonic() < deadline:
                     time.sleep(0.05)
                     page = exporter.page()
@@ -322,6 +324,7 @@ def main():
     parser.add_argument("--ebpf", action="store_true", help="with eBPF metrics and the profiler")
     parser.add_argument("--no-promtool", action="store_true", help="do not check the pages with promtool")
     parser.add_argument("--patience", type=float, default=1.0)
+    parser.add_argument("--together", type=int, default=3, help="how many cases run at the same time")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
     global patience
@@ -335,20 +338,27 @@ def main():
         print("eBPF: %s" % ", ".join("%s %s" % (name, "works" if state else "refused") for name, state in works.items()))
         for case in CASES.values():
             case.flags = case.flags + ebpf_flags.FLAGS
-    failed = 0
-    for name in options.cases or sorted(CASES):
+    names = []
+    for name in options.cases or sorted(CASES, key=lambda name: (not CASES[name].parts, name)):  # those that take longest first
         if CASES[name].scenario and not os.path.exists(os.path.join(libraries(options.bin), "libfake_nvml.so")):
             print("skipped %s: the fake libraries are not built" % name)
-            continue
+        else:
+            names.append(name)
+
+    def run(name):
         start = time.monotonic()
         try:
             differences = check(name, os.path.abspath(options.bin), options.update and not works, not options.no_promtool, works)
-        except OSError as error:
+        except (OSError, subprocess.SubprocessError, SystemExit) as error:
             differences = ["the exporter does not answer: %s" % error]
-        print("%-4s %s (%.2f s)" % ("FAIL" if differences else "ok", name, time.monotonic() - start))
-        for line in differences:
-            print("     " + line)
-        failed += bool(differences)
+        return differences, time.monotonic() - start
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.together) as pool:
+        for name, (differences, seconds) in zip(names, pool.map(run, names)):
+            print("%-4s %s (%.2f s)" % ("FAIL" if differences else "ok", name, seconds))
+            for line in differences:
+                print("     " + line)
+            failed += bool(differences)
     return 1 if failed else 0
 
 
