@@ -218,12 +218,12 @@ def run_file(directory):
 
 
 def wait_url(directory):
-    return wait_until("the launcher reports the URL of its page", lambda: run_file(directory)["url"], 60)
+    return wait_until("the launcher reports the URL of its page", lambda: run_file(directory)["url"])
 
 
 def assert_nothing_left(children, ports):
     for child in children:
-        wait_until("%s has ended" % child["name"], lambda pid=child["pid"]: not os.path.exists("/proc/%d" % pid), 10)
+        wait_until("%s has ended" % child["name"], lambda pid=child["pid"]: not os.path.exists("/proc/%d" % pid))
     for port in ports:
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

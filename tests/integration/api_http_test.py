@@ -310,20 +310,20 @@ def test_stop_while_a_tsdb_hangs(directory):
         with connect(url) as connection:
             before = len(tsdb.asked)
             connection.sendall(chart.encode())
-            wait_until("the TSDB is asked", lambda: len(tsdb.asked) > before, 30)
+            wait_until("the TSDB is asked", lambda: len(tsdb.asked) > before)
             left = len(tsdb.left)
             time.sleep(0.3)
             assert len(tsdb.left) == left, "given up while the client waits"
-        wait_until("the request to the TSDB ends", lambda: len(tsdb.left) > left, 8)
+        wait_until("the request to the TSDB ends", lambda: len(tsdb.left) > left, 25)  # a second, and 30 without its end
         with connect(url) as connection:
             before = len(tsdb.asked)
             connection.sendall(chart.encode())
-            wait_until("the TSDB is asked again", lambda: len(tsdb.asked) > before, 30)
+            wait_until("the TSDB is asked again", lambda: len(tsdb.asked) > before)
             asked = time.monotonic()
             code = program.stop(timeout=90)
             took = time.monotonic() - asked
         assert code == 0, (code, program.output())
-        assert took < 20, took  # a second, and 30 and more if a TSDB is waited for
+        assert took < 28, took  # a second, and 30 and more if a TSDB is waited for
 
 
 def ask_until_stopped(url, started, outcomes):

@@ -231,7 +231,7 @@ def top(directory):
         assert len(frame.split("\r\n")) == 2 and all(len(re.sub("\x1b.*", "", line)) <= 40 for line in frame.split("\r\n")), frame
         state["status"] = 503
         count = len(api.seen)
-        wait_until("another request", lambda: len(api.seen) > count, timeout=20)
+        wait_until("another request", lambda: len(api.seen) > count)
         fcntl.ioctl(seen.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 100, 0, 0))
         seen.read(b"HTTP status 503")
         seen.text, state["status"] = b"", 200

@@ -79,15 +79,17 @@ class Case:
         self.node.__exit__()
 
 
-def median_scrape(case, count, **more):
-    """(seconds that half of `count` scrapes did not exceed, the last page). If scrapes waited for a source, all of them would take longer; a
-    busy machine delays some."""
+def quick_scrapes(case, count, limit, **more):
+    """(seconds that half of `count` scrapes did not exceed, the last page). If scrapes waited for a source, they would take longer than the
+    limit, each or many of them. A busy machine slows all of them down, the quickest as well."""
     times = []
     for _ in range(count):
         begin = time.monotonic()
         page = case.page(**more)
         times.append(time.monotonic() - begin)
-    return sorted(times)[count // 2], page
+    quickest, median = min(times), sorted(times)[count // 2]
+    assert quickest < limit and median < max(limit, 20 * quickest), "the quickest scrape took %.2f s, half took %.2f s" % (quickest, median)
+    return median, page
 
 
 def together(cases, check):
@@ -161,9 +163,8 @@ def tools_never_end():
         begin = time.monotonic()
         with Case(directory + "/case", SlurmNode.flags, spoil) as case:
             started = time.monotonic() - begin
-            assert started < 60, "the start took %.1f s\n%s" % (started, case.exporter.output())
-            median, _ = median_scrape(case, 50, failing=["ipmi_dcmi"])
-            assert median < 1, "half of the scrapes took %.2f s" % median
+            assert started < 90, "the start took %.1f s\n%s" % (started, case.exporter.output())
+            quick_scrapes(case, 50, 1, failing=["ipmi_dcmi"])
             for part in ("GPUs cannot be listed", "queue pairs", "collector=ipmi_dcmi"):
                 wait_until("one line about " + part, lambda p=part: sum(p in line for line in case.problems()) == 1)
             case.end()
@@ -344,10 +345,9 @@ def redfish_hangs():
             time.sleep(1.1)  # the value counts as current for a second
             first = age(case.page())
             begin = time.monotonic()
-            median, _ = median_scrape(case, 100)
+            median, _ = quick_scrapes(case, 100, 1)
             elapsed = time.monotonic() - begin
             page = case.page()
-            assert median < 1, "half of the scrapes took %.2f s" % median
             assert age(page) - first > elapsed - 0.1, "the age grew by %.2f s in %.2f s" % (age(page) - first, elapsed)
             assert len(samples(page, "ceems_redfish_current_watts")) == 2, "the last value is gone"
             wait_until("the exporter gives up on the BMC", case.problems)  # the next reading, with its requests one by one
@@ -384,10 +384,9 @@ def pod_resources_socket_hangs():
                            "{cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: \"%s\"}}]\n" % api.url)
             with Case(directory + "/case", ["--collector.k8s", "--collector.k8s.kubeconfig.file=" + config,
                                             "--collector.k8s.kubelet-podresources-socket.file=" + path], spoil) as case:
-                median, page = median_scrape(case, 100)
+                median, page = quick_scrapes(case, 100, 0.5)
                 wait_until("the failure is in the log", case.problems)
                 assert samples(page, "ceems_compute_units")[0][1] == 1 and samples(page, "ceems_compute_unit_cpu_user_seconds_total"), page
-                assert median < 0.5, "half of the scrapes took %.2f s" % median
                 lines = case.problems()
                 assert sum("kubelet" in line for line in lines) == 1 and len(lines) == 1, lines
                 case.end()

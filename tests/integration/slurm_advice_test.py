@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-from harness import (BIN, get, need_programs, samples, scratch, skip, start_api_server, start_exporter, start_prometheus, wait_until, write)
+from harness import (BIN, free_ports, get, need_programs, samples, scratch, skip, start_api_server, start_exporter, start_prometheus, wait_until, write)
 from slurm_test import HERE, Slurm, cgroup_mode, configuration
 
 OWNER = {"X-Grafana-User": "root"}
@@ -48,7 +48,7 @@ def main():
     if os.cpu_count() < 2 or total < 8000:
         skip("two CPUs and 8 GB are needed")
     with scratch("ceems-advice-") as directory:
-        base = 11000 + os.getpid() % 200 * 100  # below the ports that the kernel assigns automatically
+        base = free_ports(14)  # slurm_up.sh says which
         up = subprocess.run([HERE + "/slurm_up.sh", directory + "/slurm", str(base), mode], stdin=subprocess.DEVNULL,
                             env=dict(os.environ, MEMORY_MB=str(total * 9 // 10)))
         try:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from harness import (get, need_programs, samples, scratch, skip, start_api_server, start_exporter, start_prometheus,
+from harness import (free_ports, get, need_programs, samples, scratch, skip, start_api_server, start_exporter, start_prometheus,
                      wait_until)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -98,7 +98,7 @@ def main():
     mode, sentence = cgroup_mode("--prolog" in sys.argv[1:])
     print(sentence)
     with scratch("ceems-slurm-") as directory:
-        base = 11000 + os.getpid() % 200 * 100  # below the ports that the kernel assigns automatically
+        base = free_ports(14)  # slurm_up.sh says which
         up = subprocess.run([HERE + "/slurm_up.sh", directory + "/slurm", str(base), mode], stdin=subprocess.DEVNULL)
         try:
             assert up.returncode == 0, "SLURM did not start"

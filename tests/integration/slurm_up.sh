@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts a complete SLURM on loopback: munge, MariaDB, slurmdbd, slurmctld, one slurmd. Needs root, but not systemd.
-# Usage: slurm_up.sh DIR BASEPORT cgroup|prolog
+# Usage: slurm_up.sh DIR BASEPORT cgroup|prolog      BASEPORT: the first of 14 free ports
 #   cgroup  SLURM's own plug-ins make the job cgroups
 #   prolog  for kernels that do not allow it: a prolog makes them, and the jobs of the test join them
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is

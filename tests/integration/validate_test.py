@@ -193,7 +193,7 @@ def stops_at_once(directory):
                     burner.kill()
                     burner.wait()
             assert re.search(r"% of the CPU time is used without a load \(.*% of a CPU by \w+.* \(process \d+\)", err), err
-            _, err = finish(start(command(blind_url, meter, "--allow-busy"), directory, cpu), 1, timeout=60)
+            _, err = finish(start(command(blind_url, meter, "--allow-busy"), directory, cpu), 1)
             assert "does not show the cgroup /ceems_validate/load-" in err and "--collector.cgroup.pattern=" in err, err
             _, err = finish(start([TOOL, "validate", "energy", "--url=" + url], directory, cpu), 1)
             assert "Meters of this node that can be read:" in err and "required flag --meter not provided" in err, err
@@ -202,7 +202,7 @@ def stops_at_once(directory):
             process = start(command(url, meter, "--duration=60s", "--allow-busy"), directory, cpu)
             harness.wait_until("a load runs", cgroups)
             process.send_signal(signal.SIGINT)
-            _, err = finish(process, 1, timeout=30)
+            _, err = finish(process, 1)
             assert "interrupted; nothing was written" in err, err
     assert cgroups() == []
     assert not [name for name in os.listdir(directory) if name.startswith("energy-validation")]
