@@ -139,14 +139,15 @@ foreach(line IN LISTS layer_lines)
   set(CEEMS_LAYER_TESTS_${name} ${tests})
 endforeach()
 
-# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE] [TESTS_ALONE])
+# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE] [TESTS_ALONE]
+#               [COST seconds])
 # Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS
 # lets it include. Its tests become the program exporter_unit_test with the ctest label "unit". THREADED names the tests that run
 # several threads, in the test or in the code under test: with ThreadSanitizer (preset tsan), only these are built. EACH_ALONE is for
 # lists of similar things, whose sources use the same names: each is compiled alone, whatever CEEMS_UNITY says. TESTS_ALONE is the
-# same for tests.
+# same for tests. COST is about how long its tests run: those that take longest begin first, so that none runs alone at the end.
 function(ceems_library)
-  cmake_parse_arguments(ARG "EACH_ALONE;TESTS_ALONE" "" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH_ALONE;TESTS_ALONE" "COST" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target lib_${name})
@@ -199,7 +200,10 @@ function(ceems_library)
     target_compile_definitions(
       ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")
     add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES LABELS "unit;library" TIMEOUT 900)
+    if(NOT ARG_COST)
+      set(ARG_COST 1)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "unit;library" TIMEOUT 900 COST ${ARG_COST})
     if(NOT TARGET unit_tests)
       add_custom_target(unit_tests)
     endif()
