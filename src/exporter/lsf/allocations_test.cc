@@ -95,8 +95,8 @@ TEST_F(LsfAllocations, AreAskedForOnlyWhenJobsChangeOrAfterAQuarterOfAnHour) {
   fake_.say({{"6", 4}, {"7", 2}});
   EXPECT_TRUE(comes({"6", "7"}, {{"6", 4}, {"7", 2}}));
   EXPECT_EQ(fake_.asked, asked + 1);
+  fake_.say({{"6", 8}, {"7", 2}});  // before it is asked for
   clock_.advance(std::chrono::minutes(15));
-  fake_.say({{"6", 8}, {"7", 2}});
   EXPECT_TRUE(comes({"6", "7"}, {{"6", 8}, {"7", 2}}));
   EXPECT_EQ(fake_.asked, asked + 2);
 }
