@@ -449,21 +449,27 @@ std::string openapi_json(const DocumentOptions& options) {
   return render_template(kOpenapiJson, data) + "\n";
 }
 
-Document::Document(const DocumentOptions& options)
-    : json_{.text = openapi_json(options), .content_type = "application/json"},
-      page_{.text = openapi_page(options, json_.text),
-            .content_type = "text/html; charset=utf-8",
-            .forms = true},
-      style_{.text = std::string(kDocsCss), .content_type = "text/css; charset=utf-8"} {}
+Document::Document(DocumentOptions options) : options_(std::move(options)) {}
+
+const Document::Texts& Document::texts() const {
+  std::call_once(made_, [this] {
+    texts_.json = {.text = openapi_json(options_), .content_type = "application/json"};
+    texts_.page = {.text = openapi_page(options_, texts_.json.text),
+                   .content_type = "text/html; charset=utf-8",
+                   .forms = true};
+    texts_.style = {.text = std::string(kDocsCss), .content_type = "text/css; charset=utf-8"};
+  });
+  return texts_;
+}
 
 void Document::answer_json(const net::Request& request, net::Response& response) const {
-  answer_static(json_, request, response);
+  answer_static(texts().json, request, response);
 }
 void Document::answer_page(const net::Request& request, net::Response& response) const {
-  answer_static(page_, request, response);
+  answer_static(texts().page, request, response);
 }
 void Document::answer_style(const net::Request& request, net::Response& response) const {
-  answer_static(style_, request, response);
+  answer_static(texts().style, request, response);
 }
 
 }  // namespace ceems::api

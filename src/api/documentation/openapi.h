@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,17 +39,26 @@ std::vector<const ParamInfo*> params_of(const Endpoint& endpoint);
 /// empty.
 std::string server_root(const DocumentOptions& options);
 
-/// The document, the page and the style sheet, ready to be served. Safe for concurrent use.
+/// The document, the page and the style sheet. They are made at the first request for one of them,
+/// because few servers are ever asked, and making them is half of the work of a start. Safe for
+/// concurrent use.
 class Document {
  public:
-  explicit Document(const DocumentOptions& options);
+  explicit Document(DocumentOptions options);
 
   void answer_json(const net::Request& request, net::Response& response) const;
   void answer_page(const net::Request& request, net::Response& response) const;
   void answer_style(const net::Request& request, net::Response& response) const;
 
  private:
-  const StaticText json_, page_, style_;
+  struct Texts {
+    StaticText json, page, style;
+  };
+  [[nodiscard]] const Texts& texts() const;
+
+  const DocumentOptions options_;
+  mutable std::once_flag made_;
+  mutable Texts texts_;  ///< after `made_`
 };
 
 }  // namespace ceems::api
