@@ -123,10 +123,18 @@ void expect_sound(const std::map<std::string, std::string>& answers) {
   EXPECT_GE(good["admin"], good["support"]);
 }
 
+/// Asked once for all tests.
+const std::map<std::string, std::string>& answers_of_sqlite() {
+  static const auto answers = [] {
+    AskedServer server(store::Backend::kSqlite);
+    server.start();
+    return server.answers();
+  }();
+  return answers;
+}
+
 TEST(RequestMatrix, NoRequestFailsOnSqlite) {
-  AskedServer server(store::Backend::kSqlite);
-  server.start();
-  expect_sound(server.answers());
+  expect_sound(answers_of_sqlite());
 }
 
 TEST(RequestMatrix, PostgresAnswersAsSqliteDoes) {
@@ -137,9 +145,7 @@ TEST(RequestMatrix, PostgresAnswersAsSqliteDoes) {
   }
   const auto answers = postgres.answers();
   expect_sound(answers);
-  AskedServer sqlite(store::Backend::kSqlite);
-  sqlite.start();
-  const auto expected = sqlite.answers();
+  const auto& expected = answers_of_sqlite();
   ASSERT_EQ(answers.size(), expected.size());
   for (const auto& [request, answer] : answers) {
     if (!request.contains(" demo/")) {  // whose rows are made up at random

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <gmock/gmock.h>
 
+#include "api/answer/long_answer.h"
 #include "api/server_test_support.h"
 #include "store/facts.h"
 #include "store/reports.h"
@@ -296,10 +297,11 @@ TEST_F(Lists, AreCsvThatNoSpreadsheetExecutes) {
 }
 
 TEST_F(Lists, StreamLongCsv) {
-  write_units(9000, std::string(100, 'x'));
+  write_units(2000, std::string(250, 'x'));
   const auto response = get("/api/v1/units/list/admin?cluster_id=c&format=csv", "root");
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(std::ranges::count(response.body, '\n'), 9001);
+  EXPECT_GT(response.body.size(), kWholeAnswer + 2 * kAnswerPiece);
+  EXPECT_EQ(std::ranges::count(response.body, '\n'), 2001);
 }
 
 TEST_F(Lists, AreSmall) {
