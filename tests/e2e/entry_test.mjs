@@ -179,7 +179,7 @@ test("every page that cannot be loaded says why, and has ways out", async (t) =>
     await page.goto(`${url}/${hash}`);
     await alert.getByRole("button", { name: "Try again" }).waitFor();
     await becomes(ways, expected, hash);
-    assert.match(await alert.innerText(), /the database is locked|500/, hash);
+    await becomes(() => alert.innerText(), /the database is locked|500/, hash);
   }
   await control({ mode: "ok" });
   await alert.getByRole("link", { name: "All units" }).click();

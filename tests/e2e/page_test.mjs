@@ -91,7 +91,7 @@ test("the overview has hours for three days, in local time, with gaps where noth
   await becomes(() => region.locator("tbody th").allTextContents(), times.map((ms) => clock.format(ms)));
   const unmeasured = times.flatMap((ms, i) => (values.kwh.every((line) => line[i] === null) ? [i] : []));
   assert.equal(unmeasured.length, 3);
-  for (const i of unmeasured) assert.deepEqual(await region.locator("tbody tr").nth(i).locator("td").allTextContents(), ["–", "–", "–"]);
+  for (const i of unmeasured) await becomes(() => region.locator("tbody tr").nth(i).locator("td").allTextContents(), ["–", "–", "–"]);
   await accessible(page, "overview with a table of hours");
 
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
@@ -140,13 +140,13 @@ test("keys move over the bars, what is there is read out, and Enter lists its un
   const gap = (await chart.locator(".reach").evaluateAll((all) => all.map((e) => e.classList.contains("gap")))).lastIndexOf(true);
   assert.ok(gap > 10 && gap < count - 1);
   const most = (await chart.locator(".reach").evaluateAll((all) => all.map((e) => e.parentNode.querySelectorAll(".part").length))).lastIndexOf(2);
-  assert.match(await reading(most), /^\d+ \w+, \d\d:00: (?!0 )\d.*Wh; CPU and memory: (?!0 )\d.*Wh; GPU: (?!0 )\d.*[WJ]/);
+  await becomes(() => reading(most), /^\d+ \w+, \d\d:00: (?!0 )\d.*Wh; CPU and memory: (?!0 )\d.*Wh; GPU: (?!0 )\d.*[WJ]/);
   const go = (from, to) => Array.from({ length: Math.abs(to - from) }, () => (to < from ? "ArrowLeft" : "ArrowRight"));
   for (const [keys, at] of [[["ArrowRight"], 0], [["ArrowLeft"], 0], [["PageDown"], 10], [["ArrowRight"], 11], [["PageUp"], 1], [["End"], count - 1], [go(count - 1, gap), gap], [go(gap, most), most]]) {
     for (const key of keys) await page.keyboard.press(key);
     await becomes(() => chart.locator("[aria-live=polite]").textContent(), await reading(at), `${keys} to bar ${at}`);
-    assert.equal(await chart.locator(".readout").innerText(), await reading(at));
-    assert.equal(await framed(), at);
+    await becomes(() => chart.locator(".readout").innerText(), await reading(at));
+    await becomes(framed, at);
   }
   await accessible(page, "cursor on a bar");
   await page.emulateMedia({ media: "print" });
@@ -156,11 +156,11 @@ test("keys move over the bars, what is there is read out, and Enter lists its un
   await page.emulateMedia({ forcedColors: null });
   await page.keyboard.press("Escape");
   await becomes(() => cursor.count(), 0);
-  assert.equal(await chart.locator(".readout").innerText(), "");
+  await becomes(() => chart.locator(".readout").innerText(), "");
 
   await chart.locator(".reach").nth(gap).hover();
   await becomes(() => chart.locator(".readout").innerText(), await reading(gap), "the pointer reads, too");
-  assert.equal(await framed(), gap);
+  await becomes(framed, gap);
   await page.mouse.move(0, 0);
   await becomes(() => cursor.count(), 0);
 
