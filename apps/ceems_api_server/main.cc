@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +25,7 @@
 #include "api/config.h"
 #include "api/login/sign_in.h"
 #include "api/mail/service.h"
+#include "api/profiles/pyroscope.h"
 #include "api/report/finisher.h"
 #include "api/server.h"
 #include "api/tsdb/fleet.h"
@@ -202,6 +205,14 @@ int serve_database(api::Config config,
                              .series = tsdbs->contains(cluster.cluster.id)});
   }
   api::TsdbSeriesSource series(std::move(*tsdbs));
+  std::vector<std::string> cluster_ids;
+  std::ranges::transform(site_clusters, std::back_inserter(cluster_ids), &api::SiteCluster::id);
+  auto profiles =
+      api::PyroscopeSource::create(std::move(config.profiles), cluster_ids, config.series);
+  if (!profiles) {
+    return os::give_up(profiles.error());
+  }
+  api_options.profiles = profiles->get();
   auto tsdbs_of_reports =
       api::cluster_tsdbs(config.clusters, config.updaters, config.series, clock);
   if (!tsdbs_of_reports) {
@@ -291,6 +302,7 @@ int serve_database(api::Config config,
   (*loop)->stop();
   series.cancel();
   measurements.cancel();
+  (*profiles)->cancel();
   if (finisher) {
     finisher->stop();
   }

@@ -124,6 +124,11 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
   root.also(read_series(server["series"], config.series));
+  if (auto profiles = read_profile_servers(server, directory); profiles) {
+    config.profiles = std::move(*profiles);
+  } else {
+    root.also(fail(std::move(profiles).error()));
+  }
   config::Section report(server["report"]);
   constexpr double kMaxReports = 1000;
   report.only({"rules", "rate", "keep"})
@@ -160,6 +165,13 @@ Result<Config> parse_config(const config::Node& document,
   }
   if (root.ok()) {
     root.also(ingest::read_clusters(document["clusters"], directory, config.clusters));
+  }
+  if (root.ok()) {
+    std::vector<std::string> ids;
+    for (const ingest::ClusterConfig& cluster : config.clusters) {
+      ids.push_back(cluster.cluster.id);
+    }
+    root.also(check_profile_servers(config.profiles, ids, server));
   }
   if (!root.ok()) {
     return fail(root.done().error());

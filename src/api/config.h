@@ -6,6 +6,7 @@
 
 #include "api/accounting/options.h"
 #include "api/login/config.h"
+#include "api/profiles/pyroscope.h"
 #include "api/report/options.h"
 #include "api/site.h"
 #include "api/tsdb/series.h"
@@ -42,6 +43,7 @@ struct Config {
   Admin admin = {};
   login::LoginOptions login = {};  ///< `identity` and `roles`
   SeriesOptions series = {};
+  std::vector<ProfileServer> profiles = {};
   SiteOptions site = {};  ///< `ui`
   AccountingOptions accounting = {};
   ReportOptions report = {};

@@ -262,6 +262,35 @@ TEST(Config, HttpClientsAreThoseOfPrometheus) {
   EXPECT_EQ(bearer->updaters[0].web.user_agent, "ceems_api_server");
 }
 
+TEST(Config, ServersOfProfilesAreRead) {
+  EXPECT_TRUE(parse("clusters: []")->profiles.empty());
+  const auto with = [](const std::string& list) {
+    return "clusters: [{id: a, manager: slurm}, {id: b, manager: slurm}]\n"
+           "ceems_api_server: {profiles: " +
+           list + "}";
+  };
+  const auto config = parse(
+      with("[{clusters: [a], web: {url: 'http://p:4040', basic_auth: {username: u, password_file: "
+           "s}}}, {clusters: [b], web: {url: 'https://q'}}]"));
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->profiles.size(), 2U);
+  EXPECT_EQ(config->profiles[0].clusters, Texts{"a"});
+  EXPECT_EQ(config->profiles[0].url, "http://p:4040");
+  EXPECT_EQ(config->profiles[0].web.basic_auth->password_file, "/etc/ceems/s");
+  EXPECT_EQ(config->profiles[0].web.user_agent, "ceems_api_server");
+  EXPECT_EQ(config->profiles[1].url, "https://q");
+  const std::string at = "c.yml:2: ceems_api_server.profiles";
+  EXPECT_EQ(error_of(with("{}")), at + ": expected a list");
+  EXPECT_EQ(error_of(with("[{clusters: [a]}]")), at + "[0]: profiles need web.url");
+  EXPECT_EQ(error_of(with("[{web: {url: http://p, pasword: a}}]")),
+            at + "[0].web.pasword: unknown key");
+  EXPECT_EQ(error_of(with("[{url: http://p}]")), at + "[0].url: unknown key");
+  EXPECT_EQ(error_of(with("[{clusters: [c], web: {url: http://p}}]")),
+            at + ": no cluster is called 'c'");
+  EXPECT_EQ(error_of(with("[{web: {url: http://p}}, {clusters: [b], web: {url: http://q}}]")),
+            at + ": two servers have the cluster 'b'");
+}
+
 TEST(Config, SeriesAndAuditAreRead) {
   const auto none = parse("clusters: []");
   ASSERT_TRUE(none);

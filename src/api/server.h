@@ -33,6 +33,7 @@ namespace ceems::api {
 class DigestMaker;
 class MeasurementSource;
 class MutePage;
+class ProfileSource;
 class ReportMaker;
 
 struct ApiOptions {
@@ -51,7 +52,8 @@ struct ApiOptions {
   std::shared_ptr<const advice::RulesInUse> rules = std::make_shared<advice::RulesInUse>();
   MeasurementSource* measurements = nullptr;  ///< outlives the server; null: none
   Fleet* fleet = nullptr;                     ///< outlives the server; null: no cluster has a TSDB
-  MutePage* mute_page = nullptr;              ///< outlives the server; null: none
+  ProfileSource* profiles = nullptr;  ///< outlives the server; null: no cluster has profiles
+  MutePage* mute_page = nullptr;      ///< outlives the server; null: none
   AccountingOptions accounting = {};
   std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
   std::chrono::milliseconds health_wait{1000};  ///< how long /health waits for the database

@@ -395,8 +395,8 @@ TEST_F(AnswersTest, WhatNeedsNoTsdbDoesNotWait) {
     EXPECT_FALSE(waits(path)) << path;
   }
   for (const std::string path :
-       {"grid", "grid/forecast", "nodes/map/admin", "gpus", "gpus/admin", "units/series",
-        "units/report", "units/compare/admin", "nodes/admin", "nodes/series/admin",
+       {"grid", "grid/forecast", "nodes/map/admin", "gpus", "gpus/admin", "units/profile",
+        "units/series", "units/report", "units/compare/admin", "nodes/admin", "nodes/series/admin",
         "units/on-node/admin", "insight/idle", "insight/bill/admin", "usage/series?step=hour"}) {
     EXPECT_TRUE(waits(path)) << path;
   }

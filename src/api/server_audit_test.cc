@@ -54,6 +54,8 @@ TEST_F(ApiAuditTest, DenialsLeaveALine) {
   EXPECT_THAT(line("units/admin", "ada"),
               AllOf(HasSubstr(R"("event":"denied","user":"ada","role":"user")"),
                     HasSubstr(R"("status":403,"reason":"role")")));
+  EXPECT_THAT(line("units/profile?cluster_id=hpc-a&uuid=1", "root"),
+              HasSubstr(R"("endpoint":["units/profile"],"cluster_id":["hpc-a"],"uuid":["1"]})"));
   EXPECT_THAT(line("units/series?cluster_id=hpc-a&uuid=3", "ada"),
               HasSubstr(R"("status":403,"reason":"units")"));
   EXPECT_THAT(line("units/verify?cluster_id=hpc-a&uuid=3", "ada"), HasSubstr(R"("uuid":["3"])"));
@@ -62,8 +64,9 @@ TEST_F(ApiAuditTest, DenialsLeaveALine) {
 }
 
 TEST_F(ApiAuditTest, OwnDataAndCountsLeaveNone) {
-  for (const std::string path : {"units", "usage/current", "usage/global", "projects", "users",
-                                 "whoami", "units/series?cluster_id=hpc-a&uuid=1"}) {
+  for (const std::string path :
+       {"units", "usage/current", "usage/global", "projects", "users", "whoami",
+        "units/series?cluster_id=hpc-a&uuid=1", "units/profile?cluster_id=hpc-a&uuid=1"}) {
     EXPECT_EQ(line(path, "ada"), "") << path;
   }
   for (const std::string path : {"clusters/admin", "stats/current/admin", "units", "whoami"}) {

@@ -54,6 +54,12 @@ NODES = {"48213": 3}  # unit: nodes, the last one of them slow
 GPUS = {"48190": (4, 38.0), "48214": (1, 0.0)}  # unit: GPUs, use in percent
 
 
+# A program that spends an hour of CPU time: start, total and self in nanoseconds, and the function.
+FUNCTIONS = ["total", "main", "solve_system", "write_output", "<img src=x onerror=alert(1)>\u202e", "dgemm_kernel"]
+PROFILE = [[[int(part * 3.6e10) if i < 3 else int(part) for i, part in enumerate(node)] for node in level]
+           for level in ([[0, 100, 0, 0]], [[0, 100, 5, 1]], [[5, 75, 15, 2], [80, 15, 15, 3], [95, 5, 5, 4]], [[20, 60, 60, 5]])]
+
+
 class Mock:
     def __init__(self, page, proxy_user):
         self.page, self.proxy_user, self.mode, self.login = page, proxy_user, "ok", None
@@ -64,6 +70,7 @@ class Mock:
         self.reports = "ok"
         self.fleet = "ok"  # "none": no TSDB; "silent": it does not answer
         self.insight = "ok"
+        self.profiles = "none"  # "ok"; "empty": nothing was profiled; "busy": no answer
         self.hours = "ok"
         self.currency = ""  # of the site; with it, there are prices
         self.ended = None
@@ -303,6 +310,15 @@ class Mock:
             limit = int(query.get("limit", [str(len(units))])[0])
             status, value = good(units[:limit])
             return status, dict(value, next="more") if len(units) > limit else value
+        if path == "units/profile":
+            if role == "support" and not any(j[1] == query["uuid"][0] and j[2] == user for j in JOBS):
+                return bad(403, "forbidden", "user do not have permissions on uuids")
+            if self.profiles == "busy":
+                return bad(503, "timeout", "the profile server sent no profile of at most 4 MiB within 10 s")
+            times = {name: 1000 * int(query[name][0]) for name in ("from", "to")}
+            found = self.profiles == "ok"
+            return good({"state": "profile" if found else self.profiles, **times, "total": PROFILE[0][0][1] if found else 0, "left_out": 3 if found else 0,
+                         "names": FUNCTIONS if found else [], "levels": PROFILE if found else []})
         if path == "units/series":
             if role == "support" and not any(j[1] == query["uuid"][0] and j[2] == user for j in JOBS):
                 return bad(403, "forbidden", "user do not have permissions on uuids")

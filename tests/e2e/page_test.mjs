@@ -475,6 +475,68 @@ test("a unit's page says how to make a flame graph, and is printed as its report
   for (const text of ["ceems_exporter profile", "Copy", "Markdown", "Zoom in"]) await becomes(() => seen(text), false, text);
 });
 
+test("a unit's page shows its last profile as a flame graph, by keyboard and as a table", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { server: { profiles: "ok" } });
+  await page.getByRole("button", { name: "Flame graph" }).press("Enter");
+  const graph = page.getByRole("region", { name: "Flame graph" });
+  const shown = graph.locator(".shown");
+  await becomes(() => shown.textContent(), "all functions: 1 h of CPU time, 100 % of all");
+  await graph.getByText("3 small bars are not shown.").waitFor();
+  const picture = graph.getByRole("group", { name: "Flame graph" });
+  const bars = () => graph.locator("canvas").evaluate((canvas) => canvas.clientHeight / 22);
+  await becomes(bars, 4);
+  await picture.focus();
+  for (const [key, text] of [
+    ["ArrowDown", "all functions: 1 h of CPU time, 100 % of all"],
+    ["ArrowDown", "main: 1 h of CPU time, 100 % of all, 5 % in itself"],
+    ["ArrowDown", "solve_system: 45 min of CPU time, 75 % of all, 15 % in itself"],
+    ["ArrowRight", "write_output: 9 min of CPU time, 15 % of all"],
+    ["Enter", "write_output: 9 min of CPU time, 15 % of all"], // zoomed: its callers are wide, its neighbours are gone
+    ["ArrowRight", "write_output: 9 min of CPU time, 15 % of all"],
+    ["Escape", "all functions: 1 h of CPU time, 100 % of all"],
+  ]) {
+    await page.keyboard.press(key);
+    await becomes(() => shown.textContent(), text, key);
+  }
+  await picture.locator("canvas").click({ position: { x: 300, y: 3 * 22 + 10 } });
+  await becomes(() => shown.textContent(), /^dgemm_kernel: 36 min of CPU time, 60 % of all$/);
+  await becomes(() => graph.getByRole("button", { name: "Back" }).getAttribute("aria-disabled"), "false");
+  await graph.getByRole("button", { name: "All" }).click();
+  const rows = graph.getByRole("row");
+  await becomes(() => rows.nth(1).innerText(), /^dgemm_kernel\s+36 min · 60 %\s+60 %$/);
+  await becomes(() => rows.nth(2).innerText(), /^solve_system\s+9 min · 15 %\s+75 %$/);
+  await becomes(() => rows.count(), 6);
+  await graph.getByRole("searchbox", { name: "Find functions" }).fill("_");
+  await becomes(() => graph.getByText(/of the time$/).innerText(), "3 functions, 90 % of the time");
+  await graph.getByRole("button", { name: "<img src=x" }).press("Enter");
+  await becomes(() => graph.getByText(/of the time$/).innerText(), "1 function, 5 % of the time");
+  await becomes(() => graph.locator("img").count(), 0, "names are texts");
+  await accessible(page, "a flame graph");
+  for (const [width, height] of [[1280, 900], [320, 700]]) {
+    await page.setViewportSize({ width, height });
+    await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `at ${width}`);
+    await shot(page, `flame-${width}`);
+  }
+  await page.emulateMedia({ forcedColors: "active" });
+  await accessible(page, "a flame graph in forced colours");
+});
+
+test("a unit's page says why there is no flame graph", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { server: { profiles: "empty" } });
+  const button = page.getByRole("button", { name: "Flame graph" });
+  await button.press("Enter");
+  await page.getByText(/^Nothing was recorded from .* to .*\.$/).waitFor();
+  await accessible(page, "an empty profile");
+  await control({ profiles: "busy" });
+  await button.press("Enter");
+  await button.press("Enter");
+  await page.getByText("The profile could not be loaded: the profile server sent no profile of at most 4 MiB within 10 s.").waitFor();
+  await accessible(page, "a profile that failed");
+  await control({ profiles: "ok" });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("all functions: 1 h of CPU time, 100 % of all").waitFor();
+});
+
 test("a unit's page has its parts of power, its nodes, the one that differs first, and one cursor", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213");
   await page.locator("canvas").nth(2).waitFor();

@@ -54,5 +54,11 @@ class ProfileStore(pyroscope.Pyroscope):
         if call == "Series":
             return {"labelsSet": [{"labels": [{"name": n, "value": v} for n, v in sorted(labels.items())]} for labels, _, _ in found]}
         assert call == "SelectMergeStacktraces", call
-        names = sorted({name for _, functions, _ in found for name in functions})
-        return {"flamegraph": {"names": ["total"] + names, "total": str(sum(total for _, _, total in found))}}
+        time = {}
+        for _, functions, _ in found:
+            for name, spent in functions.items():
+                time[name] = time.get(name, 0) + spent
+        names, total = sorted(time), str(sum(total for _, _, total in found))
+        nodes = [part for i, name in enumerate(names) for part in ("0", str(time[name]), str(time[name]), str(i + 1))]
+        levels = [{"values": ["0", total, "0", "0"]}, {"values": nodes}]
+        return {"flamegraph": {"names": ["total"] + names, "levels": levels, "total": total, "maxSelf": str(max(time.values(), default=0))}}

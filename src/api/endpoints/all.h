@@ -15,6 +15,7 @@ Endpoints projects_endpoints();
 Endpoints clusters_endpoints();
 Endpoints stats_endpoints();
 Endpoints demo_endpoints();
+Endpoints units_profile_endpoints();
 Endpoints units_series_endpoints();
 Endpoints units_verify_endpoints();
 Endpoints whoami_endpoints();

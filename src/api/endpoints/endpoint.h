@@ -29,6 +29,7 @@ namespace ceems::api {
 class Accounting;
 class DigestMaker;
 class Fleet;
+class ProfileSource;
 class ReportMaker;
 
 /// What handlers use. All pointers outlive the handlers. Safe for concurrent use.
@@ -36,6 +37,7 @@ struct Services {
   store::Reader* reader = nullptr;
   SeriesSource* series = nullptr;          ///< null: no cluster has one
   Fleet* fleet = nullptr;                  ///< null: no cluster has a TSDB
+  ProfileSource* profiles = nullptr;       ///< null: no cluster has profiles
   const ReportMaker* reports = nullptr;    ///< never null
   const DigestMaker* digests = nullptr;    ///< never null
   const EntityTags* tags = nullptr;        ///< never null

@@ -75,6 +75,17 @@ export interface Series {
   collector?: string; // what would measure it
 }
 
+/** As units/profile answers: nodes by depth, each within its parent. */
+export interface Profile {
+  state: "profile" | "empty" | "none"; // "none": the cluster has no profile server
+  from: number; // ms
+  to: number;
+  total: number; // nanoseconds of CPU time
+  left_out: number; // small nodes that were not sent
+  names: string[];
+  levels: [start: number, total: number, self: number, name: number][][];
+}
+
 /** Least privileged first. The server decides about access; the page only offers what the role may request. */
 export type Role = "nobody" | "user" | "project_lead" | "support" | "admin";
 
@@ -275,6 +286,14 @@ export class Api {
 
   units(view: View, query: Query, signal?: AbortSignal): Promise<Answer<Unit[]>> {
     return this.getList<Unit>(pathOf("units", view), [...query, ...scopeOf(view)], signal);
+  }
+
+  /** Where a unit spent CPU time between two moments, at most a day before the second. */
+  async profile(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Profile> {
+    const query: Query = [["uuid", unit.uuid], ["from", String(Math.floor(from / 1000))], ["to", String(Math.ceil(to / 1000))]];
+    if (unit.cluster_id) query.unshift(["cluster_id", unit.cluster_id]);
+    const { data } = await this.get<Profile>("units/profile", query, signal);
+    return data ?? { state: "none", from, to, total: 0, left_out: 0, names: [], levels: [] };
   }
 
   /** What a unit did between two moments: the charts of these names, by a line for each GPU, node or component, or one for the unit. */
