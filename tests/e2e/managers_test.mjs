@@ -100,6 +100,12 @@ test("a year has its months beside those of the year before, and files of all it
   await page.getByText("target: 100 MWh a month").waitFor();
   await becomes(() => page.locator(".stack .drawing .limit").count(), 1);
   await becomes(() => text(page.getByRole("region", { name: "Budgets" })), /^Budgets \d{4} all clusters together, .* within the budget Budget 1\.2 GWh Used 60 MWh \(5 %\)/);
+  const emitted = page.getByRole("region", { name: "Emissions in two ways" }).getByRole("row");
+  const months = `${new Date().getMonth() + 1} of ${new Date().getMonth() + 1} months?$`;
+  await becomes(() => text(emitted.nth(1)), new RegExp(`^the grid \\(location-based\\) [\\d.,]+ k?g CO₂e ${months}`));
+  await becomes(() => text(emitted.nth(2)), new RegExp(`^the supplier \\(market-based\\) [\\d.,]+ k?g CO₂e ${months}`));
+  const grams = /([\d.,]+) (k?)g CO₂e/.exec(await text(emitted.nth(2)));
+  assert.ok(Math.abs((Number(grams[1]) * (grams[2] ? 1000 : 1)) / (0.02 * energy) - 1) < 0.02, `20 g a kWh: ${grams[0]} of ${energy} Wh`);
   await accessible(page, "year");
   await shot(page, "year-light");
 

@@ -258,7 +258,9 @@ def by_hour(rows, query, now, mode):
 
 
 # What a field of sums by day is in a list. All units of the model that know their energy know these parts of it.
-NAMES = {"idle_kwh": "unused", "not_used_kwh": "not_used", "idle_of_kwh": "kwh", "not_used_of_kwh": "kwh"}
+NAMES = {"idle_kwh": "unused", "not_used_kwh": "not_used", "idle_of_kwh": "kwh", "not_used_of_kwh": "kwh", "grams_of_kwh": "kwh", "market_of_kwh": "kwh",
+         "market_grams": "kwh"}
+MARKET_G_PER_KWH = 20.0  # of the bills
 
 
 def series(rows, query):
@@ -291,7 +293,7 @@ def series(rows, query):
             names = [("(all)", 1)] if by == "none" else [(row[{"cluster": "cluster_id"}.get(by, by)], 1)] if by != "component" else [("cpu", "cpu_kwh"), ("gpu", "gpu_kwh")]
             for name, of in names:
                 for field in fields:
-                    share = 1 if field == "units" else row[NAMES.get(field, field) if of == 1 else of] or 0
+                    share = 1 if field == "units" else (row[NAMES.get(field, field) if of == 1 else of] or 0) * (MARKET_G_PER_KWH if field == "market_grams" else 1)
                     cells[name, field, when] = cells.get((name, field, when), 0) + share
         sums = {}
         for (name, field, _), value in cells.items():

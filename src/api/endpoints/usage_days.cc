@@ -10,10 +10,12 @@
 
 #include "access/lists.h"
 #include "api/accounting/accounting.h"
+#include "api/accounting/market.h"
 #include "api/endpoints/usage_series.h"
 #include "api/request/list_params.h"
 #include "base/time/durations.h"
 #include "store/facts.h"
+#include "store/nodes.h"
 
 namespace ceems::api {
 namespace {
@@ -65,6 +67,21 @@ void add_components(const store::UsageOfDay& day, std::size_t time, UsageSums& s
   if (day.grams()) {
     sums.add_to("cpu", time, UsageField::kGrams, day.cpu_grams);
     sums.add_to("gpu", time, UsageField::kGrams, day.gpu_grams);
+  }
+}
+
+/// Emissions by the bill for the middle of the day: bills may begin at any hour.
+void add_market(const store::UsageOfDay& day,
+                std::size_t time,
+                const std::string& group,
+                std::optional<MarketFactors>& market,
+                UsageSums& sums) {
+  const auto kwh = day.kwh();
+  const auto factor =
+      market && kwh ? market->at(day.cluster, day.day_ms + kDayMs / 2) : std::nullopt;
+  if (factor) {
+    sums.add_to(group, time, UsageField::kMarketGrams, *kwh * *factor);
+    sums.add_to(group, time, UsageField::kMarketOfKwh, kwh);
   }
 }
 
@@ -163,6 +180,11 @@ Result<UsageSums> read_usage_days(const Services& services,
     sums.first_ms = first;
   }
   sums.end_ms = period.to_ms + 1;
+  std::optional<MarketFactors> market;
+  if (request.wants(UsageField::kMarketGrams) || request.wants(UsageField::kMarketOfKwh)) {
+    CEEMS_TRY(bills, timer.run([&] { return services.reader->bills(period); }));
+    market.emplace(bills);
+  }
   Costs costs = services.accounting->costs();
   const std::int64_t now_ms = services.now_ms();
   std::set<std::string> priced;
@@ -197,6 +219,8 @@ Result<UsageSums> read_usage_days(const Services& services,
     sums.hours_with_energy += day.core_hours_with_energy();
     sums.add_to(group, time, UsageField::kKwh, day.kwh());
     sums.add_to(group, time, UsageField::kGrams, day.grams());
+    sums.add_to(group, time, UsageField::kGramsOfKwh, day.grams() ? day.kwh() : std::nullopt);
+    add_market(day, time, group, market, sums);
     sums.add_to(group, time, UsageField::kCost, cost);
     sums.add_to(group, time, UsageField::kCoreHours, day.core_hours());
     sums.add_to(group, time, UsageField::kGpuHours, day.gpu_hours());

@@ -46,7 +46,10 @@ constexpr std::array<std::string_view, kUsageFields> kFields{"kwh",
                                                              "not_used_kwh",
                                                              "not_used_of_kwh",
                                                              "core_hours_with_energy",
-                                                             "gpu_hours_with_energy"};
+                                                             "gpu_hours_with_energy",
+                                                             "grams_of_kwh",
+                                                             "market_grams",
+                                                             "market_of_kwh"};
 constexpr std::array<std::string_view, 5> kBy{"none", "project", "user", "cluster", "component"};
 constexpr std::array<std::string_view, 3> kSteps{"hour", "day", "month"};
 
@@ -102,7 +105,8 @@ Result<UsageRequest> read_request(const Params& params, std::int64_t now_ms) {
   }
   const auto daily = std::ranges::find_if(request.fields, [](Field field) {
     return field == Field::kGrams || field == Field::kCoreHoursWithEnergy ||
-           field == Field::kGpuHoursWithEnergy || is_of_ended(field);
+           field == Field::kGpuHoursWithEnergy || field == Field::kGramsOfKwh ||
+           field == Field::kMarketGrams || field == Field::kMarketOfKwh || is_of_ended(field);
   });
   if (hourly && daily != request.fields.end()) {
     return wrong_parameter(
@@ -361,7 +365,8 @@ bool is_of_ended(UsageField field) {
 }
 
 bool is_measured(UsageField field) {
-  return field == Field::kKwh || field == Field::kGrams || field == Field::kCost;
+  return field == Field::kKwh || field == Field::kGrams || field == Field::kMarketGrams ||
+         field == Field::kCost;
 }
 
 bool UsageRequest::wants(UsageField field) const {

@@ -29,12 +29,15 @@ enum class UsageField : std::uint8_t {
   kNotUsedOfKwh,  ///< all energy of the units of kNotUsedKwh
   kCoreHoursWithEnergy,
   kGpuHoursWithEnergy,
+  kGramsOfKwh,   ///< the energy that kGrams is of
+  kMarketGrams,  ///< by the bills of suppliers (accounting/market.h)
+  kMarketOfKwh,  ///< the energy that kMarketGrams is of
 };
-inline constexpr std::size_t kUsageFields = 12;
+inline constexpr std::size_t kUsageFields = 15;
 std::string_view name_of(UsageField field);
 /// Whether it is known only of units that ended, on the day of their end.
 bool is_of_ended(UsageField field);
-/// Whether use without a value was not measured, or has no price: it is a gap and not 0.
+/// Whether use without a value was not measured, or has no price or factor: it is a gap and not 0.
 bool is_measured(UsageField field);
 
 enum class UsageGroups : std::uint8_t { kNone, kProject, kUser, kCluster, kComponent };

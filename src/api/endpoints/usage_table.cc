@@ -1,6 +1,9 @@
 // Usage as a file for spreadsheets and other programs.
 #include "api/endpoints/usage_table.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -46,6 +49,12 @@ std::string column_name(UsageField field, const SiteOptions& site) {
       return "CPU time with energy (core-hours)";
     case UsageField::kGpuHoursWithEnergy:
       return "GPU time with energy (GPU-hours)";
+    case UsageField::kGramsOfKwh:
+      return "energy with emissions (kWh)";
+    case UsageField::kMarketGrams:
+      return "emissions, market-based (g CO2e)";
+    case UsageField::kMarketOfKwh:
+      return "energy with market-based emissions (kWh)";
     case UsageField::kUnits:
       return "units";
   }
@@ -83,6 +92,27 @@ report::Table table_of(const Services& services, const UsageTable& usage) {
   return table;
 }
 
+/// The part of all energy that a column of energy holds. Nothing without one of the columns, or
+/// without energy.
+std::optional<double> share_of(const UsageTable& usage, UsageField field) {
+  const auto sum = [&](UsageField of) {
+    std::optional<double> total;
+    const auto found = std::ranges::find(usage.fields, of);
+    if (found != usage.fields.end()) {
+      for (const auto& line :
+           usage.values[static_cast<std::size_t>(found - usage.fields.begin())]) {
+        for (const auto& value : line) {
+          add_known(total, value);
+        }
+      }
+    }
+    return total;
+  };
+  const auto all = sum(UsageField::kKwh);
+  const auto part = sum(field);
+  return all && part && *all > 0 ? std::optional(*part / *all) : std::nullopt;
+}
+
 report::Notes notes_of(const Services& services, const UsageTable& usage) {
   const SiteOptions& site = *services.site;
   report::Notes notes;
@@ -109,6 +139,12 @@ report::Notes notes_of(const Services& services, const UsageTable& usage) {
   }
   notes.emplace_back("Emissions",
                      "Energy times the emission factor of its time and place (location-based).");
+  if (const auto share = share_of(usage, UsageField::kMarketOfKwh)) {
+    notes.emplace_back("Emissions, market-based",
+                       fmt::format("Energy times the emissions per kWh of the bill for that day. "
+                                   "They are known for {:.1f} % of the energy.",
+                                   100 * *share));
+  }
   if (services.accounting->priced()) {
     notes.emplace_back(
         "Cost",

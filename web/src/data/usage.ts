@@ -8,7 +8,9 @@ import { t } from "../text/i18n";
 export const kFields = ["kwh", "grams", "cost", "core_hours", "gpu_hours", "idle_kwh", "not_used_kwh", "units"] as const;
 /** Fields that are a part of another one: all energy of the units for which they are known. */
 export const kWholes: Partial<Record<Field, Field>> = { idle_kwh: "idle_of_kwh", not_used_kwh: "not_used_of_kwh" };
-export type Field = (typeof kFields)[number] | "idle_of_kwh" | "not_used_of_kwh";
+/** Emissions by the grid and by the bills of suppliers, each with the energy for which its factor is known. */
+export const kEmissions = ["grams", "grams_of_kwh", "market_grams", "market_of_kwh"] as const;
+export type Field = (typeof kFields)[number] | (typeof kEmissions)[number] | "idle_of_kwh" | "not_used_of_kwh";
 type Value = number | null; // null: not measured
 
 export interface Usage {
@@ -35,7 +37,7 @@ export interface Compared {
 
 /** Two periods that are known less are not compared. */
 const kLeastCoverage = 0.8;
-const kOfEnergy: readonly Field[] = ["kwh", "grams", "idle_kwh", "not_used_kwh"];
+const kOfEnergy: readonly Field[] = ["kwh", "grams", "market_grams", "idle_kwh", "not_used_kwh"];
 
 const kCounts: readonly Field[] = ["core_hours", "gpu_hours", "units"];
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Usage } from "../../data/usage";
 import { addTexts } from "../../text/i18n";
 import en from "../../text/locales/managers.en.json";
-import { begun, daysOfYear, monthText, yearBefore } from "./year";
+import { begun, daysOfYear, emittedIn, monthText, yearBefore } from "./year";
 
 addTexts(en, null);
 const usage = (days: number): Usage => ({ groups: [], times: [], values: {}, totals: {}, compared: { days, coverage: 1, energy_coverage: 1, now: {}, before: {} } });
@@ -28,6 +28,20 @@ test("a year that has not ended is compared with the same days", () => {
   assert.equal(yearBefore(2026, usage(1)), "on the first day of 2025");
   assert.equal(yearBefore(2026, usage(365)), "2025");
   assert.equal(yearBefore(2024, usage(365)), "on the first 365 days of 2023"); // a leap year
+});
+
+test("emissions of a year are those of its months, and say of how many", () => {
+  const months: Usage = {
+    ...usage(365),
+    values: { kwh: [[100, 200, null, 0, 50, 0]], grams: [[5000, 9000, null, 0, 2000, 0]], grams_of_kwh: [[100, 180, 0, 0, 50, 0]], market_grams: [[1000, 0, null, 0, null, 0]], market_of_kwh: [[100, 200, 0, 0, 0, 0]] },
+  };
+  const [location, market] = emittedIn(months, 5);
+  assert.deepEqual(location, { kind: "location", grams: 16_000, months: 3, share: 330 / 350 });
+  assert.deepEqual(market, { kind: "market", grams: 1000, months: 3, share: 300 / 350 });
+  assert.deepEqual(emittedIn(months, 1)[1], { kind: "market", grams: 1000, months: 1, share: 1 });
+  const unknown = emittedIn({ ...months, values: { kwh: [[100]], market_grams: [[null]], market_of_kwh: [[0]] } }, 1);
+  assert.deepEqual(unknown, [{ kind: "location", grams: null, months: 0, share: 0 }, { kind: "market", grams: null, months: 0, share: 0 }]);
+  assert.equal(emittedIn({ ...months, values: { kwh: [[null]] } }, 1)[1]!.share, null);
 });
 
 test("months have short names at bars, and long ones where they are read", () => {

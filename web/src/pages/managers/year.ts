@@ -1,6 +1,6 @@
 // A calendar year of use.
 
-import { dayCount, type Days, type Usage } from "../../data/usage";
+import { dayCount, sumOf, type Days, type Field, type Usage } from "../../data/usage";
 import * as format from "../../text/format";
 import { t } from "../../text/i18n";
 
@@ -13,6 +13,31 @@ export const begun = (times: readonly number[], now: number): number => times.fi
 export function yearBefore(year: number, usage: Usage): string {
   const days = usage.compared?.days ?? 0;
   return days > 0 && days < dayCount(daysOfYear(year)) ? t("year.sameDays", { n: days, year: String(year - 1) }) : t("year.before", { year: String(year - 1) });
+}
+
+export interface Emitted {
+  kind: "location" | "market";
+  grams: number | null; // null: not known of any energy
+  months: number; // of which all is known
+  share: number | null; // of the energy that has a factor; null: there was no energy
+}
+
+/** The emissions of the months that have begun, by the grid and by the market: their sums, and how much of the energy they are of. */
+export function emittedIn(usage: Usage, count: number): Emitted[] {
+  const line = (field: Field) => (usage.values[field]?.[0] ?? []).slice(0, count);
+  const kwh = line("kwh");
+  const all = sumOf(kwh);
+  const of = (kind: Emitted["kind"], grams: Field, known: Field): Emitted => {
+    const part = line(known);
+    return {
+      kind,
+      grams: sumOf(line(grams).filter((_, i) => (kwh[i] ?? 0) > 0)),
+      // Sums are rounded.
+      months: kwh.filter((energy, i) => energy !== null && (part[i] ?? 0) >= 0.9999 * energy).length,
+      share: all ? Math.min(1, (sumOf(part) ?? 0) / all) : null,
+    };
+  };
+  return [of("location", "grams", "grams_of_kwh"), of("market", "market_grams", "market_of_kwh")];
 }
 
 /** A month at its bar; `long`: with the year. Months of a server in another zone are the same months. */
