@@ -122,8 +122,10 @@ export class ApiError extends Error {
   }
 }
 
+/** What went wrong, in words and with the status of the answer. */
+export const failureOf = (error: unknown): ApiError => (error instanceof ApiError ? error : new ApiError(0, String(error)));
 /** In a sentence: what went wrong. */
-export const wordsOf = (error: unknown): string => (error instanceof ApiError ? error.message : String(error));
+export const wordsOf = (error: unknown): string => failureOf(error).message;
 
 interface Envelope {
   status: string;

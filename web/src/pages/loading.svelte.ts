@@ -2,7 +2,7 @@
 
 import { onMount, untrack } from "svelte";
 
-import { ApiError, wordsOf } from "../data/api";
+import { failureOf, type ApiError } from "../data/api";
 import { startPoll, type Poll } from "../data/poll";
 
 export interface Loading extends Omit<Poll, "stop"> {
@@ -42,12 +42,12 @@ export function loading(load: (signal: AbortSignal) => Promise<boolean>, everyMs
 
 /** One question at a time: the next one gives up the one before, and so does leaving the page. */
 export class Asking {
-  problem = $state<string | null>(null);
+  problem = $state.raw<ApiError | null>(null);
   older = $state(false); // the server has no such answers
   #running: AbortController | undefined;
 
-  /** `words`: turns an error into the words of `problem`. */
-  constructor(private readonly words = wordsOf) {
+  /** `failure`: turns what was thrown into `problem`. */
+  constructor(private readonly failure = failureOf) {
     onMount(() => () => this.#running?.abort());
   }
 
@@ -60,8 +60,8 @@ export class Asking {
       await load(signal);
     } catch (error) {
       if (signal.aborted) return;
-      this.older = error instanceof ApiError && error.status === 404;
-      this.problem = this.words(error);
+      this.problem = this.failure(error);
+      this.older = this.problem.status === 404;
     }
   }
 }

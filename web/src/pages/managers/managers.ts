@@ -1,7 +1,7 @@
 // Bills, budgets and idle reservations: docs/api/insight.md. Their pages are loaded when they are needed, with their texts.
 
 import { monthText, type Month } from "../../data/period";
-import { ApiError, pathOf, scopeOf, type Api, type Query, type View } from "../../data/api";
+import { ApiError, failureOf as inGeneral, pathOf, scopeOf, type Api, type Query, type View } from "../../data/api";
 import { element } from "../../tables/cells";
 import * as format from "../../text/format";
 import { addTexts, currentLanguage, t } from "../../text/i18n";
@@ -321,7 +321,7 @@ export const idleShares = (api: Api, view: View, by: string, signal: AbortSignal
   ask(api, pathOf("insight/idle", view), [["by", by], ...scopeOf(view)], signal, sharesOf);
 
 /** In a sentence: what went wrong, or that the server does not have such answers yet. */
-export function wordsOf(error: unknown): string {
-  if (error instanceof ApiError) return error.status === 404 ? t("managers.older") : error.message;
-  return String(error);
+export function failureOf(error: unknown): ApiError {
+  const failure = inGeneral(error);
+  return failure.status === 404 ? new ApiError(404, t("managers.older")) : failure;
 }
