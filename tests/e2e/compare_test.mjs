@@ -61,7 +61,7 @@ test("an address compares two units: differences in words, charts over the same 
   await table.waitFor();
   const row = (name) => table.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
   // 4 × 38 % GPU; 48 W × 7260 s × 3 against 22 W × 12000 s.
-  await becomes(async () => (await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 0\.29 kWh 73\.3 Wh −0\.217 kWh, −75 %, better$/);
+  await becomes(async () => (await row("Energy").innerText()).replace(/\s+/g, " "), /^Energy 290 Wh 73\.3 Wh −217 Wh, −75 %, better$/);
   await becomes(async () => (await row("Elapsed").innerText()).replace(/\s+/g, " "), /^Elapsed 2 h 01 min 3 h 20 min \+1 h 19 min, \+65 %, worse$/);
   await becomes(async () => (await row("CPU use").innerText()).replace(/\s+/g, " "), /^CPU use 98 % 60 % −37\.5 points, worse$/);
   await becomes(async () => (await row("CPUs allocated").innerText()).replace(/\s+/g, " "), /^CPUs allocated 4 2 −2, −50 %$/, "more or less of it is neither good nor bad");

@@ -1,6 +1,7 @@
 import { mount } from "svelte";
 
 import App from "./frame/App.svelte";
+import "./style/tokens.css";
 import "./style/app.css";
 import "./style/units.css";
 import "./style/unit.css";

@@ -3,7 +3,7 @@
 import { ApiError, pathOf, type Api, type Query, type View } from "./api";
 import { defaultList, type KindSort, type ListState } from "./liststate";
 import { filterQuery } from "./serverlist";
-import { energy, percent } from "../text/format";
+import { energies, percent } from "../text/format";
 import { t } from "../text/i18n";
 
 /** The one suggestion for a kind, by the run that it is from. */
@@ -129,5 +129,5 @@ export function energyOfRun({ energyKwh, measured, kwhBefore, kwhSince }: UnitKi
   if (energyKwh === null || measured === 0) return "";
   const change = kwhBefore !== null && kwhSince !== null && kwhBefore > 0 ? (100 * (kwhSince - kwhBefore)) / kwhBefore : 0;
   const trend = Math.abs(change) < 0.5 ? "" : ` (${change > 0 ? "+" : "−"}${percent(Math.abs(change))})`;
-  return t("kinds.perRun", { energy: energy(energyKwh / measured) }) + trend;
+  return t("kinds.perRun", { energy: energies([energyKwh / measured])(energyKwh / measured) }) + trend;
 }

@@ -222,10 +222,14 @@ export function monthBefore(month: Month, usage: Usage | null): string {
   return days > 0 && days < dayCount(daysOfMonth(month)) ? t("before.sameDays", { n: days, month: name }) : t("before.month", { month: name });
 }
 
-/** How to write a field in a column of a table: energy and emissions in one unit each. */
-export function fieldColumn(field: Field, values: readonly Value[], currency = ""): (value: Value) => string {
-  const text = field.endsWith("kwh") ? format.energies(values) : field === "grams" ? format.masses(values) : null;
-  return (value) => (value === null || text === null ? fieldText(field, value, currency) : `${text(value)}${field === "grams" ? " CO₂e" : ""}`);
+export type FieldText = (field: Field, value: Value) => string;
+
+/** How a page writes its sums and their parts: energy and emissions in the unit of the whole, so that a sum reads the same wherever it is. */
+export function fieldTexts(whole: Usage, currency: string): FieldText {
+  const energy = format.energies([sumOf(whole.totals.kwh)]);
+  const mass = format.masses([sumOf(whole.totals.grams)]);
+  return (field, value) =>
+    value === null ? format.kNone : field.endsWith("kwh") ? energy(value) : field === "grams" ? `${mass(value)} CO₂e` : fieldText(field, value, currency);
 }
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {

@@ -20,6 +20,17 @@ export function showTheme(theme: Theme): void {
 }
 export const kThemeEvent = "ceems-theme";
 
+/** How a token is painted on `host` now: a canvas cannot use tokens. */
+export function inks(host: HTMLElement): (token: string) => string {
+  const style = getComputedStyle(host);
+  return (token) => {
+    host.style.color = `var(${token})`;
+    const found = style.color;
+    host.style.color = "";
+    return found;
+  };
+}
+
 export function keepTheme(theme: Theme): void {
   try {
     if (theme === "system") localStorage.removeItem(kStorageKey);

@@ -103,11 +103,18 @@ function ofColumn(values: readonly (number | null | undefined)[], steps: readonl
   };
 }
 
+/** The bars of a chart, which are alike: from kWh. */
+export const barEnergies = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[999_500, 1e6, "GWh"], [999.5, 1e3, "MWh"], [0.9995, 1, "kWh"], [0, 1e-3, "Wh"]], energy);
+
 /** From kWh. */
 export const energies = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "GWh"], [1e4, 1e3, "MWh"], [0.9995, 1, "kWh"], [0, 1e-3, "Wh"]], energy);
 
 /** From grams of CO2 equivalent. */
 export const masses = (values: readonly (number | null | undefined)[]): Text => ofColumn(values, [[1e7, 1e6, "t"], [1e4, 1e3, "kg"], [0.1, 1, "g"], [0, 1e-3, "mg"]], emissions);
+
+/** From bytes, in powers of 1024. */
+export const sizes = (values: readonly (number | null | undefined)[]): Text =>
+  ofColumn(values, kBytes.map((unit, i) => [i && 1024 ** i, 1024 ** i, unit] as const).reverse(), bytes);
 
 export function power(watts: number): string {
   if (watts === 0) return "0 W";
@@ -169,9 +176,15 @@ export function moment(ms: number, now: number): string {
   return `${date(ms, { day: "numeric", month: "short" })}${year === today.getFullYear() ? "" : ` ${year}`}, ${time}`;
 }
 
-/** The full time with the name of the zone. */
+/** The end of a span: without the date if it is that of its beginning. */
+export function momentAfter(ms: number, begin: number, now: number): string {
+  const text = moment(ms, now);
+  return new Date(ms).toDateString() === new Date(begin).toDateString() ? text.replace(/^.*, /, "") : text;
+}
+
+/** The full time with the name of the zone: Mon, 5 Jan 2026, 09:03:05 UTC. */
 export function momentInFull(ms: number): string {
-  return date(ms, { dateStyle: "full", timeStyle: "long" });
+  return date(ms, { weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
 }
 
 /** 1,204 */

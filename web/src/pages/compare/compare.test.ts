@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { read, write, type Route } from "../address";
-import { differenceOf, kWhole, labelsOf, sinceStart, textOf } from "./compare";
+import { differenceOf, kWhole, labelsOf, sinceStart, textsOf, type Field } from "./compare";
 
 test("addresses of comparisons keep every name, and drop what is too much", () => {
   const units = [
@@ -38,17 +38,31 @@ test("runs of the same name are told apart", () => {
   assert.deepEqual([one, two], ["7, 01:00:00", "7, 02:00:00"]);
 });
 
+test("a row of a comparison has one unit, for its differences too", () => {
+  const row = (field: Field, ...values: (number | null)[]) => values.map(textsOf(field, values, "EUR"));
+  assert.deepEqual(row("kwh", 0.29, 0.0733, 0.000011), ["290 Wh", "73.3 Wh", "0.011 Wh"]);
+  assert.deepEqual(row("kwh", 2, 0.0733, null), ["2 kWh", "0.073 kWh", "–"]);
+  assert.deepEqual(row("grams", 16_300, 4.11), ["16.3 kg CO₂e", "< 0.01 kg CO₂e"]);
+  assert.deepEqual(row("memory", 2 ** 34, 2 ** 29), ["16 GiB", "0.5 GiB"]);
+  assert.deepEqual(row("peak", 2 ** 20, 1000), ["1 MiB", "< 0.01 MiB"]);
+  assert.deepEqual(row("peak", 0, 12), ["0 B", "12 B"]);
+  assert.deepEqual(row("cost", 1.5, 0.016), ["EUR 1.50", "EUR 0.02"]);
+  const text = textsOf("kwh", [2, 2.0733]);
+  assert.equal(differenceOf("kwh", 2, 2.0733, text)?.text, "+0.073 kWh, +3.7 %");
+});
+
 test("a difference has a sign, a share and a word where one is better", () => {
-  assert.deepEqual(differenceOf("kwh", 4, 3), { text: "−1 kWh, −25 %", word: "better" });
-  assert.deepEqual(differenceOf("kwh", 2, 3), { text: "+1 kWh, +50 %", word: "worse" });
-  assert.deepEqual(differenceOf("cpu", 20, 60.5), { text: "+40.5 points", word: "better" });
-  assert.deepEqual(differenceOf("cpus", 8, 4), { text: "−4, −50 %", word: null });
-  assert.deepEqual(differenceOf("unused", 0, 2), { text: "+2 kWh", word: "worse" }, "nothing is no share of zero");
-  assert.deepEqual(differenceOf("cost", 1, 2, "EUR"), { text: "+1 EUR, +100 %", word: "worse" });
+  const difference = (field: Field, base: number | string | null, value: number | string | null, currency?: string) => differenceOf(field, base, value, textsOf(field, [base, value], currency));
+  assert.deepEqual(difference("kwh", 4, 3), { text: "−1 kWh, −25 %", word: "better" });
+  assert.deepEqual(difference("kwh", 2, 3), { text: "+1 kWh, +50 %", word: "worse" });
+  assert.deepEqual(difference("cpu", 20, 60.5), { text: "+40.5 points", word: "better" });
+  assert.deepEqual(difference("cpus", 8, 4), { text: "−4, −50 %", word: null });
+  assert.deepEqual(difference("unused", 0, 2), { text: "+2 kWh", word: "worse" }, "nothing is no share of zero");
+  assert.deepEqual(difference("cost", 1, 2, "EUR"), { text: "+EUR 1.00, +100 %", word: "worse" });
   for (const [base, value] of [[3, 3], [null, 3], [3, null], [3, 3.0001], ["FAILED", "COMPLETED"]] as const) {
-    assert.equal(differenceOf("kwh", base, value), null, `${base} ${value}`);
+    assert.equal(difference("kwh", base, value), null, `${base} ${value}`);
   }
-  assert.equal(textOf("peak", 2 ** 31), "2 GiB");
-  assert.equal(textOf("grams", null), "–");
-  assert.equal(textOf("wall", 3661), "1 h 01 min");
+  assert.equal(textsOf("peak", [2 ** 31])(2 ** 31), "2 GiB");
+  assert.equal(textsOf("grams", [])(null), "–");
+  assert.equal(textsOf("wall", [])(3661), "1 h 01 min");
 });

@@ -53,7 +53,19 @@ export function valueOf(of: Compared, field: Field): number | string | null {
   return field === "peak" || field === "cost" ? of[field] : of.row[kRowFields[field]];
 }
 
-export function textOf(field: Field, value: number | string | null, currency = ""): string {
+type Value = number | string | null;
+export type Text = (value: Value) => string;
+
+/** How a row writes its values and their differences: in one unit. */
+export function textsOf(field: Field, values: readonly Value[], currency = ""): Text {
+  const text = kScales[field]?.(values.filter((value) => typeof value === "number"));
+  return (value) => (text && typeof value === "number" ? `${text(value)}${field === "grams" ? " CO₂e" : ""}` : textOf(field, value, currency));
+}
+const kScales: Partial<Record<Field, typeof format.energies>> = {
+  kwh: format.energies, unused: format.energies, not_used: format.energies, grams: format.masses, memory: format.sizes, peak: format.sizes,
+};
+
+function textOf(field: Field, value: Value, currency: string): string {
   if (value === null) return format.kNone;
   if (typeof value === "string") return value;
   switch (field) {
@@ -63,17 +75,8 @@ export function textOf(field: Field, value: number | string | null, currency = "
     case "mem":
     case "gpu":
       return format.percent(value);
-    case "memory":
-    case "peak":
-      return format.bytes(value);
-    case "kwh":
-    case "unused":
-    case "not_used":
-      return format.energy(value);
-    case "grams":
-      return `${format.emissions(value)} CO₂e`;
     case "cost":
-      return `${format.number3(value)} ${currency}`.trim();
+      return format.money(value, currency);
     default:
       return format.number3(value);
   }
@@ -85,12 +88,12 @@ export interface Difference {
 }
 
 /** Against the first run; null: the same, or one of them is not known. */
-export function differenceOf(field: Field, base: number | string | null, value: number | string | null, currency = ""): Difference | null {
+export function differenceOf(field: Field, base: Value, value: Value, text: Text): Difference | null {
   if (typeof base !== "number" || typeof value !== "number") return null;
   const delta = value - base;
-  const size = textOf(field, Math.abs(delta), currency);
+  const size = text(Math.abs(delta));
   // What looks the same is the same.
-  if (textOf(field, value, currency) === textOf(field, base, currency)) return null;
+  if (text(value) === text(base)) return null;
   const sign = delta > 0 ? "+" : "−";
   const points = field === "cpu" || field === "mem" || field === "gpu";
   const amount = points ? t("compare.points", { value: format.number3(Math.abs(delta)) }) : size;

@@ -244,7 +244,7 @@ export function gauge(row: BudgetRow): { used: number; low: number; high: number
 export function gaugeBar(row: BudgetRow): HTMLElement {
   const bar = element("span", { class: "gauge", "aria-hidden": "true" }, element("span", {}), element("span", {}), element("span", {}));
   const at = gauge(row);
-  for (const [name, value] of Object.entries({ used: at.used, low: at.low, range: at.high - at.low, limit: at.limit })) bar.style.setProperty(`--${name}`, `${value}%`);
+  for (const [name, value] of Object.entries({ "--used": at.used, "--low": at.low, "--range": at.high - at.low, "--limit": at.limit })) bar.style.setProperty(name, `${value}%`);
   return bar;
 }
 

@@ -13,7 +13,7 @@ const texts = (manager: string, allocation: Record<string, unknown>) =>
 test("what a job of SLURM was given has no keys of the database", () => {
   assert.deepEqual(
     texts("slurm", { billing: 8, consumed_energy: 7_200_000, cpus: 8, eligible: 1795778289000, gpus: 0, mem: 2 ** 34, nodes: 1, req_cpus: 4, req_mem: 2 ** 33, restarts: 0, time_limit: 7200 }),
-    ["Billing units allocated: 8", "Energy, measured by SLURM: 2 kWh", "CPUs allocated: 8", "Eligible since: Friday, 27 November 2026 at 11:18:09 UTC", "Memory allocated: 16 GiB", "Nodes allocated: 1",
+    ["Billing units allocated: 8", "Energy, measured by SLURM: 2 kWh", "CPUs allocated: 8", "Eligible since: Fri, 27 Nov 2026, 11:18:09 UTC", "Memory allocated: 16 GiB", "Nodes allocated: 1",
       "CPUs requested: 4", "Memory requested: 8 GiB", "Time limit: 2 h"],
   );
   assert.deepEqual(texts("slurm", { array_job: 7100, array_task: 0, cpus: 1 }), ["Array task: 7100_0", "CPUs allocated: 1"]);
