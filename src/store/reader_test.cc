@@ -159,20 +159,18 @@ TEST_P(ReaderTest, CommitsOfReportsLeaveUsageAsItIs) {
   const std::uint64_t before = reader.usage_generation();
   write(update(kNow - kHour, kNow, {job("1", kNow - kHour, kNow)}));
   EXPECT_GT(reader.usage_generation(), before);
-  // PostgreSQL announces commits to this program, too, a moment later.
-  std::uint64_t usage = 0;
+  const ReportKey key{.cluster_id = "hpc", .uuid = "1", .started_at_ts = kNow - kHour};
+  // PostgreSQL announces commits to this program, too, a moment later: that of the window may be
+  // announced while reports are committed, but only once.
   EXPECT_TRUE(testing::eventually([&] {
-    usage = reader.usage_generation();
+    const std::uint64_t usage = reader.usage_generation();
+    const std::uint64_t all = reader.generation();
+    EXPECT_TRUE(db_->writer().postpone_reports({key}, kNow));
+    EXPECT_TRUE(db_->writer().drop_reports({key}));
+    EXPECT_TRUE(testing::eventually([&] { return reader.generation() > all; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     return usage == reader.usage_generation();
   }));
-  const std::uint64_t all = reader.generation();
-  const ReportKey key{.cluster_id = "hpc", .uuid = "1", .started_at_ts = kNow - kHour};
-  ASSERT_TRUE(db_->writer().postpone_reports({key}, kNow));
-  ASSERT_TRUE(db_->writer().drop_reports({key}));
-  EXPECT_TRUE(testing::eventually([&] { return reader.generation() > all; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_EQ(reader.usage_generation(), usage);
 }
 
 TEST_P(ReaderTest, MissingSumsAreComputedWithoutAWindow) {

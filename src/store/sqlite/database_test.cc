@@ -84,7 +84,7 @@ TEST_F(SqliteDatabaseTest, MemoryOfCachesIsGivenBack) {
   std::vector<std::jthread> threads;
   for (int reader = 0; reader < 4; ++reader) {
     threads.emplace_back([this] {
-      for (int i = 0; i < 5; ++i) {
+      for (int i = 0; i < 2; ++i) {
         UnitQuery all;
         all.owners.everybody = true;
         EXPECT_EQ(column(db_->reader().units(all, std::vector<std::size_t>{2, 15}), 0).size(),

@@ -85,29 +85,38 @@ class BatchSystemTest : public ::testing::Test {
   ClusterConfig config_;
 };
 
-/// 10,000 jobs of one second to 50 minutes that start within a day.
-inline std::vector<FakeJob> day_of_jobs(const std::function<std::string(int)>& id) {
+/// Where the jobs of many_jobs() begin, in ms after kStart: the hours go on into the next day.
+inline constexpr std::int64_t kFirstJob = 20 * kHour;
+
+/// 2,500 jobs of one second to 50 minutes that start within six hours, at more of a time than are
+/// asked for in one command. Some start or end on the hour, as windows do.
+inline std::vector<FakeJob> many_jobs(const std::function<std::string(int)>& id) {
   std::vector<FakeJob> jobs;
-  for (int i = 0; i < 10'000; ++i) {
-    const std::int64_t start = (i * 8639LL % 86'000) * 1000;
-    const std::int64_t length = (1 + i * 37LL % 3000) * 1000;
+  for (int i = 0; i < 2500; ++i) {
+    std::int64_t start = kFirstJob + (i * 2161LL % 21'500) * 1000;
+    std::int64_t end = start + (1 + i * 37LL % 3000) * 1000;
+    if (i % 500 == 0) {
+      start -= start % kHour;
+    } else if (i % 500 == 1) {
+      end += kHour - end % kHour;
+    }
     jobs.push_back({.id = id(i),
                     .user = "user" + std::to_string(i % 50),
                     .project = "p" + std::to_string(i % 11),
                     .start = start,
-                    .end = start + length});
+                    .end = end});
   }
   return jobs;
 }
 
-/// Fetches the windows of 26 hours. Each job must be counted once, and to the second. `fetch` gets
-/// the ends of a window in ms after kStart.
+/// Fetches the windows of eight hours. Each job must be counted once, and to the second. `fetch`
+/// gets the ends of a window in ms after kStart.
 inline void expect_each_is_counted_once(
     const std::vector<FakeJob>& jobs,
     const std::function<Result<std::vector<model::Unit>>(std::int64_t, std::int64_t)>& fetch) {
   std::map<std::string, double> walltime;
   std::map<std::string, std::int64_t> ended;
-  for (std::int64_t from = 0; from < 26 * kHour; from += kHour) {
+  for (std::int64_t from = kFirstJob; from < kFirstJob + 8 * kHour; from += kHour) {
     const auto units = fetch(from, from + kHour);
     ASSERT_TRUE(units) << units.error().message;
     for (const auto& unit : *units) {

@@ -262,9 +262,9 @@ TEST_F(Lsf, RefusesAConfigurationThatCannotWork) {
   EXPECT_THAT(manager.error().message, HasSubstr("/nowhere"));
 }
 
-TEST_F(Lsf, CountsADayOfTenThousandJobs) {
+TEST_F(Lsf, CountsEachOfManyJobsOnce) {
   auto manager = create().value();
-  lsf_.jobs = day_of_jobs(
+  lsf_.jobs = many_jobs(
       [](int i) { return i % 3 == 0 ? fmt::format("{}[{}]", i, i % 7 + 1) : std::to_string(i); });
   expect_each_is_counted_once(lsf_.jobs, [&](std::int64_t from, std::int64_t until) {
     return fetch(*manager, from, until);

@@ -310,10 +310,10 @@ TEST_F(Openpbs, RefusesAConfigurationThatCannotWork) {
 }
 
 /// The server keeps the history for an hour and a half only.
-TEST_F(Openpbs, CountsADayOfTenThousandJobs) {
+TEST_F(Openpbs, CountsEachOfManyJobsOnce) {
   auto manager = create().value();
   pbs_.history = kHour + kHour / 2;
-  pbs_.jobs = day_of_jobs([](int i) {
+  pbs_.jobs = many_jobs([](int i) {
     return i % 3 == 0 ? fmt::format("{}[{}].srv", i, i % 7) : fmt::format("{}.srv", i);
   });
   expect_each_is_counted_once(pbs_.jobs, [&](std::int64_t from, std::int64_t until) {
