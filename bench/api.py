@@ -69,6 +69,13 @@ def targets(number, units, only):
         ("users", path("users", {}), user),
         ("projects", path("projects", {}), user),
         ("users/admin", path("users/admin", {}), "root"),
+        ("search, a whole id, of all", path("search", {"q": ids[0]}), "root"),
+        ("search, the beginning of an id, of all", path("search", {"q": ids[1][:3]}), "root"),
+        ("search, the beginning of an id, a user's", path("search", {"q": ids[1][:3]}), user),
+        ("search, a part of a name, of all", path("search", {"q": "ob-%d" % chance.randrange(97)}), "root"),
+        ("search, a part of a name, a user's", path("search", {"q": "ob-%d" % chance.randrange(97)}), user),
+        ("search, a part of a name, a lead's", path("search", {"q": "ob-%d" % chance.randrange(97)}), "lead%d" % chance.randrange(10)),
+        ("search, a user or project, of all", path("search", {"q": chance.choice([user, "project%d" % chance.randrange(100), "no such thing"])}), "root"),
     ]
     chosen = [one for one in cycle if one[0].startswith(only)]
     return chosen[number % len(chosen)]

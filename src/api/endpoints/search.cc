@@ -29,9 +29,10 @@ namespace {
 
 // No search reads more than this, however large the site and whatever was typed.
 constexpr std::size_t kMaxFoundUnits = 6, kMaxFoundNames = 5;
-constexpr std::size_t kMaxSought = 100;     // bytes of `q`
-constexpr std::size_t kMaxRuns = 64;        // units by their ids
-constexpr std::size_t kNewestUnits = 1000;  // whose names are looked at, for each owner
+constexpr std::size_t kMaxSought = 100;        // bytes of `q`
+constexpr std::size_t kMaxRuns = 64;           // units by their ids
+constexpr std::size_t kNewestUnits = 1000;     // whose names are looked at, for each owner
+constexpr std::size_t kNewestOfOwners = 4000;  // of all owners together
 constexpr std::size_t kMaxLedSearched = 20;
 constexpr std::size_t kMaxNamesRead = 20'000;
 constexpr std::size_t kLeastIdDigits = 3;
@@ -118,10 +119,16 @@ class UnitSearch {
                is_digits(job_.substr(mark + 1))) {
       CEEMS_TRY(read_tasks(job_));
     }
-    // An owner is a part of the statement, which an index bounds.
-    access::Identity few = call_->identity;
-    few.led.resize(std::min(few.led.size(), kMaxLedSearched));
-    CEEMS_TRY(read({}, few, kNewestUnits));
+    // An index bounds what is read of one owner. Several owners share the rows.
+    access::Identity one = call_->identity;
+    auto led = std::exchange(one.led, {});
+    led.resize(everybody_ ? 0 : std::min(led.size(), kMaxLedSearched));
+    const std::size_t newest = std::min(kNewestUnits, kNewestOfOwners / (1 + led.size()));
+    CEEMS_TRY(read({}, one, newest));
+    for (auto& project : led) {
+      one.led = {std::move(project)};
+      CEEMS_TRY(read({}, one, newest, store::Fact::kEnded, access::Part::kLed));
+    }
     std::ranges::stable_sort(found_, {}, &FoundUnit::rank);
     found_.resize(std::min(found_.size(), kMaxFoundUnits));
     return std::move(found_);
@@ -138,12 +145,13 @@ class UnitSearch {
   Result<> read(store::FactFilter filter,
                 const access::Identity& who,
                 std::size_t limit,
-                store::Fact sort = store::Fact::kEnded) {
+                store::Fact sort = store::Fact::kEnded,
+                access::Part part = access::Part::kAll) {
     using store::Fact;
     if (everybody_) {
       access::list_everybodys(who, {}, filter);
     } else {
-      access::list_own(who, access::Part::kAll, filter);
+      access::list_own(who, part, filter);
     }
     const store::FactListQuery query{
         .filter = std::move(filter),

@@ -118,6 +118,32 @@ TEST_F(Search, FindsIdsOfAnyAge) {
   EXPECT_THAT(listed("4100_4", "eve"), IsEmpty());
 }
 
+TEST_F(Search, FindsTheNewestOfEachProjectOfALead) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  update.leads.emplace();
+  for (int i = 0; i < 25; ++i) {
+    const std::string project = fmt::format("p{:02}", i);
+    (*update.leads)[project] = {"max"};
+    model::Unit unit = job(std::to_string(6000 + i), "eve", project);
+    unit.name = fmt::format("mark{:02}", i);
+    update.units.push_back(unit);
+  }
+  for (int i = 0; i < 400; ++i) {  // more than are looked at of one of so many, all newer
+    model::Unit unit = job(std::to_string(61'000 + i), "eve", "p00");
+    unit.ended_at_ts += i + 1;
+    update.units.push_back(unit);
+  }
+  write(update);
+  EXPECT_THAT(all("mark01", "max"), ElementsAre("6001"));
+  EXPECT_THAT(all("mark19", "max"), ElementsAre("6019"));
+  EXPECT_THAT(all("mark24", "max"), IsEmpty());  // the first 20 are searched
+  EXPECT_THAT(all("mark00", "max"), IsEmpty());  // not among the newest of its project
+  EXPECT_THAT(all("6024", "max"), ElementsAre("6024"));
+  EXPECT_THAT(all("mark01", "lea"), IsEmpty());
+}
+
 TEST_F(Search, KeepsToTheRole) {
   EXPECT_THAT(all("sweep", "eve"), ElementsAre("9001"));
   EXPECT_THAT(all("9001", "ada"), IsEmpty());
