@@ -27,6 +27,7 @@ export function inks(host: HTMLElement): (token: string) => string {
     host.style.color = `var(${token})`;
     const found = style.color;
     host.style.color = "";
+    if (!host.getAttribute("style")) host.removeAttribute("style");
     return found;
   };
 }
