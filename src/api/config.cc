@@ -168,6 +168,7 @@ Result<Config> parse_config(const config::Node& document,
   }
   if (root.ok()) {
     std::vector<std::string> ids;
+    ids.reserve(config.clusters.size());
     for (const ingest::ClusterConfig& cluster : config.clusters) {
       ids.push_back(cluster.cluster.id);
     }

@@ -1,5 +1,6 @@
 #include "api/config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ceems::api {

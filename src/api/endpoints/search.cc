@@ -119,7 +119,7 @@ class UnitSearch {
                is_digits(job_.substr(mark + 1))) {
       CEEMS_TRY(read_tasks(job_));
     }
-    // An index bounds what is read of one owner. Several owners share the rows.
+    // An index bounds the rows of one owner. Several owners share them.
     access::Identity one = call_->identity;
     auto led = std::exchange(one.led, {});
     led.resize(everybody_ ? 0 : std::min(led.size(), kMaxLedSearched));

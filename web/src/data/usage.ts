@@ -210,7 +210,7 @@ export function changeOf(now: number | null, before: number | null, when: string
 /** The columns of files, with their units. */
 export const kCsvNames: Record<Field, string> = {
   kwh: "energy_kwh", grams: "emissions_grams", cost: "cost", core_hours: "core_hours", gpu_hours: "gpu_hours", idle_kwh: "idle_power_kwh", not_used_kwh: "not_used_kwh", units: "units",
-  idle_of_kwh: "idle_power_of_kwh", not_used_of_kwh: "not_used_of_kwh",
+  idle_of_kwh: "idle_power_of_kwh", not_used_of_kwh: "not_used_of_kwh", grams_of_kwh: "emissions_of_kwh", market_grams: "emissions_market_grams", market_of_kwh: "emissions_market_of_kwh",
 };
 
 export const fieldName = (field: (typeof kFields)[number]): string => t(field === "not_used_kwh" ? "column.not_used" : `field.${field}`);
