@@ -158,10 +158,9 @@ class Account {
   /// A device between its readings, which come at their own pace and may cease.
   struct Device {
     IdlePower idle{kDeviceFullLoadIdle};
-    std::size_t place = 0;      ///< in known_set_
-    double watts = 0;           ///< of the last reading
-    Clock::SteadyTime fresh{};  ///< when it was taken
-    double highest_watts = 0;   ///< of all readings
+    std::size_t place = 0;     ///< in known_set_
+    double watts = 0;          ///< of the last reading
+    double highest_watts = 0;  ///< of all readings
     std::optional<double> utilisation;
     // Of the last reading, for the time until the next one.
     std::vector<DeviceHolder> holders;
@@ -240,15 +239,9 @@ class Account {
     double watts = 0;
     Clock::SteadyTime from{};
   };
-  /// A value of the wall meter, until the devices' readings of that time have come.
-  struct WallValue {
-    double watts = 0;
-    Clock::SteadyTime fresh{};
-  };
-  void take_wall_values(const Reading& reading, Clock::SteadyTime now);
+  void take_wall_value(const Reading& reading, Clock::SteadyTime now);
   std::vector<Correction> corrections_;  // of this interval
-  std::vector<WallValue> wall_values_;
-  std::vector<Device> devices_;  // same index as device_sources_
+  std::vector<Device> devices_;          // same index as device_sources_
   KnownSet known_set_;
   std::vector<std::size_t> source_places_;  // of sources_ in it
   bool all_known_ = true;                   // no member was missing in the last interval

@@ -69,7 +69,6 @@ void Account::take_devices(const Sample& sample, Interval& interval) {
                  reading.fresh - std::chrono::duration_cast<Clock::SteadyTime::duration>(length)});
       }
       device.watts = watts;
-      device.fresh = reading.fresh;
       device.highest_watts = std::max(device.highest_watts, device.watts);
       device.utilisation = reading.utilisation;
       device.holders = reading.holders;

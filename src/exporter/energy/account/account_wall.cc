@@ -130,36 +130,18 @@ double Account::rest_of_wall(double wall, double known_watts) const {
   return combine({.watts = rest, .deviation = kMemory * wall}, *by_use).watts;
 }
 
-/// Gives the values of the wall meter to what learns from them, once all devices have told what
-/// they drew until then.
-void Account::take_wall_values(const Reading& reading, Clock::SteadyTime now) {
-  constexpr auto kMaxWait = std::chrono::seconds(4);
-  const bool fresh = lag_fresh_ != reading.fresh;
+/// Gives a new value of the wall meter to what learns from it.
+void Account::take_wall_value(const Reading& reading, Clock::SteadyTime now) {
+  if (lag_fresh_ == reading.fresh) {
+    return;
+  }
   lag_fresh_ = reading.fresh;
   const double watts = reading.watts.value_or(0);  // never missing here
-  if (!all_known_) {
-    wall_values_.clear();
-  } else if (fresh) {
-    wall_values_.push_back({.watts = watts, .fresh = reading.fresh});
+  const double age = std::chrono::duration<double>(now - reading.fresh).count();
+  if (all_known_) {
+    lag_.learn(watts, age);
   }
-  const auto age = [now](Clock::SteadyTime time) {
-    return std::chrono::duration<double>(now - time).count();
-  };
-  const auto waits = [&](const WallValue& value) {
-    return now - value.fresh < kMaxWait &&
-           std::ranges::any_of(
-               devices_,
-               [&](const Device& device) { return shown(device) && device.fresh < value.fresh; });
-  };
-  std::size_t taken = 0;
-  for (; taken < wall_values_.size() && !waits(wall_values_[taken]); ++taken) {
-    lag_.learn(wall_values_[taken].watts, age(wall_values_[taken].fresh));
-  }
-  wall_values_.erase(wall_values_.begin(),
-                     wall_values_.begin() + static_cast<std::ptrdiff_t>(taken));
-  if (fresh) {
-    lag_.hold(watts, age(reading.fresh));
-  }
+  lag_.hold(watts, age);
 }
 
 /// Learns the idle power of the node and of the rest of it from what a wall meter shows.
@@ -174,7 +156,6 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     lag_.reset();
     lag_source_ = interval.wall;
     lag_fresh_.reset();
-    wall_values_.clear();
     learned_until_.reset();  // another meter may see other parts of the node
     learned_lag_.reset();
     counted_ = {};
@@ -222,7 +203,7 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     other.observe(*reading.watts - (1 + losses) * interval.even_joules / interval.seconds, 1,
                   interval.utilisation);
   }
-  take_wall_values(reading, sample.time);
+  take_wall_value(reading, sample.time);
   while (const auto aligned = lag_.next()) {
     const double use = claims_.cores_max() > 0
                            ? std::min(1.0, aligned->busy_cores / claims_.cores_max())

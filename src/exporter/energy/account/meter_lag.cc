@@ -20,8 +20,6 @@ constexpr double kKeep = 0.97;
 /// less than power, because not all work draws the same.
 constexpr double kMaxUnexplainedByPower = 0.15;
 constexpr double kMaxUnexplainedByUse = 0.4;
-/// By how much another lag must explain the changes better to replace the one in use.
-constexpr double kBetter = 0.8;
 /// Watts at the wall per watt of the known domains: supply, fans and regulators add to it.
 constexpr double kMinSlope = 0.95;
 constexpr double kMaxSlope = 1.5;
@@ -198,10 +196,6 @@ void MeterLag::choose() {
     if (unexplained(candidates_.at(i)) < unexplained(candidates_.at(best))) {
       best = i;
     }
-  }
-  if (best_ && unexplained(candidates_.at(*best_)) <= 1 &&
-      unexplained(candidates_.at(best)) > kBetter * unexplained(candidates_.at(*best_))) {
-    return;
   }
   best_ = unexplained(candidates_.at(best)) <= 1 ? std::optional(best) : std::nullopt;
   if (!best_) {

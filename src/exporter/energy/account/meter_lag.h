@@ -91,7 +91,7 @@ class MeterLag {
     learn(watts, age);
     hold(watts, age);
   }
-  /// The first half of take(), once it is known what the known domains drew until then.
+  /// The first half of take(), where all known domains have told what they drew.
   void learn(double watts, double age);
   /// The other half, which comparable_joules() needs at once.
   void hold(double watts, double age);

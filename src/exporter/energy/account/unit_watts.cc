@@ -18,10 +18,8 @@ constexpr double kRestoredCore = 0.1;
 constexpr double kMovedDeviation = 0.2;
 /// By how much idle power changes in a second, as a fraction of it.
 constexpr double kIdleDrift = 0.0002;
-/// By how much watts per core change in a second, as a fraction of the average: for a unit, and for
-/// the average itself.
+/// By how much watts per core of a unit change in a second, as a fraction of the average.
 constexpr double kUnitDrift = 0.005;
-constexpr double kAverageDrift = 0.0015;
 /// Standard deviation of power that nothing explains, as is assumed in the beginning: as a fraction
 /// of active power, and in watts.
 constexpr double kNoise = 0.015;
@@ -32,9 +30,6 @@ constexpr double kMinNoise = 0.05;
 constexpr double kMaxNoise = 10;
 constexpr double kMaxNoiseSeen = 16;
 constexpr double kNoiseStep = 0.01;
-/// How far apart counters of energy and CPU time may be read, in seconds, which matters where power
-/// changes.
-constexpr double kUnevenSeconds = 0.03;
 /// By what part of themselves power and use may differ between windows in which nothing changes.
 constexpr double kAlike = 0.03;
 constexpr double kAlikeCores = 0.25;  // of one unit
@@ -121,7 +116,6 @@ void UnitWatts::Sums::add(const Sums& other) {
   windows += other.windows;
   seconds += other.seconds;
   elapsed += other.elapsed;
-  unsure = std::max(unsure, other.unsure);
   joules += other.joules;
   known_joules += other.known_joules;
   awake_seconds += other.awake_seconds;
@@ -167,14 +161,9 @@ void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
     switch (window_.add(interval.seconds, interval.timing)) {
       case Window::Next::kSame:
         break;
-      case Window::Next::kNew: {
-        // Power that changed within the window is only as well known as the times of reading.
-        const double watts = sums_.joules / window_.seconds();
-        const double change = std::abs(watts - last_watts_.value_or(watts));
-        close_window(window_.seconds(), window_.seconds(),
-                     kUnevenSeconds * change / window_.seconds());
+      case Window::Next::kNew:
+        close_window(window_.seconds(), window_.seconds());
         break;
-      }
       case Window::Next::kGivenUp:
         restart_window();
         break;
@@ -187,7 +176,7 @@ void UnitWatts::learn(const Interval& interval, std::span<const Use> units, doub
   if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
       std::isfinite(interval.joules)) {
     take(interval, units);
-    close_window(interval.seconds, std::max(0.0, elapsed), 0);
+    close_window(interval.seconds, std::max(0.0, elapsed));
   }
 }
 
@@ -222,11 +211,10 @@ void UnitWatts::divide(double cores, std::span<const Use> units) {
   total_watts_ += drawn(system, std::max(0.0, cores));
 }
 
-void UnitWatts::close_window(double seconds, double elapsed, double unsure) {
+void UnitWatts::close_window(double seconds, double elapsed) {
   sums_.windows = 1;
   sums_.seconds = seconds;
   sums_.elapsed = elapsed;
-  sums_.unsure = unsure;
   share_window();
   if (mean_.empty()) {
     const double known = losses() * sums_.known_joules / seconds;
@@ -407,7 +395,6 @@ void UnitWatts::adopt_units() {
 void UnitWatts::drift(double seconds) {
   const double core = core_watts();
   covariance(kIdle, kIdle) += fixed_idle_ ? 0 : squared(kIdleDrift * mean_[kIdle]) * seconds;
-  covariance(kAverage, kAverage) += squared(kAverageDrift * core) * seconds;
   for (std::size_t i = kSystem; i < mean_.size(); ++i) {
     covariance(i, i) += squared(kUnitDrift * core) * seconds;
   }
@@ -457,10 +444,9 @@ void UnitWatts::correct(double watts, const Sums& seen, Share Unit::* share) {
     uncertain += gain_[i] * slope_[i];
   }
   uncertain = std::max(uncertain, 0.0);  // whatever rounding does
-  const double uneven = squared(seen.unsure);
   const double usual =
       squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts) / seen.windows;
-  const double variance = uncertain + noise_ * usual + uneven;
+  const double variance = uncertain + noise_ * usual;
   const double most = kMaxSurprise * std::sqrt(variance);
   const double surprise = std::clamp(watts - expected, -most, most);
   for (std::size_t i = 0; i < count; ++i) {
@@ -475,7 +461,7 @@ void UnitWatts::correct(double watts, const Sums& seen, Share Unit::* share) {
   for (std::size_t i = kAverage; i < count; ++i) {
     mean_[i] = within_bounds(i, mean_[i]);  // a later one may have moved it out again
   }
-  learn_noise((squared(surprise) - uncertain) / std::max(usual, uneven), seen.windows);
+  learn_noise((squared(surprise) - uncertain) / usual, seen.windows);
 }
 
 /// Brings an estimate that has left its bounds back, and all others with it by as much as they

@@ -187,7 +187,6 @@ class UnitWatts {
     double windows = 0;
     double seconds = 0;
     double elapsed = 0;  ///< seconds since the end of the time before it
-    double unsure = 0;   ///< watts by which power may be off because counters are not read at once
     double joules = 0;
     double known_joules = 0;
     double awake_seconds = 0;
@@ -205,7 +204,7 @@ class UnitWatts {
     std::optional<PowerEstimate> before = {};
   };
 
-  void close_window(double seconds, double elapsed, double unsure);
+  void close_window(double seconds, double elapsed);
   void share_window();
   void forget_steady();
   [[nodiscard]] bool like_before();
