@@ -87,10 +87,12 @@ def screenshots_are_small():
 
 
 def pictures_are_shown():
-    for page, prefix, screen in (("README.md", "docs/pictures/", "job.png"), ("docs/index.md", "pictures/", "page.png")):
+    readme = [path.name for path in PICTURES.glob("*.png")]
+    assert len(readme) == 6, readme
+    for page, prefix, screens in (("README.md", "docs/pictures/", readme), ("docs/index.md", "pictures/", ["page.png"])):
         text = (ROOT / page).read_text(encoding="utf-8")
         shown = dict((path, words) for words, path in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", text))
-        for name in ("structure.svg", screen):
+        for name in ("structure.svg", *screens):
             assert len(shown.get(prefix + name, "")) > 30, f"{page} does not show {name} with a text that says what it shows"
 
 
