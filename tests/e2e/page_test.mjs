@@ -517,6 +517,18 @@ test("a unit's page shows its last profile as a flame graph, by keyboard and as 
     await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `at ${width}`);
     await shot(page, `flame-${width}`);
   }
+  // The bar of all functions has one of its three colours, as they are now, and another in the dark.
+  const painted = () => graph.locator("canvas").evaluate((canvas) => {
+    const [red, green, blue] = canvas.getContext("2d").getImageData(canvas.width - 12, 6, 1, 1).data;
+    const tokens = ["--f0", "--f1", "--f2"].map((token) => { canvas.style.color = `var(${token})`; return getComputedStyle(canvas).color; });
+    canvas.style.color = "";
+    return [`rgb(${red}, ${green}, ${blue})`, tokens];
+  });
+  await becomes(async () => { const [now, tokens] = await painted(); return tokens.includes(now); }, true, "light");
+  const [light] = await painted();
+  await page.evaluate(() => { document.documentElement.dataset.theme = "dark"; document.dispatchEvent(new Event("ceems-theme")); });
+  await becomes(async () => { const [now, tokens] = await painted(); return tokens.includes(now) && now !== light; }, true, "dark");
+  await page.evaluate(() => { delete document.documentElement.dataset.theme; });
   await page.emulateMedia({ forcedColors: "active" });
   await accessible(page, "a flame graph in forced colours");
 });

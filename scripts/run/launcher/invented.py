@@ -27,9 +27,7 @@ PROJECTS = {
 }
 # provider, country, mean g/kWh, how much of it the sun saves at noon, cluster of the series: the second zone is a neighbour's
 ZONES = (("demo-north", "XN", 210.0, 0.55, CLUSTER), ("demo-south", "XS", 380.0, 0.25, "demo-neighbour"))
-
-
-SERVICES = (("storage", 900.0), ("network", 350.0), ("service", 450.0))  # watts of what is no compute node
+SERVICES = (("storage", 900.0), ("network", 350.0), ("service", 450.0))  # watts of everything but compute nodes and cooling
 
 
 class Kind:

@@ -79,7 +79,7 @@ test("what is found is found by a part of the name", () => {
   const { nodes, functions, time } = findIn(root, " SOLV");
   assert.deepEqual([nodes.size, functions, time], [3, 1, 60]);
   assert.deepEqual(findIn(root, "").nodes.size, 0);
-  assert.deepEqual(findIn(root, "all").nodes.size, 0, "the root is no function");
+  assert.deepEqual(findIn(root, "all").nodes.size, 0, "the root does not count as a function");
   assert.equal(findIn(root, "o").time, 60);
 });
 

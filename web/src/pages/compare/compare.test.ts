@@ -57,7 +57,7 @@ test("a difference has a sign, a share and a word where one is better", () => {
   assert.deepEqual(difference("kwh", 2, 3), { text: "+1 kWh, +50 %", word: "worse" });
   assert.deepEqual(difference("cpu", 20, 60.5), { text: "+40.5 points", word: "better" });
   assert.deepEqual(difference("cpus", 8, 4), { text: "−4, −50 %", word: null });
-  assert.deepEqual(difference("unused", 0, 2), { text: "+2 kWh", word: "worse" }, "nothing is no share of zero");
+  assert.deepEqual(difference("unused", 0, 2), { text: "+2 kWh", word: "worse" }, "a part of zero is not known");
   assert.deepEqual(difference("cost", 1, 2, "EUR"), { text: "+EUR 1.00, +100 %", word: "worse" });
   for (const [base, value] of [[3, 3], [null, 3], [3, null], [3, 3.0001], ["FAILED", "COMPLETED"]] as const) {
     assert.equal(difference("kwh", base, value), null, `${base} ${value}`);
