@@ -9,6 +9,7 @@
 
 #include "advice/template.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "base/time/time_text.h"
 #include "report/plain_text.h"
 #include "report/rounding.h"
@@ -416,12 +417,11 @@ std::string percent_text(double share, const Catalogue& words) {
 }
 
 std::string energy_text(double kwh, const Catalogue& words) {
-  constexpr double kJoules = 3.6e6;
   if (kwh == 0) {
     return "0 J";
   }
   if (std::abs(kwh) < 0.9995e-3) {
-    return scaled_text(kwh * kJoules, {{1, "J"}, {1e-3, "mJ"}}, words);
+    return scaled_text(kwh * kJoulesPerKwh, {{1, "J"}, {1e-3, "mJ"}}, words);
   }
   if (std::abs(kwh) < 0.09995) {
     return digits_of(kwh * 1000, words) + " Wh";

@@ -218,7 +218,6 @@ BudgetState state_of(const ProjectBudget& budget,
 }
 
 std::string sacctmgr_line(const ProjectBudget& budget, const BudgetState& state) {
-  constexpr double kJoulesOfKwh = 3.6e6;
   if (budget.of_all_projects()) {
     return "# left out: a budget of all projects together\n";
   }
@@ -230,7 +229,7 @@ std::string sacctmgr_line(const ProjectBudget& budget, const BudgetState& state)
   if (budget.unit != BudgetUnit::kKwh) {
     return fmt::format("# {}: left out, its budget is not in kWh\n", budget.project);
   }
-  const double rest = std::max(0.0, budget.amount - state.used) * kJoulesOfKwh;
+  const double rest = std::max(0.0, budget.amount - state.used) * kJoulesPerKwh;
   return fmt::format(
       "sacctmgr -i modify account name={}{} set GrpTRESMins=energy={:.0f}\n", budget.project,
       budget.cluster.empty() ? "" : fmt::format(" cluster={}", budget.cluster), rest);

@@ -18,13 +18,11 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::string_view kSessionCookie = "ceems_session";
 constexpr std::string_view kFormCookie = "ceems_form";
 constexpr std::string_view kFormCookiePurpose = "form cookie 1";
 constexpr std::string_view kFormPurpose = "form 1";
 constexpr seconds kFormTime{12 * 3600};
 constexpr std::int64_t kClockSkew = 60;
-constexpr std::size_t kIdBytes = 16;
 constexpr std::size_t kMaxRemembered = 10'000;
 constexpr std::size_t kMinTokenBytes = 32;
 
@@ -275,7 +273,7 @@ std::string SignIn::form_token(const net::Request& request, net::Response& respo
     const std::int64_t now = now_seconds();
     id = form_id(*signer_, cookies(request, kFormCookie), now);
     if (id.empty()) {
-      id = crypto::random_bytes(kIdBytes);
+      id = crypto::random_bytes(kRandomIdBytes);
       set_cookie(response, cookie_scope(request), kFormCookie,
                  signer_->seal(kFormCookiePurpose, {id, std::to_string(now)}), kFormTime);
     }

@@ -49,6 +49,9 @@ class ExpiringSet {
   std::unordered_map<std::string, std::int64_t> expiry_ CEEMS_GUARDED_BY(mutex_);
 };
 
+inline constexpr std::string_view kSessionCookie = "ceems_session";
+inline constexpr std::size_t kRandomIdBytes = 16;  ///< of sessions, and of logins under way
+
 /// Identifies the caller of a request and serves the login pages (docs/api/access.md, "Who asks").
 /// Safe for concurrent use.
 class SignIn {

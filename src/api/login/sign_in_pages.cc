@@ -18,9 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::string_view kSessionCookie = "ceems_session";
 constexpr std::string_view kStateCookie = "ceems_oidc";
-constexpr std::size_t kIdBytes = 16;
 constexpr int kForbidden = 403;
 constexpr int kTooMany = 429;
 constexpr int kUnavailable = 503;
@@ -170,8 +168,8 @@ void SignIn::begin_session(access::Session session,
                            const std::string& next,
                            const net::Request& request,
                            net::Response& response) {
-  session.id =
-      crypto::random_bytes(kIdBytes);  // a new id, so that an id from before the login is of no use
+  session.id = crypto::random_bytes(
+      kRandomIdBytes);  // a new id, so that an id from before the login is of no use
   session.begun = session.used = now_seconds();
   if (wants_json(request)) {
     answer_data(response, "null");
@@ -272,7 +270,7 @@ void SignIn::begin_oidc(const net::Request& request, net::Response& response) {
     return;
   }
   const access::LoginState state{
-      .state = crypto::base64url_encode(crypto::random_bytes(kIdBytes)),
+      .state = crypto::base64url_encode(crypto::random_bytes(kRandomIdBytes)),
       .next = access::safe_next(first_of(net::parse_query(request.query), "next")),
       .begun = now_seconds()};
   const std::string verifier = access::code_verifier_of(*signer_, state.state);

@@ -24,7 +24,7 @@ using store::Fact;
 
 constexpr std::size_t kIdsAtOnce = 200;
 constexpr std::size_t kMaxTasks = 100'000;  // of an array, with their runs
-constexpr std::size_t kMaxFindings = 10'000;
+constexpr std::size_t kMaxMailFindings = 10'000;
 
 store::UnitQuery query_for(const std::string& cluster_id,
                            const std::string& user,
@@ -163,7 +163,7 @@ Result<std::string> MailReports::worst_of(const std::string& cluster_id,
   std::pair<int, double> most{static_cast<int>(advice::Severity::kGood), 0};
   for (std::size_t begin = 0; begin < jobs.size(); begin += kIdsAtOnce) {
     const auto part = std::span(jobs).subspan(begin, std::min(kIdsAtOnce, jobs.size() - begin));
-    store::FindingQuery query{.filter = filter_for(cluster_id, user), .limit = kMaxFindings};
+    store::FindingQuery query{.filter = filter_for(cluster_id, user), .limit = kMaxMailFindings};
     query.filter.uuids = {part.begin(), part.end()};
     query.filter.advice = store::any_advice();
     CEEMS_TRY(findings, reader_.findings(query));

@@ -29,7 +29,7 @@ constexpr double kLeastDrop = 0.05;  // of the energy
 constexpr double kLeastSavedKwh = 0.1;
 /// Energy of months is compared if it is known for this part of the core-hours (docs/numbers.md).
 constexpr double kLeastCoverage = 0.8;
-constexpr std::size_t kMaxFindings = 2000;
+constexpr std::size_t kMaxDigestFindings = 2000;
 constexpr std::int64_t kBandKeptMs = 3'600'000;
 constexpr std::size_t kMaxBands = 100;
 /// No project of a band may stand for more of its energy.
@@ -234,7 +234,7 @@ void DigestMaker::add_units(const DigestQuestion& question, Digest& digest) cons
 void DigestMaker::add_suggestions(const DigestQuestion& question, Digest& digest) const {
   store::FindingQuery query{.filter = ended_in(question, question.month),
                             .least_severity = static_cast<int>(advice::Severity::kSuggest),
-                            .limit = kMaxFindings};
+                            .limit = kMaxDigestFindings};
   query.filter.advice = store::any_advice();
   const auto found = reader_.findings(query);
   if (!found) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/time/durations.h"
+
 namespace ceems::api {
 
 using report::Number;

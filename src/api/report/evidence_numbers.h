@@ -12,8 +12,6 @@ namespace ceems::api {
 
 // What both the numbers of a report and the facts of rules are computed from. Pure functions.
 
-inline constexpr double kJoulesPerKwh = 3.6e6;
-
 /// Whether this is the domain of GPUs, of all or of one kind.
 inline bool is_gpu(std::string_view domain) {
   return domain.starts_with("gpu");

@@ -10,6 +10,7 @@
 #include "api/report/evidence_numbers.h"
 #include "api/report/requests.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "report/family.h"
 
 namespace ceems::api {

@@ -74,10 +74,6 @@ std::vector<store::FindingRow> rows_of(const std::vector<advice::Finding>& findi
   return rows;
 }
 
-store::ReportKey key_of(const model::Unit& unit) {
-  return {.cluster_id = unit.cluster_id, .uuid = unit.uuid, .started_at_ts = unit.started_at_ts};
-}
-
 bool has_gap(const std::vector<store::Gap>& gaps, std::int64_t started_ms, std::int64_t ended_ms) {
   return std::ranges::any_of(gaps, [&](const store::Gap& gap) {
     return gap.window.end_ms > started_ms && gap.window.start_ms < ended_ms;

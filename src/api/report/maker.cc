@@ -108,10 +108,6 @@ bool needs_flavor(const advice::RuleSet& rules, std::string_view id) {
   return rule != nullptr && std::ranges::find(rule->needs, kFlavorFact) != rule->needs.end();
 }
 
-store::ReportKey key_of(const model::Unit& unit) {
-  return {.cluster_id = unit.cluster_id, .uuid = unit.uuid, .started_at_ts = unit.started_at_ts};
-}
-
 }  // namespace
 
 std::optional<double> StoredUnit::allocated(std::string_view name) const {

@@ -33,6 +33,10 @@ struct StoredUnit {
   [[nodiscard]] std::optional<double> metric(model::Metric metric, std::string_view name) const;
 };
 
+inline store::ReportKey key_of(const model::Unit& unit) {
+  return {.cluster_id = unit.cluster_id, .uuid = unit.uuid, .started_at_ts = unit.started_at_ts};
+}
+
 /// Reads the units of a query. Passes on errors of the reader.
 Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
                                                   const store::UnitQuery& query);

@@ -18,18 +18,18 @@
 namespace ceems::api {
 namespace {
 
-using Number = std::optional<std::int64_t>;
+using Count = std::optional<std::int64_t>;
 using ingest::SubmitOptions;
 
 constexpr std::int64_t kMaxAsked = 1'000'000;
 constexpr double kNodeShare = 0.9;  ///< of the memory of a node that is for jobs, as in the rules
 
-Number count_in(std::string_view text) {
+Count count_in(std::string_view text) {
   const auto number = parse_int<std::int64_t>(text);
   return number && *number >= 1 && *number <= kMaxAsked ? number : std::nullopt;
 }
 
-Number count_of_option(const SubmitOptions& options, std::string_view name) {
+Count count_of_option(const SubmitOptions& options, std::string_view name) {
   const auto text = options.value(name);
   return text ? count_in(*text) : std::nullopt;
 }
@@ -50,7 +50,7 @@ bool is_gpu_type(std::string_view text) {
 std::optional<std::pair<std::string, std::int64_t>> typed_count(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   const std::string_view last = colon == std::string_view::npos ? text : text.substr(colon + 1);
-  const Number count = count_in(last);
+  const Count count = count_in(last);
   if (!count) {
     return std::nullopt;
   }
@@ -176,9 +176,9 @@ void set_size(const SubmitOptions& options, const StoredUnit& unit, advice::Fact
   const bool cpus_given = options.has("cpus-per-task");
   const double nodes = std::max(unit.allocated("nodes").value_or(1), 1.0);
   const auto requested = unit.allocated("req_cpus");
-  Number tasks = count_of_option(options, "ntasks");
-  const Number per_node = count_of_option(options, "ntasks-per-node");
-  const Number per_task = count_of_option(options, "cpus-per-task");
+  Count tasks = count_of_option(options, "ntasks");
+  const Count per_node = count_of_option(options, "ntasks-per-node");
+  const Count per_task = count_of_option(options, "cpus-per-task");
   if (!tasks && !options.has("ntasks")) {
     tasks = static_cast<std::int64_t>(static_cast<double>(per_node.value_or(1)) * nodes);
   }

@@ -20,11 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kKeep = std::chrono::seconds(60);
-constexpr milliseconds kQueryTimeout = std::chrono::seconds(10);
 constexpr std::int64_t kSilentMs = 5 * kMinuteMs;
 constexpr double kIdlePercent = 5;
-constexpr double kJoulesOfKwh = 3.6e6;
 constexpr std::size_t kMaxNodes = 50'000;
 constexpr std::size_t kMaxUnits = 2000;
 
@@ -79,14 +76,14 @@ constexpr std::array<Question, 13> kQuestions{{
      [](Node& node, double value) { node.watts = value; }},
     {"sum by (hostname) (increase(ceems_node_energy_joules_total{{domain=\"node\"{1}}}[{3}])) or"
      " sum by (hostname) (increase(ceems_node_energy_joules_total{{domain!=\"node\"{1}}}[{3}]))",
-     [](Node& node, double value) { node.month_kwh = value / kJoulesOfKwh; }},
+     [](Node& node, double value) { node.month_kwh = value / kJoulesPerKwh; }},
     {"max by (hostname) (count_over_time(ceems_unallocated_energy_joules_total{{{0}}}[{3}:1h]))",
      [](Node& node, double value) { node.month_hours = value; }},
     {"sum by (hostname) "
      "(increase(ceems_unallocated_energy_joules_total{{domain=\"node\"{1}}}[{3}]))"
      " or sum by (hostname)"
      " (increase(ceems_unallocated_energy_joules_total{{domain!=\"node\"{1}}}[{3}]))",
-     [](Node& node, double value) { node.idle_kwh = value / kJoulesOfKwh; }},
+     [](Node& node, double value) { node.idle_kwh = value / kJoulesPerKwh; }},
     {"max by (hostname) (max_over_time(timestamp(sum by (hostname) (ceems_compute_units{{{0}}})"
      " > 0)[2d:10m]))",
      [](Node& node, double value) { node.idle_since_ms = tsdb::moment_ms(value); }},
@@ -157,7 +154,7 @@ Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
         tsdb.client->query({.query = fmt::format(fmt::runtime(question.query), only, also, "10m",
                                                  fmt::format("{}s", month_s)),
                             .time_ms = now,
-                            .timeout = kQueryTimeout,
+                            .timeout = kFleetTimeout,
                             .max_series = kMaxNodes});
     if (!answer) {
       if (first || tsdb::CancelScope::cancelled()) {  // what is kept must not lack the rest
@@ -205,7 +202,7 @@ Result<std::vector<Node>> Fleet::nodes(const std::string& cluster_id, std::int64
   auto nodes = ask(*tsdb, cluster_id, month_ms);
   if (nodes) {
     const MutexLock lock(mutex_);
-    kept_[cluster_id] = {.until = now + kKeep, .nodes = *nodes};
+    kept_[cluster_id] = {.until = now + kFleetKept, .nodes = *nodes};
   }
   return nodes;
 }
@@ -227,7 +224,7 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
                      "count by (uuid) (count_over_time(ceems_compute_unit_cpus{{{}}}[{}s]))",
                      matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecondMs, 60)),
                  .time_ms = to_ms,
-                 .timeout = kQueryTimeout,
+                 .timeout = kFleetTimeout,
                  .max_series = kMaxUnits}));
   std::set<std::string> ids;
   for (const tsdb::Series& series : answer.series) {

@@ -94,6 +94,9 @@ struct IdleUnit {
 /// Moments, epoch ms, and values, ascending.
 using Points = std::vector<std::pair<std::int64_t, double>>;
 
+inline constexpr std::chrono::milliseconds kFleetKept{60'000};  ///< for how long answers are kept
+inline constexpr std::chrono::milliseconds kFleetTimeout{10'000};  ///< of one query
+
 /// Data about nodes, GPUs and the grid from the TSDBs of the clusters. Safe for concurrent use.
 /// Errors: kNotFound if the cluster has no TSDB, otherwise any of the TSDB.
 class Fleet {

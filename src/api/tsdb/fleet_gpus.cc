@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxSeries = 100'000;
+constexpr std::size_t kMaxGpuSeries = 100'000;
 
 /// `{0}` is the matcher of the cluster, `{1}` the period. The label `kind` keeps the parts apart;
 /// rates are shares of the whole period, also of units that ran during a part of it.
@@ -104,8 +104,8 @@ Result<std::shared_ptr<const GpuBoard>> Fleet::gpus(const std::string& cluster_i
   CEEMS_TRY(answer, tsdb->client->query_range(
                         fmt::format(fmt::runtime(kQuery), matcher, kGpuPeriodMs / 1000), first_ms,
                         end_ms, milliseconds(kGpuPeriodMs)));
-  if (answer.series.size() > kMaxSeries) {
-    return fail(ErrorCode::kUnavailable, "the TSDB has more than {} series of GPUs", kMaxSeries);
+  if (answer.series.size() > kMaxGpuSeries) {
+    return fail(ErrorCode::kUnavailable, "the TSDB has more than {} series of GPUs", kMaxGpuSeries);
   }
   std::map<RowKey, std::vector<GpuRow::Cell>> rows;
   for (const tsdb::Series& series : answer.series) {

@@ -18,11 +18,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kKeep = std::chrono::seconds(60);
-constexpr milliseconds kQueryTimeout = std::chrono::seconds(10);
 constexpr std::int64_t kTwoDaysMs = 48LL * 3600 * kSecondMs;
 constexpr std::size_t kMaxIdle = 500;
-constexpr std::size_t kMaxSeries = 1000;
+constexpr std::size_t kMaxUnitSeries = 1000;
 constexpr std::size_t kMaxKept = 32;
 
 /// Matchers of the cluster's series, each after a comma.
@@ -64,8 +62,8 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
     CEEMS_TRY(answer,
               tsdb.client->query({.query = fmt::format(fmt::runtime(text), only, kIdleShare, ids),
                                   .time_ms = now,
-                                  .timeout = kQueryTimeout,
-                                  .max_series = kMaxSeries}));
+                                  .timeout = kFleetTimeout,
+                                  .max_series = kMaxUnitSeries}));
     for (const tsdb::Series& series : answer.series) {
       const std::string uuid(series.labels.get("uuid"));
       if (uuid.empty() || series.samples.empty() || !std::isfinite(series.samples.front().value)) {
@@ -119,7 +117,7 @@ Result<std::vector<IdleUnit>> Fleet::idle_units(const std::string& cluster_id) {
   auto units = ask_idle(*tsdb, cluster_id);
   if (units) {
     const MutexLock lock(mutex_);
-    idle_[cluster_id] = {.until = now + kKeep, .units = *units};
+    idle_[cluster_id] = {.until = now + kFleetKept, .units = *units};
   }
   return units;
 }
@@ -150,7 +148,7 @@ Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRe
     if (energy_.size() >= kMaxKept) {
       energy_.clear();
     }
-    energy_[key] = {.until = now + kKeep, .energy = energy};
+    energy_[key] = {.until = now + kFleetKept, .energy = energy};
   }
   return energy;
 }
@@ -190,7 +188,7 @@ Result<Points> Fleet::values(const std::string& cluster_id,
   if (points_.size() >= kMaxKept) {
     points_.clear();
   }
-  points_[key] = {.until = now + kKeep, .points = points};
+  points_[key] = {.until = now + kFleetKept, .points = points};
   return points;
 }
 

@@ -11,10 +11,11 @@
 
 #include <fmt/format.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::api {
 namespace {
 
-constexpr double kJoulesOfKwh = 3.6e6;
 constexpr std::size_t kUnitsPerQuery = 100;
 /// VictoriaMetrics moves the times of queries with 50 or more steps to multiples of the step, which
 /// hours are not in all time zones.
@@ -79,7 +80,7 @@ void add_answer(const tsdb::QueryAnswer& answer,
       }
       HourEnergy& one = row[static_cast<std::size_t>(hour)];
       if (auto* const place = place_of(one, series.labels.get("kind"))) {
-        *place = sample.value / kJoulesOfKwh;
+        *place = sample.value / kJoulesPerKwh;
       }
     }
   }

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "ingest/updater/counter.h"
 
 namespace ceems::ingest {
@@ -27,7 +28,7 @@ constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
 constexpr std::int64_t kHourMs = 60 * kMinuteMs;
 constexpr std::int64_t kLookBackMs = 15 * kMinuteMs;
 constexpr milliseconds kTimeout = std::chrono::seconds(60);
-constexpr double kUnitsOfJoule = 1e9 / 3.6e6;  // 1e-9 kWh
+constexpr double kUnitsOfJoule = 1e9 / kJoulesPerKwh;  // 1e-9 kWh
 constexpr std::size_t kMaxSeries = 200'000;
 
 constexpr std::string_view kNodeEnergy = "ceems_node_energy_joules_total";

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/time/durations.h"
 #include "ingest/updater/emission_factors.h"
 #include "ingest/updater/unit_counters.h"
 #include "ingest/updater/unit_query.h"
@@ -26,7 +27,6 @@ using model::Metric;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kParallelQueries = 4;
-constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::string_view kGlobalFactor = "global";
 constexpr std::string_view kUsedCpuTime = "used_cputime";
 constexpr std::string_view kUsedCpuTimePart = "total_time_seconds.used_cputime";

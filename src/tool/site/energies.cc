@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "tool/site/examine.h"
 
 namespace ceems::tool {
@@ -13,7 +14,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kJoulesPerKwh = 3.6e6;
 constexpr double kMinJoules = 36'000;
 constexpr double kMaxFactor = 1.25;
 
