@@ -12,7 +12,7 @@ namespace {
 using ceems::Result;
 
 /// Parses each record. The result depends on everything that was cut out.
-std::size_t read_all(std::string_view text, std::size_t part_size) {
+std::size_t read_bjobs(std::string_view text, std::size_t part_size) {
   const ceems::ingest::lsf::Times times{.zone = {}, .now_ms = 1'767'229'200'000};
   std::size_t sum = 0;
   ceems::JsonCutter cutter({"RECORDS"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
@@ -40,7 +40,7 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  CEEMS_CHECK(read_all(text, 7) == read_all(text, size + 1));
+  CEEMS_CHECK(read_bjobs(text, 7) == read_bjobs(text, size + 1));
   if (const auto map = ceems::exporter::lsf::parse_bjobs(text, "n1.example.org")) {
     for (const auto& [id, allocation] : *map) {
       CEEMS_CHECK(!id.empty() && allocation.slots <= (1U << 20U));

@@ -15,7 +15,7 @@ using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  std::vector<Device> devices(3);
+  std::vector<ceems::exporter::gpu::Device> devices(3);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     devices[i].position = i;
     devices[i].driver_minor = i;

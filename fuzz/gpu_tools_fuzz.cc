@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "base/check.h"
 #include "exporter/gpu/inventory/device_names.h"
@@ -25,9 +24,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       CEEMS_CHECK(result.error().message.size() < 1024);
       continue;
     }
-    std::vector<Device> devices = *result;
+    auto devices = *result;
     std::size_t parts = 0;
-    for (const Device& device : devices) {
+    for (const auto& device : devices) {
       CEEMS_CHECK(device.split == device.index.empty());
       CEEMS_CHECK(device.split || device.instances.empty());
       CEEMS_CHECK(device.address.has_value() || device.path_name.empty());

@@ -6,18 +6,18 @@
 #include "access/jwt.h"
 #include "crypto/base64.h"
 
-namespace login = ceems::access;  // "access" is a function of POSIX
+namespace jwt = ceems::access;  // "access" is a function of POSIX
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static_cast<void>(login::parse_provider_metadata(text));
-  static_cast<void>(login::parse_id_token(text));
-  const login::ExpectedClaims expected{.issuer = "https://id.example",
-                                       .client_id = "ceems",
-                                       .nonce = "n",
-                                       .groups_claim = "groups",
-                                       .now = 1'767'225'600};
-  if (const auto claims = login::check_claims(text, expected); claims && claims->user.empty()) {
+  static_cast<void>(jwt::parse_provider_metadata(text));
+  static_cast<void>(jwt::parse_id_token(text));
+  const jwt::ExpectedClaims expected{.issuer = "https://id.example",
+                                     .client_id = "ceems",
+                                     .nonce = "n",
+                                     .groups_claim = "groups",
+                                     .now = 1'767'225'600};
+  if (const auto claims = jwt::check_claims(text, expected); claims && claims->user.empty()) {
     std::abort();
   }
   if (const auto bytes = ceems::crypto::base64url_decode(text);
@@ -26,13 +26,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // The first line is a token, the rest a set of keys.
   const auto end = text.find('\n');
-  const auto token = login::parse_jwt(text.substr(0, end));
-  const auto keys = login::parse_jwks(end == std::string_view::npos ? text : text.substr(end + 1));
-  if (token && login::verify_signature(*token, {})) {
+  const auto token = jwt::parse_jwt(text.substr(0, end));
+  const auto keys = jwt::parse_jwks(end == std::string_view::npos ? text : text.substr(end + 1));
+  if (token && jwt::verify_signature(*token, {})) {
     std::abort();
   }
   if (token && keys) {
-    static_cast<void>(login::verify_signature(*token, *keys));
+    static_cast<void>(jwt::verify_signature(*token, *keys));
   }
   return 0;
 }

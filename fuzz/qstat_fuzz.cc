@@ -12,11 +12,11 @@ namespace {
 using ceems::Result;
 using ceems::model::Window;
 
-constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
+constexpr Window kQstatWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
 
-std::size_t read_all(std::string_view text, std::size_t part_size) {
+std::size_t read_qstat(std::string_view text, std::size_t part_size) {
   ceems::ingest::openpbs::JobRules rules;
-  rules.now_ms = kWindow.end_ms;
+  rules.now_ms = kQstatWindow.end_ms;
   std::size_t sum = 0;
   ceems::JsonCutter cutter({"Jobs"}, [&](const ceems::JsonCutter::Element& element) -> Result<> {
     const std::string_view id = element.key;
@@ -28,10 +28,11 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
         continue;
       }
       CEEMS_CHECK((*job)->cpus >= 0 && (*job)->gpus >= 0 && (*job)->memory_bytes >= 0);
-      const auto unit = ceems::ingest::to_unit(**job, kWindow, kWindow.start_ms, rules.zone);
+      const auto unit =
+          ceems::ingest::to_unit(**job, kQstatWindow, kQstatWindow.start_ms, rules.zone);
       if (unit) {
         CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
-        CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
+        CEEMS_CHECK(unit->ended_at_ts <= kQstatWindow.end_ms);
         for (const auto& [key, seconds] : unit->total_time_seconds) {
           CEEMS_CHECK(seconds >= 0);
         }
@@ -52,6 +53,6 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  CEEMS_CHECK(read_all(text, 7) == read_all(text, size + 1));
+  CEEMS_CHECK(read_qstat(text, 7) == read_qstat(text, size + 1));
   return 0;
 }

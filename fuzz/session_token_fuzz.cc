@@ -7,31 +7,32 @@
 #include "access/session.h"
 #include "net/cidr.h"
 
-namespace login = ceems::access;  // "access" is a function of POSIX
+namespace cookies = ceems::access;  // "access" is a function of POSIX
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kNow = 1'767'225'600;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static const auto signer = login::Signer::create(std::string(login::Signer::kMinKeyBytes, 'k'));
+  static const auto signer =
+      cookies::Signer::create(std::string(cookies::Signer::kMinKeyBytes, 'k'));
   if (!signer) {
     std::abort();
   }
-  if (const auto session = login::parse_session(*signer, {}, text, kNow);
-      session && login::session_token(*signer, *session) != text) {
+  if (const auto opened = cookies::parse_session(*signer, {}, text, kNow);
+      opened && cookies::session_token(*signer, *opened) != text) {
     std::abort();
   }
-  if (const auto state = login::parse_login_state(*signer, text, "s", kNow);
+  if (const auto state = cookies::parse_login_state(*signer, text, "s", kNow);
       state && state->state != "s") {
     std::abort();
   }
-  const login::Session session{.id = "i", .user = std::string(text), .begun = kNow, .used = kNow};
-  const std::string token = login::session_token(*signer, session);
-  const auto again = login::parse_session(*signer, {}, token, kNow);
-  const bool fits = login::is_user_name(text) && token.size() <= login::Signer::kMaxTokenBytes;
+  const cookies::Session session{.id = "i", .user = std::string(text), .begun = kNow, .used = kNow};
+  const std::string token = cookies::session_token(*signer, session);
+  const auto again = cookies::parse_session(*signer, {}, token, kNow);
+  const bool fits = cookies::is_user_name(text) && token.size() <= cookies::Signer::kMaxTokenBytes;
   if (fits != again.has_value() || (again && again->user != text)) {
     std::abort();
   }
-  const std::string next = login::safe_next(text);
+  const std::string next = cookies::safe_next(text);
   if (!next.empty() && (next[0] != '/' || next.starts_with("//") || next != text ||
                         next.find_first_of("\\\r\n") != std::string::npos)) {
     std::abort();

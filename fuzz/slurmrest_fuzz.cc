@@ -15,7 +15,7 @@ using ceems::model::Window;
 constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
 
 /// Runs every reader on every element. The result depends on everything that was cut out.
-std::size_t read_all(std::string_view text, std::size_t part_size) {
+std::size_t read_slurmrest(std::string_view text, std::size_t part_size) {
   std::size_t sum = 0;
   ceems::JsonCutter cutter(
       {"jobs", "associations", "accounts", "errors"},
@@ -50,6 +50,6 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  CEEMS_CHECK(read_all(text, 7) == read_all(text, size + 1));
+  CEEMS_CHECK(read_slurmrest(text, 7) == read_slurmrest(text, size + 1));
   return 0;
 }

@@ -29,9 +29,9 @@ using store::kNow;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kDecember = kNow - 31 * kDay;
-constexpr std::int64_t kFirstDay = kDecember - 6 * kDay;  // the accounting begins in November
-constexpr const char* kPeriod = "from=1764547200&to=1767225599";
+constexpr std::int64_t kDecemberBegins = kNow - 31 * kDay;
+constexpr std::int64_t kFirstDay = kDecemberBegins - 6 * kDay;  // the accounting begins in November
+constexpr const char* kDecemberPeriod = "from=1764547200&to=1767225599";
 /// A cluster without measurements of energy.
 constexpr const char* kDark = "dark";
 constexpr double kKwhPrice = 0.5;
@@ -154,7 +154,7 @@ class NumbersAgree : public store::EveryDatabase {
   [[nodiscard]] Sums december(const std::function<bool(const JobRun&)>& chosen) const {
     Sums sums;
     for (const JobRun& run : runs_) {
-      if (run.end_ms >= kDecember && chosen(run)) {
+      if (run.end_ms >= kDecemberBegins && chosen(run)) {
         sums.add(run);
       }
     }
@@ -178,7 +178,7 @@ class NumbersAgree : public store::EveryDatabase {
         data(fmt::format("usage/series/admin?{}&top=50&field=kwh,core_hours,units,idle_kwh,"
                          "idle_of_kwh,not_used_kwh,not_used_of_kwh,core_hours_with_energy,"
                          "cost&{}",
-                         kPeriod, more));
+                         kDecemberPeriod, more));
     for (const auto& [name, totals] : found.at("totals").as_object()) {
       for (const json::value& total : totals.as_array()) {
         sums[std::string(name)] += total.is_null() ? 0 : total.to_number<double>();
@@ -198,7 +198,7 @@ class NumbersAgree : public store::EveryDatabase {
     const auto check_cost = [&](const std::string& what, double got) {
       EXPECT_NEAR(got, want.cost, 1e-6) << what << filter;
     };
-    const std::string query = fmt::format("?{}{}", kPeriod, filter);
+    const std::string query = fmt::format("?{}{}", kDecemberPeriod, filter);
     const json::value summary = data("units/summary/admin" + query);
     check("summary", {.units = number_at(summary, "count"),
                       .kwh = number_at(summary, "kwh"),
@@ -310,9 +310,10 @@ TEST_P(NumbersAgree, OnDaysAndMonths) {
     }
   }
   // A file has the same numbers.
-  const std::string csv = body(
-      fmt::format("usage/series/admin?{}&step=month&field=units,core_hours&format=csv", kPeriod),
-      "root");
+  const std::string csv =
+      body(fmt::format("usage/series/admin?{}&step=month&field=units,core_hours&format=csv",
+                       kDecemberPeriod),
+           "root");
   EXPECT_THAT(csv, HasSubstr(fmt::format("2025-12-01,{},{}\r\n", all.units, all.core_hours)));
   // Budgets count the same energy of a project, whatever the cluster.
   const Sums fluids = december([](const JobRun& run) { return run.project == "fluids"; });
@@ -324,7 +325,7 @@ TEST_P(NumbersAgree, OnDaysAndMonths) {
   EXPECT_EQ(budgets.as_array().size(), 2U);
   // The report's share of the month is of that sum.
   for (const JobRun& run : runs_) {
-    if (run.project == "fluids" && run.end_ms >= kDecember && run.kwh) {
+    if (run.project == "fluids" && run.end_ms >= kDecemberBegins && run.kwh) {
       Sums lit = december(
           [](const JobRun& one) { return one.project == "fluids" && one.cluster == "lit"; });
       const json::value report =
@@ -361,12 +362,12 @@ TEST_P(NumbersAgree, OnTheMonthOfAUserAndOnWhatIsNotKnown) {
               StartsWith(body("usage/digest?month=2025-12&format=text&width=78", "ada")));
   // Unknown is not 0.
   const std::string dark = "&cluster_id=dark";
-  const json::value summary = data(fmt::format("units/summary/admin?{}{}", kPeriod, dark));
+  const json::value summary = data(fmt::format("units/summary/admin?{}{}", kDecemberPeriod, dark));
   EXPECT_EQ(summary.at("measured"), 0);
   const json::value dark_digest = data("usage/digest?month=2025-12&cluster_id=dark", "ada");
   const json::value totals =
       data(fmt::format("usage/series/admin?{}&step=month&field=kwh,grams,idle_kwh,not_used_kwh{}",
-                       kPeriod, dark))
+                       kDecemberPeriod, dark))
           .at("totals");
   for (const char* name : {"kwh", "grams", "idle_kwh", "not_used_kwh"}) {
     EXPECT_TRUE(totals.at(name).at(0).is_null()) << name;
@@ -377,7 +378,8 @@ TEST_P(NumbersAgree, OnTheMonthOfAUserAndOnWhatIsNotKnown) {
   for (const char* name : {"idle_kwh", "not_used_kwh"}) {
     EXPECT_TRUE(summary.at(name).is_null()) << name;
   }
-  const json::value groups = data(fmt::format("insight/idle/admin?{}&by=project{}", kPeriod, dark));
+  const json::value groups =
+      data(fmt::format("insight/idle/admin?{}&by=project{}", kDecemberPeriod, dark));
   for (const json::value& group : groups.as_array()) {
     EXPECT_TRUE(group.at("idle_kwh").is_null() && group.at("not_used_kwh").is_null());
   }

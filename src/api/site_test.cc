@@ -14,17 +14,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<SiteOptions> read(const std::string& text) {
+Result<SiteOptions> site_of(const std::string& text) {
   const auto document = config::parse_yaml(text, "c.yml");
   return document ? read_site((*document)["ui"]) : fail(document.error());
 }
 
-std::string error_of(const std::string& url) {
-  const auto site = read("ui:\n  unit_links:\n    - name: Profiles\n      url: '" + url + "'\n");
+std::string site_error(const std::string& url) {
+  const auto site = site_of("ui:\n  unit_links:\n    - name: Profiles\n      url: '" + url + "'\n");
   return site ? "no error" : site.error().message;
 }
 
-std::string json_of(const SiteOptions& site, bool all = true) {
+std::string site_json(const SiteOptions& site, bool all = true) {
   return site_json(site, {{.gpus = true, .partitions = false, .updated_ms = 1767225600000}},
                    site.prices.any(), [all](const Budget& /*budget*/) { return all; });
 }
@@ -40,12 +40,12 @@ std::string place_of(const Result<SiteOptions>& site, const std::string& host) {
 }
 
 TEST(Site, KnowsWhereNodesStand) {
-  const auto site = read("ui:\n  racks:\n    pattern: '(?P<rack>r\\d+)(n(?P<slot>\\d+))?'\n");
+  const auto site = site_of("ui:\n  racks:\n    pattern: '(?P<rack>r\\d+)(n(?P<slot>\\d+))?'\n");
   EXPECT_EQ(place_of(site, "r2n07"), "r2 7");
   EXPECT_EQ(place_of(site, "r2"), "r2");
   EXPECT_EQ(place_of(site, "xr2n07"), "nowhere");
   EXPECT_EQ(place_of(site, "r2n99999999999999999999"), "r2");
-  EXPECT_EQ(place_of(read("data: {}\n"), "r2n07"), "nowhere");
+  EXPECT_EQ(place_of(site_of("data: {}\n"), "r2n07"), "nowhere");
 
   const testing::TempDir folder;
   const auto file = [&folder](const std::string& text) {
@@ -68,16 +68,16 @@ TEST(Site, KnowsWhereNodesStand) {
            {"pattern: '('", "missing )"},
            {"file: /nowhere/nodes.yml", "/nowhere/nodes.yml"},
            {"rack: r1", "rack"}}) {
-    EXPECT_THAT(place_of(read("ui:\n  racks:\n    " + wrong + "\n"), "n1"), HasSubstr(why))
+    EXPECT_THAT(place_of(site_of("ui:\n  racks:\n    " + wrong + "\n"), "n1"), HasSubstr(why))
         << wrong;
   }
 }
 
 TEST(Site, HasNothingByDefault) {
-  const auto site = read("data: {}\n");
+  const auto site = site_of("data: {}\n");
   ASSERT_TRUE(site);
   EXPECT_EQ(
-      json_of(*site),
+      site_json(*site),
       R"({"name":"","currency":"","help_url":"","time_zone":"","unit_word":"","version":")" +
           std::string(version().version) +
           R"(","languages":["en"],)"
@@ -86,7 +86,7 @@ TEST(Site, HasNothingByDefault) {
 }
 
 TEST(Site, HasPricesAndBudgets) {
-  auto site = read(
+  auto site = site_of(
       "ui:\n"
       "  name: Example\n"
       "  currency: EUR\n"
@@ -98,15 +98,15 @@ TEST(Site, HasPricesAndBudgets) {
       "  budgets: [{cluster: hpc-a, project: fluids, kwh_per_month: 3000}]\n");
   ASSERT_TRUE(site) << site.error().message;
   site->clusters = {{.id = "hpc-a", .manager = "slurm", .series = true}};
-  EXPECT_THAT(json_of(*site), HasSubstr(R"("price_kwh":0.24,"price_core_hour":null,)"
-                                        R"("price_gpu_hour":1,"pue":1.2)"));
-  EXPECT_THAT(json_of(*site), HasSubstr(R"("unit_word":"job")"));
-  EXPECT_THAT(json_of(*site), HasSubstr(R"("budgets":[{"cluster":"hpc-a","project":"fluids",)"
-                                        R"("kwh_per_month":3000}])"));
-  EXPECT_THAT(json_of(*site), HasSubstr(R"("clusters":[{"id":"hpc-a","manager":"slurm",)"
-                                        R"("series":true,"nodes":true,"gpus":true,)"
-                                        R"("partitions":false,"updated":1767225600000}])"));
-  EXPECT_THAT(json_of(*site, false), HasSubstr(R"("budgets":[])"));
+  EXPECT_THAT(site_json(*site), HasSubstr(R"("price_kwh":0.24,"price_core_hour":null,)"
+                                          R"("price_gpu_hour":1,"pue":1.2)"));
+  EXPECT_THAT(site_json(*site), HasSubstr(R"("unit_word":"job")"));
+  EXPECT_THAT(site_json(*site), HasSubstr(R"("budgets":[{"cluster":"hpc-a","project":"fluids",)"
+                                          R"("kwh_per_month":3000}])"));
+  EXPECT_THAT(site_json(*site), HasSubstr(R"("clusters":[{"id":"hpc-a","manager":"slurm",)"
+                                          R"("series":true,"nodes":true,"gpus":true,)"
+                                          R"("partitions":false,"updated":1767225600000}])"));
+  EXPECT_THAT(site_json(*site, false), HasSubstr(R"("budgets":[])"));
   const PriceOptions prices = prices_of(*site);
   EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, 10, 100, 2), 4.4);  // without the PUE
   EXPECT_EQ(Costs(prices, {}).of("hpc-a", 0, 0, std::nullopt, 100, 2), std::nullopt);
@@ -116,7 +116,7 @@ TEST(Site, HasPricesAndBudgets) {
 
 TEST(Site, RefusesWrongPricesAndBudgets) {
   const auto error = [](const std::string& text) {
-    const auto site = read("ui: {" + text + "}\n");
+    const auto site = site_of("ui: {" + text + "}\n");
     return site ? "no error" : site.error().message;
   };
   EXPECT_THAT(error("price_kwh: 0.2"), HasSubstr("expected a currency"));
@@ -130,7 +130,7 @@ TEST(Site, RefusesWrongPricesAndBudgets) {
 }
 
 TEST(Site, LinksUnits) {
-  const auto site = read(
+  const auto site = site_of(
       "ui:\n"
       "  unit_links:\n"
       "    - name: \"Profiles \\\"all\\\"\"\n"
@@ -139,7 +139,7 @@ TEST(Site, LinksUnits) {
       "    - {name: Account, url: '/accounts/{cluster}/{project}#{user}'}\n");
   ASSERT_TRUE(site) << site.error().message;
   EXPECT_THAT(
-      json_of(*site),
+      site_json(*site),
       HasSubstr(
           R"("unit_links":[{"name":"Profiles \"all\"","url":"https://grafana.example.org/d/p?)"
           R"(var-service={uuid}\u0026from={from_ms}\u0026to={to_ms}","clusters":["hpc-a","hpc-b"]},)"
@@ -147,33 +147,34 @@ TEST(Site, LinksUnits) {
 }
 
 TEST(Site, LinksToWebPagesOnly) {
-  EXPECT_EQ(error_of("https://a.example.org/{uuid}"), "no error");
-  EXPECT_EQ(error_of("/d/{uuid}"), "no error");
+  EXPECT_EQ(site_error("https://a.example.org/{uuid}"), "no error");
+  EXPECT_EQ(site_error("/d/{uuid}"), "no error");
   for (const char* url : {"javascript:alert({uuid})", "data:text/html,x", "//evil.example.org/",
                           "/\\evil.example.org/", "ftp://a/", "a/{uuid}", " https://a/", ""}) {
-    EXPECT_THAT(error_of(url), HasSubstr("expected a URL with http or https")) << url;
+    EXPECT_THAT(site_error(url), HasSubstr("expected a URL with http or https")) << url;
   }
 }
 
 TEST(Site, KnowsItsVariables) {
-  EXPECT_EQ(error_of("https://a/{job}"),
+  EXPECT_EQ(site_error("https://a/{job}"),
             "c.yml:4: ui.unit_links[0].url: unknown variable '{job}', expected one of: {uuid} "
             "{cluster} {user} {project} {from_ms} {to_ms}");
-  EXPECT_THAT(error_of("https://a/{uuid"), HasSubstr("unknown variable"));
-  EXPECT_THAT(error_of("https://a/{}"), HasSubstr("unknown variable"));
+  EXPECT_THAT(site_error("https://a/{uuid"), HasSubstr("unknown variable"));
+  EXPECT_THAT(site_error("https://a/{}"), HasSubstr("unknown variable"));
 }
 
 // A user could otherwise lead the administrators who look at the unit to a server of their own.
 TEST(Site, KeepsVariablesOutOfTheNameOfTheServer) {
   for (const char* url : {"https://{project}/", "https://{project}.example.org/",
                           "https://a.example.org:{uuid}", "http://{user}@a.example.org/"}) {
-    EXPECT_THAT(error_of(url), HasSubstr("the name of the server cannot contain variables")) << url;
+    EXPECT_THAT(site_error(url), HasSubstr("the name of the server cannot contain variables"))
+        << url;
   }
 }
 
 TEST(Site, RefusesMistakes) {
   const auto error = [](const std::string& text) {
-    const auto site = read(text);
+    const auto site = site_of(text);
     return site ? "no error" : site.error().message;
   };
   EXPECT_THAT(error("ui: {unit_link: []}\n"), HasSubstr("did you mean 'unit_links'?"));

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
 #include "base/time/time_zone.h"
 #include "ingest/update_loop_test_support.h"
 #include "store/database.h"
@@ -32,8 +33,6 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using store::sqlite::Connection;
 using store::sqlite::OpenMode;
-
-constexpr std::int64_t kSecond = 1000;
 
 void set(model::Unit& one, Metric metric, const std::string& key, double value) {
   one.metric(metric)[key] = value;
@@ -368,8 +367,8 @@ class Trouble {
   FaultyWriter& writer_;
 };
 
-Clock::SystemTime at(std::int64_t second) {
-  return Clock::SystemTime(milliseconds(kDay + second * kSecond));
+Clock::SystemTime history_at(std::int64_t second) {
+  return Clock::SystemTime(milliseconds(kDay + second * kSecondMs));
 }
 
 TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
@@ -405,10 +404,10 @@ TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
       } else if (now > step && random() % 4 == 0) {
         // The clock steps, and is corrected before the next round. (A program that has just started
         // could not notice the step.)
-        unsteady.step_to(at(now + static_cast<std::int64_t>(random() % 200'000) - 100'000));
+        unsteady.step_to(history_at(now + static_cast<std::int64_t>(random() % 200'000) - 100'000));
       }
       broken->run_round();
-      unsteady.step_to(at(now));
+      unsteady.step_to(history_at(now));
     }
     trouble.heal();
     for (const auto step : {seconds(300), seconds(150), seconds(150)}) {
@@ -431,8 +430,8 @@ TEST_P(ZoneHistory, DaysHoldWhatWasUsedOnThem) {
   const auto zone = TimeZone::find(zone_name).value();
   // From two days before the change to two days after it.
   constexpr std::int64_t kDays = 86'400;
-  const std::int64_t begin = zone.day_start(change - 2 * kDays * kSecond);
-  const std::int64_t base = (begin - kDay) / kSecond;
+  const std::int64_t begin = zone.day_start(change - 2 * kDays * kSecondMs);
+  const std::int64_t base = (begin - kDay) / kSecondMs;
   options_.update_from = zone.local(begin);
   std::set<std::string> labels;
   for (int round = 0; round < 3; ++round) {
@@ -448,7 +447,7 @@ TEST_P(ZoneHistory, DaysHoldWhatWasUsedOnThem) {
     const std::string id = "zone" + std::to_string(round);
     Script script = script_of(jobs);
     testing::FakeClock clock;
-    clock.step_to(at(base));
+    clock.step_to(history_at(base));
     options_.max_update_interval = round == 0 ? hours(100) : hours(5);
     auto updates = loop(id, script, database_->writer(), clock);
     for (std::int64_t done = 0; done < 4 * kDays;) {
@@ -460,11 +459,11 @@ TEST_P(ZoneHistory, DaysHoldWhatWasUsedOnThem) {
     }
     std::map<std::string, double> expected;
     double total = 0;
-    for (std::int64_t day = begin; day < begin + 5 * kDays * kSecond;) {
-      const std::int64_t next = zone.day_start(day + 36 * 3600 * kSecond);
+    for (std::int64_t day = begin; day < begin + 5 * kDays * kSecondMs;) {
+      const std::int64_t next = zone.day_start(day + 36 * 3600 * kSecondMs);
       double cputime = 0;
       for (const auto& job : jobs) {
-        cputime += job.cpus * job.overlap((day - kDay) / kSecond, (next - kDay) / kSecond);
+        cputime += job.cpus * job.overlap((day - kDay) / kSecondMs, (next - kDay) / kSecondMs);
       }
       if (cputime > 0) {
         expected[zone.local(day).substr(0, 10)] = cputime;

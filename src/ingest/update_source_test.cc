@@ -69,7 +69,7 @@ TEST(TsdbOfCluster, IsThatOfTheManagerThatReadsItsUnitsFromIt) {
   EXPECT_THAT(tsdb_of(config, {}), HasSubstr("c.yml:1: tsdb:"));
 }
 
-struct Fixture {
+struct SourceFixture {
   Result<std::vector<UpdateSource>> create(const std::vector<ClusterConfig>& clusters,
                                            const std::vector<UpdaterConfig>& updaters) {
     return create_sources(clusters, updaters, {.clock = &clock, .runner = &runner});
@@ -79,7 +79,7 @@ struct Fixture {
 };
 
 TEST(CreateSources, LeavesOutUpdatersThatAreUnknownOrLackTheUrlTheyNeed) {
-  Fixture f;
+  SourceFixture f;
   const auto sources = f.create({cluster("local", {"none", "off", "a"})},
                                 {updater("off", ""), updater("a", kFirst)});
   ASSERT_TRUE(sources) << sources.error().message;
@@ -91,7 +91,7 @@ TEST(CreateSources, LeavesOutUpdatersThatAreUnknownOrLackTheUrlTheyNeed) {
 }
 
 TEST(CreateSources, GivesTheManagerTheTsdbItReadsUnitsFrom) {
-  Fixture f;
+  SourceFixture f;
   const auto without = f.create({cluster("local", {})}, {});
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().message, HasSubstr("cluster c1: manager local needs the URL"));
@@ -99,7 +99,7 @@ TEST(CreateSources, GivesTheManagerTheTsdbItReadsUnitsFrom) {
 }
 
 TEST(CreateSources, ChecksUpdatersThatNoClusterUses) {
-  Fixture f;
+  SourceFixture f;
   UpdaterConfig wrong = updater("a", kFirst);
   wrong.extra = config::parse_yaml("{query_max_series: -1}", "c.yml").value();
   EXPECT_THAT(f.create({}, {wrong}).error().message,

@@ -6,51 +6,50 @@
 #include <gtest/gtest.h>
 
 #include "api/accounting/bill_file.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kHour = 3'600'000;
-constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kNovember = 1'793'491'200'000;  // 2026-11-01T00:00:00Z
-constexpr BillPeriod kMonth{.from_ms = kNovember, .to_ms = kNovember + 30 * kDay};
-constexpr std::int64_t kUnitsOfKwh = 1'000'000'000;
+constexpr BillPeriod kMonth{.from_ms = kNovember, .to_ms = kNovember + 30 * kDayMs};
+constexpr std::int64_t kBillUnitsOfKwh = 1'000'000'000;
 
 store::Bill bill(std::int64_t from, std::int64_t to, double kwh) {
   return {.cluster_id = "",
           .start_ms = from,
           .end_ms = to,
-          .energy = static_cast<std::int64_t>(kwh * kUnitsOfKwh)};
+          .energy = static_cast<std::int64_t>(kwh * kBillUnitsOfKwh)};
 }
 
 /// Two nodes that are read all day: 10 kWh, of which 6 active, 2 idle, 1 system, 1 unallocated.
 store::NodeDay day(int number, const std::string& node_class = "big") {
   return {.cluster_id = "hpc",
           .node_class = node_class,
-          .day_ms = kNovember + number * kDay,
+          .day_ms = kNovember + number * kDayMs,
           .nodes = 2,
           .sum = {.node = "",
-                  .energy = 10 * kUnitsOfKwh,
-                  .idle = 2 * kUnitsOfKwh,
-                  .system = 1 * kUnitsOfKwh,
-                  .unallocated = 1 * kUnitsOfKwh,
+                  .energy = 10 * kBillUnitsOfKwh,
+                  .idle = 2 * kBillUnitsOfKwh,
+                  .system = 1 * kBillUnitsOfKwh,
+                  .unallocated = 1 * kBillUnitsOfKwh,
                   .modelled = 0,
-                  .covered_ms = 2 * kDay}};
+                  .covered_ms = 2 * kDayMs}};
 }
 
 BillInput whole_month() {
   BillInput input{.meter = read_meter({bill(kMonth.from_ms, kMonth.to_ms, 400)}, kMonth),
-                  .now_ms = kMonth.to_ms + kDay};
+                  .now_ms = kMonth.to_ms + kDayMs};
   for (int number = 0; number < 30; ++number) {
     input.days.push_back(day(number));
   }
   for (const char* name : {"n1", "n2"}) {
     input.nodes.push_back({.cluster_id = "hpc",
                            .facts = {.node = name, .node_class = "big", .source = "redfish"},
-                           .first_ms = kNovember - 99 * kDay,
-                           .last_ms = kMonth.to_ms + kDay});
+                           .first_ms = kNovember - 99 * kDayMs,
+                           .last_ms = kMonth.to_ms + kDayMs});
   }
   return input;
 }
@@ -166,8 +165,8 @@ TEST(BillTable, HasThePeriodOfTheBill) {
   BillInput input = whole_month();
   // The meter is read at 06:00.
   input.meter =
-      read_meter({bill(kMonth.from_ms + 6 * kHour, kMonth.to_ms + 6 * kHour, 500)}, kMonth);
-  EXPECT_EQ(input.meter.period.from_ms, kMonth.from_ms + 6 * kHour);
+      read_meter({bill(kMonth.from_ms + 6 * kHourMs, kMonth.to_ms + 6 * kHourMs, 500)}, kMonth);
+  EXPECT_EQ(input.meter.period.from_ms, kMonth.from_ms + 6 * kHourMs);
   input.days.push_back(day(30));
   const BillTable table = make_bill(input);
   auto parts = kwh_of(table);
@@ -182,21 +181,22 @@ TEST(BillTable, HasThePeriodOfTheBill) {
 TEST(BillTable, TakesAPartOfLongBillsAndAddsShortOnes) {
   // Of a quarter, October to December, in proportion to the time.
   const auto quarter =
-      read_meter({bill(kNovember - 31 * kDay, kNovember + 61 * kDay, 920)}, kMonth);
+      read_meter({bill(kNovember - 31 * kDayMs, kNovember + 61 * kDayMs, 920)}, kMonth);
   EXPECT_TRUE(quarter.kwh && !quarter.in_proportion);  // its middle is in November
-  const BillPeriod december{.from_ms = kMonth.to_ms, .to_ms = kMonth.to_ms + 31 * kDay};
-  const auto part = read_meter({bill(kNovember - 31 * kDay, kNovember + 61 * kDay, 920)}, december);
+  const BillPeriod december{.from_ms = kMonth.to_ms, .to_ms = kMonth.to_ms + 31 * kDayMs};
+  const auto part =
+      read_meter({bill(kNovember - 31 * kDayMs, kNovember + 61 * kDayMs, 920)}, december);
   ASSERT_TRUE(part.kwh);
   EXPECT_TRUE(part.in_proportion);
   EXPECT_NEAR(*part.kwh, 310, 1e-9);
   EXPECT_EQ(part.period.to_ms, december.to_ms);
   const auto halves = read_meter(
-      {bill(kNovember, kNovember + 15 * kDay, 1), bill(kNovember + 15 * kDay, kMonth.to_ms, 2)},
+      {bill(kNovember, kNovember + 15 * kDayMs, 1), bill(kNovember + 15 * kDayMs, kMonth.to_ms, 2)},
       kMonth);
   EXPECT_NEAR(*halves.kwh, 3, 1e-9);
   EXPECT_EQ(halves.period.to_ms, kMonth.to_ms);
   // A bill that ends in the month says too little of it.
-  EXPECT_FALSE(read_meter({bill(kNovember - 31 * kDay, kNovember + kDay, 9)}, kMonth).kwh);
+  EXPECT_FALSE(read_meter({bill(kNovember - 31 * kDayMs, kNovember + kDayMs, 9)}, kMonth).kwh);
   EXPECT_FALSE(read_meter({}, kMonth).kwh);
 }
 
@@ -213,22 +213,22 @@ TEST(BillTable, SaysWhatIsNotKnown) {
   input = whole_month();
   input.meter = read_meter({}, kMonth);
   input.days.resize(10);
-  input.now_ms = kNovember + 10 * kDay;
+  input.now_ms = kNovember + 10 * kDayMs;
   const BillTable table = make_bill(input);
   EXPECT_NEAR(*table.coverage, 1, 1e-9);
   EXPECT_NEAR(*table.parts.front().share, 0.6, 1e-9);
   EXPECT_FALSE(table.factor);
   // A node that was taken away is missed for a week.
-  input.nodes.back().last_ms = kNovember + kDay;
+  input.nodes.back().last_ms = kNovember + kDayMs;
   EXPECT_NEAR(*make_bill(input).coverage, 1, 1e-9);
 }
 
-Result<std::vector<store::Bill>> parse(const std::string& text) {
+Result<std::vector<store::Bill>> parse_bill(const std::string& text) {
   return parse_bills(text, "bill.csv", "hpc", TimeZone::find("Europe/Paris").value());
 }
 
 TEST(BillFile, IsReadInTheZoneOfTheServer) {
-  const auto bills = parse(
+  const auto bills = parse_bill(
       "\xEF\xBB\xBFperiod_start,period_end,kwh,cost,currency,kgco2_market\r\n"
       "2026-11-01,2026-12-01,118000,28320.5,EUR,0\r\n"
       "\r\n"
@@ -236,17 +236,17 @@ TEST(BillFile, IsReadInTheZoneOfTheServer) {
   ASSERT_TRUE(bills) << bills.error().message;
   ASSERT_EQ(bills->size(), 2U);
   EXPECT_EQ(bills->at(0), (store::Bill{.cluster_id = "hpc",
-                                       .start_ms = kNovember - kHour,
-                                       .end_ms = kMonth.to_ms - kHour,
-                                       .energy = 118000 * kUnitsOfKwh,
+                                       .start_ms = kNovember - kHourMs,
+                                       .end_ms = kMonth.to_ms - kHourMs,
+                                       .energy = 118000 * kBillUnitsOfKwh,
                                        .cost = "28320.5",
                                        .currency = "EUR",
                                        .kgco2 = "0"}));
-  EXPECT_EQ(bills->at(1).start_ms, kMonth.to_ms + 5 * kHour);
-  EXPECT_EQ(bills->at(1).end_ms, kMonth.to_ms + 31 * kDay + 5 * kHour);
-  EXPECT_EQ(bills->at(1).energy, kUnitsOfKwh * 3 / 2);
+  EXPECT_EQ(bills->at(1).start_ms, kMonth.to_ms + 5 * kHourMs);
+  EXPECT_EQ(bills->at(1).end_ms, kMonth.to_ms + 31 * kDayMs + 5 * kHourMs);
+  EXPECT_EQ(bills->at(1).energy, kBillUnitsOfKwh * 3 / 2);
   EXPECT_EQ(bills->at(1).currency, "E\"UR");
-  EXPECT_EQ(parse("kwh,period_end,period_start\n1,2026-12-01,2026-11-01\n")->size(), 1U);
+  EXPECT_EQ(parse_bill("kwh,period_end,period_start\n1,2026-12-01,2026-11-01\n")->size(), 1U);
 }
 
 TEST(BillFile, NamesTheLineOfAMistake) {
@@ -268,7 +268,7 @@ TEST(BillFile, NamesTheLineOfAMistake) {
            {"period_start,period_end,kwh,cost\n2026-11-01,2026-12-01,1,much\n", "cost"},
            {"period_start,period_end,kwh,currency\n2026-11-01,2026-12-01,1,\x1b[31m\n",
             "currency"}}) {
-    const auto bills = parse(text);
+    const auto bills = parse_bill(text);
     ASSERT_FALSE(bills) << text;
     EXPECT_EQ(bills.error().code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(bills.error().message, HasSubstr(message)) << text;

@@ -4,15 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "api/accounting/options.h"
+#include "base/time/durations.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::api {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr std::int64_t kHour = 3'600'000;
-constexpr std::int64_t kDay = 24 * kHour;
 
 TimeZone paris() {
   return TimeZone::find("Europe/Paris").value();
@@ -22,13 +20,13 @@ std::int64_t at(const std::string& local) {
   return paris().parse_local(local).value();
 }
 
-Result<PriceOptions> read(const std::string& text) {
+Result<PriceOptions> prices_of(const std::string& text) {
   const auto document = config::parse_yaml(text, "prices.yml");
   return document ? read_prices(*document, paris()) : fail(document.error());
 }
 
-std::string error_of(const std::string& text) {
-  const auto prices = read(text);
+std::string price_error(const std::string& text) {
+  const auto prices = prices_of(text);
   return prices ? "no error" : prices.error().message;
 }
 
@@ -50,7 +48,7 @@ std::optional<double> mean(const PriceOptions& options,
 }
 
 TEST(Prices, AreDividedWhereTheyChange) {
-  const auto options = read(kTimeOfUse);
+  const auto options = prices_of(kTimeOfUse);
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_FALSE(options->constant());
   // Friday, 06:00 to 08:00: an hour each.
@@ -66,27 +64,27 @@ TEST(Prices, AreDividedWhereTheyChange) {
   // The same from one curve in any order, however much it has to grow.
   Costs costs(*options, {});
   for (const int day : {20, 9, 1, 25}) {
-    const std::int64_t noon = at("2026-01-01T12:00:00") + (day - 1) * kDay;
+    const std::int64_t noon = at("2026-01-01T12:00:00") + (day - 1) * kDayMs;
     const bool weekend = day == 25;
-    EXPECT_NEAR(*costs.price("hpc", noon, noon + kHour), weekend ? 0.1 : 0.3, 1e-9) << day;
+    EXPECT_NEAR(*costs.price("hpc", noon, noon + kHourMs), weekend ? 0.1 : 0.3, 1e-9) << day;
   }
 }
 
 TEST(Prices, KnowDaysOnWhichTheClockChanges) {
-  const auto options = read(kTimeOfUse);
+  const auto options = prices_of(kTimeOfUse);
   ASSERT_TRUE(options);
   // Sunday 2026-03-29 has 23 hours: what lies between 02:00 and 03:00 does not exist.
   const std::int64_t spring = at("2026-03-29T00:00:00");
-  EXPECT_NEAR(*mean(*options, spring, spring + 23 * kHour), (2 + 1.5) * 0.2 / 23 + 19.5 * 0.1 / 23,
-              1e-9);
+  EXPECT_NEAR(*mean(*options, spring, spring + 23 * kHourMs),
+              (2 + 1.5) * 0.2 / 23 + 19.5 * 0.1 / 23, 1e-9);
   // Sunday 2026-10-25 has 25: 02:00 to 02:30 is there twice.
   const std::int64_t autumn = at("2026-10-25T00:00:00");
-  EXPECT_NEAR(*mean(*options, autumn, autumn + 25 * kHour),
+  EXPECT_NEAR(*mean(*options, autumn, autumn + 25 * kHourMs),
               ((2 + 0.5 + 0.5 + 1.5) * 0.2 + (25 - 4.5) * 0.1) / 25, 1e-9);
 }
 
 TEST(Prices, ChangeWithTheYearAndByCluster) {
-  const auto options = read(
+  const auto options = prices_of(
       "energy:\n"
       "  - {from: 2025-01-01, kwh: 0.2}\n"
       "  - {from: 2026-01-01, kwh: 0.4}\n"
@@ -94,17 +92,17 @@ TEST(Prices, ChangeWithTheYearAndByCluster) {
       "gpu_hour: 0.5\n");
   ASSERT_TRUE(options) << options.error().message;
   const std::int64_t new_year = at("2026-01-01T00:00:00");
-  EXPECT_NEAR(*mean(*options, new_year - kHour, new_year + kHour), 0.3, 1e-12);
-  EXPECT_NEAR(*mean(*options, new_year - kHour, new_year + kHour, "cloud"), 0.6, 1e-12);
+  EXPECT_NEAR(*mean(*options, new_year - kHourMs, new_year + kHourMs), 0.3, 1e-12);
+  EXPECT_NEAR(*mean(*options, new_year - kHourMs, new_year + kHourMs, "cloud"), 0.6, 1e-12);
   EXPECT_FALSE(mean(*options, at("2024-12-31T23:00:00"), new_year));  // no price before
   Costs costs(*options, {});
-  EXPECT_EQ(costs.of("hpc", new_year - kHour, new_year + kHour, 10, 99, 4), 5);
-  EXPECT_FALSE(costs.of("hpc", new_year, new_year + kHour, std::nullopt, 1, 1));
-  EXPECT_FALSE(costs.of("hpc", 0, kHour, 1, 1, 1));
+  EXPECT_EQ(costs.of("hpc", new_year - kHourMs, new_year + kHourMs, 10, 99, 4), 5);
+  EXPECT_FALSE(costs.of("hpc", new_year, new_year + kHourMs, std::nullopt, 1, 1));
+  EXPECT_FALSE(costs.of("hpc", 0, kHourMs, 1, 1, 1));
 }
 
 TEST(Prices, OfExchangesMayBeNegativeOrMissing) {
-  auto options = read("energy:\n  - series: {query: spot, cluster: hpc}\n");
+  auto options = prices_of("energy:\n  - series: {query: spot, cluster: hpc}\n");
   ASSERT_TRUE(options) << options.error().message;
   const std::int64_t start = at("2026-01-09T00:00:00");
   int asked = 0;
@@ -113,37 +111,39 @@ TEST(Prices, OfExchangesMayBeNegativeOrMissing) {
     ++asked;
     EXPECT_EQ(rule.query, "spot");
     EXPECT_EQ(rule.series_cluster, "hpc");
-    EXPECT_EQ(step.count(), kHour / 4);
+    EXPECT_EQ(step.count(), kHourMs / 4);
     PriceSeries series;
     for (std::int64_t t = from; t < to; t += step.count()) {
-      if (t < start + 2 * kHour) {
-        series.emplace_back(t, t < start + kHour ? 0.1 : -0.05);
+      if (t < start + 2 * kHourMs) {
+        series.emplace_back(t, t < start + kHourMs ? 0.1 : -0.05);
       }
     }
     return series;
   };
   Costs costs(*options, ask);
-  EXPECT_NEAR(*costs.price("hpc", start, start + kHour), 0.1, 1e-12);
-  EXPECT_NEAR(*costs.price("hpc", start + kHour / 2, start + 3 * kHour / 2), 0.025, 1e-12);
-  EXPECT_NEAR(costs.of("hpc", start + kHour, start + 2 * kHour, 100, 0, 0).value_or(0), -5, 1e-9);
+  EXPECT_NEAR(*costs.price("hpc", start, start + kHourMs), 0.1, 1e-12);
+  EXPECT_NEAR(*costs.price("hpc", start + kHourMs / 2, start + 3 * kHourMs / 2), 0.025, 1e-12);
+  EXPECT_NEAR(costs.of("hpc", start + kHourMs, start + 2 * kHourMs, 100, 0, 0).value_or(0), -5,
+              1e-9);
   EXPECT_EQ(asked, 3);
   // No answer asks more often. What is known stays so.
-  EXPECT_FALSE(costs.price("hpc", start - kDay, start + kHour));
-  EXPECT_NEAR(*costs.price("hpc", start, start + kHour), 0.1, 1e-12);
+  EXPECT_FALSE(costs.price("hpc", start - kDayMs, start + kHourMs));
+  EXPECT_NEAR(*costs.price("hpc", start, start + kHourMs), 0.1, 1e-12);
   EXPECT_EQ(asked, 3);
-  EXPECT_FALSE(Costs(*options, ask).price("hpc", start + kHour, start + 3 * kHour));
+  EXPECT_FALSE(Costs(*options, ask).price("hpc", start + kHourMs, start + 3 * kHourMs));
   // Without an answer, the other price counts if there is one.
   const AskPrices none = [](const auto&...) -> Result<PriceSeries> {
     return fail(ErrorCode::kUnavailable, "down");
   };
-  EXPECT_FALSE(Costs(*options, none).price("hpc", start, start + kHour));
+  EXPECT_FALSE(Costs(*options, none).price("hpc", start, start + kHourMs));
   options->rules.front().otherwise = 0.7;
-  EXPECT_NEAR(*Costs(*options, none).price("hpc", start, start + kHour), 0.7, 1e-12);
-  EXPECT_NEAR(*Costs(*options, ask).price("hpc", start + kHour, start + 3 * kHour), 0.325, 1e-12);
+  EXPECT_NEAR(*Costs(*options, none).price("hpc", start, start + kHourMs), 0.7, 1e-12);
+  EXPECT_NEAR(*Costs(*options, ask).price("hpc", start + kHourMs, start + 3 * kHourMs), 0.325,
+              1e-12);
 }
 
 TEST(Prices, AreMultipliedByThePue) {
-  auto options = read("energy: [{kwh: 0.2}]\ncore_hour: 0.01\n");
+  auto options = prices_of("energy: [{kwh: 0.2}]\ncore_hour: 0.01\n");
   ASSERT_TRUE(options);
   EXPECT_TRUE(options->constant());
   options->pue = 1.5;
@@ -152,23 +152,26 @@ TEST(Prices, AreMultipliedByThePue) {
 }
 
 TEST(Prices, RefuseWhatTheyDoNotKnow) {
-  EXPECT_THAT(error_of("energi: []\n"), HasSubstr("prices.yml:1"));
-  EXPECT_THAT(error_of("energy:\n  - {kwh: 0.2, kw: 1}\n"), HasSubstr("prices.yml:2"));
-  EXPECT_THAT(error_of("energy:\n  - {from: 2026-01-01}\n"), HasSubstr("expected one of kwh"));
-  EXPECT_THAT(error_of("energy:\n  - {kwh: 1, series: {query: x}}\n"),
+  EXPECT_THAT(price_error("energi: []\n"), HasSubstr("prices.yml:1"));
+  EXPECT_THAT(price_error("energy:\n  - {kwh: 0.2, kw: 1}\n"), HasSubstr("prices.yml:2"));
+  EXPECT_THAT(price_error("energy:\n  - {from: 2026-01-01}\n"), HasSubstr("expected one of kwh"));
+  EXPECT_THAT(price_error("energy:\n  - {kwh: 1, series: {query: x}}\n"),
               HasSubstr("expected one of kwh"));
-  EXPECT_THAT(error_of("energy:\n  - {kwh: .nan}\n"), HasSubstr("expected a number"));
-  EXPECT_THAT(error_of("energy:\n  - {from: 2026-13-01, kwh: 1}\n"), HasSubstr("expected a date"));
-  EXPECT_THAT(error_of("energy:\n  - series: {cluster: a}\n"), HasSubstr("PromQL"));
+  EXPECT_THAT(price_error("energy:\n  - {kwh: .nan}\n"), HasSubstr("expected a number"));
+  EXPECT_THAT(price_error("energy:\n  - {from: 2026-13-01, kwh: 1}\n"),
+              HasSubstr("expected a date"));
+  EXPECT_THAT(price_error("energy:\n  - series: {cluster: a}\n"), HasSubstr("PromQL"));
   const std::string begin =
       "energy:\n  - time_of_use:\n      otherwise: 1\n      hours:\n        - ";
-  EXPECT_THAT(error_of(begin + "{from: \"7:00\", to: \"08:00\", kwh: 1}\n"), HasSubstr("from"));
-  EXPECT_THAT(error_of(begin + "{from: \"07:00\", to: \"24:01\", kwh: 1}\n"), HasSubstr("to"));
-  EXPECT_THAT(error_of(begin + "{from: \"07:00\", to: \"07:00\", kwh: 1}\n"), HasSubstr("another"));
-  EXPECT_THAT(error_of(begin + "{days: [monday], from: \"07:00\", to: \"08:00\", kwh: 1}\n"),
+  EXPECT_THAT(price_error(begin + "{from: \"7:00\", to: \"08:00\", kwh: 1}\n"), HasSubstr("from"));
+  EXPECT_THAT(price_error(begin + "{from: \"07:00\", to: \"24:01\", kwh: 1}\n"), HasSubstr("to"));
+  EXPECT_THAT(price_error(begin + "{from: \"07:00\", to: \"07:00\", kwh: 1}\n"),
+              HasSubstr("another"));
+  EXPECT_THAT(price_error(begin + "{days: [monday], from: \"07:00\", to: \"08:00\", kwh: 1}\n"),
               HasSubstr("mon-fri"));
-  EXPECT_THAT(error_of(begin + "{from: \"07:00\", to: \"08:00\"}\n"), HasSubstr("price of a kWh"));
-  EXPECT_THAT(error_of("energy:\n  - time_of_use: {zone: Mars, otherwise: 1}\n"),
+  EXPECT_THAT(price_error(begin + "{from: \"07:00\", to: \"08:00\"}\n"),
+              HasSubstr("price of a kWh"));
+  EXPECT_THAT(price_error("energy:\n  - time_of_use: {zone: Mars, otherwise: 1}\n"),
               HasSubstr("Mars"));
 }
 

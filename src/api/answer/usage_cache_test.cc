@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::api {
 namespace {
-
-constexpr std::int64_t kMinute = 60'000;
 
 TEST(UsageCache, EntriesExpireAfter15MinutesHoweverOftenTheyAreUsed) {
   UsageCache cache;
   cache.store("key", 1, 0, "[1]");
   for (std::int64_t minute = 0; minute < 15; ++minute) {
-    const auto hit = cache.find("key", 1, minute * kMinute);
+    const auto hit = cache.find("key", 1, minute * kMinuteMs);
     ASSERT_TRUE(hit) << minute;
     EXPECT_EQ(*hit->data, "[1]");
-    EXPECT_EQ(hit->expires_ms, 15 * kMinute);
+    EXPECT_EQ(hit->expires_ms, 15 * kMinuteMs);
   }
-  EXPECT_FALSE(cache.find("key", 1, 15 * kMinute));
+  EXPECT_FALSE(cache.find("key", 1, 15 * kMinuteMs));
 }
 
 TEST(UsageCache, KeysAreComparedWhole) {

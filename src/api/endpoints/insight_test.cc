@@ -6,6 +6,7 @@
 
 #include "api/server_test_support.h"
 #include "api/tsdb/fleet.h"
+#include "base/time/durations.h"
 #include "store/nodes.h"
 #include "testing/eventually.h"
 #include "tsdb/fake_transport.h"
@@ -19,8 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using tsdb::FakeTransport;
 
-constexpr std::int64_t kDay = 24 * kHour;
-constexpr std::int64_t kDecember = kNow - 31 * kDay;
+constexpr std::int64_t kDecember = kNow - 31 * kDayMs;
 constexpr std::int64_t kUnitsOfKwh = 1'000'000'000;
 
 std::string vector_of(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -141,18 +141,18 @@ class Insight : public ServerTest {
   void write_days() {
     ASSERT_TRUE(db_->writer().lead().value());
     for (int number = 0; number < 31; ++number) {
-      const std::int64_t day = kDecember + number * kDay;
+      const std::int64_t day = kDecember + number * kDayMs;
       ASSERT_TRUE(db_->writer().write_nodes(
           {.cluster_id = "hpc-a",
            .start_ms = day,
-           .end_ms = day + kDay,
+           .end_ms = day + kDayMs,
            .day_ms = day,
            .energies = {{.node = "n1",
                          .energy = 10 * kUnitsOfKwh,
                          .idle = 2 * kUnitsOfKwh,
                          .system = kUnitsOfKwh,
                          .unallocated = kUnitsOfKwh,
-                         .covered_ms = kDay}},
+                         .covered_ms = kDayMs}},
            .facts = {{.node = "n1", .node_class = "big", .source = "redfish"}}}));
     }
   }
@@ -284,7 +284,7 @@ TEST_F(Insight, ShowsBudgetsOfTheCaller) {
             fmt::format(R"({{"project":"fluids","cluster_id":"hpc-a","unit":"kwh","amount":10,)"
                         R"("used":6,"used_share":0.6,"burn":0,"forecast":[6,6],"period":"2026",)"
                         R"("from_ts":{},"to_ts":{},"warn":[0.5,0.8,1],"state":"warn_0.5"}})",
-                        kNow, kNow + 365 * kDay));
+                        kNow, kNow + 365 * kDayMs));
   EXPECT_EQ(text_of(rows.at(1).at("used")), "0.3");
   EXPECT_TRUE(rows.at(1).at("cluster_id").is_null());
   // What it cost is not known without a price.
@@ -335,7 +335,7 @@ TEST_F(Insight, KnowsWhatDaysCostByASeriesOfPrices) {
   for (int day = 0; day < kDays; ++day) {
     store::ClusterUpdate update;
     update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-    update.window = {kNow + day * kDay, kNow + (day + 1) * kDay};
+    update.window = {kNow + day * kDayMs, kNow + (day + 1) * kDayMs};
     model::Unit unit = job(std::to_string(300 + day), "bob", "fluids");
     unit.started_at_ts = update.window.start_ms;
     unit.ended_at_ts = update.window.start_ms + kHour / 2;

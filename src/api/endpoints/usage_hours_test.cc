@@ -8,6 +8,7 @@
 #include "api/tsdb/fleet.h"
 #include "api/tsdb/hour_energy.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "tsdb/fake_transport.h"
 
 namespace ceems::api {
@@ -23,7 +24,6 @@ using tsdb::FakeTransport;
 using Values = std::vector<std::optional<double>>;
 
 constexpr double kKwh = 3.6e6;  // joules
-constexpr std::int64_t kMinute = 60'000;
 
 TEST(Hours, AreThoseOfTheZone) {
   const auto zone = [](const char* name) { return TimeZone::find(name).value(); };
@@ -32,9 +32,9 @@ TEST(Hours, AreThoseOfTheZone) {
               ElementsAre(kMidnight, kMidnight + kUsageHourMs));
   // 05:30 in Kolkata, where midnight and all hours are half an hour off.
   EXPECT_THAT(hours_of(kMidnight, kMidnight, zone("Asia/Kolkata")),
-              ElementsAre(kMidnight - 30 * kMinute));
+              ElementsAre(kMidnight - 30 * kMinuteMs));
   EXPECT_THAT(hours_of(kMidnight, kMidnight, zone("Asia/Kathmandu")),
-              ElementsAre(kMidnight - 45 * kMinute));
+              ElementsAre(kMidnight - 45 * kMinuteMs));
   // Days of 25 and 23 hours: 2025-10-26 and 2025-03-30.
   const TimeZone paris = zone("Europe/Paris");
   for (const auto& [begin, hours] :
@@ -48,13 +48,13 @@ TEST(Hours, AreThoseOfTheZone) {
 }
 
 TEST(Hours, AreSharedByTheTimeThatAUnitRan) {
-  const HourUnit ended{.started_ms = kNow + 15 * kMinute, .ended_ms = kNow + 90 * kMinute};
+  const HourUnit ended{.started_ms = kNow + 15 * kMinuteMs, .ended_ms = kNow + 90 * kMinuteMs};
   EXPECT_EQ(share_of_hour(ended, kNow - kUsageHourMs, kNow + kDay), 0);
   EXPECT_EQ(share_of_hour(ended, kNow, kNow + kDay), 0.75);
   EXPECT_EQ(share_of_hour(ended, kNow + kUsageHourMs, kNow + kDay), 0.5);
   EXPECT_EQ(share_of_hour(ended, kNow + 2 * kUsageHourMs, kNow + kDay), 0);
   const HourUnit runs{.started_ms = kNow};
-  EXPECT_EQ(share_of_hour(runs, kNow, kNow + 6 * kMinute), 0.1);
+  EXPECT_EQ(share_of_hour(runs, kNow, kNow + 6 * kMinuteMs), 0.1);
   EXPECT_EQ(share_of_hour({}, kNow, kNow + kDay), 0);  // it waits
 }
 
@@ -74,7 +74,7 @@ TEST(EnergyOfUnits, BeginsAtZeroInTheHourOfTheStart) {
                              {{.all = 1, .gpus = 0.25, .all_of_new = 2, .gpus_of_new = 0.5},
                               {.all = 3, .all_of_new = 300},
                               {}}}};
-  const auto found = energy_of_units({unit_of("ada", kNow + kMinute, 0)}, {}, kHours, energy);
+  const auto found = energy_of_units({unit_of("ada", kNow + kMinuteMs, 0)}, {}, kHours, energy);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].all, (Values{2, 3, std::nullopt}));
   EXPECT_EQ(found[0].gpus, (Values{0.5, std::nullopt, std::nullopt}));
@@ -88,21 +88,22 @@ TEST(EnergyOfUnits, IsNeverThatOfAnotherUnitWithTheId) {
   const std::int64_t half = kNow + kUsageHourMs + kUsageHourMs / 2;
   const HourUnit ada = unit_of("ada", kNow - kDay, kNow + kUsageHourMs / 2);
   // Bob's begins in the last hour.
-  const HourLife bobs{.uuid = "1", .started_ms = kNow + 2 * kUsageHourMs + kMinute, .ended_ms = 0};
+  const HourLife bobs{
+      .uuid = "1", .started_ms = kNow + 2 * kUsageHourMs + kMinuteMs, .ended_ms = 0};
   EXPECT_EQ(energy_of_units({ada}, {bobs}, kHours, energy)[0].all,
             (Values{1, std::nullopt, std::nullopt}));
   // In the hour in which one ends and the other begins, the owner is unclear.
-  const HourLife soon{.uuid = "1", .started_ms = kNow + 40 * kMinute, .ended_ms = half};
+  const HourLife soon{.uuid = "1", .started_ms = kNow + 40 * kMinuteMs, .ended_ms = half};
   EXPECT_EQ(energy_of_units({ada}, {soon}, kHours, energy)[0].all,
             (Values{std::nullopt, std::nullopt, std::nullopt}));
   // The same if both are seen, and belong to different groups.
   const auto both =
-      energy_of_units({ada, unit_of("bob", kNow + 40 * kMinute, 0)}, {}, kHours, energy);
+      energy_of_units({ada, unit_of("bob", kNow + 40 * kMinuteMs, 0)}, {}, kHours, energy);
   EXPECT_EQ(both[0].all, (Values{std::nullopt, std::nullopt, std::nullopt}));
   EXPECT_EQ(both[1].all, (Values{std::nullopt, 2, 4}));
   // A run that was queued again is counted once.
   const auto again =
-      energy_of_units({ada, unit_of("ada", kNow + 40 * kMinute, 0)}, {}, kHours, energy);
+      energy_of_units({ada, unit_of("ada", kNow + 40 * kMinuteMs, 0)}, {}, kHours, energy);
   EXPECT_EQ(again[0].all, (Values{std::nullopt, std::nullopt, std::nullopt}));
   EXPECT_EQ(again[1].all, (Values{1, 2, 4}));
   // What seems to run has ended when the next one starts.
@@ -328,7 +329,7 @@ TEST_F(UsageHours, OfWholeClustersAreZeroOnlyWhereNothingRan) {
   EXPECT_EQ(kwh(in_period("by=component")), "[[0,null]]");
   EXPECT_EQ(kwh(in_period("by=none&field=kwh,core_hours")), "[[0,null]]");
   EXPECT_EQ(kwh("from=1767204000&to=1767221999&by=cluster"), "[[null,0,0,0,0]]");
-  write_units(1001, kNow - 150 * kMinute, kNow - 149 * kMinute, "hpc-a", kNow + 2000);
+  write_units(1001, kNow - 150 * kMinuteMs, kNow - 149 * kMinuteMs, "hpc-a", kNow + 2000);
   EXPECT_EQ(kwh("from=1767204000&to=1767221999&by=cluster"), "[]") << "too many to look at";
 }
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "api/server_test_support.h"
+#include "base/time/durations.h"
 #include "store/nodes.h"
 
 namespace ceems::api {
@@ -18,8 +19,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kDay = 24 * kHour;
-constexpr std::int64_t kYear = kNow - 365 * kDay;  // 2025
+constexpr std::int64_t kYear = kNow - 365 * kDayMs;  // 2025
 constexpr const char* kFields = "kwh,grams,grams_of_kwh,market_grams,market_of_kwh";
 
 class MarketUsage : public ServerTest {
@@ -28,12 +28,12 @@ class MarketUsage : public ServerTest {
     ASSERT_NO_FATAL_FAILURE(ServerTest::SetUp());
     const std::vector<std::pair<int, std::optional<double>>> jobs{
         {35, 500}, {68, 1000}, {91, std::nullopt}};  // 5 February, 10 March, 2 April
-    std::int64_t written = kYear + 34 * kDay;
+    std::int64_t written = kYear + 34 * kDayMs;
     int kwh = 10;
     for (const auto& [day, grams] : jobs) {
       store::ClusterUpdate update;
       update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};
-      update.window = {written, kYear + (day + 1) * kDay};
+      update.window = {written, kYear + (day + 1) * kDayMs};
       written = update.window.end_ms;
       model::Unit unit = job(std::to_string(1000 + day), "ada", "fluids");
       unit.started_at_ts = written - 2 * kHour;
@@ -49,8 +49,8 @@ class MarketUsage : public ServerTest {
     }
     const auto bill = [](int from, int to, const std::string& kgco2) {
       return store::Bill{.cluster_id = "",
-                         .start_ms = kYear + from * kDay,
-                         .end_ms = kYear + to * kDay,
+                         .start_ms = kYear + from * kDayMs,
+                         .end_ms = kYear + to * kDayMs,
                          .energy = 1'000'000'000'000,  // 1000 kWh
                          .kgco2 = kgco2};
     };
@@ -90,13 +90,13 @@ TEST_F(MarketUsage, IsKnownForMonthsWhoseBillSaysIt) {
     values.resize(5);
     return values;
   };
-  using Values = std::vector<std::optional<double>>;
+  using Kwh = std::vector<std::optional<double>>;
   constexpr auto kUnknown = std::nullopt;
-  EXPECT_EQ(first("kwh"), (Values{kUnknown, 10, 20, 30, 0}));
-  EXPECT_EQ(first("grams"), (Values{kUnknown, 500, 1000, kUnknown, 0}));
-  EXPECT_EQ(first("grams_of_kwh"), (Values{kUnknown, 10, 20, 0, 0}));
-  EXPECT_EQ(first("market_grams"), (Values{kUnknown, 1000, kUnknown, 0, 0}));
-  EXPECT_EQ(first("market_of_kwh"), (Values{kUnknown, 10, 0, 30, 0}));
+  EXPECT_EQ(first("kwh"), (Kwh{kUnknown, 10, 20, 30, 0}));
+  EXPECT_EQ(first("grams"), (Kwh{kUnknown, 500, 1000, kUnknown, 0}));
+  EXPECT_EQ(first("grams_of_kwh"), (Kwh{kUnknown, 10, 20, 0, 0}));
+  EXPECT_EQ(first("market_grams"), (Kwh{kUnknown, 1000, kUnknown, 0, 0}));
+  EXPECT_EQ(first("market_of_kwh"), (Kwh{kUnknown, 10, 0, 30, 0}));
   EXPECT_EQ(months.at("totals").at("market_grams").at(0).to_number<double>(), 1000);
   EXPECT_EQ(months.at("totals").at("market_of_kwh").at(0).to_number<double>(), 40);
 }
@@ -124,8 +124,8 @@ TEST_F(MarketUsage, OfAYearIsTheSumOfItsMonthsAndOfItsDays) {
 TEST_F(MarketUsage, OfAClusterIsByItsOwnBill) {
   ASSERT_TRUE(store::import_bills({.directory = dir_.path().string(), .url = url_},
                                   {{.cluster_id = "c",
-                                    .start_ms = kYear + 31 * kDay,
-                                    .end_ms = kYear + 59 * kDay,
+                                    .start_ms = kYear + 31 * kDayMs,
+                                    .end_ms = kYear + 59 * kDayMs,
                                     .energy = 1'000'000'000'000,
                                     .kgco2 = "7"}},
                                   false));

@@ -12,7 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<LoginOptions> parse(const std::string& text, std::vector<std::string>* warnings = nullptr) {
+Result<LoginOptions> login_of(const std::string& text,
+                              std::vector<std::string>* warnings = nullptr) {
   CEEMS_TRY(document, config::parse_yaml(text, "c.yml"));
   std::vector<std::string> said;
   auto options = parse_login(document["identity"], document["roles"], "/etc/ceems", said);
@@ -22,13 +23,13 @@ Result<LoginOptions> parse(const std::string& text, std::vector<std::string>* wa
   return options;
 }
 
-std::string complaint(const std::string& text) {
-  const auto options = parse(text);
+std::string login_complaint(const std::string& text) {
+  const auto options = login_of(text);
   return options ? "accepted" : options.error().message;
 }
 
 TEST(LoginConfig, ByDefaultEveryPeerMayNameUsers) {
-  const auto options = parse("{}");
+  const auto options = login_of("{}");
   ASSERT_TRUE(options);
   EXPECT_TRUE(options->header);
   EXPECT_FALSE(options->trusted_proxies);
@@ -37,30 +38,30 @@ TEST(LoginConfig, ByDefaultEveryPeerMayNameUsers) {
 }
 
 TEST(LoginConfig, TheServiceAccountIsGuardedUnlessNothingIsConfigured) {
-  EXPECT_FALSE(parse("{}")->guards_service_account());
-  EXPECT_FALSE(parse("identity: {header: {enabled: true}}")->guards_service_account());
+  EXPECT_FALSE(login_of("{}")->guards_service_account());
+  EXPECT_FALSE(login_of("identity: {header: {enabled: true}}")->guards_service_account());
   for (const char* text :
        {"identity: {header: {trusted_proxies: []}}",
         "identity: {header: {enabled: false}, local: {users_file: u}}",
         "identity: {header: {enabled: false}}", "identity: {service_account: {web_user: lb}}"}) {
-    const auto options = parse(text);
+    const auto options = login_of(text);
     ASSERT_TRUE(options) << options.error().message;
     EXPECT_TRUE(options->guards_service_account()) << text;
   }
-  const auto options = parse("identity: {service_account: {web_user: lb, token_file: t}}");
+  const auto options = login_of("identity: {service_account: {web_user: lb, token_file: t}}");
   EXPECT_EQ(options->service_account->web_user, "lb");
   EXPECT_EQ(options->service_account->token_file, "/etc/ceems/t");
-  EXPECT_THAT(complaint("identity: {service_account: {}}"), HasSubstr("c.yml:1"));
-  EXPECT_THAT(complaint("identity: {service_account: {token: t}}"), HasSubstr("unknown key"));
+  EXPECT_THAT(login_complaint("identity: {service_account: {}}"), HasSubstr("c.yml:1"));
+  EXPECT_THAT(login_complaint("identity: {service_account: {token: t}}"), HasSubstr("unknown key"));
 }
 
 TEST(LoginConfig, WhatStrangersMayDoIsSaid) {
   const auto count = [](const char* text, const char* origin) {
-    return exposure_warnings(*parse(text), origin).size();
+    return exposure_warnings(*login_of(text), origin).size();
   };
   EXPECT_EQ(count("{}", ".*"), 2U);
-  EXPECT_THAT(exposure_warnings(*parse("{}"), ".*")[0], HasSubstr("ceems-int-svc"));
-  EXPECT_THAT(exposure_warnings(*parse("{}"), ".*")[1], HasSubstr("--web.cors.origin"));
+  EXPECT_THAT(exposure_warnings(*login_of("{}"), ".*")[0], HasSubstr("ceems-int-svc"));
+  EXPECT_THAT(exposure_warnings(*login_of("{}"), ".*")[1], HasSubstr("--web.cors.origin"));
   EXPECT_EQ(count("{}", R"(https://grafana\.example)"), 1U);
   EXPECT_EQ(count("{}", "https?://.*"), 2U);
   EXPECT_EQ(count("identity: {header: {trusted_proxies: [10.0.0.1]}}", ".*"), 0U);
@@ -69,7 +70,7 @@ TEST(LoginConfig, WhatStrangersMayDoIsSaid) {
 }
 
 TEST(LoginConfig, EveryKeyIsRead) {
-  const auto options = parse(R"(
+  const auto options = login_of(R"(
 identity:
   header: {trusted_proxies: [10.0.0.0/8, "::1"], map: {strip_domain: [UNI]}}
   local: {users_file: users.yml}
@@ -114,35 +115,40 @@ roles:
 }
 
 TEST(LoginConfig, ErrorsNameTheLine) {
-  EXPECT_THAT(complaint("identity:\n  hedaer: {}\n"), HasSubstr("c.yml:2"));
-  EXPECT_THAT(complaint("identity:\n  header:\n    map: {lower: true}\n"), HasSubstr("c.yml:3"));
-  EXPECT_THAT(complaint("identity:\n  header:\n    trusted_proxies: [10.0.0.1/8]\n"),
+  EXPECT_THAT(login_complaint("identity:\n  hedaer: {}\n"), HasSubstr("c.yml:2"));
+  EXPECT_THAT(login_complaint("identity:\n  header:\n    map: {lower: true}\n"),
               HasSubstr("c.yml:3"));
-  EXPECT_THAT(complaint("identity:\n  local:\n    user_file: x\n"), HasSubstr("c.yml:3"));
-  EXPECT_THAT(complaint("roles:\n  suport: [x]\n"), HasSubstr("c.yml:2"));
-  EXPECT_THAT(complaint("roles:\n  project_leads:\n    - {cluster: a, users: [x]}\n"),
+  EXPECT_THAT(login_complaint("identity:\n  header:\n    trusted_proxies: [10.0.0.1/8]\n"),
+              HasSubstr("c.yml:3"));
+  EXPECT_THAT(login_complaint("identity:\n  local:\n    user_file: x\n"), HasSubstr("c.yml:3"));
+  EXPECT_THAT(login_complaint("roles:\n  suport: [x]\n"), HasSubstr("c.yml:2"));
+  EXPECT_THAT(login_complaint("roles:\n  project_leads:\n    - {cluster: a, users: [x]}\n"),
               HasSubstr("project"));
-  EXPECT_THAT(complaint("roles:\n  project_leads: {a: b}\n"), HasSubstr("expected a list"));
-  EXPECT_THAT(complaint("identity: 7\n"), HasSubstr("expected a mapping"));
+  EXPECT_THAT(login_complaint("roles:\n  project_leads: {a: b}\n"), HasSubstr("expected a list"));
+  EXPECT_THAT(login_complaint("identity: 7\n"), HasSubstr("expected a mapping"));
 }
 
 TEST(LoginConfig, LoginsRequireAHeaderPolicy) {
-  EXPECT_THAT(complaint("identity:\n  local: {users_file: u}\n"), HasSubstr("trusted_proxies"));
-  EXPECT_EQ(complaint("identity:\n  local: {users_file: u}\n  header: {enabled: false}\n"),
+  EXPECT_THAT(login_complaint("identity:\n  local: {users_file: u}\n"),
+              HasSubstr("trusted_proxies"));
+  EXPECT_EQ(login_complaint("identity:\n  local: {users_file: u}\n  header: {enabled: false}\n"),
             "accepted");
-  EXPECT_EQ(complaint("identity:\n  local: {users_file: u}\n  header: {trusted_proxies: []}\n"),
-            "accepted");
+  EXPECT_EQ(
+      login_complaint("identity:\n  local: {users_file: u}\n  header: {trusted_proxies: []}\n"),
+      "accepted");
   std::vector<std::string> warnings;
-  EXPECT_TRUE(parse("identity:\n  local: {users_file: u}\n  header: {enabled: true}\n", &warnings));
+  EXPECT_TRUE(
+      login_of("identity:\n  local: {users_file: u}\n  header: {enabled: true}\n", &warnings));
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_THAT(warnings[0], HasSubstr("logins protect nothing"));
-  EXPECT_EQ(complaint("identity:\n  local: {enabled: false}\n"), "accepted");
+  EXPECT_EQ(login_complaint("identity:\n  local: {enabled: false}\n"), "accepted");
 }
 
 TEST(LoginConfig, ProvidersAreAskedOverTlsOnly) {
   const auto with = [](const std::string& issuer) {
-    return complaint("identity:\n  header: {enabled: false}\n  oidc: {client_id: c, issuer: '" +
-                     issuer + "'}\n");
+    return login_complaint(
+        "identity:\n  header: {enabled: false}\n  oidc: {client_id: c, issuer: '" + issuer +
+        "'}\n");
   };
   EXPECT_EQ(with("https://id.example"), "accepted");
   EXPECT_EQ(with("http://127.0.0.1:8080/x"), "accepted");
@@ -156,8 +162,9 @@ TEST(LoginConfig, ProvidersAreAskedOverTlsOnly) {
 
 TEST(LoginConfig, OidcRequiresItsSettings) {
   const auto with = [](const std::string& more) {
-    return complaint("identity:\n  header: {enabled: false}\n  oidc: {issuer: https://i.example, " +
-                     more + "}\n");
+    return login_complaint(
+        "identity:\n  header: {enabled: false}\n  oidc: {issuer: https://i.example, " + more +
+        "}\n");
   };
   EXPECT_THAT(with("scopes: [openid]"), HasSubstr("client_id"));
   EXPECT_THAT(with("client_id: c, scopes: [profile]"), HasSubstr("openid"));
@@ -167,12 +174,14 @@ TEST(LoginConfig, OidcRequiresItsSettings) {
 }
 
 TEST(LoginConfig, SessionTimesHaveBounds) {
-  EXPECT_THAT(complaint("identity: {session: {idle_timeout: 1s}}"), HasSubstr("at least 1m"));
-  EXPECT_THAT(complaint("identity: {session: {max_lifetime: 1h}}"), HasSubstr("idle_timeout"));
-  EXPECT_THAT(complaint("identity: {session: {max_lifetime: 2y}}"), HasSubstr("1y"));
+  EXPECT_THAT(login_complaint("identity: {session: {idle_timeout: 1s}}"), HasSubstr("at least 1m"));
+  EXPECT_THAT(login_complaint("identity: {session: {max_lifetime: 1h}}"),
+              HasSubstr("idle_timeout"));
+  EXPECT_THAT(login_complaint("identity: {session: {max_lifetime: 2y}}"), HasSubstr("1y"));
 }
 
-constexpr std::string_view kHash = "$2b$04$abcdefghijklmnopqrstuuJEwzvLVhwUkOSPkeLqBQX8lT6Mn3G2y";
+constexpr std::string_view kConfigHash =
+    "$2b$04$abcdefghijklmnopqrstuuJEwzvLVhwUkOSPkeLqBQX8lT6Mn3G2y";
 
 std::string users_complaint(const std::string& text) {
   const auto document = config::parse_yaml(text, "u.yml");
@@ -184,7 +193,7 @@ std::string users_complaint(const std::string& text) {
 }
 
 TEST(UsersFile, HasNamesAndBcryptHashes) {
-  const std::string hash(kHash);
+  const std::string hash(kConfigHash);
   EXPECT_EQ(users_complaint("basic_auth_users:\n  ada: " + hash + "\n  é: " + hash + "\n"),
             "2 users");
   EXPECT_EQ(users_complaint(""), "0 users");

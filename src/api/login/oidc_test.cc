@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kNow = store::kNow / 1000;
+constexpr std::int64_t kLoginTime = store::kNow / 1000;
 constexpr std::string_view kCallback = "https://ceems.example/login/callback";
 const std::string kDiscovery = "/.well-known/openid-configuration";
 
@@ -89,7 +89,7 @@ class OidcTest : public store::AnyDatabase {
     return sign_in_->identify(request("/api/v1/units"), response).value();
   }
 
-  FakeProvider provider_{kNow};
+  FakeProvider provider_{kLoginTime};
   LoginOptions options_;
   std::unique_ptr<SignIn> sign_in_;
   Cookies cookies_;
@@ -163,8 +163,8 @@ TEST_F(OidcTest, BadTokensAreRefused) {
   const std::vector<std::array<std::string, 3>> claims{
       {"iss", R"("https://evil.example")", "\"" + provider_.issuer() + "\""},
       {"aud", R"("other")", R"("ceems")"},
-      {"exp", std::to_string(kNow - 600), ""},
-      {"exp", "", std::to_string(kNow + 300)},
+      {"exp", std::to_string(kLoginTime - 600), ""},
+      {"exp", "", std::to_string(kLoginTime + 300)},
       {"preferred_username", R"("ceems-int-svc")", R"("ada")"},
       {"nonce", R"("x")", ""}};
   for (const auto& [name, wrong, right] : claims) {

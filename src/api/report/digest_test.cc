@@ -20,8 +20,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kNovember = kNow - 51 * kDay;  // the 11th
-constexpr std::int64_t kDecember = kNow - 21 * kDay;  // the 11th
+constexpr std::int64_t kMidNovember = kNow - 51 * kDay;  // the 11th
+constexpr std::int64_t kMidDecember = kNow - 21 * kDay;  // the 11th
 
 /// A run of half an hour with 16 CPUs.
 model::Unit run(const std::string& uuid,
@@ -54,23 +54,23 @@ class Digests : public store::EveryDatabase {
     std::vector<model::Unit> units;
     for (int i = 0; i < 8; ++i) {
       units.push_back(
-          run("n" + std::to_string(i), "ada", "fluids", kNovember + kHour / 2, 0.5, 0.2));
+          run("n" + std::to_string(i), "ada", "fluids", kMidNovember + kHour / 2, 0.5, 0.2));
     }
-    write_window(kNovember, units);
+    write_window(kMidNovember, units);
     units.clear();
     for (int i = 0; i < 6; ++i) {
       const std::string id = std::to_string(i);
-      units.push_back(run("d" + id, "ada", "fluids", kDecember + kHour / 2 + i, 0.5, 0.05));
-      units.push_back(run("b" + id, "bob", "fluids", kDecember + kHour / 2, 1, 0));
+      units.push_back(run("d" + id, "ada", "fluids", kMidDecember + kHour / 2 + i, 0.5, 0.05));
+      units.push_back(run("b" + id, "bob", "fluids", kMidDecember + kHour / 2, 1, 0));
     }
     for (int group = 1; group <= 4; ++group) {
       const std::string id = std::to_string(group);
       for (int i = 0; i < 5; ++i) {
-        units.push_back(run("g" + id + std::to_string(i), "u" + id, "g" + id, kDecember + kHour / 2,
-                            1, 0.1 * group));
+        units.push_back(run("g" + id + std::to_string(i), "u" + id, "g" + id,
+                            kMidDecember + kHour / 2, 1, 0.1 * group));
       }
     }
-    write_window(kDecember, units);
+    write_window(kMidDecember, units);
     at(kNow + kDay);
     ApiOptions options;
     options.roles.support = {"sue"};
@@ -191,12 +191,12 @@ TEST_P(Digests, SayHowEnergyIsKnown) {
         {.cluster_id = "hpc",
          .start_ms = from_ms,
          .end_ms = from_ms + kHour,
-         .day_ms = kDecember / kDay * kDay,
+         .day_ms = kMidDecember / kDay * kDay,
          .energies = {{.node = "n1", .energy = 1000, .modelled = modelled}}}));
   };
-  nodes(kDecember, 0);
+  nodes(kMidDecember, 0);
   EXPECT_EQ(digest("?month=2025-12", "ada").at("method"), "measured");
-  nodes(kDecember + kHour, 500);
+  nodes(kMidDecember + kHour, 500);
   const json::object part = digest("?month=2025-12", "ada");
   EXPECT_EQ(part.at("method"), "partly_modelled");
   EXPECT_EQ(part.at("modelled_share"), 0.25);
@@ -209,10 +209,10 @@ TEST_P(Digests, DoNotTakeWhatWasNotCountedForUsed) {
   for (int i = 0; i < 4; ++i) {
     const std::string id = (i % 2 == 0 ? "d1" : "g41") + std::to_string(i);
     units.push_back(run(id, i % 2 == 0 ? "ada" : "u4", i % 2 == 0 ? "fluids" : "g4",
-                        kDecember + kHour / 2 + 9, 10, 1));
+                        kMidDecember + kHour / 2 + 9, 10, 1));
     units.back().not_used_kwh.reset();
   }
-  write_window(kDecember, units, "old");
+  write_window(kMidDecember, units, "old");
   const json::object own = digest("?month=2025-12", "ada");
   EXPECT_EQ(own.at("months").at(0).at("units"), 8);
   EXPECT_EQ(own.at("months").at(0).at("not_used_share"), 0.1);
@@ -228,7 +228,7 @@ TEST_P(Digests, DoNotTakeWhatWasNotCountedForUsed) {
 }
 
 TEST_P(Digests, DoNotTakeMissingEnergyForNone) {
-  write_window(kDecember, {run("x", "ada", "fluids", kDecember + kHour / 2, 0, 0)}, "dark");
+  write_window(kMidDecember, {run("x", "ada", "fluids", kMidDecember + kHour / 2, 0, 0)}, "dark");
   const json::object own = digest("?month=2025-12", "ada");
   EXPECT_EQ(own.at("months").at(0).at("core_hours").to_number<double>(), 56);
   EXPECT_EQ(own.at("months").at(0).at("kwh").to_number<double>(), 3);
@@ -247,20 +247,20 @@ TEST_P(Digests, CompareNoEnergyThatIsKnownForTooFewHours) {
     write_window(start_ms, {run(uuid, "ada", "fluids", start_ms + kHour / 2, 0, 0)});
     return digest("?month=2025-12", "ada");
   };
-  EXPECT_EQ(more("y", kDecember + 2 * kHour).at("kwh_change"), -0.25) << "6 of 7 runs";
-  const json::object own = more("z", kDecember + 4 * kHour);
+  EXPECT_EQ(more("y", kMidDecember + 2 * kHour).at("kwh_change"), -0.25) << "6 of 7 runs";
+  const json::object own = more("z", kMidDecember + 4 * kHour);
   EXPECT_TRUE(own.at("kwh_change").is_null()) << "6 of 8 runs";
   EXPECT_EQ(own.at("months").at(0).at("kwh"), 3);
   EXPECT_FALSE(own.at("hours_change").is_null());
 }
 
 TEST_P(Digests, RepeatWhatReportsSuggest) {
-  store_report("d0", "mem", kDecember + kHour / 2);
-  store_report("d1", "mem", kDecember + kHour / 2 + 1);
-  store_report("d2", "time", kDecember + kHour / 2 + 2, advice::Confidence::kLikely);
-  store_report("d3", "once", kDecember + kHour / 2 + 3, advice::Confidence::kMaybe);
-  store_report("b0", "others", kDecember + kHour / 2);
-  store_report("n0", "old", kNovember + kHour / 2);
+  store_report("d0", "mem", kMidDecember + kHour / 2);
+  store_report("d1", "mem", kMidDecember + kHour / 2 + 1);
+  store_report("d2", "time", kMidDecember + kHour / 2 + 2, advice::Confidence::kLikely);
+  store_report("d3", "once", kMidDecember + kHour / 2 + 3, advice::Confidence::kMaybe);
+  store_report("b0", "others", kMidDecember + kHour / 2);
+  store_report("n0", "old", kMidNovember + kHour / 2);
   const json::object own = digest("?month=2025-12", "ada");
   const json::array& suggestions = own.at("suggestions").as_array();
   ASSERT_EQ(suggestions.size(), 2U) << own;
@@ -273,7 +273,7 @@ TEST_P(Digests, RepeatWhatReportsSuggest) {
 }
 
 TEST_P(Digests, ShowAProjectToThoseWhoLeadIt) {
-  store_report("b0", "mem", kDecember + kHour / 2);
+  store_report("b0", "mem", kMidDecember + kHour / 2);
   const std::string query = "?month=2025-12&project=fluids";
   const json::object led = digest(query, "lea");
   EXPECT_EQ(led.at("months").at(0).at("kwh").to_number<double>(), 9);
@@ -308,9 +308,9 @@ TEST_P(Digests, HaveNoBandOfFewProjectsOrOneThatOutweighsAll) {
   std::vector<model::Unit> units;
   for (int i = 0; i < 5; ++i) {
     units.push_back(run("h" + std::to_string(i), "ada", i == 0 ? "fluids" : "g" + std::to_string(i),
-                        kDecember + kHour / 2, i == 0 ? 50 : 1, 0.1));
+                        kMidDecember + kHour / 2, i == 0 ? 50 : 1, 0.1));
   }
-  write_window(kDecember, units, "uneven");
+  write_window(kMidDecember, units, "uneven");
   EXPECT_TRUE(
       digest("?month=2025-12&project=fluids&cluster_id=uneven", "root").at("band").is_null());
 }

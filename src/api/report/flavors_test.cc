@@ -15,7 +15,7 @@ namespace json = boost::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kFlavorGiB = 1024.0 * 1024 * 1024;
 constexpr std::int64_t kWeek = 7 * 24 * kHour;
 
 model::Flavor flavor(const std::string& id, std::int64_t vcpus, std::int64_t ram_gib) {
@@ -56,7 +56,7 @@ TEST(ShellWord, IsQuotedIfNeeded) {
 
 /// The name of the smaller flavor of a server of large(), beside `others`.
 std::string smaller(std::vector<model::Flavor> others,
-                    const FlavorNeeds& needs = {.vcpus = 2, .bytes = 4 * kGiB},
+                    const FlavorNeeds& needs = {.vcpus = 2, .bytes = 4 * kFlavorGiB},
                     const model::Flavor& now = large()) {
   others.insert(others.begin(), now);
   const model::Flavor* const found = smaller_flavor(others.front(), needs, others);
@@ -67,11 +67,11 @@ TEST(SmallerFlavor, IsTheSmallestThatHoldsThePeaks) {
   const std::vector all{flavor("4x8", 4, 8), flavor("2x4", 2, 4), flavor("2x8", 2, 8),
                         flavor("1x2", 1, 2), flavor("16x32", 16, 32)};
   EXPECT_EQ(smaller(all), "m1.2x4");
-  EXPECT_EQ(smaller(all, {.vcpus = 2.01, .bytes = 4 * kGiB}), "m1.4x8");
-  EXPECT_EQ(smaller(all, {.vcpus = 2, .bytes = 4 * kGiB + 1}), "m1.2x8");
-  EXPECT_EQ(smaller(all, {.vcpus = 4, .bytes = 8 * kGiB}), "m1.4x8");
-  EXPECT_EQ(smaller(all, {.vcpus = 4.01, .bytes = 8 * kGiB}), "none");
-  EXPECT_EQ(smaller(all, {.vcpus = 4, .bytes = 8 * kGiB + 1}), "none");
+  EXPECT_EQ(smaller(all, {.vcpus = 2.01, .bytes = 4 * kFlavorGiB}), "m1.4x8");
+  EXPECT_EQ(smaller(all, {.vcpus = 2, .bytes = 4 * kFlavorGiB + 1}), "m1.2x8");
+  EXPECT_EQ(smaller(all, {.vcpus = 4, .bytes = 8 * kFlavorGiB}), "m1.4x8");
+  EXPECT_EQ(smaller(all, {.vcpus = 4.01, .bytes = 8 * kFlavorGiB}), "none");
+  EXPECT_EQ(smaller(all, {.vcpus = 4, .bytes = 8 * kFlavorGiB + 1}), "none");
   EXPECT_EQ(smaller(all, {.vcpus = 0.1, .bytes = 1}), "m1.1x2");
   EXPECT_EQ(smaller({}), "none");
 }
@@ -125,7 +125,7 @@ TEST(SmallerFlavor, IsNotKnownWithHugePages) {
     now.extra_specs = R"({"hw:mem_page_size":")" + pages + R"("})";
     model::Flavor other = flavor("x", 4, 8);
     other.extra_specs = now.extra_specs;
-    EXPECT_EQ(smaller({other}, {.vcpus = 1, .bytes = kGiB}, now), name) << pages;
+    EXPECT_EQ(smaller({other}, {.vcpus = 1, .bytes = kFlavorGiB}, now), name) << pages;
   }
 }
 
@@ -169,7 +169,7 @@ class ServerMeasurements final : public MeasurementSource {
                                        .cpu_used_max = cpus,
                                        .mem_peak = memory,
                                        .node_cpus = 64,
-                                       .node_mem = 256 * kGiB,
+                                       .node_mem = 256 * kFlavorGiB,
                                        .covered_seconds = coverage * std::min(elapsed, kept)}},
                             .method = "measured"};
   }
@@ -177,7 +177,7 @@ class ServerMeasurements final : public MeasurementSource {
                                                     const std::vector<UnitRun>& runs) override {
     return std::vector<RunMeasurements>(runs.size());
   }
-  Number cpus = 2, memory = 3 * kGiB;
+  Number cpus = 2, memory = 3 * kFlavorGiB;
   double coverage = 1;
   double kept = 1e9;  ///< seconds of samples
 };
@@ -261,12 +261,12 @@ TEST_F(FlavorLines, AreThereForAServerThatRuns) {
 
 TEST_F(FlavorLines, KeepAFifthToSpare) {
   measurements_.cpus = 3.33;
-  measurements_.memory = 6.66 * kGiB;
+  measurements_.memory = 6.66 * kFlavorGiB;
   EXPECT_EQ(lines_of(server()), kResize);
   measurements_.cpus = 3.34;
   EXPECT_EQ(lines_of(server()), "");
   measurements_.cpus = 2;
-  measurements_.memory = 6.67 * kGiB;
+  measurements_.memory = 6.67 * kFlavorGiB;
   EXPECT_EQ(lines_of(server()), "");
 }
 
@@ -278,7 +278,7 @@ TEST_F(FlavorLines, AreSilentOnWhatIsNotKnown) {
   EXPECT_EQ(lines_of(server()), "");
   measurements_.memory = 0;
   EXPECT_EQ(lines_of(server()), "") << "nothing that runs uses no memory";
-  measurements_.memory = 3 * kGiB;
+  measurements_.memory = 3 * kFlavorGiB;
   measurements_.cpus = std::nullopt;
   EXPECT_EQ(lines_of(server()), "");
   measurements_.cpus = 2;

@@ -17,12 +17,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kRequestGiB = 1024.0 * 1024 * 1024;
 
-StoredUnit unit_of(const std::string& manager,
-                   const std::string& state,
-                   const std::string& tags = "{}",
-                   const std::string& allocation = "{}") {
+StoredUnit requested_unit(const std::string& manager,
+                          const std::string& state,
+                          const std::string& tags = "{}",
+                          const std::string& allocation = "{}") {
   StoredUnit unit;
   unit.unit.resource_manager = manager;
   unit.unit.state = state;
@@ -34,7 +34,7 @@ StoredUnit unit_of(const std::string& manager,
 TEST(CommonState, IsThatOfSlurm) {
   const auto state = [](const std::string& manager, const std::string& said,
                         const std::string& tags = "{}", double elapsed = 100) {
-    const StoredUnit unit = unit_of(manager, said, tags, R"({"time_limit":3600})");
+    const StoredUnit unit = requested_unit(manager, said, tags, R"({"time_limit":3600})");
     return std::string(common_state(unit, elapsed));
   };
   EXPECT_EQ(state("slurm", "COMPLETED"), "COMPLETED");
@@ -61,12 +61,12 @@ TEST(CommonState, IsThatOfSlurm) {
 }
 
 TEST(Requests, OfAPodWithoutLimitsAreNotKnown) {
-  const StoredUnit bare = unit_of("k8s", "Running", "{}", R"({"vcpus":0.001,"mem":1})");
+  const StoredUnit bare = requested_unit("k8s", "Running", "{}", R"({"vcpus":0.001,"mem":1})");
   EXPECT_EQ(cpus_of(bare), std::nullopt);
   EXPECT_EQ(memory_of(bare), std::nullopt);
   EXPECT_FALSE(memory_is_reserved(bare));
   EXPECT_EQ(gpus_of(bare), std::nullopt);
-  StoredUnit pod = unit_of("k8s", "Running", "{}", R"({"vcpus":2,"mem":1024,"a.b/gpu":2})");
+  StoredUnit pod = requested_unit("k8s", "Running", "{}", R"({"vcpus":2,"mem":1024,"a.b/gpu":2})");
   pod.unit.total_time_seconds = {{"walltime", 900}, {"alloc_gputime", 1800}};
   EXPECT_EQ(cpus_of(pod), 2);
   EXPECT_EQ(memory_of(pod), 1024);
@@ -75,12 +75,13 @@ TEST(Requests, OfAPodWithoutLimitsAreNotKnown) {
 }
 
 TEST(Requests, AreNotWhatWasUsed) {
-  EXPECT_FALSE(memory_is_reserved(unit_of("lsf", "DONE", "{}", R"({"mem":1024})")));
-  EXPECT_TRUE(memory_is_reserved(unit_of("lsf", "DONE", "{}", R"({"mem":9,"req_mem":9})")));
-  EXPECT_FALSE(memory_is_reserved(unit_of("openpbs", "FINISHED", "{}", R"({"mem":0})")));
-  EXPECT_TRUE(memory_is_reserved(unit_of("openpbs", "FINISHED", "{}", R"({"mem":1024})")));
-  EXPECT_TRUE(memory_is_reserved(unit_of("slurm", "COMPLETED")));
-  EXPECT_EQ(memory_of(unit_of("openstack", "ACTIVE", "{}", R"({"mem":2})")), 2 * 1024 * 1024);
+  EXPECT_FALSE(memory_is_reserved(requested_unit("lsf", "DONE", "{}", R"({"mem":1024})")));
+  EXPECT_TRUE(memory_is_reserved(requested_unit("lsf", "DONE", "{}", R"({"mem":9,"req_mem":9})")));
+  EXPECT_FALSE(memory_is_reserved(requested_unit("openpbs", "FINISHED", "{}", R"({"mem":0})")));
+  EXPECT_TRUE(memory_is_reserved(requested_unit("openpbs", "FINISHED", "{}", R"({"mem":1024})")));
+  EXPECT_TRUE(memory_is_reserved(requested_unit("slurm", "COMPLETED")));
+  EXPECT_EQ(memory_of(requested_unit("openstack", "ACTIVE", "{}", R"({"mem":2})")),
+            2 * 1024 * 1024);
 }
 
 /// The facts pbs.mem, pbs.gpus and pbs.more of a job with 2 nodes and 32 CPUs, or "unknown".
@@ -88,8 +89,9 @@ std::string chunk_of(const std::string& select) {
   json::object tags;
   tags["select"] = select;
   advice::Facts facts;
-  add_requests(unit_of("openpbs", "FINISHED", json::serialize(tags), R"({"cpus":32,"nodes":2})"),
-               facts);
+  add_requests(
+      requested_unit("openpbs", "FINISHED", json::serialize(tags), R"({"cpus":32,"nodes":2})"),
+      facts);
   std::string all;
   for (const char* name : {"pbs.mem", "pbs.gpus", "pbs.more"}) {
     const advice::Value value = facts.value_of(name);
@@ -150,10 +152,10 @@ class ReportLines : public ServerTest {
                                           .cpus = 16,
                                           .cpu_seconds = 15.5 * 7200,
                                           .cpu_used_max = 16,
-                                          .mem_peak = 8 * kGiB,
+                                          .mem_peak = 8 * kRequestGiB,
                                           .idle_seconds = 0,
                                           .node_cpus = 64,
-                                          .node_mem = 256 * kGiB,
+                                          .node_mem = 256 * kRequestGiB,
                                           .covered_seconds = 7200});
     }
   }
@@ -256,8 +258,9 @@ TEST_F(ReportLines, OfPodsAreTheirResources) {
 }
 
 TEST_F(ReportLines, OfPodsNameTheirKindOfGpus) {
-  measurements_.unit.nodes.front().gpus = {{.uuid = "a", .busy_seconds = 6000, .mem_peak = kGiB},
-                                           {.uuid = "b", .busy_seconds = 0, .mem_peak = 0}};
+  measurements_.unit.nodes.front().gpus = {
+      {.uuid = "a", .busy_seconds = 6000, .mem_peak = kRequestGiB},
+      {.uuid = "b", .busy_seconds = 0, .mem_peak = 0}};
   const auto lines = [this](const std::string& gpus) {
     model::Unit pod =
         run("Succeeded", R"({"vcpus":16,"mem":8589934592,"req_cpus":16)" + gpus + "}", "{}");

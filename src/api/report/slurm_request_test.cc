@@ -50,7 +50,7 @@ StoredUnit slurm_unit(const std::string& line,
   return unit;
 }
 
-std::string text_of(const advice::Facts& facts, std::string_view name) {
+std::string request_text(const advice::Facts& facts, std::string_view name) {
   const advice::Value value = facts.value_of(name);
   if (const auto* text = std::get_if<std::string_view>(&value)) {
     return std::string(*text);
@@ -215,43 +215,45 @@ TEST(SlurmRequest, FormsHaveLinesOfTheirForm) {
   }
 }
 
-std::vector<std::string> request(const std::string& line, const std::string& more = "") {
+std::vector<std::string> request_of(const std::string& line, const std::string& more = "") {
   advice::Facts facts;
   add_slurm_request(slurm_unit(line, R"({"cpus":4,"req_cpus":4,"nodes":1,"gpus":2})", more), facts);
-  return {text_of(facts, "slurm.mem"), text_of(facts, "slurm.gpus_option"),
-          text_of(facts, "slurm.gpus_asked"), text_of(facts, "slurm.gpus_more")};
+  return {request_text(facts, "slurm.mem"), request_text(facts, "slurm.gpus_option"),
+          request_text(facts, "slurm.gpus_asked"), request_text(facts, "slurm.gpus_more")};
 }
 
 TEST(SlurmRequest, IsReadAsSbatchReadsItsOptions) {
-  EXPECT_THAT(request("sbatch --mem-per-cpu=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
-  EXPECT_THAT(request("/usr/bin/sbatch -n4 --mem-per-cpu 2G -J x run.sh"),
+  EXPECT_THAT(request_of("sbatch --mem-per-cpu=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request_of("/usr/bin/sbatch -n4 --mem-per-cpu 2G -J x run.sh"),
               ElementsAre("cpu", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --mem-per-c=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --hold --mem 2G run.sh"), ElementsAre("node", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch -QG2 run.sh"), ElementsAre("?", "--gpus=", "2", ""));
-  EXPECT_THAT(request("sbatch --gpus a100:2 run.sh"), ElementsAre("?", "--gpus=a100:", "2", ""));
-  EXPECT_THAT(request("sbatch --gres=ssd:1,gpu:a100:2,lic:2 run.sh"),
+  EXPECT_THAT(request_of("sbatch --mem-per-c=2G run.sh"), ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch --hold --mem 2G run.sh"), ElementsAre("node", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch -QG2 run.sh"), ElementsAre("?", "--gpus=", "2", ""));
+  EXPECT_THAT(request_of("sbatch --gpus a100:2 run.sh"), ElementsAre("?", "--gpus=a100:", "2", ""));
+  EXPECT_THAT(request_of("sbatch --gres=ssd:1,gpu:a100:2,lic:2 run.sh"),
               ElementsAre("?", "--gres=ssd:1,gpu:a100:", "2", ",lic:2"));
-  EXPECT_THAT(request("srun --mem=2G hostname --mem-per-cpu=4G"),
+  EXPECT_THAT(request_of("srun --mem=2G hostname --mem-per-cpu=4G"),
               ElementsAre("node", "?", "?", "?"));
-  EXPECT_THAT(request("srun hostname"), ElementsAre("none", "?", "?", "?"));
+  EXPECT_THAT(request_of("srun hostname"), ElementsAre("none", "?", "?", "?"));
   // What follows a script or --wrap is not of sbatch; the last of several counts.
-  EXPECT_THAT(request("sbatch --mem=1G --wrap=prog --gpus=2"), ElementsAre("node", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --gpus=1 --gpus=2 run.sh --gpus=3"),
+  EXPECT_THAT(request_of("sbatch --mem=1G --wrap=prog --gpus=2"),
+              ElementsAre("node", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch --gpus=1 --gpus=2 run.sh --gpus=3"),
               ElementsAre("?", "--gpus=", "2", ""));
   // Components, several options, and other texts than names.
-  EXPECT_THAT(request("sbatch --mem=1G : --mem=2G run.sh"), ElementsAre("?", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --gpus=2 --gpus-per-node=2 run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch --mem=1G : --mem=2G run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch --gpus=2 --gpus-per-node=2 run.sh"),
+              ElementsAre("?", "?", "?", "?"));
   for (const char* gpus : {"$(reboot):2", "a100:", "a:b:2", ":2", "-1", "2,v100:1", "0", "1e9"}) {
-    EXPECT_THAT(request(fmt::format("sbatch --gpus={} run.sh", gpus)),
+    EXPECT_THAT(request_of(fmt::format("sbatch --gpus={} run.sh", gpus)),
                 ElementsAre("?", "?", "?", "?"))
         << gpus;
   }
-  EXPECT_THAT(request("sbatch --gres=gpu:2,a;b run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch --gres=gpu:2,a;b run.sh"), ElementsAre("?", "?", "?", "?"));
   // A command that is cut off may have had more.
-  EXPECT_THAT(request("sbatch --mem=1G --comment=" + std::string(1000, 'x')),
+  EXPECT_THAT(request_of("sbatch --mem=1G --comment=" + std::string(1000, 'x')),
               ElementsAre("?", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --mem=1G run.sh " + std::string(1000, 'x')),
+  EXPECT_THAT(request_of("sbatch --mem=1G run.sh " + std::string(1000, 'x')),
               ElementsAre("node", "?", "?", "?"));
 }
 
@@ -261,8 +263,8 @@ std::vector<std::string> limits(const std::string& more, const std::string& line
       slurm_unit(line, R"({"cpus":8,"nodes":2,"gpus":4)" + more + "}", "mem_per=cpu");
   add_slurm_request(unit, facts);
   add_partition_limits(unit, facts);
-  return {text_of(facts, "queue.limit"), text_of(facts, "queue.mem"),
-          text_of(facts, "queue.mem_cpu")};
+  return {request_text(facts, "queue.limit"), request_text(facts, "queue.mem"),
+          request_text(facts, "queue.mem_cpu")};
 }
 
 TEST(SlurmRequest, KnowsWhatThePartitionAllows) {
@@ -288,20 +290,20 @@ TEST(SlurmRequest, KnowsWhatThePartitionAllowsOnNodesThatAreNotKnown) {
   advice::Facts facts;
   add_slurm_request(unit, facts);
   add_partition_limits(unit, facts);
-  EXPECT_EQ(text_of(facts, "queue.mem"), "1000");
-  EXPECT_EQ(text_of(facts, "queue.cpus"), "24");
-  EXPECT_EQ(text_of(facts, "queue.min_nodes"), "2");
+  EXPECT_EQ(request_text(facts, "queue.mem"), "1000");
+  EXPECT_EQ(request_text(facts, "queue.cpus"), "24");
+  EXPECT_EQ(request_text(facts, "queue.min_nodes"), "2");
   facts.set("node.mem", 1000);  // of which a tenth is not for jobs
   add_partition_limits(unit, facts);
-  EXPECT_EQ(text_of(facts, "queue.mem"), "900");
+  EXPECT_EQ(request_text(facts, "queue.mem"), "900");
   facts.set("node.mem", 2000);
   add_partition_limits(unit, facts);
-  EXPECT_EQ(text_of(facts, "queue.mem"), "1000");
+  EXPECT_EQ(request_text(facts, "queue.mem"), "1000");
   // Four CPUs on a node have more than its memory.
   add_partition_limits(
       slurm_unit("sbatch --mem=1G a.sh", R"({"cpus":8,"nodes":2,"partition_mem_cpu":1000})"),
       facts);
-  EXPECT_EQ(text_of(facts, "queue.mem"), "1800");
+  EXPECT_EQ(request_text(facts, "queue.mem"), "1800");
 }
 
 /// The value of a line such as "--mem=3G", in MiB if it is memory; nothing for other options.
@@ -389,31 +391,31 @@ TEST(SlurmRequest, NoRuleAsksForMoreThanThePartitionAllows) {
 }
 
 TEST(SlurmRequest, IsKnownFromTheScriptWhereTheCommandDoesNotSayIt) {
-  EXPECT_THAT(request("sbatch run.sh", "script_options=--mem-per-cpu=2G"),
+  EXPECT_THAT(request_of("sbatch run.sh", "script_options=--mem-per-cpu=2G"),
               ElementsAre("cpu", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch --mem=2G run.sh", "script_options=--mem=1G --gpus=2"),
+  EXPECT_THAT(request_of("sbatch --mem=2G run.sh", "script_options=--mem=1G --gpus=2"),
               ElementsAre("node", "--gpus=", "2", ""));
-  EXPECT_THAT(request("sbatch run.sh", "script_options=--"), ElementsAre("none", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch run.sh", "script_options=:"), ElementsAre("?", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch run.sh", "script_options=--gpus="),
+  EXPECT_THAT(request_of("sbatch run.sh", "script_options=--"), ElementsAre("none", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch run.sh", "script_options=:"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch run.sh", "script_options=--gpus="),
               ElementsAre("none", "?", "?", "?"));
-  EXPECT_THAT(request("srun hostname", "script_options=--mem-per-cpu=2G"),
+  EXPECT_THAT(request_of("srun hostname", "script_options=--mem-per-cpu=2G"),
               ElementsAre("none", "?", "?", "?"));
 }
 
 TEST(SlurmRequest, IsKnownFromTheAccountingWithoutACommand) {
-  EXPECT_THAT(request(""), ElementsAre("node", "--gres=gpu:", "2", ""));
-  EXPECT_THAT(request("", "mem_per=cpu"), ElementsAre("cpu", "--gres=gpu:", "2", ""));
-  EXPECT_THAT(request("", "gpu_type=a100"), ElementsAre("node", "--gres=gpu:a100:", "2", ""));
-  EXPECT_THAT(request("", "gpu_type=a 1"), ElementsAre("node", "--gres=gpu:", "2", ""));
+  EXPECT_THAT(request_of(""), ElementsAre("node", "--gres=gpu:", "2", ""));
+  EXPECT_THAT(request_of("", "mem_per=cpu"), ElementsAre("cpu", "--gres=gpu:", "2", ""));
+  EXPECT_THAT(request_of("", "gpu_type=a100"), ElementsAre("node", "--gres=gpu:a100:", "2", ""));
+  EXPECT_THAT(request_of("", "gpu_type=a 1"), ElementsAre("node", "--gres=gpu:", "2", ""));
   // A directive may ask for memory in another way; slurmrestd says in which.
-  EXPECT_THAT(request("sbatch run.sh"), ElementsAre("?", "?", "?", "?"));
-  EXPECT_THAT(request("sbatch run.sh", "mem_per=cpu"), ElementsAre("cpu", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch run.sh"), ElementsAre("?", "?", "?", "?"));
+  EXPECT_THAT(request_of("sbatch run.sh", "mem_per=cpu"), ElementsAre("cpu", "?", "?", "?"));
   StoredUnit other = slurm_unit("sbatch --mem=1G run.sh");
   other.unit.resource_manager = "lsf";
   advice::Facts facts;
   add_slurm_request(other, facts);
-  EXPECT_EQ(text_of(facts, "slurm.mem"), "?");
+  EXPECT_EQ(request_text(facts, "slurm.mem"), "?");
 }
 
 TEST(Sessions, AreKnownByHowTheyWereStarted) {

@@ -11,7 +11,7 @@ namespace {
 using advice::Severity;
 using store::Verdict;
 
-report::Report run(std::initializer_list<std::pair<const char*, Severity>> findings = {}) {
+report::Report judged_run(std::initializer_list<std::pair<const char*, Severity>> findings = {}) {
   report::Report report;
   report.coverage = 1;
   report.job.elapsed = 3600;
@@ -23,42 +23,43 @@ report::Report run(std::initializer_list<std::pair<const char*, Severity>> findi
 }
 
 TEST(VerdictOf, IsThatOfTheMostSeriousFinding) {
-  EXPECT_EQ(verdict_of(run()), Verdict::kFits);
-  EXPECT_EQ(verdict_of(run({{"good", Severity::kGood}})), Verdict::kFits);
-  EXPECT_EQ(verdict_of(run({{"mem-excess", Severity::kInfo}})), Verdict::kFits);
-  EXPECT_EQ(verdict_of(run({{"mem-excess", Severity::kSuggest}})), Verdict::kSmaller);
-  EXPECT_EQ(
-      verdict_of(run({{"mem-excess", Severity::kSuggest}, {"gpu-unused", Severity::kImportant}})),
-      Verdict::kLook);
-  EXPECT_EQ(verdict_of(run({{"mem-excess", Severity::kImportant}})), Verdict::kLook);
+  EXPECT_EQ(verdict_of(judged_run()), Verdict::kFits);
+  EXPECT_EQ(verdict_of(judged_run({{"good", Severity::kGood}})), Verdict::kFits);
+  EXPECT_EQ(verdict_of(judged_run({{"mem-excess", Severity::kInfo}})), Verdict::kFits);
+  EXPECT_EQ(verdict_of(judged_run({{"mem-excess", Severity::kSuggest}})), Verdict::kSmaller);
+  EXPECT_EQ(verdict_of(judged_run(
+                {{"mem-excess", Severity::kSuggest}, {"gpu-unused", Severity::kImportant}})),
+            Verdict::kLook);
+  EXPECT_EQ(verdict_of(judged_run({{"mem-excess", Severity::kImportant}})), Verdict::kLook);
 }
 
 TEST(VerdictOf, CallsOnlyAdviceOnReservationsSmaller) {
   for (const char* rule : {"idle", "mem-tight", "rule-of-the-site"}) {
-    EXPECT_EQ(verdict_of(run({{"time-limit", Severity::kSuggest}, {rule, Severity::kSuggest}})),
-              Verdict::kLook)
+    EXPECT_EQ(
+        verdict_of(judged_run({{"time-limit", Severity::kSuggest}, {rule, Severity::kSuggest}})),
+        Verdict::kLook)
         << rule;
   }
 }
 
 TEST(VerdictOf, IsUnknownWhereTooLittleIsKnownOrTheRunFailed) {
-  auto report = run();
+  auto report = judged_run();
   report.coverage = 0.89;
   EXPECT_EQ(verdict_of(report), Verdict::kUnknown);
   report.findings.push_back({.rule = "timeout", .severity = Severity::kImportant});
   EXPECT_EQ(verdict_of(report), Verdict::kLook);
-  report = run();
+  report = judged_run();
   report.coverage.reset();
   EXPECT_EQ(verdict_of(report), Verdict::kUnknown);
-  report = run();
+  report = judged_run();
   report.job.elapsed = 299;
   EXPECT_EQ(verdict_of(report), Verdict::kUnknown);
   for (const char* state : {"FAILED", "Failed", "NODE_FAIL", "EXIT"}) {
-    report = run();
+    report = judged_run();
     report.job.state = state;
     EXPECT_EQ(verdict_of(report), Verdict::kUnknown) << state;
   }
-  report = run();
+  report = judged_run();
   report.job.state = "CANCELLED by 1000";
   EXPECT_EQ(verdict_of(report), Verdict::kFits);
 }

@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::api {
 namespace {
 
 using Texts = std::vector<std::string>;
-constexpr std::int64_t kNow = 1'795'240'272'000;
-constexpr std::int64_t kDay = 86'400'000;
+constexpr std::int64_t kRequestTime = 1'795'240'272'000;
 
 Params between(std::string from, std::string to) {
   Params params;
@@ -46,26 +47,26 @@ TEST(Params, SecondsAreWholeAndBounded) {
 
 TEST(Params, AMissingEndIsADayFromTheOther) {
   const auto window = [](const char* from, const char* to) {
-    const auto range = parse_window(between(from, to), kNow, 0);
+    const auto range = parse_window(between(from, to), kRequestTime, 0);
     return std::pair(range->from_ms, range->to_ms);
   };
-  EXPECT_EQ(window("", ""), std::pair(kNow - kDay, kNow));
-  EXPECT_EQ(window("1000000", ""), std::pair(std::int64_t{1'000'000'000}, 1'000'000'000 + kDay));
-  EXPECT_EQ(window("", "1000000"), std::pair(1'000'000'000 - kDay, std::int64_t{1'000'000'000}));
+  EXPECT_EQ(window("", ""), std::pair(kRequestTime - kDayMs, kRequestTime));
+  EXPECT_EQ(window("1000000", ""), std::pair(std::int64_t{1'000'000'000}, 1'000'000'000 + kDayMs));
+  EXPECT_EQ(window("", "1000000"), std::pair(1'000'000'000 - kDayMs, std::int64_t{1'000'000'000}));
   EXPECT_EQ(window("5", "3"), std::pair(std::int64_t{5000}, std::int64_t{3000}));
 }
 
 TEST(Params, UsageWindowsAreRoundedOutwards) {
-  const auto range = parse_rounded_window(between("1795240272", "1795240272"), kNow, 0);
+  const auto range = parse_rounded_window(between("1795240272", "1795240272"), kRequestTime, 0);
   EXPECT_EQ(range->from_ms, 1'795'239'900'000);
   EXPECT_EQ(range->to_ms, 1'795'240'800'000);
-  const auto small = parse_rounded_window(between("400", "400"), kNow, 0);
+  const auto small = parse_rounded_window(between("400", "400"), kRequestTime, 0);
   EXPECT_EQ(small->from_ms, 0);
   EXPECT_EQ(small->to_ms, 900'000);
   // Each has a default of its own.
-  EXPECT_EQ(parse_rounded_window(between("400", ""), kNow, 0)->to_ms, 1'795'240'800'000);
-  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kNow, 0)->from_ms, -900'000);
-  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kNow, 0)->to_ms, 0);
+  EXPECT_EQ(parse_rounded_window(between("400", ""), kRequestTime, 0)->to_ms, 1'795'240'800'000);
+  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kRequestTime, 0)->from_ms, -900'000);
+  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kRequestTime, 0)->to_ms, 0);
 }
 
 TEST(Params, FieldsKeepTheOrderOfAnswers) {

@@ -11,7 +11,7 @@ Result<RowFilter> filter_of(std::vector<std::string> match) {
   return RowFilter::create(params, store::usage_fields());
 }
 
-std::string complaint(std::vector<std::string> match) {
+std::string filter_complaint(std::vector<std::string> match) {
   const auto filter = filter_of(std::move(match));
   return filter ? "" : filter.error().message;
 }
@@ -39,19 +39,20 @@ TEST(RowFilter, BadConditionsAreNamed) {
   const std::string fields =
       "query parameter 'match': expected FIELD:PATTERN with one of the fields cluster_id, "
       "resource_manager, project, groupname, username";
-  EXPECT_EQ(complaint({"project"}), fields);
-  EXPECT_EQ(complaint({"num_units:3"}), fields);
-  EXPECT_EQ(complaint({"total_time_seconds:.*"}), fields);
-  EXPECT_EQ(complaint({"; DROP TABLE units:x"}), fields);
-  EXPECT_EQ(complaint({"project:("}), "query parameter 'match': invalid pattern of project");
-  EXPECT_EQ(complaint({"project:(a)\\1"}), "query parameter 'match': invalid pattern of project");
-  EXPECT_EQ(complaint({"project:" + std::string(257, 'a')}),
-            "query parameter 'match': a pattern has at most 256 bytes");
-  EXPECT_EQ(complaint({"project:((a{1000}){1000}){1000}"}),
+  EXPECT_EQ(filter_complaint({"project"}), fields);
+  EXPECT_EQ(filter_complaint({"num_units:3"}), fields);
+  EXPECT_EQ(filter_complaint({"total_time_seconds:.*"}), fields);
+  EXPECT_EQ(filter_complaint({"; DROP TABLE units:x"}), fields);
+  EXPECT_EQ(filter_complaint({"project:("}), "query parameter 'match': invalid pattern of project");
+  EXPECT_EQ(filter_complaint({"project:(a)\\1"}),
             "query parameter 'match': invalid pattern of project");
-  EXPECT_EQ(complaint(std::vector<std::string>(9, "project:a")),
+  EXPECT_EQ(filter_complaint({"project:" + std::string(257, 'a')}),
+            "query parameter 'match': a pattern has at most 256 bytes");
+  EXPECT_EQ(filter_complaint({"project:((a{1000}){1000}){1000}"}),
+            "query parameter 'match': invalid pattern of project");
+  EXPECT_EQ(filter_complaint(std::vector<std::string>(9, "project:a")),
             "query parameter 'match': at most 8 patterns");
-  EXPECT_EQ(complaint(std::vector<std::string>(8, "project:a")), "");
+  EXPECT_EQ(filter_complaint(std::vector<std::string>(8, "project:a")), "");
 }
 
 }  // namespace

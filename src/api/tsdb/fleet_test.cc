@@ -13,8 +13,8 @@ namespace json = boost::json;
 using ::testing::HasSubstr;
 using tsdb::FakeTransport;
 
-std::string vector_of(const std::vector<std::pair<std::string, std::string>>& values,
-                      const std::string& label = "hostname") {
+std::string fleet_vector(const std::vector<std::pair<std::string, std::string>>& values,
+                         const std::string& label = "hostname") {
   std::string result;
   for (const auto& [name, value] : values) {
     result += fmt::format("{}{{\"metric\":{{\"{}\":\"{}\"}},\"value\":[0,\"{}\"]}}",
@@ -36,38 +36,38 @@ Result<net::ClientResponse> nodes(const FakeTransport::Request& request) {
               R"("values":[[1000,"12.34567"],[1060,"NaN"],[1120,"3"]]}]}})");
   }
   if (has("count by (uuid)")) {
-    return FakeTransport::ok(vector_of({{"1", "1"}, {"2", "1"}, {"99", "1"}}, "uuid"));
+    return FakeTransport::ok(fleet_vector({{"1", "1"}, {"2", "1"}, {"99", "1"}}, "uuid"));
   }
   if (has("> 0)[2d")) {
-    return FakeTransport::ok(vector_of({{"n1", at(kNow)}, {"n2", at(kNow - kHour)}}));
+    return FakeTransport::ok(fleet_vector({{"n1", at(kNow)}, {"n2", at(kNow - kHour)}}));
   }
   if (has("[1d:5m]")) {
     return FakeTransport::ok(
-        vector_of({{"n1", at(kNow)}, {"n2", at(kNow)}, {"n3", at(kNow - kHour)}, {"", "1"}}));
+        fleet_vector({{"n1", at(kNow)}, {"n2", at(kNow)}, {"n3", at(kNow - kHour)}, {"", "1"}}));
   }
   if (has("timestamp")) {
-    return FakeTransport::ok(vector_of({{"n1", at(kNow)}, {"n2", at(kNow)}, {"x", at(kNow)}}));
+    return FakeTransport::ok(fleet_vector({{"n1", at(kNow)}, {"n2", at(kNow)}, {"x", at(kNow)}}));
   }
   if (has("ceems_cpu_seconds_total")) {
-    return FakeTransport::ok(vector_of({{"n1", "97.123456"}, {"n2", "0.4"}, {"n3", "NaN"}}));
+    return FakeTransport::ok(fleet_vector({{"n1", "97.123456"}, {"n2", "0.4"}, {"n3", "NaN"}}));
   }
   if (has("ceems_cpu_count")) {
-    return FakeTransport::ok(vector_of({{"n1", "64"}, {"n2", "64"}}));
+    return FakeTransport::ok(fleet_vector({{"n1", "64"}, {"n2", "64"}}));
   }
   if (has("ceems_compute_units")) {
-    return FakeTransport::ok(vector_of({{"n1", "1"}, {"n2", "0"}}));
+    return FakeTransport::ok(fleet_vector({{"n1", "1"}, {"n2", "0"}}));
   }
   if (has("increase(ceems_node_energy")) {
-    return FakeTransport::ok(vector_of({{"n1", "72000000"}, {"n2", "18000000"}}));
+    return FakeTransport::ok(fleet_vector({{"n1", "72000000"}, {"n2", "18000000"}}));
   }
   if (has(":1h]")) {
-    return FakeTransport::ok(vector_of({{"n2", "1"}}));
+    return FakeTransport::ok(fleet_vector({{"n2", "1"}}));
   }
   if (has("ceems_node_energy")) {
-    return FakeTransport::ok(vector_of({{"n1", "411.25"}, {"n2", "150"}}));
+    return FakeTransport::ok(fleet_vector({{"n1", "411.25"}, {"n2", "150"}}));
   }
   if (has("ceems_unallocated")) {
-    return FakeTransport::ok(vector_of({{"n2", "7200000"}}));
+    return FakeTransport::ok(fleet_vector({{"n2", "7200000"}}));
   }
   if (request.path.ends_with("_range")) {
     std::string points;
@@ -81,7 +81,7 @@ Result<net::ClientResponse> nodes(const FakeTransport::Request& request) {
         R"({"metric":{"provider":"rte","country_code":"FR"},"values":[)" +
         points + "]}]}}");
   }
-  return FakeTransport::ok(vector_of({}));
+  return FakeTransport::ok(fleet_vector({}));
 }
 
 class FleetTest : public ServerTest {
@@ -226,7 +226,7 @@ TEST_F(FleetTest, TellsWhatANodeDid) {
   EXPECT_EQ(get("/api/v1/" + node, "root").status, 503);
 }
 
-std::string matrix_of(const std::vector<std::pair<std::string, std::string>>& series) {
+std::string fleet_matrix(const std::vector<std::pair<std::string, std::string>>& series) {
   std::string result;
   for (const auto& [labels, values] : series) {
     result += fmt::format("{}{{\"metric\":{{{}}},\"values\":[{}]}}", result.empty() ? "" : ",",
@@ -250,18 +250,19 @@ Result<net::ClientResponse> last_hours(const FakeTransport::Request& request) {
   };
   if (gpus) {
     return FakeTransport::ok(
-        matrix_of({{R"("hostname":"n1","index":"10")", at(0, "9.99")},
-                   {R"("hostname":"n1","index":"0")", at(1, "NaN") + "," + at(0, "100")}}));
+        fleet_matrix({{R"("hostname":"n1","index":"10")", at(0, "9.99")},
+                      {R"("hostname":"n1","index":"0")", at(1, "NaN") + "," + at(0, "100")}}));
   }
   if (query.contains("ceems_compute_units")) {
     return FakeTransport::ok(
-        matrix_of({{R"("hostname":"n1")", at(0, "2")}, {R"("hostname":"n2")", at(1, "0")}}));
+        fleet_matrix({{R"("hostname":"n1")", at(0, "2")}, {R"("hostname":"n2")", at(1, "0")}}));
   }
   if (query.contains("ceems_cpu_seconds_total")) {
-    return FakeTransport::ok(matrix_of({{R"("hostname":"n1")", at(1, "4.9") + "," + at(0, "3")},
-                                        {R"("hostname":"n2")", at(2, "5") + "," + at(1, "4.99")}}));
+    return FakeTransport::ok(
+        fleet_matrix({{R"("hostname":"n1")", at(1, "4.9") + "," + at(0, "3")},
+                      {R"("hostname":"n2")", at(2, "5") + "," + at(1, "4.99")}}));
   }
-  return FakeTransport::ok(matrix_of({{R"("hostname":"n1")", at(23, "411.25")}}));
+  return FakeTransport::ok(fleet_matrix({{R"("hostname":"n1")", at(23, "411.25")}}));
 }
 
 TEST_F(FleetTest, MapsNodesWithTheirLastDay) {
@@ -344,7 +345,7 @@ TEST_F(FleetTest, ForecastsTheGridFromTheWeeksBefore) {
                               40 + scale * (grid_at(at) - 40));
       }
     }
-    return FakeTransport::ok(matrix_of({{R"("provider":"rte","country_code":"FR")", points}}));
+    return FakeTransport::ok(fleet_matrix({{R"("provider":"rte","country_code":"FR")", points}}));
   };
   const json::value whole = data("grid/forecast");
   const auto& hours = whole.at("hours").as_array();

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using tsdb::FakeTransport;
 
 /// An instant vector out of `labels value` pairs.
-std::string vector_of(const std::vector<std::pair<std::string, std::string>>& samples) {
+std::string measured_vector(const std::vector<std::pair<std::string, std::string>>& samples) {
   std::string result;
   for (const auto& [labels, value] : samples) {
     result += fmt::format(R"({}{{"metric":{{{}}},"value":[1,"{}"]}})", result.empty() ? "" : ",",
@@ -22,14 +22,16 @@ std::string vector_of(const std::vector<std::pair<std::string, std::string>>& sa
   return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
 }
 
-std::string series(const std::string& name, const std::string& host, const std::string& more = "") {
+std::string series_name(const std::string& name,
+                        const std::string& host,
+                        const std::string& more = "") {
   return fmt::format(R"("__name__":"{}","hostname":"{}","uuid":"4711"{})", name, host, more);
 }
 
 constexpr const char* kUnit = "ceems_compute_unit_";
 
-struct Fixture {
-  explicit Fixture(FakeTransport::Answer answer, const std::string& label = "") {
+struct MeasurementsFixture {
+  explicit MeasurementsFixture(FakeTransport::Answer answer, const std::string& label = "") {
     auto owned = std::make_unique<FakeTransport>(std::move(answer));
     transport = owned.get();
     auto client = std::make_unique<tsdb::Client>("http://t", std::move(owned), clock);
@@ -63,51 +65,51 @@ Result<net::ClientResponse> two_nodes(const FakeTransport::Request& request) {
   const std::string gpu = R"(,"index":"0","gpuuuid":"GPU-1","gpuiid":"")";
   const std::string other = R"(,"index":"10","gpuuuid":"GPU-2","gpuiid":"")";
   if (query.starts_with("last_over_time")) {
-    return FakeTransport::ok(vector_of({
-        {series(unit + "cpus", "n1"), "8"},
-        {series(unit + "cpu_user_seconds_total", "n1"), "100"},
-        {series(unit + "cpu_system_seconds_total", "n1"), "20"},
-        {series(unit + "memory_peak_bytes", "n1"), "1000"},
+    return FakeTransport::ok(measured_vector({
+        {series_name(unit + "cpus", "n1"), "8"},
+        {series_name(unit + "cpu_user_seconds_total", "n1"), "100"},
+        {series_name(unit + "cpu_system_seconds_total", "n1"), "20"},
+        {series_name(unit + "memory_peak_bytes", "n1"), "1000"},
         // Scraped twice: the larger value is the later one.
-        {series(unit + "memory_peak_bytes", "n1", R"(,"instance":"x")"), "1500"},
-        {series(unit + "memory_total_bytes", "n1"), "9.2e18"},
-        {series(unit + "energy_joules_total", "n1", R"(,"domain":"node")"), "7200"},
-        {series(unit + "idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "36"},
-        {series(unit + "unused_idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "9"},
-        {series(unit + "gpu_busy_seconds_total", "n1", other), "0"},
-        {series(unit + "gpu_busy_seconds_total", "n1", gpu), "300"},
-        {series(unit + "gpu_memory_peak_bytes", "n1", gpu), "5"},
-        {series(unit + "cpus", "n2"), "8"},
-        {series(unit + "idle_seconds_total", "n2"), "NaN"},
-        {series("ceems_ebpf_read_bytes_total", "n2", R"(,"mountpoint":"/a")"), "10"},
-        {series("ceems_ebpf_write_bytes_total", "n2", R"(,"mountpoint":"/a")"), "5"},
-        {series("unexpected", "n3"), "5"},
+        {series_name(unit + "memory_peak_bytes", "n1", R"(,"instance":"x")"), "1500"},
+        {series_name(unit + "memory_total_bytes", "n1"), "9.2e18"},
+        {series_name(unit + "energy_joules_total", "n1", R"(,"domain":"node")"), "7200"},
+        {series_name(unit + "idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "36"},
+        {series_name(unit + "unused_idle_energy_joules_total", "n1", R"(,"domain":"gpu")"), "9"},
+        {series_name(unit + "gpu_busy_seconds_total", "n1", other), "0"},
+        {series_name(unit + "gpu_busy_seconds_total", "n1", gpu), "300"},
+        {series_name(unit + "gpu_memory_peak_bytes", "n1", gpu), "5"},
+        {series_name(unit + "cpus", "n2"), "8"},
+        {series_name(unit + "idle_seconds_total", "n2"), "NaN"},
+        {series_name("ceems_ebpf_read_bytes_total", "n2", R"(,"mountpoint":"/a")"), "10"},
+        {series_name("ceems_ebpf_write_bytes_total", "n2", R"(,"mountpoint":"/a")"), "5"},
+        {series_name("unexpected", "n3"), "5"},
     }));
   }
   if (query.starts_with("count_over_time")) {
     return FakeTransport::ok(
-        vector_of({{R"("hostname":"n1")", "40"}, {R"("hostname":"n2")", "20"}}));
+        measured_vector({{R"("hostname":"n1")", "40"}, {R"("hostname":"n2")", "20"}}));
   }
   if (query.starts_with("max_over_time")) {
     const bool memory = query.find("memory_peak_bytes") != std::string::npos;
-    return FakeTransport::ok(vector_of({{R"("hostname":"n1")", memory ? "1700" : "7.5"},
-                                        {R"("hostname":"n2")", "NaN"},
-                                        {R"("hostname":"n3")", "9999"}}));
+    return FakeTransport::ok(measured_vector({{R"("hostname":"n1")", memory ? "1700" : "7.5"},
+                                              {R"("hostname":"n2")", "NaN"},
+                                              {R"("hostname":"n3")", "9999"}}));
   }
   if (query.starts_with("resets")) {
     return FakeTransport::ok(
-        vector_of({{R"("hostname":"n1")" + gpu, "0"}, {R"("hostname":"n1")" + other, "1"}}));
+        measured_vector({{R"("hostname":"n1")" + gpu, "0"}, {R"("hostname":"n1")" + other, "1"}}));
   }
   return FakeTransport::ok(
-      vector_of({{R"("__name__":"ceems_cpu_count","hostname":"n1")", "64"},
-                 {R"("__name__":"ceems_meminfo_MemTotal_bytes","hostname":"n1")", "256"},
-                 {R"("__name__":"ceems_gpu_memory_total_bytes","gpuuuid":"GPU-1")", "80"},
-                 {R"("__name__":"ceems_energy_source_info","method":"measured")", "1"},
-                 {R"("__name__":"ceems_energy_source_info","method":"modelled")", "1"}}));
+      measured_vector({{R"("__name__":"ceems_cpu_count","hostname":"n1")", "64"},
+                       {R"("__name__":"ceems_meminfo_MemTotal_bytes","hostname":"n1")", "256"},
+                       {R"("__name__":"ceems_gpu_memory_total_bytes","gpuuuid":"GPU-1")", "80"},
+                       {R"("__name__":"ceems_energy_source_info","method":"measured")", "1"},
+                       {R"("__name__":"ceems_energy_source_info","method":"modelled")", "1"}}));
 }
 
 TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
-  Fixture f(two_nodes);
+  MeasurementsFixture f(two_nodes);
   const auto unit = f.source->measure(
       "c1",
       {.uuid = "4711", .started_ms = 1'000'000, .ended_ms = 1'600'000, .until_ms = 1'690'000});
@@ -144,7 +146,7 @@ TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
 }
 
 TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
-  Fixture f(two_nodes);
+  MeasurementsFixture f(two_nodes);
   constexpr std::int64_t kDays = std::int64_t{30} * 86'400'000;
   const auto unit = f.source->measure("c1", {.uuid = "4711",
                                              .started_ms = 1'000'000,
@@ -168,12 +170,12 @@ TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
 }
 
 TEST(TsdbMeasurements, OfEarlierRunsAreOneQuery) {
-  Fixture f(
+  MeasurementsFixture f(
       [](const FakeTransport::Request& request) {
         if (!request.path.ends_with("/query")) {
           return FakeTransport::status(404, "");
         }
-        return FakeTransport::ok(vector_of({
+        return FakeTransport::ok(measured_vector({
             {R"("__name__":"ceems_compute_unit_memory_peak_bytes","uuid":"1","hostname":"a")",
              "10"},
             {R"("__name__":"ceems_compute_unit_memory_peak_bytes","uuid":"1","hostname":"b")",
@@ -209,7 +211,7 @@ TEST(TsdbMeasurements, OverTimeAreOneQuestionOfTheRun) {
   // Parts of an hour. The CPUs are known in the first and the last, the GPUs in the second.
   constexpr std::int64_t kStart = 1'000'000'000;
   constexpr std::int64_t kPart = 3'600'000;
-  Fixture f(
+  MeasurementsFixture f(
       [](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
         if (request.path.ends_with("/config")) {
           return two_nodes(request);
@@ -246,7 +248,7 @@ TEST(TsdbMeasurements, OverTimeAreOneQuestionOfTheRun) {
 }
 
 TEST(TsdbMeasurements, ReportWhatGoesWrong) {
-  Fixture f(
+  MeasurementsFixture f(
       [](const FakeTransport::Request& /*request*/) { return FakeTransport::status(500, "no"); });
   const UnitRun run{.uuid = "1", .started_ms = 0, .ended_ms = 9000, .until_ms = 9000};
   EXPECT_EQ(f.source->measure("c1", run).error().code, ErrorCode::kUnavailable);

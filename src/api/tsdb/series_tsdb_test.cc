@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "base/time/durations.h"
 #include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "tsdb/fake_transport.h"
@@ -114,8 +115,6 @@ TEST(TsdbSeries, SaysWhichSeriesFailed) {
               HasSubstr("cpu: TSDB: connection refused"));
 }
 
-constexpr std::int64_t kHour = 3'600'000;
-
 TEST(TsdbSeries, OfASharedTsdbAreConfinedToTheCluster) {
   Fixture f(answer, "ceems_id");
   ASSERT_TRUE(f.series("c1", "1", 0, 60'000));
@@ -176,13 +175,13 @@ TEST(TsdbSeries, OfASharedTsdbWithoutTheLabelAreRefused) {
 
 TEST(TsdbSeries, AreReadLifeByLifeWithoutTheTimesOfOthers) {
   Fixture f(answer);
-  ASSERT_TRUE(
-      f.source->series({.cluster_id = "c1",
-                        .uuid = "1",
-                        .from_ms = 0,
-                        .to_ms = 100 * kHour,
-                        .lives = {.own = {{10 * kHour, 11 * kHour}, {20 * kHour, 21 * kHour}},
-                                  .others = {{12 * kHour, 20 * kHour - 1000}}}}));
+  ASSERT_TRUE(f.source->series(
+      {.cluster_id = "c1",
+       .uuid = "1",
+       .from_ms = 0,
+       .to_ms = 100 * kHourMs,
+       .lives = {.own = {{10 * kHourMs, 11 * kHourMs}, {20 * kHourMs, 21 * kHourMs}},
+                 .others = {{12 * kHourMs, 20 * kHourMs - 1000}}}}));
   std::vector<std::string> asked;
   for (const auto& request : f.ranges()) {
     if (request.first("query").find("memory") != std::string::npos) {
@@ -211,8 +210,8 @@ SeriesRequest of_gpus(std::vector<std::string> charts) {
   return {.cluster_id = "c1",
           .uuid = "1",
           .from_ms = 0,
-          .to_ms = kHour,
-          .lives = {.own = {{0, kHour}}},
+          .to_ms = kHourMs,
+          .lives = {.own = {{0, kHourMs}}},
           .charts = std::move(charts),
           .by = ChartBy::kGpu};
 }

@@ -27,7 +27,7 @@ constexpr int kRecords = 1000;
 constexpr int kEvery = 100;  // every so many is damaged
 
 /// Puts text in front of the last bracket of a JSON object, as another member.
-std::string with(std::string json, std::string_view member) {
+std::string damaged_with(std::string json, std::string_view member) {
   return json.insert(json.rfind('}'), "," + std::string(member));
 }
 
@@ -35,29 +35,29 @@ std::string with(std::string json, std::string_view member) {
 std::string damage(std::string json, int way) {
   switch (way) {
     case 0:
-      return with(std::move(json), R"("e":005)");
+      return damaged_with(std::move(json), R"("e":005)");
     case 1:
-      return with(std::move(json), R"("e":"C:\dir\")");
+      return damaged_with(std::move(json), R"("e":"C:\dir\")");
     case 2:
-      return with(std::move(json), R"("e":"a"b")");
+      return damaged_with(std::move(json), R"("e":"a"b")");
     case 3:
-      return with(std::move(json), R"("e":"() { echo "hi" }")");
+      return damaged_with(std::move(json), R"("e":"() { echo "hi" }")");
     case 4:
       return json.substr(0, json.size() / 2);
     case 5:
-      return with(std::move(json), R"("e":{)");
+      return damaged_with(std::move(json), R"("e":{)");
     case 6:
       return json + "}]";
     case 7:
-      return with(std::move(json), R"("e":"\ud800\x")");
+      return damaged_with(std::move(json), R"("e":"\ud800\x")");
     case 8:
-      return with(std::move(json), R"("e":")" + std::string(5U << 20U, 'x') + R"(\")");
+      return damaged_with(std::move(json), R"("e":")" + std::string(5U << 20U, 'x') + R"(\")");
     default:
-      return with(std::move(json), R"("e":"},{[\"]})" + std::string(1, '\n') + R"(")");
+      return damaged_with(std::move(json), R"("e":"},{[\"]})" + std::string(1, '\n') + R"(")");
   }
 }
 
-std::string record(int i, const std::string& json) {
+std::string damaged_record(int i, const std::string& json) {
   return i % kEvery == kEvery / 2 ? damage(json, i / kEvery) : json;
 }
 
@@ -68,7 +68,7 @@ std::string records(const std::function<std::string(int)>& json,
   for (int i = 0; i < kRecords; ++i) {
     text += i == 0 ? "" : ",\n";
     text += key ? '"' + key(i) + "\":" : "";
-    text += record(i, json(i));
+    text += damaged_record(i, json(i));
   }
   return text;
 }
@@ -174,9 +174,10 @@ TEST_F(DamagedRecords, OfBacct) {
 TEST_F(DamagedRecords, OfExec) {
   std::string text;
   for (int i = 0; i < kRecords; ++i) {
-    text += record(i, fmt::format(R"({{"unit":"{}","user":"ada","project":"p","start":{}}})", i + 1,
-                                  kStart / 1000)) +
-            "\n";
+    text +=
+        damaged_record(i, fmt::format(R"({{"unit":"{}","user":"ada","project":"p","start":{}}})",
+                                      i + 1, kStart / 1000)) +
+        "\n";
   }
   const std::string file = directory_.write("units.jsonl", text);
   expect_found(ids_of(fetch(exec_manager(), "{file: " + file + "}")));

@@ -74,7 +74,7 @@ TEST(TsdbUpdater, LeavesOutWhatNoUnitCanHave) {
 
 /// A TSDB with the counters of a job whose node has so many GPUs, each busy for a quarter of the
 /// time.
-void add_job(FakeTsdb& tsdb, int gpus) {
+void add_tsdb_job(FakeTsdb& tsdb, int gpus) {
   std::map<std::string, std::string> labels{
       {"uuid", "42"}, {"hostname", "n1"}, {"manager", "slurm"}, {"domain", "node"}};
   const auto rising = [](double per_second) {
@@ -104,7 +104,7 @@ model::Unit job_with_gpus(double gpus) {
 
 TEST(TsdbUpdater, SetsPeakMemoryIdleGpuTimeAndIdleEnergy) {
   FakeTsdb tsdb;
-  add_job(tsdb, 4);
+  add_tsdb_job(tsdb, 4);
   TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
   std::vector<model::Unit> units{job_with_gpus(4), unit("43")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
@@ -120,7 +120,7 @@ TEST(TsdbUpdater, SetsPeakMemoryIdleGpuTimeAndIdleEnergy) {
 
 TEST(TsdbUpdater, KnowsNoIdleGpuTimeWhereGpusAreMissing) {
   FakeTsdb tsdb;
-  add_job(tsdb, 3);
+  add_tsdb_job(tsdb, 3);
   TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
   std::vector<model::Unit> units{job_with_gpus(4)};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
@@ -133,7 +133,7 @@ TEST(TsdbUpdater, KnowsNoIdleGpuTimeWhereGpusAreMissing) {
 
 TEST(TsdbUpdater, CountsIdleEnergyOnceWhenAnotherPartIsFilledIn) {
   FakeTsdb tsdb;
-  add_job(tsdb, 4);
+  add_tsdb_job(tsdb, 4);
   TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
   std::vector<model::Unit> units{job_with_gpus(4)};
   ASSERT_TRUE(updater.update(

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::ingest {
 namespace {
 
@@ -10,9 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::int64_t kStart = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
-constexpr std::int64_t kMinute = 60'000;
-constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kBatchStart = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
 
 /// Passes on the jobs that the test set; records the ids it was asked for.
 class FakeSource final : public BatchSource {
@@ -43,15 +43,15 @@ class FakeSource final : public BatchSource {
 BatchJob job(const std::string& id, std::int64_t start, std::int64_t end = 0) {
   BatchJob result{.id = id, .project = "p", .user = "ada", .running_state = "RUN"};
   result.state = end == 0 ? "RUN" : "DONE";
-  result.start_ms = kStart + start;
-  result.end_ms = end == 0 ? 0 : kStart + end;
+  result.start_ms = kBatchStart + start;
+  result.end_ms = end == 0 ? 0 : kBatchStart + end;
   result.cpus = 4;
   result.nodes = 1;
   return result;
 }
 
 model::Window hours(int from, int until) {
-  return {.start_ms = kStart + from * kHour, .end_ms = kStart + until * kHour};
+  return {.start_ms = kBatchStart + from * kHourMs, .end_ms = kBatchStart + until * kHourMs};
 }
 
 class Batch : public ::testing::Test {
@@ -80,8 +80,9 @@ class Batch : public ::testing::Test {
 };
 
 TEST_F(Batch, ReportsJobsAsTheyStoodAtTheEndOfTheWindow) {
-  source_->in_window = {job("1", -kHour), job("6[1]", kHour / 2, kHour + 1), job("2", 0, kHour / 4),
-                        job("3", kHour + 1), job("4", kHour, kHour + 5)};
+  source_->in_window = {job("1", -kHourMs), job("6[1]", kHourMs / 2, kHourMs + 1),
+                        job("2", 0, kHourMs / 4), job("3", kHourMs + 1),
+                        job("4", kHourMs, kHourMs + 5)};
   const auto units = manager_->fetch_units(hours(0, 1), {});
   ASSERT_TRUE(units);
   ASSERT_THAT(*units, SizeIs(4));  // the third has not started
@@ -97,15 +98,15 @@ TEST_F(Batch, ReportsJobsAsTheyStoodAtTheEndOfTheWindow) {
 }
 
 TEST_F(Batch, CountsEachSecondOnceOverWindows) {
-  source_->in_window = {job("1", kHour / 2)};
+  source_->in_window = {job("1", kHourMs / 2)};
   EXPECT_THAT(units(0, 1), ElementsAre("1 RUN 1800"));
-  source_->in_window = {job("1", kHour / 2), job("1", kHour / 2, kHour + kHour / 4)};
+  source_->in_window = {job("1", kHourMs / 2), job("1", kHourMs / 2, kHourMs + kHourMs / 4)};
   EXPECT_THAT(units(1, 2), ElementsAre("1 DONE 900"));
   EXPECT_THAT(units(2, 3), IsEmpty());  // still in the output, but reported
 }
 
 TEST_F(Batch, ReportsAnEndedJobAgainIfItsWindowWasNotStored) {
-  source_->in_window = {job("1", 0, kHour / 4)};
+  source_->in_window = {job("1", 0, kHourMs / 4)};
   EXPECT_THAT(units(0, 1), ElementsAre("1 DONE 900"));
   EXPECT_THAT(units(0, 2), ElementsAre("1 DONE 900"));
   EXPECT_THAT(units(2, 3), IsEmpty());
@@ -113,14 +114,14 @@ TEST_F(Batch, ReportsAnEndedJobAgainIfItsWindowWasNotStored) {
 
 TEST_F(Batch, ReportsAJobThatWasRecordedAfterItsEndWithAllOfItsTime) {
   EXPECT_THAT(units(0, 1), IsEmpty());
-  source_->in_window = {job("1", kHour / 2, kHour - 1000), job("2", kHour / 2, kHour)};
+  source_->in_window = {job("1", kHourMs / 2, kHourMs - 1000), job("2", kHourMs / 2, kHourMs)};
   EXPECT_THAT(units(1, 2), ElementsAre("1 DONE 1799", "2 DONE 1800"));
   EXPECT_THAT(units(2, 3), IsEmpty());
 }
 
 TEST_F(Batch, CountsAStartThatWasRecordedLateFromThere) {
   EXPECT_THAT(units(0, 1), IsEmpty());
-  source_->in_window = {job("1", kHour / 2)};
+  source_->in_window = {job("1", kHourMs / 2)};
   EXPECT_THAT(units(1, 2), ElementsAre("1 RUN 5400"));
   EXPECT_THAT(units(1, 2), ElementsAre("1 RUN 5400"));  // again, because it was not stored
   EXPECT_THAT(units(2, 3), ElementsAre("1 RUN 3600"));
@@ -130,7 +131,7 @@ TEST_F(Batch, AsksForAJobThatIsMissing) {
   source_->in_window = {job("6[1]", 0), job("7", 0)};
   units(0, 1);
   source_->in_window = {job("7", 0)};
-  source_->by_id = {job("6[1]", 0, kHour - 1000), job("6[1]", -kHour, -kMinute), job("9", 0)};
+  source_->by_id = {job("6[1]", 0, kHourMs - 1000), job("6[1]", -kHourMs, -kMinuteMs), job("9", 0)};
   EXPECT_THAT(units(1, 2), ElementsAre("6[1] DONE 3599", "7 RUN 3600"));
   EXPECT_THAT(source_->asked, ElementsAre(ElementsAre("6[1]")));
   EXPECT_THAT(units(2, 3), ElementsAre("7 RUN 3600"));
@@ -154,7 +155,7 @@ TEST_F(Batch, DoesNotFailBecauseAQuestionFails) {
   source_->ids_ok = false;
   EXPECT_THAT(units(1, 2), IsEmpty());
   source_->ids_ok = true;
-  source_->by_id = {job("7", 0, kHour + 1000)};
+  source_->by_id = {job("7", 0, kHourMs + 1000)};
   EXPECT_THAT(units(2, 3), ElementsAre("7 DONE 3601"));
 }
 
@@ -165,14 +166,14 @@ TEST_F(Batch, ForgetsNothingWhenAFetchFails) {
   EXPECT_THAT(units(1, 2), ElementsAre("away"));
   source_->ok = true;
   source_->in_window = {};
-  source_->by_id = {job("7", 0, kHour + 1000)};
+  source_->by_id = {job("7", 0, kHourMs + 1000)};
   EXPECT_THAT(units(1, 3), ElementsAre("7 DONE 1"));
 }
 
 TEST_F(Batch, EndsTheRunOfARequeuedJob) {
   source_->in_window = {job("7", 0)};
   units(0, 1);
-  source_->in_window = {job("7", kHour + kMinute)};
+  source_->in_window = {job("7", kHourMs + kMinuteMs)};
   EXPECT_THAT(units(1, 2), ElementsAre("7 REQUEUED 3600", "7 RUN 3540"));
   EXPECT_THAT(units(2, 3), ElementsAre("7 RUN 3600"));
   EXPECT_THAT(source_->asked, IsEmpty());

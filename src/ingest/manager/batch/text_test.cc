@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::ingest {
 namespace {
 
-constexpr std::int64_t kNow = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
-constexpr std::int64_t kDay = 24LL * 3'600'000;
+constexpr std::int64_t kTextNow = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
 
-std::string printed(std::string_view text, const char* zone = "UTC", std::int64_t now_ms = kNow) {
+std::string printed(std::string_view text,
+                    const char* zone = "UTC",
+                    std::int64_t now_ms = kTextNow) {
   const auto ms = parse_ctime(text, TimeZone::find(zone).value(), now_ms);
   return ms ? TimeZone().local(*ms) : "-";
 }
@@ -27,7 +30,7 @@ TEST(Ctime, WithoutAYearIsTheLastSuchTime) {
   EXPECT_EQ(printed("Jan  1 00:10:00"), "2026-01-01T00:10:00");  // a clock that is ahead
   EXPECT_EQ(printed("Jan  3 00:00:00"), "2025-01-03T00:00:00");
   EXPECT_EQ(printed("Feb 29 12:00:00"), "2024-02-29T12:00:00");
-  EXPECT_EQ(printed("Dec 31 23:59:00", "UTC", kNow - kDay), "2025-12-31T23:59:00");
+  EXPECT_EQ(printed("Dec 31 23:59:00", "UTC", kTextNow - kDayMs), "2025-12-31T23:59:00");
 }
 
 TEST(Ctime, IsInItsZoneAlsoWhenTheClockChanges) {

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr model::Window kWindow{.start_ms = 900'000, .end_ms = 1'800'000};
+constexpr model::Window kExecWindow{.start_ms = 900'000, .end_ms = 1'800'000};
 constexpr std::string_view kUnit =
     R"({"unit":"12[3].srv","name":"cfd","user":"ada","group":"staff","project":"fluids",)"
     R"("created":800,"start":960,"end":"1970-01-01T00:30:00Z","state":"COMPLETED","cpus":4,)"
@@ -40,7 +40,7 @@ TEST(ExecLines, DescribeUnits) {
   ExecLines lines;
   ASSERT_TRUE(read_line(kUnit, lines));
   ASSERT_THAT(lines.units, SizeIs(1));
-  const auto unit = unit_of(lines.units[0], kWindow, {});
+  const auto unit = unit_of(lines.units[0], kExecWindow, {});
   ASSERT_TRUE(unit);
   EXPECT_EQ(unit->uuid, "12[3].srv");
   EXPECT_EQ(unit->name, "cfd");
@@ -61,7 +61,7 @@ TEST(ExecLines, GiveUnitsAsTheyStoodAtTheEndOfTheWindow) {
   const auto at = [](std::string_view times) {
     ExecLines lines;
     EXPECT_TRUE(read_line(fmt::format(R"({{"unit":1,"user":"a","project":"p"{}}})", times), lines));
-    return unit_of(lines.units.at(0), kWindow, {});
+    return unit_of(lines.units.at(0), kExecWindow, {});
   };
   EXPECT_EQ(at(""), std::nullopt);                  // it waits
   EXPECT_EQ(at(R"(,"start":1801)"), std::nullopt);  // it starts later
@@ -129,10 +129,10 @@ TEST(Exec, RunsTheCommandOnceForEachWindow) {
                {.output = std::string(kUnit) + "\n{\"project\":\"fluids\",\"leads\":[\"eve\"]}\n"});
   auto manager = create("{command: [/opt/site/units, --all], timeout: 20s}", &runner);
   ASSERT_TRUE(manager) << manager.error().message;
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kExecWindow, {});
   ASSERT_TRUE(units) << units.error().message;
   EXPECT_THAT(*units, SizeIs(1));
-  const auto people = (*manager)->fetch_users_projects(kWindow, {});
+  const auto people = (*manager)->fetch_users_projects(kExecWindow, {});
   ASSERT_TRUE(people);
   EXPECT_EQ(people->users.at(0).name, "ada");
   EXPECT_THAT((*manager)->fetch_leads({})->at("fluids"), ElementsAre("eve"));
@@ -154,27 +154,27 @@ TEST(Exec, FailsAsAWhole) {
   auto manager = create("{command: [/opt/site/units]}", &runner);
   ASSERT_TRUE(manager);
   runner.reply("units", {.output = "# none is good\n{\"unit\":\n"});
-  EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message,
+  EXPECT_THAT((*manager)->fetch_units(kExecWindow, {}).error().message,
               HasSubstr("/opt/site/units: line 2: expected a JSON object"));
   runner.reply("units",
                {.exit_status = 3, .output = std::string(kUnit), .error_text = "no license\n"});
-  EXPECT_EQ((*manager)->fetch_units(kWindow, {}).error().message,
+  EXPECT_EQ((*manager)->fetch_units(kExecWindow, {}).error().message,
             "/opt/site/units: exit status 3: no license");
   // A script that goes on after an error may end with 0.
   for (const char* text : {"units: error: no answer of the database\n",
                            "Traceback (most recent call last):\n  ...\n", "ERROR: 500\n"}) {
     runner.reply("units", {.output = std::string(kUnit), .error_text = text});
-    EXPECT_FALSE((*manager)->fetch_units(kWindow, {})) << text;
+    EXPECT_FALSE((*manager)->fetch_units(kExecWindow, {})) << text;
   }
   for (const char* text :
        {"units: warning: error: retried\n", "INFO: 3 errors: ignored\n", "hello\n"}) {
     runner.reply("units", {.output = std::string(kUnit), .error_text = text});
-    EXPECT_TRUE((*manager)->fetch_units(kWindow, {})) << text;
+    EXPECT_TRUE((*manager)->fetch_units(kExecWindow, {})) << text;
   }
   runner.reply("units", {.exit_status = 3});
-  EXPECT_FALSE((*manager)->fetch_units(kWindow, {}));
+  EXPECT_FALSE((*manager)->fetch_units(kExecWindow, {}));
   // What a failed run said must not be used for people either.
-  EXPECT_FALSE((*manager)->fetch_users_projects(kWindow, {}));
+  EXPECT_FALSE((*manager)->fetch_users_projects(kExecWindow, {}));
 }
 
 TEST(Exec, ReadsAFile) {
@@ -182,14 +182,15 @@ TEST(Exec, ReadsAFile) {
   const std::string file = dir.write("units.jsonl", std::string(kUnit) + "\n\n# end\n");
   auto manager = create("{file: " + file + "}");
   ASSERT_TRUE(manager) << manager.error().message;
-  EXPECT_THAT(*(*manager)->fetch_units(kWindow, {}), SizeIs(1));
+  EXPECT_THAT(*(*manager)->fetch_units(kExecWindow, {}), SizeIs(1));
   std::stop_source stopped;
   stopped.request_stop();
-  EXPECT_EQ((*manager)->fetch_units(kWindow, stopped.get_token()).error().message, "stopped");
+  EXPECT_EQ((*manager)->fetch_units(kExecWindow, stopped.get_token()).error().message, "stopped");
   dir.write("units.jsonl", std::string(2U << 20U, ' '));
-  EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message, HasSubstr("line 1: more than"));
+  EXPECT_THAT((*manager)->fetch_units(kExecWindow, {}).error().message,
+              HasSubstr("line 1: more than"));
   std::filesystem::remove(file);
-  EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message, HasSubstr("No such file"));
+  EXPECT_THAT((*manager)->fetch_units(kExecWindow, {}).error().message, HasSubstr("No such file"));
 }
 
 TEST(Exec, LosesALineThatIsTooLongAndNothingElse) {
@@ -206,7 +207,7 @@ TEST(Exec, LosesALineThatIsTooLongAndNothingElse) {
     ASSERT_TRUE(manager) << manager.error().message;
     ::testing::internal::CaptureStderr();
     for (int i = 0; i < 2; ++i) {
-      const auto units = (*manager)->fetch_units(kWindow, {});
+      const auto units = (*manager)->fetch_units(kExecWindow, {});
       ASSERT_TRUE(units) << units.error().message;
       EXPECT_THAT(*units, SizeIs(2));
     }
@@ -219,7 +220,7 @@ TEST(Exec, LosesALineThatIsTooLongAndNothingElse) {
   const std::string longest = std::string(kUnit) + std::string((1U << 20U) - kUnit.size(), ' ');
   for (const char* const end : {"", "\n"}) {
     dir.write("units.jsonl", longest + "\n" + longest + end);
-    EXPECT_THAT(*create("{file: " + file + "}").value()->fetch_units(kWindow, {}), SizeIs(2));
+    EXPECT_THAT(*create("{file: " + file + "}").value()->fetch_units(kExecWindow, {}), SizeIs(2));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
 #include "ingest/manager/k8s/access.h"
 #include "ingest/manager/k8s/people.h"
 #include "testing/fake_clock.h"
@@ -22,9 +23,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr std::int64_t kMinute = 60'000;
 constexpr std::int64_t kNoon = 1'772'366'400'000;  // 2026-03-01T12:00:00Z
-constexpr model::Window kWindow{.start_ms = kNoon, .end_ms = kNoon + 15 * kMinute};
+constexpr model::Window kPodWindow{.start_ms = kNoon, .end_ms = kNoon + 15 * kMinuteMs};
 
 kube::Pod pod(const std::string& uid, std::int64_t start_ms, const std::string& phase = "Running") {
   kube::Pod made{.uid = uid, .name = "name of " + uid, .name_space = "lab"};
@@ -44,7 +44,7 @@ kube::StoredPod stored(kube::Pod made) {
 
 model::Unit unit_of(const kube::StoredPod& made,
                     const K8sUnitOptions& options = {},
-                    model::Window window = kWindow) {
+                    model::Window window = kPodWindow) {
   auto unit = k8s_unit(made, options, window, window.start_ms, TimeZone());
   EXPECT_TRUE(unit);
   return unit.value_or(model::Unit{});
@@ -52,7 +52,7 @@ model::Unit unit_of(const kube::StoredPod& made,
 
 TEST(K8sUnit, CountsFromItsStart) {
   // CEEMS 0.10.2 charges a pod that starts in the window for the time before its start.
-  const auto unit = unit_of(stored(pod("u", kNoon + 5 * kMinute)));
+  const auto unit = unit_of(stored(pod("u", kNoon + 5 * kMinuteMs)));
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 600);
   EXPECT_EQ(unit.total_time_seconds.at("alloc_cputime"), 1200);
   EXPECT_EQ(unit.total_time_seconds.at("alloc_cpumemtime"), 600.0 * 3 * (1 << 20));
@@ -71,7 +71,7 @@ TEST(K8sUnit, CountsFromItsStart) {
 }
 
 TEST(K8sUnit, SaysThatItUsedTooMuchMemory) {
-  kube::Pod killed = pod("u", kNoon + 5 * kMinute, "Failed");
+  kube::Pod killed = pod("u", kNoon + 5 * kMinuteMs, "Failed");
   killed.annotations.clear();
   EXPECT_EQ(unit_of(stored(killed)).tags, R"({"qos":"Burstable"})");
   killed.out_of_memory = true;
@@ -81,7 +81,7 @@ TEST(K8sUnit, SaysThatItUsedTooMuchMemory) {
 }
 
 TEST(K8sUnit, CountsTheWholeWindowOfALongRun) {
-  const auto unit = unit_of(stored(pod("u", kNoon - 600 * kMinute)));
+  const auto unit = unit_of(stored(pod("u", kNoon - 600 * kMinuteMs)));
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
 }
 
@@ -104,10 +104,10 @@ TEST(K8sUnit, CanCountMemoryAsOtherManagersDo) {
 
 TEST(K8sUnit, EndsWithItsContainers) {
   // CEEMS 0.10.2 counts a finished pod as running until it is deleted.
-  auto finished = stored(pod("u", kNoon + 2 * kMinute, "Succeeded"));
-  finished.pod.finished_ms = kNoon + 12 * kMinute;
+  auto finished = stored(pod("u", kNoon + 2 * kMinuteMs, "Succeeded"));
+  finished.pod.finished_ms = kNoon + 12 * kMinuteMs;
   const auto unit = unit_of(finished);
-  EXPECT_EQ(unit.ended_at_ts, kNoon + 12 * kMinute);
+  EXPECT_EQ(unit.ended_at_ts, kNoon + 12 * kMinuteMs);
   EXPECT_EQ(unit.ended_at, "2026-03-01T12:12:00+0000");
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 600);
   EXPECT_EQ(unit.elapsed, "00:10:02");
@@ -115,33 +115,33 @@ TEST(K8sUnit, EndsWithItsContainers) {
 }
 
 TEST(K8sUnit, IsReportedAsItStoodAtTheEndOfTheWindow) {
-  auto finished = stored(pod("u", kNoon - kMinute, "Failed"));
-  finished.pod.finished_ms = kNoon + 20 * kMinute;
+  auto finished = stored(pod("u", kNoon - kMinuteMs, "Failed"));
+  finished.pod.finished_ms = kNoon + 20 * kMinuteMs;
   const auto unit = unit_of(finished);
   EXPECT_EQ(unit.state, "Running");
   EXPECT_EQ(unit.ended_at_ts, 0);
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
-  EXPECT_FALSE(k8s_unit(stored(pod("v", kNoon + 20 * kMinute)), {}, kWindow, kNoon, {}));
+  EXPECT_FALSE(k8s_unit(stored(pod("v", kNoon + 20 * kMinuteMs)), {}, kPodWindow, kNoon, {}));
 }
 
 TEST(K8sUnit, IsThereWhenItStartsAtTheEndOfTheWindowAndNotWhenLater) {
-  const auto at_end = unit_of(stored(pod("u", kWindow.end_ms)));
-  EXPECT_EQ(at_end.started_at_ts, kWindow.end_ms);
+  const auto at_end = unit_of(stored(pod("u", kPodWindow.end_ms)));
+  EXPECT_EQ(at_end.started_at_ts, kPodWindow.end_ms);
   EXPECT_EQ(at_end.total_time_seconds.at("walltime"), 0);
-  EXPECT_FALSE(k8s_unit(stored(pod("u", kWindow.end_ms + 1)), {}, kWindow, kNoon, {}));
+  EXPECT_FALSE(k8s_unit(stored(pod("u", kPodWindow.end_ms + 1)), {}, kPodWindow, kNoon, {}));
   auto created = pod("u", 0, "Pending");
-  created.created_ms = kWindow.end_ms;
-  EXPECT_TRUE(k8s_unit(stored(created), {}, kWindow, kNoon, {}));
-  created.created_ms = kWindow.end_ms + 1;
-  EXPECT_FALSE(k8s_unit(stored(created), {}, kWindow, kNoon, {}));
+  created.created_ms = kPodWindow.end_ms;
+  EXPECT_TRUE(k8s_unit(stored(created), {}, kPodWindow, kNoon, {}));
+  created.created_ms = kPodWindow.end_ms + 1;
+  EXPECT_FALSE(k8s_unit(stored(created), {}, kPodWindow, kNoon, {}));
 }
 
 TEST(K8sUnit, HasEndedWhenItEndsAtTheEndOfTheWindowAndNotWhenLater) {
   auto finished = stored(pod("u", kNoon, "Succeeded"));
   for (const std::int64_t late : {-1, 0, 1}) {
-    finished.pod.finished_ms = kWindow.end_ms + late;
+    finished.pod.finished_ms = kPodWindow.end_ms + late;
     const auto unit = unit_of(finished);
-    EXPECT_EQ(unit.ended_at_ts, late <= 0 ? kWindow.end_ms + late : 0) << late;
+    EXPECT_EQ(unit.ended_at_ts, late <= 0 ? kPodWindow.end_ms + late : 0) << late;
     EXPECT_EQ(unit.state, late <= 0 ? "Succeeded" : "Running") << late;
     EXPECT_EQ(unit.total_time_seconds.at("walltime"), late < 0 ? 899.999 : 900) << late;
   }
@@ -157,15 +157,15 @@ TEST(K8sUnit, CountsFromTheMillisecondThatWindowsBeforeHaveCountedTo) {
 }
 
 TEST(K8sUnit, AddsNothingAfterItsEnd) {
-  auto finished = stored(pod("u", kNoon - 60 * kMinute, "Succeeded"));
-  finished.pod.deletion_ms = kNoon - 10 * kMinute;
+  auto finished = stored(pod("u", kNoon - 60 * kMinuteMs, "Succeeded"));
+  finished.pod.deletion_ms = kNoon - 10 * kMinuteMs;
   const auto unit = unit_of(finished);
-  EXPECT_EQ(unit.ended_at_ts, kNoon - 10 * kMinute);
+  EXPECT_EQ(unit.ended_at_ts, kNoon - 10 * kMinuteMs);
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
 }
 
 TEST(K8sUnit, WaitsWithoutStartAndTime) {
-  auto pending = pod("u", kNoon - 60 * kMinute, "Pending");
+  auto pending = pod("u", kNoon - 60 * kMinuteMs, "Pending");
   const auto unit = unit_of(stored(pending));
   EXPECT_EQ(unit.started_at, "N/A");
   EXPECT_EQ(unit.started_at_ts, 0);
@@ -178,11 +178,11 @@ TEST(K8sUnit, WaitsWithoutStartAndTime) {
 }
 
 TEST(K8sUnit, WasDeletedWhileItRan) {
-  auto gone = stored(pod("u", kNoon - kMinute));
-  gone.gone_ms = kNoon + 5 * kMinute;
+  auto gone = stored(pod("u", kNoon - kMinuteMs));
+  gone.gone_ms = kNoon + 5 * kMinuteMs;
   const auto unit = unit_of(gone);
   EXPECT_EQ(unit.state, "Deleted");
-  EXPECT_EQ(unit.ended_at_ts, kNoon + 5 * kMinute);
+  EXPECT_EQ(unit.ended_at_ts, kNoon + 5 * kMinuteMs);
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 300);
 }
 
@@ -281,7 +281,7 @@ class K8sManagerTest : public ::testing::Test {
   /// Fetches the window from minute `from` to minute `to` after noon.
   Result<std::vector<model::Unit>> fetch(int from, int to) {
     return manager_->fetch_units(
-        {.start_ms = kNoon + from * kMinute, .end_ms = kNoon + to * kMinute}, {});
+        {.start_ms = kNoon + from * kMinuteMs, .end_ms = kNoon + to * kMinuteMs}, {});
   }
   /// The seconds that the window adds to each unit.
   std::map<std::string, double> seconds(int from, int to) {
@@ -297,7 +297,7 @@ class K8sManagerTest : public ::testing::Test {
   }
   /// Returns "project: user user ..." for each project.
   std::vector<std::string> people() {
-    const auto result = manager_->fetch_users_projects(kWindow, {});
+    const auto result = manager_->fetch_users_projects(kPodWindow, {});
     if (!result) {
       return {result.error().message};
     }
@@ -324,10 +324,10 @@ class K8sManagerTest : public ::testing::Test {
 using Seconds = std::map<std::string, double>;
 
 TEST_F(K8sManagerTest, CountsEachSecondOnce) {
-  put(pod("old", kNoon - 60 * kMinute));
+  put(pod("old", kNoon - 60 * kMinuteMs));
   EXPECT_EQ(seconds(0, 15), (Seconds{{"old", 900}}));
-  put(pod("new", kNoon + 20 * kMinute));
-  auto quick = pod("quick", kNoon + 16 * kMinute, "Succeeded");
+  put(pod("new", kNoon + 20 * kMinuteMs));
+  auto quick = pod("quick", kNoon + 16 * kMinuteMs, "Succeeded");
   quick.finished_ms = quick.start_ms + 7'000;
   put(quick);
   EXPECT_EQ(seconds(15, 30), (Seconds{{"old", 900}, {"new", 600}, {"quick", 7}}));
@@ -335,8 +335,8 @@ TEST_F(K8sManagerTest, CountsEachSecondOnce) {
 }
 
 TEST_F(K8sManagerTest, ReportsAWindowAgainThatWasNotWritten) {
-  auto gone = stored(pod("gone", kNoon + kMinute));
-  gone.gone_ms = kNoon + 3 * kMinute;
+  auto gone = stored(pod("gone", kNoon + kMinuteMs));
+  gone.gone_ms = kNoon + 3 * kMinuteMs;
   pods_->known["gone"] = gone;
   EXPECT_EQ(seconds(0, 15), (Seconds{{"gone", 120}}));
   EXPECT_EQ(seconds(0, 15), (Seconds{{"gone", 120}}));
@@ -348,19 +348,19 @@ TEST_F(K8sManagerTest, ReportsAWindowAgainThatWasNotWritten) {
 
 TEST_F(K8sManagerTest, ForgetsAFinishedPodThatIsDeletedLater) {
   auto finished = pod("u", kNoon, "Succeeded");
-  finished.finished_ms = kNoon + kMinute;
+  finished.finished_ms = kNoon + kMinuteMs;
   put(finished);
   EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 60}}));
   EXPECT_EQ(seconds(15, 30), Seconds{});
   EXPECT_EQ(pods_->known.size(), 1U);
-  pods_->known["u"].gone_ms = kNoon + 31 * kMinute;
+  pods_->known["u"].gone_ms = kNoon + 31 * kMinuteMs;
   EXPECT_EQ(seconds(30, 45), Seconds{});
   EXPECT_EQ(pods_->known.size(), 0U);
 }
 
 TEST_F(K8sManagerTest, ReportsAnEndAtTheEndOfAWindowOnce) {
   auto finished = pod("u", kNoon, "Succeeded");
-  finished.finished_ms = kNoon + 15 * kMinute;
+  finished.finished_ms = kNoon + 15 * kMinuteMs;
   put(finished);
   EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 900}}));
   EXPECT_EQ(seconds(15, 30), Seconds{});
@@ -368,14 +368,14 @@ TEST_F(K8sManagerTest, ReportsAnEndAtTheEndOfAWindowOnce) {
 
 TEST_F(K8sManagerTest, CountsAPodHeardOfLateFromItsStart) {
   EXPECT_EQ(seconds(0, 15), Seconds{});
-  put(pod("late", kNoon + 14 * kMinute));
+  put(pod("late", kNoon + 14 * kMinuteMs));
   EXPECT_EQ(seconds(15, 30), (Seconds{{"late", 960}}));
 }
 
 TEST_F(K8sManagerTest, CountsAPodThatWaitedForItsImageFromItsStart) {
-  put(pod("u", kNoon + 10 * kMinute, "Pending"));
+  put(pod("u", kNoon + 10 * kMinuteMs, "Pending"));
   EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 0}}));
-  put(pod("u", kNoon + 10 * kMinute));
+  put(pod("u", kNoon + 10 * kMinuteMs));
   EXPECT_EQ(seconds(15, 30), (Seconds{{"u", 1200}}));
   EXPECT_EQ(seconds(30, 45), (Seconds{{"u", 900}}));
 }
@@ -383,10 +383,10 @@ TEST_F(K8sManagerTest, CountsAPodThatWaitedForItsImageFromItsStart) {
 TEST_F(K8sManagerTest, GivesTheSameSumWhateverTheWindows) {
   for (const std::vector<int>& ends : {std::vector<int>{60}, {7, 60}, {1, 2, 3, 20, 41, 59, 60}}) {
     SetUp();
-    put(pod("old", kNoon - 60 * kMinute));
-    put(pod("new", kNoon + 20 * kMinute));
-    auto ended = pod("ended", kNoon + 5 * kMinute, "Failed");
-    ended.finished_ms = kNoon + 41 * kMinute;
+    put(pod("old", kNoon - 60 * kMinuteMs));
+    put(pod("new", kNoon + 20 * kMinuteMs));
+    auto ended = pod("ended", kNoon + 5 * kMinuteMs, "Failed");
+    ended.finished_ms = kNoon + 41 * kMinuteMs;
     put(ended);
     Seconds sum;
     int from = 0;
@@ -420,7 +420,7 @@ TEST_F(K8sManagerTest, CountsTheGpusOfResourceClaimsAlsoWhenTheyAreGone) {
 
 TEST_F(K8sManagerTest, DistinguishesPodsOfOneName) {
   auto first = pod("a", kNoon);
-  auto second = pod("b", kNoon + kMinute);
+  auto second = pod("b", kNoon + kMinuteMs);
   first.name = second.name = "same";
   put(first);
   put(second);
@@ -441,7 +441,7 @@ TEST_F(K8sManagerTest, JoinsUsersOfFileBindingsAndPods) {
   put(pod("u", kNoon));
   ASSERT_TRUE(fetch(0, 15));
   EXPECT_THAT(people(), ElementsAre("lab: ada bob eve"));
-  const auto result = manager_->fetch_users_projects(kWindow, {});
+  const auto result = manager_->fetch_users_projects(kPodWindow, {});
   ASSERT_EQ(result->users.size(), 3U);
   EXPECT_EQ(result->users[0].name, "ada");
   EXPECT_THAT(result->users[0].projects, ElementsAre("lab"));

@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kDay = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
-constexpr const char* kStart = "ceems_compute_unit_start_time_seconds";
+constexpr std::int64_t kLocalDay = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
+constexpr const char* kStartTime = "ceems_compute_unit_start_time_seconds";
 constexpr const char* kEnd = "ceems_compute_unit_end_time_seconds";
 
 using Labels = std::map<std::string, std::string>;
@@ -31,13 +31,13 @@ Labels unit_labels(const std::string& uuid, const std::string& host = "n1") {
 std::vector<tsdb::Sample> constant(double value, std::int64_t first, std::int64_t last) {
   std::vector<tsdb::Sample> samples;
   for (std::int64_t t = first; t <= last; t += 15'000) {
-    samples.push_back({kDay + t, value});
+    samples.push_back({kLocalDay + t, value});
   }
   return samples;
 }
 
 double seconds(std::int64_t ms) {
-  return static_cast<double>(kDay + ms) / 1000;
+  return static_cast<double>(kLocalDay + ms) / 1000;
 }
 
 /// Adds a unit that lived from start to end (0: still running), with samples from `first` to
@@ -49,7 +49,7 @@ void add_unit(FakeTsdb& tsdb,
               std::int64_t first,
               std::int64_t last,
               const std::string& host = "n1") {
-  tsdb.add(kStart, unit_labels(uuid, host), constant(seconds(start), first, last));
+  tsdb.add(kStartTime, unit_labels(uuid, host), constant(seconds(start), first, last));
   if (end > 0) {
     std::int64_t seen = first;
     while (seen < end) {
@@ -72,8 +72,9 @@ std::unique_ptr<ResourceManager> manager(FakeTsdb& tsdb) {
 
 /// Fetches the units of a window after it has settled.
 std::vector<model::Unit> fetch(FakeTsdb& tsdb, std::int64_t from, std::int64_t to) {
-  tsdb.now_ms = kDay + to + 25'000;
-  auto units = manager(tsdb)->fetch_units({.start_ms = kDay + from, .end_ms = kDay + to}, {});
+  tsdb.now_ms = kLocalDay + to + 25'000;
+  auto units =
+      manager(tsdb)->fetch_units({.start_ms = kLocalDay + from, .end_ms = kLocalDay + to}, {});
   EXPECT_TRUE(units) << (units ? "" : units.error().message);
   return units ? std::move(*units) : std::vector<model::Unit>{};
 }
@@ -101,22 +102,23 @@ TEST(Local, ReportsARunningUnit) {
                                                        {"alloc_gpumemtime", 0}}));
 }
 
-/// Returns the unit of the window (kDay + 60 s, kDay + 120 s] for one life, if there is one. Times
-/// are milliseconds after kDay. Samples up to 25 s after the window are visible, and a unit without
-/// samples for 45 s has ended.
+/// Returns the unit of the window (kLocalDay + 60 s, kLocalDay + 120 s] for one life, if there is
+/// one. Times are milliseconds after kLocalDay. Samples up to 25 s after the window are visible,
+/// and a unit without samples for 45 s has ended.
 std::optional<model::Unit> unit_at(UnitLife life) {
   life.uuid = "u";
-  life.start_ms += kDay;
-  life.last_seen_ms += kDay;
+  life.start_ms += kLocalDay;
+  life.last_seen_ms += kLocalDay;
   for (std::int64_t* time : {&life.end_ms, &life.end_first_seen_ms, &life.seen_before_ms}) {
-    *time += *time > 0 ? kDay : 0;
+    *time += *time > 0 ? kLocalDay : 0;
   }
-  const auto units = local_units({life},
-                                 {.window = {.start_ms = kDay + 60'000, .end_ms = kDay + 120'000},
-                                  .settle_ms = 25'000,
-                                  .gone_after_ms = 45'000,
-                                  .project = "local"},
-                                 TimeZone());
+  const auto units =
+      local_units({life},
+                  {.window = {.start_ms = kLocalDay + 60'000, .end_ms = kLocalDay + 120'000},
+                   .settle_ms = 25'000,
+                   .gone_after_ms = 45'000,
+                   .project = "local"},
+                  TimeZone());
   return units.empty() ? std::nullopt : std::optional(units.front());
 }
 
@@ -152,7 +154,7 @@ TEST(LocalUnit, ThatEndsAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
                                .end_ms = 120'000 + late,
                                .end_first_seen_ms = 130'000});
     ASSERT_TRUE(unit);
-    EXPECT_EQ(unit->ended_at_ts, late <= 0 ? kDay + 120'000 + late : 0) << late;
+    EXPECT_EQ(unit->ended_at_ts, late <= 0 ? kLocalDay + 120'000 + late : 0) << late;
     EXPECT_EQ(unit->state, late <= 0 ? "ENDED" : "RUNNING") << late;
     EXPECT_EQ(walltime(unit), late < 0 ? 59.999 : 60) << late;
   }
@@ -170,7 +172,7 @@ TEST(LocalUnit, ThatEndsAtTheStartOfTheWindowBelongsToTheOneBefore) {
 }
 
 TEST(LocalUnit, WithoutSamplesIsGoneAfterAWhileToTheMillisecond) {
-  EXPECT_EQ(unit_at({.start_ms = 60'000, .last_seen_ms = 75'000})->ended_at_ts, kDay + 75'000);
+  EXPECT_EQ(unit_at({.start_ms = 60'000, .last_seen_ms = 75'000})->ended_at_ts, kLocalDay + 75'000);
   EXPECT_EQ(unit_at({.start_ms = 60'000, .last_seen_ms = 75'001})->ended_at_ts, 0);
 }
 
@@ -197,7 +199,7 @@ TEST(Local, EndsAUnitThatVanishedAtItsLastSampleOnce) {
   for (std::int64_t from = 0; from < 600'000; from += 60'000) {
     for (const auto& unit : fetch(tsdb, from, from + 60'000)) {
       walltime += unit.total_time_seconds.at("walltime");
-      ends.push_back(unit.ended_at_ts == 0 ? 0 : unit.ended_at_ts - kDay);
+      ends.push_back(unit.ended_at_ts == 0 ? 0 : unit.ended_at_ts - kLocalDay);
     }
   }
   EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 0, 90'000}));
@@ -207,16 +209,16 @@ TEST(Local, EndsAUnitThatVanishedAtItsLastSampleOnce) {
 TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
   FakeTsdb tsdb;
   // The unit ended at 55 s, but nothing could be scraped between 50 s and 100 s.
-  tsdb.add(kStart, unit_labels("late"), constant(seconds(5'000), 20'000, 50'000));
-  tsdb.series.back().samples.push_back({kDay + 100'000, seconds(5'000)});
-  tsdb.add(kEnd, unit_labels("late"), {{kDay + 100'000, seconds(55'000)}});
+  tsdb.add(kStartTime, unit_labels("late"), constant(seconds(5'000), 20'000, 50'000));
+  tsdb.series.back().samples.push_back({kLocalDay + 100'000, seconds(5'000)});
+  tsdb.add(kEnd, unit_labels("late"), {{kLocalDay + 100'000, seconds(55'000)}});
   const auto first = fetch(tsdb, 0, 60'000).at(0);
   EXPECT_EQ(first.state, "RUNNING");
   EXPECT_EQ(first.total_time_seconds.at("walltime"), 45);
   const auto units = fetch(tsdb, 60'000, 120'000);
   ASSERT_EQ(units.size(), 1U);
   EXPECT_EQ(units[0].state, "ENDED");
-  EXPECT_EQ(units[0].ended_at_ts, kDay + 55'000);
+  EXPECT_EQ(units[0].ended_at_ts, kLocalDay + 55'000);
   EXPECT_EQ(units[0].total_time_seconds.at("walltime"), 5);
   EXPECT_TRUE(fetch(tsdb, 120'000, 180'000).empty());
 }
@@ -228,7 +230,7 @@ TEST(Local, CountsATimeWithoutSamplesWhenTheUnitIsSeenAgain) {
   for (const auto& sample : constant(seconds(0), 150'000, 600'000)) {
     samples.push_back(sample);
   }
-  tsdb.add(kStart, unit_labels("gap"), samples);
+  tsdb.add(kStartTime, unit_labels("gap"), samples);
   double walltime = 0;
   for (std::int64_t from = 0; from < 300'000; from += 60'000) {
     for (const auto& unit : fetch(tsdb, from, from + 60'000)) {
@@ -246,13 +248,13 @@ TEST(Local, TakesARestartedServiceForTwoUnits) {
   for (const auto& sample : constant(seconds(70'000), 75'000, 300'000)) {
     samples.push_back(sample);
   }
-  tsdb.add(kStart, labels, samples);
-  tsdb.add(kEnd, labels, {{kDay + 72'000, seconds(65'000)}});
+  tsdb.add(kStartTime, labels, samples);
+  tsdb.add(kEnd, labels, {{kLocalDay + 72'000, seconds(65'000)}});
   const auto units = fetch(tsdb, 0, 120'000);
   ASSERT_EQ(units.size(), 2U);
-  EXPECT_EQ(units[0].ended_at_ts, kDay + 65'000);
+  EXPECT_EQ(units[0].ended_at_ts, kLocalDay + 65'000);
   EXPECT_EQ(units[0].total_time_seconds.at("walltime"), 65);
-  EXPECT_EQ(units[1].started_at_ts, kDay + 70'000);
+  EXPECT_EQ(units[1].started_at_ts, kLocalDay + 70'000);
   EXPECT_EQ(units[1].ended_at_ts, 0);
   EXPECT_EQ(units[1].username, "unknown");
 }
@@ -263,7 +265,7 @@ TEST(Local, JoinsTheSameUnitOnSeveralHosts) {
   add_unit(tsdb, "db.service", 20'000, 0, 25'000, 300'000, "n2");
   const auto units = fetch(tsdb, 0, 120'000);
   ASSERT_EQ(units.size(), 1U);
-  EXPECT_EQ(units[0].started_at_ts, kDay + 10'000);
+  EXPECT_EQ(units[0].started_at_ts, kLocalDay + 10'000);
   EXPECT_EQ(units[0].total_time_seconds.at("alloc_cputime"), 4 * 110);
 }
 
@@ -271,9 +273,9 @@ TEST(Local, LeavesOutUnitsOfOtherManagersAndTimesThatAreNone) {
   FakeTsdb tsdb;
   auto slurm = unit_labels("1");
   slurm["manager"] = "slurm";
-  tsdb.add(kStart, slurm, constant(seconds(0), 0, 60'000));
-  tsdb.add(kStart, unit_labels("2"), constant(-1, 0, 60'000));
-  tsdb.add(kStart, unit_labels("3"), constant(1e300, 0, 60'000));
+  tsdb.add(kStartTime, slurm, constant(seconds(0), 0, 60'000));
+  tsdb.add(kStartTime, unit_labels("2"), constant(-1, 0, 60'000));
+  tsdb.add(kStartTime, unit_labels("3"), constant(1e300, 0, 60'000));
   EXPECT_TRUE(fetch(tsdb, 0, 60'000).empty());
 }
 
@@ -282,7 +284,7 @@ TEST(Local, FindsUsersOfThePast) {
   add_unit(tsdb, "a", 0, 10'000, 0, 60'000);
   auto local = manager(tsdb);
   const auto people =
-      local->fetch_users_projects({.start_ms = kDay, .end_ms = kDay + 86'400'000}, {});
+      local->fetch_users_projects({.start_ms = kLocalDay, .end_ms = kLocalDay + 86'400'000}, {});
   ASSERT_TRUE(people) << people.error().message;
   ASSERT_EQ(people->users.size(), 1U);
   EXPECT_EQ(people->users[0].name, "alice");
@@ -296,7 +298,8 @@ TEST(Local, FailsWhileTheTsdbDoesNotAnswer) {
   tsdb.override_answer = [](const auto&) {
     return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "connection refused"));
   };
-  const auto units = manager(tsdb)->fetch_units({.start_ms = kDay, .end_ms = kDay + 60'000}, {});
+  const auto units =
+      manager(tsdb)->fetch_units({.start_ms = kLocalDay, .end_ms = kLocalDay + 60'000}, {});
   ASSERT_FALSE(units);
   EXPECT_EQ(units.error().message, "TSDB: connection refused");
 }

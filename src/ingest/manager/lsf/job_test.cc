@@ -31,7 +31,7 @@ BatchJob running(std::string_view json, bool holds = true) {
 }
 
 /// kRunning with another value of this field.
-std::string with(std::string_view field, std::string_view value) {
+std::string lsf_with(std::string_view field, std::string_view value) {
   std::string text(kRunning);
   const std::string key = '"' + std::string(field) + "\":\"";
   const std::size_t at = text.find(key) + key.size();
@@ -64,18 +64,18 @@ TEST(LsfRunning, HasAllFields) {
 
 TEST(LsfRunning, HoldsResourcesOnceItHasStarted) {
   for (const char* const state : {"RUN", "USUSP", "SSUSP", "UNKWN", "ZOMBI"}) {
-    running(with("STAT", state));
+    running(lsf_with("STAT", state));
   }
   for (const char* const state : {"PEND", "PSUSP", "DONE", "EXIT", "WAIT", ""}) {
-    running(with("STAT", state), false);
+    running(lsf_with("STAT", state), false);
   }
 }
 
 TEST(LsfRunning, HasTheMemoryThatWasAskedForOrElseWhatItUses) {
-  EXPECT_EQ(running(with("MEMLIMIT", "4 G")).memory_bytes, 2 * 4 * kGibi);
-  EXPECT_EQ(running(with("MEMLIMIT", "1048576")).memory_bytes, 2 * kGibi);  // KB
-  EXPECT_EQ(running(with("MEMLIMIT", "4 G")).requested_memory_bytes, 2 * 4 * kGibi);
-  std::string text = with("EFFECTIVE_RESREQ", "select[type == local]");
+  EXPECT_EQ(running(lsf_with("MEMLIMIT", "4 G")).memory_bytes, 2 * 4 * kGibi);
+  EXPECT_EQ(running(lsf_with("MEMLIMIT", "1048576")).memory_bytes, 2 * kGibi);  // KB
+  EXPECT_EQ(running(lsf_with("MEMLIMIT", "4 G")).requested_memory_bytes, 2 * 4 * kGibi);
+  std::string text = lsf_with("EFFECTIVE_RESREQ", "select[type == local]");
   EXPECT_EQ(running(text).memory_bytes, 9.0 * 1024 * 1024);  // an efficiency of 0 says nothing
   EXPECT_EQ(running(text).requested_memory_bytes, 0);
   text.replace(text.find("0.00%"), 5, "25.0%");
@@ -100,14 +100,14 @@ TEST(LsfRunning, HasItsTimeLimit) {
                                                          {"nan", 0},
                                                          {"1e300", 0},
                                                          {"9223372036854775807:00:00", 0}}) {
-    EXPECT_EQ(running(with("RUNTIMELIMIT", text)).time_limit_seconds, seconds) << text;
+    EXPECT_EQ(running(lsf_with("RUNTIMELIMIT", text)).time_limit_seconds, seconds) << text;
   }
 }
 
 TEST(LsfRunning, RefusesWhatIsNoJob) {
   EXPECT_FALSE(
       parse_running(R"({"JOBID":"3","ERROR":"Job <3> is not found"})", kTimes)->has_value());
-  EXPECT_EQ(parse_running(with("START_TIME", "yesterday"), kTimes).error().message,
+  EXPECT_EQ(parse_running(lsf_with("START_TIME", "yesterday"), kTimes).error().message,
             "job 321[2]: invalid START_TIME 'yesterday'");
   for (const char* const text : {"", "5", "{", "{}", R"({"JOBID":"1|2"})", R"({"JOBID":"-1"})"}) {
     EXPECT_FALSE(parse_running(text, kTimes)) << text;

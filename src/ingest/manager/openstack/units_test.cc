@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
+
 namespace ceems::ingest::openstack {
 namespace {
-
-constexpr std::int64_t kMinute = 60'000;
 
 std::int64_t at(std::string_view text) {
   return parse_utc("2024-10-15T" + std::string(text)).value_or(-1);
@@ -28,8 +28,8 @@ Server server(std::string status, std::string_view launched, std::string_view up
   return made;
 }
 
-struct Fixture {
-  Fixture() { zone = TimeZone::find("Europe/Paris").value(); }
+struct ServerFixture {
+  ServerFixture() { zone = TimeZone::find("Europe/Paris").value(); }
   std::vector<model::Unit> units(const Server& of, model::Window in = window()) {
     history.begin(in);
     return to_units(of, "proj", "ann", in, zone, history);
@@ -47,11 +47,11 @@ struct Fixture {
 };
 
 model::Window next(model::Window of) {
-  return {.start_ms = of.end_ms, .end_ms = of.end_ms + 30 * kMinute};
+  return {.start_ms = of.end_ms, .end_ms = of.end_ms + 30 * kMinuteMs};
 }
 
 TEST(OpenstackUnit, HasTheFieldsOfTheServer) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("ACTIVE", "14:29:34", "14:29:34");
   s.metadata = {{"k", "v\"\n"}};
   s.tags = {"t"};
@@ -87,14 +87,14 @@ TEST(OpenstackUnit, HasTheFieldsOfTheServer) {
 }
 
 TEST(OpenstackUnit, OfOneOfSeveralRegionsNamesItInTheTags) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("ACTIVE", "14:00:00", "14:00:00");
   s.region = "north";
   EXPECT_THAT(f.unit(s).tags, ::testing::HasSubstr(R"("region":"north")"));
 }
 
 TEST(OpenstackUnit, ThatWasDeletedCountsUpToItsEnd) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("DELETED", "13:32:43", "14:32:10");
   s.terminated_ms = at("14:32:09");
   const auto unit = f.unit(s);
@@ -106,21 +106,21 @@ TEST(OpenstackUnit, ThatWasDeletedCountsUpToItsEnd) {
 }
 
 TEST(OpenstackUnit, LaunchedAndDeletedInTheWindowCountsBetween) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("SOFT_DELETED", "14:20:00", "14:32:00");
   s.terminated_ms = at("14:30:00");
   EXPECT_EQ(f.walltime(s), 600);
 }
 
 TEST(OpenstackUnit, DeletedBeforeTheWindowAddsNothing) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("DELETED", "13:32:43", "14:10:00");
   s.terminated_ms = at("14:10:00");
   EXPECT_EQ(f.walltime(s), 0);
 }
 
 TEST(OpenstackUnit, DeletedAfterTheWindowStillRunsAtItsEnd) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("DELETED", "13:32:43", "15:00:00");
   s.terminated_ms = at("15:00:00");
   const auto unit = f.unit(s);
@@ -135,23 +135,23 @@ TEST(OpenstackUnit, DeletedAfterTheWindowStillRunsAtItsEnd) {
 
 TEST(OpenstackUnit, LaunchedAtTheEndOfTheWindowIsThereAndALaterOneIsNot) {
   Server s = server("ACTIVE", "14:45:00", "14:45:00");
-  const auto unit = Fixture().unit(s);
+  const auto unit = ServerFixture().unit(s);
   EXPECT_EQ(unit.started_at_ts, window().end_ms);
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
   s.launched_ms = window().end_ms + 1;
-  EXPECT_TRUE(Fixture().units(s).empty());
+  EXPECT_TRUE(ServerFixture().units(s).empty());
   s.launched_ms.reset();
   s.created_ms = window().end_ms;
-  EXPECT_EQ(Fixture().units(s).size(), 1U);
+  EXPECT_EQ(ServerFixture().units(s).size(), 1U);
   s.created_ms = window().end_ms + 1;
-  EXPECT_TRUE(Fixture().units(s).empty());
+  EXPECT_TRUE(ServerFixture().units(s).empty());
 }
 
 TEST(OpenstackUnit, DeletedAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
   Server s = server("DELETED", "14:15:00", "14:46:00");
   for (const std::int64_t late : {-1, 0, 1}) {
     s.terminated_ms = window().end_ms + late;
-    const auto unit = Fixture().unit(s);
+    const auto unit = ServerFixture().unit(s);
     EXPECT_EQ(unit.ended_at_ts, late <= 0 ? window().end_ms + late : 0) << late;
     EXPECT_EQ(unit.state, late <= 0 ? "DELETED" : "ACTIVE") << late;
     EXPECT_EQ(unit.total_time_seconds.at("walltime"), late < 0 ? 1799.999 : 1800) << late;
@@ -159,27 +159,27 @@ TEST(OpenstackUnit, DeletedAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
   // Deleted without ever having run.
   s.launched_ms.reset();
   s.terminated_ms = window().end_ms;
-  EXPECT_EQ(Fixture().unit(s).ended_at_ts, window().end_ms);
+  EXPECT_EQ(ServerFixture().unit(s).ended_at_ts, window().end_ms);
   s.terminated_ms = window().end_ms + 1;
-  EXPECT_EQ(Fixture().unit(s).ended_at_ts, 0);
-  EXPECT_EQ(Fixture().unit(s).state, "BUILD");
+  EXPECT_EQ(ServerFixture().unit(s).ended_at_ts, 0);
+  EXPECT_EQ(ServerFixture().unit(s).state, "BUILD");
 }
 
 TEST(OpenstackUnit, CountsFromAndToTheMillisecond) {
   Server s = server("ACTIVE", "14:15:00", "14:15:00");
   for (const std::int64_t late : {-1, 0, 1}) {
     s.launched_ms = window().start_ms + late;
-    EXPECT_EQ(Fixture().walltime(s), late > 0 ? 1799.999 : 1800) << late;
+    EXPECT_EQ(ServerFixture().walltime(s), late > 0 ? 1799.999 : 1800) << late;
   }
   Server deleted = server("DELETED", "14:00:00", "14:15:00");
   for (const std::int64_t late : {-1, 0, 1}) {
     deleted.terminated_ms = window().start_ms + late;
-    EXPECT_EQ(Fixture().walltime(deleted), late > 0 ? 0.001 : 0) << late;
+    EXPECT_EQ(ServerFixture().walltime(deleted), late > 0 ? 0.001 : 0) << late;
   }
   Server stopped = server("SHUTOFF", "14:00:00", "14:00:00");
   for (const std::int64_t late : {-1, 0, 1}) {
     stopped.updated_ms = window().end_ms + late;
-    Fixture f;
+    ServerFixture f;
     EXPECT_EQ(f.walltime(stopped), late < 0 ? 1799.999 : 1800) << late;
     EXPECT_EQ(f.history.find("s1"), nullptr);
     f.history.begin(next(window()));
@@ -188,7 +188,7 @@ TEST(OpenstackUnit, CountsFromAndToTheMillisecond) {
 }
 
 TEST(OpenstackUnit, RunningThroughCountsTheWholeWindow) {
-  Fixture f;
+  ServerFixture f;
   Server s = server("ACTIVE", "13:16:55", "14:10:56");
   s.flavor.vcpus = 128;
   s.flavor.ram_mib = 192'000;
@@ -200,47 +200,47 @@ TEST(OpenstackUnit, RunningThroughCountsTheWholeWindow) {
 }
 
 TEST(OpenstackUnit, KeepsItsTimeWhenItsMetadataChange) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "15:10:00"), next(window())), 1800);
   // This also holds in the first window after startup, when the previous state is unknown.
-  Fixture other;
+  ServerFixture other;
   EXPECT_EQ(other.walltime(server("ACTIVE", "13:16:55", "14:40:00")), 1800);
 }
 
 TEST(OpenstackUnit, StoppedInTheWindowCountsUpToThen) {
   for (const char* status : {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "ERROR"}) {
-    Fixture f;
+    ServerFixture f;
     EXPECT_EQ(f.walltime(server(status, "13:16:55", "14:25:00")), 600) << status;
     // A server that is off counts no time, even if `updated` changes.
     EXPECT_EQ(f.walltime(server(status, "13:16:55", "15:10:00"), next(window())), 0) << status;
   }
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("SHUTOFF", "14:20:00", "14:25:00")), 300) << "launched in the window";
-  EXPECT_EQ(Fixture().walltime(server("SHUTOFF", "13:16:55", "14:00:00")), 0);
+  EXPECT_EQ(ServerFixture().walltime(server("SHUTOFF", "13:16:55", "14:00:00")), 0);
 }
 
 TEST(OpenstackUnit, StoppedAfterTheWindowCountsItWhole) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("SHUTOFF", "13:16:55", "14:55:00")), 1800);
   EXPECT_EQ(f.walltime(server("SHUTOFF", "13:16:55", "14:55:00"), next(window())), 600);
 }
 
 TEST(OpenstackUnit, StartedAgainCountsFromThen) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("SHUTOFF", "13:16:55", "14:00:00")), 0);
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "15:05:00"), next(window())), 600);
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "15:05:00"), next(next(window()))), 1800);
 }
 
 TEST(OpenstackUnit, OfAWindowThatIsAskedForAgainIsTheSame) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   const Server stopped = server("SHUTOFF", "13:16:55", "15:05:00");
   EXPECT_EQ(f.walltime(stopped, next(window())), 1200);
   EXPECT_EQ(f.walltime(stopped, next(window())), 1200);
   model::Window longer = next(window());
-  longer.end_ms += 10 * kMinute;
+  longer.end_ms += 10 * kMinuteMs;
   EXPECT_EQ(f.walltime(stopped, longer), 1200);
   EXPECT_EQ(f.walltime(stopped, next(longer)), 0);
 }
@@ -249,10 +249,11 @@ TEST(OpenstackUnit, TimeIsTheSameWhateverTheWindows) {
   // The server ran for 25 minutes of an hour that is reported in windows of 60, 30, 20, 5 or 1
   // minutes.
   for (const std::int64_t minutes : {60, 30, 20, 5, 1}) {
-    Fixture f;
+    ServerFixture f;
     double sum = 0;
-    for (std::int64_t start = at("14:00:00"); start < at("15:00:00"); start += minutes * kMinute) {
-      const model::Window in{.start_ms = start, .end_ms = start + minutes * kMinute};
+    for (std::int64_t start = at("14:00:00"); start < at("15:00:00");
+         start += minutes * kMinuteMs) {
+      const model::Window in{.start_ms = start, .end_ms = start + minutes * kMinuteMs};
       const bool stopped = in.end_ms >= at("14:25:00");
       sum += f.walltime(
           server(stopped ? "SHUTOFF" : "ACTIVE", "13:30:00", stopped ? "14:25:00" : "13:30:00"),
@@ -263,7 +264,7 @@ TEST(OpenstackUnit, TimeIsTheSameWhateverTheWindows) {
 }
 
 TEST(OpenstackUnit, NeverLaunchedHasNoStart) {
-  Fixture f;
+  ServerFixture f;
   const auto unit = f.unit(server("BUILD", "", "14:00:00"));
   EXPECT_EQ(unit.started_at, "N/A");
   EXPECT_EQ(unit.started_at_ts, 0);
@@ -276,7 +277,7 @@ TEST(OpenstackUnit, NeverLaunchedHasNoStart) {
 }
 
 TEST(OpenstackUnit, OfLaterIsLeftOut) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_TRUE(f.units(server("ACTIVE", "14:50:00", "14:50:00")).empty());
   Server building = server("BUILD", "", "14:50:00");
   building.created_ms = at("14:50:00");
@@ -284,7 +285,7 @@ TEST(OpenstackUnit, OfLaterIsLeftOut) {
 }
 
 TEST(OpenstackUnit, ResizedEndsAndBeginsAnew) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   Server resized = server("VERIFY_RESIZE", "14:55:00", "14:55:01");
   resized.flavor.vcpus = 8;
@@ -303,7 +304,7 @@ TEST(OpenstackUnit, ResizedEndsAndBeginsAnew) {
 }
 
 TEST(OpenstackUnit, ResizedAfterTheWindowIsStillTheOldOne) {
-  Fixture f;
+  ServerFixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   Server resized = server("ACTIVE", "15:30:00", "15:30:01");
   resized.flavor.vcpus = 8;

@@ -94,7 +94,7 @@ TEST(SlurmJob, CountsTheTimeInTheWindow) {
   EXPECT_EQ(active_ms(job_of(800'000, 100'000), window), 0);  // the clock went back
 }
 
-constexpr model::Window kWindow{.start_ms = 900'000, .end_ms = 1'800'000};
+constexpr model::Window kJobWindow{.start_ms = 900'000, .end_ms = 1'800'000};
 
 struct Seen {
   std::int64_t ended_ms = -1;  ///< -1: the window has no unit for the job
@@ -105,9 +105,9 @@ void PrintTo(const Seen& seen, std::ostream* out) {
   *out << "ended " << seen.ended_ms << ", walltime " << seen.walltime;
 }
 
-/// Returns how kWindow reports a job.
+/// Returns how kJobWindow reports a job.
 Seen seen(std::optional<std::int64_t> start_ms, std::optional<std::int64_t> end_ms) {
-  const auto unit = to_unit(job_of(start_ms, end_ms), kWindow, TimeZone());
+  const auto unit = to_unit(job_of(start_ms, end_ms), kJobWindow, TimeZone());
   return unit ? Seen{unit->ended_at_ts, unit->total_time_seconds.at("walltime")} : Seen{};
 }
 
@@ -121,7 +121,7 @@ TEST(SlurmUnit, ThatEndsAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
   EXPECT_EQ(seen(900'000, 1'799'999), (Seen{1'799'999, 899}));
   EXPECT_EQ(seen(900'000, 1'800'000), (Seen{1'800'000, 900}));
   EXPECT_EQ(seen(900'000, 1'800'001), (Seen{0, 900}));
-  EXPECT_EQ(to_unit(job_of(900'000, 1'800'001), kWindow, TimeZone())->state, "RUNNING");
+  EXPECT_EQ(to_unit(job_of(900'000, 1'800'001), kJobWindow, TimeZone())->state, "RUNNING");
 }
 
 TEST(SlurmUnit, CountsFromTheStartOfTheWindow) {

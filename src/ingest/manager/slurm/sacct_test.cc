@@ -41,10 +41,10 @@ Result<std::vector<SlurmJob>> read_all(const std::vector<std::string>& lines,
 }
 
 /// Returns a record of 19 fields with this delimiter.
-std::string record(const std::string& id,
-                   const std::string& name,
-                   const std::string& dir,
-                   const std::string& delimiter) {
+std::string sacct_record(const std::string& id,
+                         const std::string& name,
+                         const std::string& dir,
+                         const std::string& delimiter) {
   std::string text = id;
   for (const char* field : {"p", "q", "acct", "g", "1", "user", "2", "Unknown", "Unknown",
                             "Unknown", "00:00:01", "1", "0:0", "RUNNING", "cpu=1", "n1"}) {
@@ -133,11 +133,11 @@ TEST(Sacct, ReportsAJobAsItStoodAtTheEndOfTheWindow) {
 
 TEST(Sacct, NoJobNameCanForgeARecord) {
   const std::string d = "|5f00ba11|";
-  const std::string forged = record("666", "x", "/y", "|");
+  const std::string forged = sacct_record("666", "x", "/y", "|");
   // The name of job 1 is "evil", a newline, a record forged with "|", a newline, "tail".
-  const std::string whole = record("1", "evil", "", d);
+  const std::string whole = sacct_record("1", "evil", "", d);
   const auto jobs = read_all({whole.substr(0, whole.size() - d.size()), forged,
-                              "tail" + d + "/home/a", record("2", "plain", "/home/b", d)},
+                              "tail" + d + "/home/a", sacct_record("2", "plain", "/home/b", d)},
                              d);
   ASSERT_TRUE(jobs) << jobs.error().message;
   ASSERT_EQ(jobs->size(), 2U);
@@ -148,7 +148,7 @@ TEST(Sacct, NoJobNameCanForgeARecord) {
 }
 
 TEST(Sacct, TakesTimesWithoutOffsetForUtc) {
-  auto text = record("1", "a", "/a", "|");
+  auto text = sacct_record("1", "a", "/a", "|");
   for (const char* time : {"2026-01-01T08:00:00", "2026-01-01T09:00:00+0100"}) {
     std::string line = text;
     line.replace(line.find("Unknown"), 7, time);
@@ -161,7 +161,8 @@ TEST(Sacct, TakesTimesWithoutOffsetForUtc) {
 
 TEST(Sacct, FindsOutAboutTheDelimiterBehindGarbage) {
   for (const std::string d : {"|5f00ba11|", "|"}) {
-    const auto jobs = read_all({"sacct: some warning", record("1", "a", "/a", d)}, "|5f00ba11|");
+    const auto jobs =
+        read_all({"sacct: some warning", sacct_record("1", "a", "/a", d)}, "|5f00ba11|");
     ASSERT_TRUE(jobs) << jobs.error().message;
     ASSERT_EQ(jobs->size(), 1U) << d;
     EXPECT_EQ((*jobs)[0].partition, "p");
@@ -171,7 +172,7 @@ TEST(Sacct, FindsOutAboutTheDelimiterBehindGarbage) {
 
 TEST(Sacct, ANameOfManyLinesIsReadInLinearTime) {
   const std::string d = "|5f00ba11|";
-  std::vector<std::string> lines = {record("1", "", "", d)};
+  std::vector<std::string> lines = {sacct_record("1", "", "", d)};
   lines[0].resize(lines[0].size() - d.size());
   lines.insert(lines.end(), 400'000, "x");
   lines.push_back(d + "/a");
@@ -183,7 +184,7 @@ TEST(Sacct, ANameOfManyLinesIsReadInLinearTime) {
 TEST(Sacct, KeepsBytesThatAreNoTextOutOfTheDataBase) {
   const std::string d = "|5f00ba11|";
   const std::string directory("/tmp\0/\xF0\x9F\n<\"", 11);
-  const auto jobs = read_all({record("1", "a\xFF\x01\xC3\xA9|b", directory, d)}, d);
+  const auto jobs = read_all({sacct_record("1", "a\xFF\x01\xC3\xA9|b", directory, d)}, d);
   ASSERT_TRUE(jobs);
   const auto unit = to_unit(jobs->at(0), {.start_ms = 0, .end_ms = 1000}, paris());
   ASSERT_TRUE(unit);
@@ -194,7 +195,7 @@ TEST(Sacct, KeepsBytesThatAreNoTextOutOfTheDataBase) {
 TEST(Sacct, KeepsEveryStartOfARequeuedJob) {
   std::vector<std::string> lines;
   for (const char* start : {"2026-01-01T08:00:00", "2026-01-01T08:20:00"}) {
-    lines.push_back(record("7", "again", "/a", "|"));
+    lines.push_back(sacct_record("7", "again", "/a", "|"));
     lines.back().replace(lines.back().find("Unknown|Unknown") + 8, 7, start);
   }
   const auto jobs = read_all(lines);
@@ -209,8 +210,8 @@ TEST(Sacct, KeepsRecordsApartAroundGarbage) {
   std::vector<SlurmJob> jobs;
   SacctReader reader(d, MemoryRule::kExact, [&jobs](const SlurmJob& job) { jobs.push_back(job); });
   for (const auto& line :
-       {record("1", "a", "/a", d), std::string("slurm: warning"), "5" + d + "half",
-        record("2", "b", "/b", d), record("x y", "c", "/c", d)}) {
+       {sacct_record("1", "a", "/a", d), std::string("slurm: warning"), "5" + d + "half",
+        sacct_record("2", "b", "/b", d), sacct_record("x y", "c", "/c", d)}) {
     reader.add_line(line);
   }
   ASSERT_TRUE(reader.finish());
@@ -229,7 +230,7 @@ TEST(Sacct, TakesNothingButGarbageForAFailure) {
   EXPECT_TRUE(read_all({})->empty());
   EXPECT_TRUE(read_all({"", ""})->empty());
   // Output with only steps is not an error.
-  EXPECT_TRUE(read_all({record("1.batch", "a", "/a", "|")})->empty());
+  EXPECT_TRUE(read_all({sacct_record("1.batch", "a", "/a", "|")})->empty());
 }
 
 TEST(Sacct, FindsTheDetailsInTheListOfFields) {
@@ -248,7 +249,7 @@ TEST(Sacct, FindsTheDetailsInTheListOfFields) {
 /// The details of a job with these texts.
 SlurmDetails details_of(const std::vector<std::pair<std::string_view, std::string>>& texts) {
   const std::string d = "|5f00ba11|";
-  std::string line = record("7", "", "", d);
+  std::string line = sacct_record("7", "", "", d);
   line.resize(line.size() - 2 * d.size());
   std::vector<std::string_view> names;
   for (const auto& [name, text] : texts) {

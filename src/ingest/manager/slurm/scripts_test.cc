@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
 #include "config/section.h"
 #include "ingest/manager/slurm/fake_slurm_source.h"
 #include "ingest/manager/slurm/slurm.h"
@@ -29,12 +30,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Ids = std::vector<std::string>;
 
-constexpr std::int64_t kHour = 3'600'000;
-constexpr model::Window kWindow{.start_ms = 1'767'254'400'000, .end_ms = 1'767'254'400'000 + kHour};
+constexpr model::Window kScriptsWindow{.start_ms = 1'767'254'400'000,
+                                       .end_ms = 1'767'254'400'000 + kHourMs};
 
 /// What `sacct --batch-script` of SLURM 22.05 printed for jobs 1, 2, 3, 5, 8 (without a script) and
 /// 6_1. The script of 3 holds the heading of 2.
-std::vector<std::string> recorded() {
+std::vector<std::string> recorded_scripts() {
   std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/data/sacct/scripts.txt");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
@@ -53,7 +54,7 @@ std::map<std::string, ScriptOutput::Found> found(const Ids& ids,
 }
 
 TEST(ScriptOutput, IsOfManyJobs) {
-  const auto scripts = found({"1", "2", "3", "5", "6_1", "8"}, recorded());
+  const auto scripts = found({"1", "2", "3", "5", "6_1", "8"}, recorded_scripts());
   ASSERT_EQ(scripts.size(), 6U);
   EXPECT_EQ(scripts.at("1").directives, "--mem-per-cpu=1G --ntasks=4");
   EXPECT_EQ(scripts.at("3").directives, "--mem=100M --ntasks=2");
@@ -83,24 +84,24 @@ TEST(ScriptOutput, OfOneJobIsAllItsScript) {
   EXPECT_EQ(found({"2"}, {}).size(), 0U);
 }
 
-SlurmJob job_of(const std::string& id, const std::string& line = "sbatch run.sh") {
+SlurmJob submitted_job(const std::string& id, const std::string& line = "sbatch run.sh") {
   SlurmJob job;
   job.id = id;
-  job.start_ms = kWindow.start_ms;
+  job.start_ms = kScriptsWindow.start_ms;
   job.state = "RUNNING";
   job.details.submit_line = line;
   return job;
 }
 
-struct Fixture {
-  Fixture() {
+struct ScriptsFixture {
+  ScriptsFixture() {
     auto owned = std::make_unique<FakeSlurmSource>();
     source = owned.get();
     manager =
         make_slurm("c1", std::move(owned), TimeZone(), {.reads_scripts = true}, source->clock);
   }
   /// The tags of the units of a window, by uuid.
-  std::map<std::string, std::string> tags(model::Window window = kWindow) {
+  std::map<std::string, std::string> tags(model::Window window = kScriptsWindow) {
     std::map<std::string, std::string> found;
     for (const model::Unit& unit : manager->fetch_units(window, {}).value()) {
       found[unit.uuid] = unit.tags;
@@ -112,12 +113,13 @@ struct Fixture {
 };
 
 TEST(SlurmScripts, GiveUnitsTheirDirectives) {
-  Fixture f;
-  f.source->in_window = {job_of("7"), job_of("8"), job_of("9", "srun hostname")};
+  ScriptsFixture f;
+  f.source->in_window = {submitted_job("7"), submitted_job("8"),
+                         submitted_job("9", "srun hostname")};
   f.source->script_of = {{"7", "#SBATCH --mem=2G\nsecret --token=x"}, {"8", "hostname"}};
   for (const int round : {0, 1}) {  // all windows have the tag; a script is asked for once
-    const auto tags = f.tags(
-        {.start_ms = kWindow.start_ms + round * kHour, .end_ms = kWindow.end_ms + round * kHour});
+    const auto tags = f.tags({.start_ms = kScriptsWindow.start_ms + round * kHourMs,
+                              .end_ms = kScriptsWindow.end_ms + round * kHourMs});
     EXPECT_THAT(tags.at("7"), HasSubstr(R"("script_options":"--mem=2G")"));
     EXPECT_THAT(tags.at("7"), Not(HasSubstr("secret")));
     EXPECT_THAT(tags.at("8"), HasSubstr(R"("script_options":"--")"));
@@ -129,37 +131,37 @@ TEST(SlurmScripts, GiveUnitsTheirDirectives) {
 TEST(SlurmScripts, AreNotReadUnlessConfigured) {
   auto owned = std::make_unique<FakeSlurmSource>();
   FakeSlurmSource& source = *owned;
-  source.in_window = {job_of("7")};
+  source.in_window = {submitted_job("7")};
   const auto manager = make_slurm("c1", std::move(owned), TimeZone());
-  EXPECT_EQ(manager->fetch_units(kWindow, {}).value().size(), 1U);
+  EXPECT_EQ(manager->fetch_units(kScriptsWindow, {}).value().size(), 1U);
   EXPECT_TRUE(source.asked_scripts.empty());
 }
 
 TEST(SlurmScripts, AreAskedForOnlyWhereTheCommandLeavesRoom) {
-  Fixture f;
-  SlurmJob part = job_of("2");
+  ScriptsFixture f;
+  SlurmJob part = submitted_job("2");
   part.details.het_job = 1;
-  SlurmJob brief = job_of("3");
-  brief.end_ms = kWindow.start_ms + 299'999;
-  SlurmJob gpus = job_of("4", "sbatch -n4 -c1 --mem=2G run.sh");
+  SlurmJob brief = submitted_job("3");
+  brief.end_ms = kScriptsWindow.start_ms + 299'999;
+  SlurmJob gpus = submitted_job("4", "sbatch -n4 -c1 --mem=2G run.sh");
   gpus.allocation.gpus = 1;
-  f.source->in_window = {job_of("1", "sbatch -n4 -c1 --mem=2G run.sh"),
+  f.source->in_window = {submitted_job("1", "sbatch -n4 -c1 --mem=2G run.sh"),
                          part,
                          brief,
                          gpus,
-                         job_of("5", "sbatch --wrap=hostname"),
-                         job_of("6", ""),
-                         job_of("7", "sbatch a.sh : b.sh"),
-                         job_of("8", "sbatch " + std::string(1100, 'x')),
-                         job_of("9", "sbatch --mem=2G run.sh")};
+                         submitted_job("5", "sbatch --wrap=hostname"),
+                         submitted_job("6", ""),
+                         submitted_job("7", "sbatch a.sh : b.sh"),
+                         submitted_job("8", "sbatch " + std::string(1100, 'x')),
+                         submitted_job("9", "sbatch --mem=2G run.sh")};
   EXPECT_EQ(f.tags().size(), 9U);
   EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"4", "9"}));
 }
 
 TEST(SlurmScripts, OfAnArrayAreReadOnce) {
-  Fixture f;
+  ScriptsFixture f;
   for (int task = 1; task <= 3; ++task) {
-    SlurmJob job = job_of(std::to_string(task == 3 ? 40 : 40 + task));
+    SlurmJob job = submitted_job(std::to_string(task == 3 ? 40 : 40 + task));
     job.details.array_job = 40;
     job.details.array_task = task;
     f.source->in_window.push_back(job);
@@ -173,9 +175,9 @@ TEST(SlurmScripts, OfAnArrayAreReadOnce) {
 }
 
 TEST(SlurmScripts, OneThatClaimsToBeAnotherHarmsNobody) {
-  Fixture f;
+  ScriptsFixture f;
   const std::string heading = "\nBatch Script for 8\n" + std::string(80, '-');
-  f.source->in_window = {job_of("7"), job_of("8")};
+  f.source->in_window = {submitted_job("7"), submitted_job("8")};
   f.source->script_of = {{"7", "#SBATCH -n2" + heading + "\n#!/bin/sh\n#SBATCH -n9"},
                          {"8", "#SBATCH -n4"}};
   const auto tags = f.tags();
@@ -185,9 +187,9 @@ TEST(SlurmScripts, OneThatClaimsToBeAnotherHarmsNobody) {
 }
 
 TEST(SlurmScripts, ABadOneCostsOnlyItself) {
-  Fixture f;
+  ScriptsFixture f;
   for (const char* id : {"1", "2", "3", "4"}) {
-    f.source->in_window.push_back(job_of(id));
+    f.source->in_window.push_back(submitted_job(id));
   }
   f.source->broken_scripts = {"2"};
   const auto tags = f.tags();
@@ -204,9 +206,9 @@ TEST(SlurmScripts, ABadOneCostsOnlyItself) {
 }
 
 TEST(SlurmScripts, TakeALimitedTime) {
-  Fixture f;
+  ScriptsFixture f;
   for (int id = 1; id <= 5000; ++id) {
-    f.source->in_window.push_back(job_of(std::to_string(id)));
+    f.source->in_window.push_back(submitted_job(std::to_string(id)));
   }
   f.source->script_takes = std::chrono::milliseconds(4000);
   auto tags = f.tags();
@@ -215,8 +217,8 @@ TEST(SlurmScripts, TakeALimitedTime) {
             3U);  // the last of them gets the rest of 10 s and fails
   EXPECT_EQ(f.source->asked_scripts[0].size(), ScriptReader::kJobsAtOnce);
   // A server that hangs is asked until the time is over; the units are there.
-  Fixture hanging;
-  hanging.source->in_window.assign(1000, job_of("0"));
+  ScriptsFixture hanging;
+  hanging.source->in_window.assign(1000, submitted_job("0"));
   for (int id = 0; id < 1000; ++id) {
     hanging.source->in_window[static_cast<std::size_t>(id)].id = std::to_string(id);
   }
@@ -224,13 +226,13 @@ TEST(SlurmScripts, TakeALimitedTime) {
   EXPECT_EQ(hanging.tags().size(), 1000U);
   EXPECT_EQ(hanging.source->asked_scripts.size(), 2U);
   // One that fails at once is not asked often.
-  Fixture failing;
+  ScriptsFixture failing;
   failing.source->in_window = hanging.source->in_window;
   failing.source->broken_scripts = {"all"};
   EXPECT_EQ(failing.tags().size(), 1000U);
   EXPECT_LE(failing.source->asked_scripts.size(), 10U);
   // One that answers fast, too, is asked for a limited number.
-  Fixture fast;
+  ScriptsFixture fast;
   fast.source->in_window = f.source->in_window;
   EXPECT_EQ(fast.tags().size(), 5000U);
   EXPECT_EQ(fast.source->asked_scripts.size(), 20U);
@@ -239,18 +241,18 @@ TEST(SlurmScripts, TakeALimitedTime) {
 }
 
 TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
-  Fixture f;
+  ScriptsFixture f;
   for (int id = 1; id <= 600; ++id) {
-    f.source->in_window.push_back(job_of(std::to_string(id)));
+    f.source->in_window.push_back(submitted_job(std::to_string(id)));
   }
   f.source->script_takes = std::chrono::milliseconds(9000);  // longer than a call may take
   const auto start = f.source->clock.steady_now();
   const auto catch_up = [&f](int windows) {
     for (int i = 0; i < windows; ++i) {
-      EXPECT_EQ(
-          f.tags({.start_ms = kWindow.start_ms + i * kHour, .end_ms = kWindow.end_ms + i * kHour})
-              .size(),
-          f.source->in_window.size());
+      EXPECT_EQ(f.tags({.start_ms = kScriptsWindow.start_ms + i * kHourMs,
+                        .end_ms = kScriptsWindow.end_ms + i * kHourMs})
+                    .size(),
+                f.source->in_window.size());
     }
   };
   catch_up(10);
@@ -267,15 +269,15 @@ TEST(SlurmScripts, TakeALimitedTimeWhileManyWindowsAreCaughtUpWith) {
   EXPECT_EQ(f.source->asked_scripts.size(), 7U);
   // A period counts what was spent in it only.
   f.source->clock.advance(std::chrono::minutes(10));
-  f.source->in_window.push_back(job_of("601"));
+  f.source->in_window.push_back(submitted_job("601"));
   catch_up(1);
   EXPECT_EQ(f.source->asked_scripts.size(), 8U);
 }
 
 TEST(SlurmScripts, ThatEndedComeFirst) {
-  Fixture f;
-  f.source->in_window = {job_of("1"), job_of("2")};
-  f.source->in_window[1].end_ms = kWindow.end_ms;
+  ScriptsFixture f;
+  f.source->in_window = {submitted_job("1"), submitted_job("2")};
+  f.source->in_window[1].end_ms = kScriptsWindow.end_ms;
   EXPECT_EQ(f.tags().size(), 2U);
   EXPECT_THAT(f.source->asked_scripts, ElementsAre(Ids{"2", "1"}));
 }
@@ -310,7 +312,7 @@ TEST(SlurmScripts, ComeFromSacct) {
   auto manager =
       create_slurm(config, {.clock = &clock, .runner = &runner, .zone = TimeZone()}, true);
   ASSERT_TRUE(manager) << manager.error().message;
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kScriptsWindow, {});
   ASSERT_TRUE(units) << units.error().message;
   EXPECT_THAT(units->at(0).tags, HasSubstr(R"("script_options":"--mem=2G")"));
   const os::Command last = runner.calls().back();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time/durations.h"
 #include "ingest/manager/all.h"
 #include "ingest/manager/slurm/fake_slurm_source.h"
 #include "testing/fake_clock.h"
@@ -15,9 +16,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr model::Window kWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
-                                .end_ms = 1'767'258'000'000};
-constexpr const char* kJob =
+constexpr model::Window kSlurmWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
+                                     .end_ms = 1'767'258'000'000};
+constexpr const char* kSlurmJob =
     "5001|debug|normal|proj1|users|100|alice|1001|2026-01-01T08:00:00+0000|2026-01-01T08:00:10+"
     "0000|"
     "Unknown|00:59:50|3590|0:0|RUNNING|cpu=8,mem=1G,node=1|n1|name|/home/alice";
@@ -63,7 +64,7 @@ class FakeRunner final : public os::CommandRunner {
   std::vector<os::Command> commands;
 };
 
-struct Fixture {
+struct SlurmFixture {
   Result<std::unique_ptr<ResourceManager>> create(bool may_become_root = true) {
     config.cluster = {.id = "c1", .manager = "slurm", .updaters = {}};
     if (config.cli_path.empty()) {
@@ -84,12 +85,12 @@ struct Fixture {
 };
 
 TEST(Slurm, AsksSacctForTheWindowInUtc) {
-  Fixture f;
+  SlurmFixture f;
   f.config.cli_environment = {{"SLURM_CONF", "/etc/x.conf"}};
   auto manager = f.create();
   ASSERT_TRUE(manager) << manager.error().message;
-  f.runner.lines = {kJob};
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  f.runner.lines = {kSlurmJob};
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_TRUE(units) << units.error().message;
   ASSERT_EQ(units->size(), 1U);
   EXPECT_EQ((*units)[0].uuid, "5001");
@@ -119,18 +120,18 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
 }
 
 TEST(Slurm, TakesJobsWithTheLongestCommands) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
   f.runner.fields = "JobIDRaw NodeList SubmitLine WorkDir";
   f.runner.lines.clear();
   for (const std::string id : {"5001", "5002", "5003"}) {
-    std::string job = kJob;
+    std::string job = kSlurmJob;
     job.replace(0, 4, id);
     const std::string files(id == "5002" ? std::size_t{3} << 20U : 5, 'x');
     f.runner.lines.push_back(job.insert(job.find("|name|"), "|sbatch run.sh " + files));
   }
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_TRUE(units) << units.error().message;
   ASSERT_EQ(units->size(), 3U);
   EXPECT_EQ((*units)[1].uuid, "5002");
@@ -139,14 +140,14 @@ TEST(Slurm, TakesJobsWithTheLongestCommands) {
 }
 
 TEST(Slurm, AsksForTheDetailsThatThisSacctHas) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
   f.runner.fields = "Account AllocTRES JobID JobIDRaw NodeList ReqMem TimelimitRaw WorkDir";
-  std::string job = kJob;
+  std::string job = kSlurmJob;
   job.insert(job.find("|name|"), "|77_4|90|8G");
   f.runner.lines = {job};
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_TRUE(units) << units.error().message;
   ASSERT_EQ(units->size(), 1U);
   EXPECT_EQ((*units)[0].allocation,
@@ -156,90 +157,90 @@ TEST(Slurm, AsksForTheDetailsThatThisSacctHas) {
   EXPECT_THAT(f.runner.commands[0].arguments,
               ::testing::Contains(::testing::EndsWith(
                   ",alloctres,nodelist,jobid,timelimitraw,reqmem,jobname,workdir")));
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
   EXPECT_EQ(f.runner.questions, 1) << "it is asked once";
   f.runner.exit_status = 1;  // a version without these fields was installed
-  EXPECT_FALSE((*manager)->fetch_units(kWindow, {}));
+  EXPECT_FALSE((*manager)->fetch_units(kSlurmWindow, {}));
   f.runner.exit_status = 0;
   f.runner.fields = "JobIDRaw NodeList WorkDir";
-  f.runner.lines = {kJob};
-  EXPECT_EQ((*manager)->fetch_units(kWindow, {})->size(), 1U);
+  f.runner.lines = {kSlurmJob};
+  EXPECT_EQ((*manager)->fetch_units(kSlurmWindow, {})->size(), 1U);
   EXPECT_EQ(f.runner.questions, 2);
 }
 
 TEST(Slurm, UsesAnotherDelimiterEachTime) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
-  f.runner.lines = {kJob};
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  f.runner.lines = {kSlurmJob};
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
   EXPECT_NE(f.runner.commands[0].arguments.back(), f.runner.commands[1].arguments.back());
 }
 
 TEST(Slurm, TakesOutputOfACommandThatFailedForIncomplete) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
-  f.runner.lines = {kJob};
+  f.runner.lines = {kSlurmJob};
   f.runner.exit_status = 1;
   f.runner.error_text = "sacct: error: Problem talking to the database\nmore\n";
-  auto units = (*manager)->fetch_units(kWindow, {});
+  auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_FALSE(units);
   EXPECT_EQ(units.error().message,
             "sacct: exit status 1: sacct: error: Problem talking to the database\\x0amore");
   f.runner.exit_status = 0;
-  EXPECT_THAT((*manager)->fetch_units(kWindow, {}).error().message, HasSubstr("talking to"));
+  EXPECT_THAT((*manager)->fetch_units(kSlurmWindow, {}).error().message, HasSubstr("talking to"));
   f.runner.error_text = "sacct: error: _parse_next_key: unrecognized key: X\nsacct: hello\n";
-  EXPECT_EQ((*manager)->fetch_units(kWindow, {})->size(), 1U);
+  EXPECT_EQ((*manager)->fetch_units(kSlurmWindow, {})->size(), 1U);
 }
 
 TEST(Slurm, TakesNoJobsOfAClusterThatSlurmDoesNotKnowForNoAnswer) {
-  Fixture f;
+  SlurmFixture f;
   f.config.extra = config::parse_yaml("slurm_cluster: alpah", "c.yml").value();
   auto manager = f.create();
   ASSERT_TRUE(manager);
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_FALSE(units);
   EXPECT_THAT(units.error().message,
               HasSubstr("sacctmgr lists no association of the cluster 'alpah'"));
-  EXPECT_EQ((*manager)->fetch_users_projects(kWindow, {}).error().code, ErrorCode::kNoData);
+  EXPECT_EQ((*manager)->fetch_users_projects(kSlurmWindow, {}).error().code, ErrorCode::kNoData);
 }
 
 TEST(Slurm, PassesOnThatTheCommandHangsOrIsMissingOrStopped) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
   f.runner.error = Error{ErrorCode::kTimeout, "no end after 300 s"};
-  auto units = (*manager)->fetch_units(kWindow, {});
+  auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_FALSE(units);
   EXPECT_EQ(units.error().code, ErrorCode::kTimeout);
   EXPECT_EQ(units.error().message, "sacct: no end after 300 s");
   f.runner.error = Error{ErrorCode::kNotFound, "exec: No such file or directory"};
-  EXPECT_EQ((*manager)->fetch_users_projects(kWindow, {}).error().message,
+  EXPECT_EQ((*manager)->fetch_users_projects(kSlurmWindow, {}).error().message,
             "sacctmgr: exec: No such file or directory");
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ((*manager)->fetch_units(kWindow, stop.get_token()).error().code,
+  EXPECT_EQ((*manager)->fetch_units(kSlurmWindow, stop.get_token()).error().code,
             ErrorCode::kUnavailable);
 }
 
 TEST(Slurm, FailsOnNothingButGarbage) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
   f.runner.lines = {std::string("\xFF\x00\x01garbage", 10), "more"};
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_FALSE(units);
   EXPECT_THAT(units.error().message, HasSubstr("output of sacct: expected 19 fields, got 1"));
 }
 
 TEST(Slurm, ReadsAssociations) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create();
   ASSERT_TRUE(manager);
   f.runner.lines = {"acc1|", "acc1|bob", "acc2|bob", "root|root"};
-  const auto people = (*manager)->fetch_users_projects(kWindow, {});
+  const auto people = (*manager)->fetch_users_projects(kSlurmWindow, {});
   ASSERT_TRUE(people);
   EXPECT_EQ(f.runner.commands[0].path, f.directory.path() / "sacctmgr");
   EXPECT_EQ(f.runner.commands[0].arguments,
@@ -254,25 +255,25 @@ TEST(Slurm, ReadsAssociations) {
 
 TEST(Slurm, CutsFractionsOffMemoryUnlessConfiguredOtherwise) {
   const auto memory_of = [](const char* extra) {
-    Fixture f;
+    SlurmFixture f;
     f.config.extra = config::parse_yaml(extra, "c.yml").value();
     auto manager = f.create().value();
-    std::string job = kJob;
+    std::string job = kSlurmJob;
     job.replace(job.find("mem=1G"), 6, "mem=320.5G");
     f.runner.lines = {job};
-    return manager->fetch_units(kWindow, {})->at(0).allocation;
+    return manager->fetch_units(kSlurmWindow, {})->at(0).allocation;
   };
   EXPECT_THAT(memory_of(""), HasSubstr("\"mem\":343597383680"));
   EXPECT_THAT(memory_of("exact_memory: true"), HasSubstr("\"mem\":344134254592"));
 }
 
 TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
-  Fixture f;
+  SlurmFixture f;
   f.config.extra = config::parse_yaml("slurm_cluster: alpha", "c.yml").value();
   auto manager = f.create().value();
-  f.runner.lines = {kJob};
-  ASSERT_TRUE(manager->fetch_units(kWindow, {}));
-  ASSERT_TRUE(manager->fetch_users_projects(kWindow, {}));
+  f.runner.lines = {kSlurmJob};
+  ASSERT_TRUE(manager->fetch_units(kSlurmWindow, {}));
+  ASSERT_TRUE(manager->fetch_users_projects(kSlurmWindow, {}));
   EXPECT_THAT(f.runner.commands[0].arguments, ::testing::Contains("--clusters=alpha"));
   EXPECT_EQ(f.runner.commands[1].arguments,
             (std::vector<std::string>{"--parsable2", "--noheader", "list", "associations",
@@ -284,7 +285,7 @@ TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
 }
 
 TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
-  Fixture f;
+  SlurmFixture f;
   f.runner.lines = {"proj1|zoe,,bob|", "proj2|", "|eve"};
   EXPECT_EQ(f.create().value()->fetch_leads({}).value(), ProjectLeads{});
   EXPECT_TRUE(f.runner.commands.empty());
@@ -307,15 +308,13 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_FALSE(manager->fetch_leads({}));
 }
 
-constexpr std::int64_t kHour = 3'600'000;
-
 SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::int64_t> end) {
   SlurmJob job;
   job.id = id;
-  job.start_ms = kWindow.start_ms + start;
+  job.start_ms = kSlurmWindow.start_ms + start;
   job.state = "RUNNING";
   if (end) {
-    job.end_ms = kWindow.start_ms + *end;
+    job.end_ms = kSlurmWindow.start_ms + *end;
     job.state = "COMPLETED";
   }
   return job;
@@ -327,15 +326,16 @@ TEST(Slurm, KeepsSummariesOfJobstatsOnlyIfConfigured) {
     source->in_window = {job_from("7", 0, std::nullopt)};
     source->in_window[0].details.js1 = "JS1:H4sIAA==";
     auto manager = make_slurm("c1", std::move(source), TimeZone(), {.reads_js1 = reads});
-    const auto units = manager->fetch_units(kWindow, {});
+    const auto units = manager->fetch_units(kSlurmWindow, {});
     ASSERT_TRUE(units);
     EXPECT_EQ(units->at(0).tags.contains("JS1:H4sIAA=="), reads);
   }
 }
 
-/// Returns a window that starts and ends so many hours after the start of kWindow.
-model::Window hours(int from, int until) {
-  return {.start_ms = kWindow.start_ms + from * kHour, .end_ms = kWindow.start_ms + until * kHour};
+/// Returns a window that starts and ends so many hours after the start of kSlurmWindow.
+model::Window slurm_hours(int from, int until) {
+  return {.start_ms = kSlurmWindow.start_ms + from * kHourMs,
+          .end_ms = kSlurmWindow.start_ms + until * kHourMs};
 }
 
 struct LateFixture {
@@ -343,11 +343,11 @@ struct LateFixture {
     auto owned = std::make_unique<FakeSlurmSource>();
     source = owned.get();
     manager = make_slurm("c1", std::move(owned), TimeZone());
-    source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, {})};
-    EXPECT_EQ(manager->fetch_units(hours(0, 1), {})->size(), 2U);
+    source->in_window = {job_from("1", kHourMs / 2, {}), job_from("2", kHourMs / 2, {})};
+    EXPECT_EQ(manager->fetch_units(slurm_hours(0, 1), {})->size(), 2U);
     // Job 1 ended in the first hour, but SLURM recorded it later.
-    source->in_window = {job_from("2", kHour / 2, {})};
-    source->by_id = {job_from("1", kHour / 2, kHour - 60'000), job_from("1", 0, kHour / 4),
+    source->in_window = {job_from("2", kHourMs / 2, {})};
+    source->by_id = {job_from("1", kHourMs / 2, kHourMs - 60'000), job_from("1", 0, kHourMs / 4),
                      job_from("9", 0, {})};
   }
   FakeSlurmSource* source;
@@ -357,60 +357,60 @@ struct LateFixture {
 TEST(SlurmLate, AJobWhoseEndWasRecordedLateIsClosed) {
   LateFixture f;
   EXPECT_TRUE(f.source->asked.empty());
-  const auto units = f.manager->fetch_units(hours(1, 2), {});
+  const auto units = f.manager->fetch_units(slurm_hours(1, 2), {});
   ASSERT_TRUE(units);
   ASSERT_EQ(units->size(), 2U);
   EXPECT_EQ((*units)[1].uuid, "1");
   EXPECT_EQ((*units)[1].state, "COMPLETED");
-  EXPECT_EQ((*units)[1].ended_at_ts, kWindow.start_ms + kHour - 60'000);
+  EXPECT_EQ((*units)[1].ended_at_ts, kSlurmWindow.start_ms + kHourMs - 60'000);
   // All of its time: the store adds what it has not counted yet.
   EXPECT_EQ((*units)[1].total_time_seconds.at("walltime"), 1740);
   EXPECT_EQ(f.source->asked, (std::vector<std::vector<std::string>>{{"1"}}));
   // The next window starts after this one, so this one was stored: no more queries.
-  EXPECT_EQ(f.manager->fetch_units(hours(2, 3), {})->size(), 1U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(2, 3), {})->size(), 1U);
   EXPECT_EQ(f.source->asked.size(), 1U);
 }
 
 TEST(SlurmLate, ItIsReportedAgainWhenTheWindowComesAgain) {
   LateFixture f;
-  ASSERT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
-  EXPECT_EQ(f.manager->fetch_units(hours(1, 3), {})->size(), 2U);
-  EXPECT_EQ(f.manager->fetch_units(hours(3, 4), {})->size(), 1U);
+  ASSERT_EQ(f.manager->fetch_units(slurm_hours(1, 2), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(1, 3), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(3, 4), {})->size(), 1U);
 }
 
 TEST(SlurmLate, AFailedQuestionDoesNotFailTheWindow) {
   LateFixture f;
   f.source->ids_ok = false;
-  EXPECT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 1U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(1, 2), {})->size(), 1U);
   f.source->ids_ok = true;
-  EXPECT_EQ(f.manager->fetch_units(hours(2, 3), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(2, 3), {})->size(), 2U);
 }
 
 TEST(SlurmLate, AFailedWindowForgetsNothing) {
   LateFixture f;
   f.source->ok = false;
-  EXPECT_FALSE(f.manager->fetch_units(hours(1, 2), {}));
+  EXPECT_FALSE(f.manager->fetch_units(slurm_hours(1, 2), {}));
   f.source->ok = true;
-  EXPECT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(slurm_hours(1, 2), {})->size(), 2U);
 }
 
 TEST(SlurmLate, AnOwnerWithoutANameIsAskedForUntilThereIsOne) {
   LateFixture f;
-  SlurmJob ended = job_from("3", kHour + 5, kHour + 10);
+  SlurmJob ended = job_from("3", kHourMs + 5, kHourMs + 10);
   ended.user = "1001";
   f.source->in_window = {ended};
   f.source->by_id = {};
-  ASSERT_TRUE(f.manager->fetch_units(hours(1, 2), {}));
+  ASSERT_TRUE(f.manager->fetch_units(slurm_hours(1, 2), {}));
   f.source->in_window = {};
   ended.user = "ada";
   f.source->by_id = {ended};
-  const auto units = f.manager->fetch_units(hours(2, 3), {});
+  const auto units = f.manager->fetch_units(slurm_hours(2, 3), {});
   ASSERT_TRUE(units);
   ASSERT_EQ(units->size(), 1U);
   EXPECT_EQ(units->at(0).username, "ada");
   EXPECT_EQ(units->at(0).ended_at_ts, *ended.end_ms);
   f.source->asked.clear();
-  ASSERT_TRUE(f.manager->fetch_units(hours(3, 4), {}));
+  ASSERT_TRUE(f.manager->fetch_units(slurm_hours(3, 4), {}));
   for (const auto& ids : f.source->asked) {
     EXPECT_EQ(std::ranges::find(ids, "3"), ids.end());
   }
@@ -421,7 +421,7 @@ TEST(SlurmLate, AJobThatSlurmForgotIsNotEndedByGuess) {
   f.source->in_window = {};
   f.source->by_id = {};
   for (int hour = 1; hour < 6; ++hour) {
-    EXPECT_TRUE(f.manager->fetch_units(hours(hour, hour + 1), {})->empty());
+    EXPECT_TRUE(f.manager->fetch_units(slurm_hours(hour, hour + 1), {})->empty());
   }
   EXPECT_EQ(f.source->asked.size(), 3U);
 }
@@ -436,26 +436,26 @@ TEST(SlurmLate, AStartThatWasRecordedLateCountsFromThere) {
     }
     return found;
   };
-  f.source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, kHour),
-                         job_from("3", kHour - 5'000, {}),
-                         job_from("4", kHour - 5'000, kHour + 1'000),
-                         job_from("5", kHour - 9'000, kHour - 5'000)};
+  f.source->in_window = {job_from("1", kHourMs / 2, {}), job_from("2", kHourMs / 2, kHourMs),
+                         job_from("3", kHourMs - 5'000, {}),
+                         job_from("4", kHourMs - 5'000, kHourMs + 1'000),
+                         job_from("5", kHourMs - 9'000, kHourMs - 5'000)};
   const std::map<std::string, double> expected = {
       {"1", 3600}, {"2", 0}, {"3", 3605}, {"4", 6}, {"5", 4}};
-  EXPECT_EQ(seconds(hours(1, 2)), expected);
-  EXPECT_EQ(seconds(hours(1, 2)), expected) << "the same window again";
-  EXPECT_EQ(seconds(hours(2, 3)).at("3"), 3600);
+  EXPECT_EQ(seconds(slurm_hours(1, 2)), expected);
+  EXPECT_EQ(seconds(slurm_hours(1, 2)), expected) << "the same window again";
+  EXPECT_EQ(seconds(slurm_hours(2, 3)).at("3"), 3600);
   // After a skipped window nothing is known about what ran before.
-  f.source->in_window.push_back(job_from("6", 2 * kHour, {}));
-  EXPECT_EQ(seconds(hours(4, 5)).at("6"), 3600);
+  f.source->in_window.push_back(job_from("6", 2 * kHourMs, {}));
+  EXPECT_EQ(seconds(slurm_hours(4, 5)).at("6"), 3600);
 }
 
 TEST(SlurmLate, AStartThatWasRecordedLateIsOneBeforeTheWindow) {
   LateFixture f;
-  f.source->in_window = {job_from("before", kHour - 1'000, {}), job_from("at", kHour, {}),
-                         job_from("behind", kHour + 1'000, {})};
+  f.source->in_window = {job_from("before", kHourMs - 1'000, {}), job_from("at", kHourMs, {}),
+                         job_from("behind", kHourMs + 1'000, {})};
   std::map<std::string, double> seconds;
-  const auto units = f.manager->fetch_units(hours(1, 2), {}).value();
+  const auto units = f.manager->fetch_units(slurm_hours(1, 2), {}).value();
   for (const auto& unit : units) {
     seconds[unit.uuid] = unit.total_time_seconds.at("walltime");
   }
@@ -468,10 +468,10 @@ TEST(SlurmLate, AnEndAtTheEndOfTheWindowIsNotAskedForAgain) {
   auto owned = std::make_unique<FakeSlurmSource>();
   FakeSlurmSource& source = *owned;
   auto manager = make_slurm("c1", std::move(owned), TimeZone());
-  source.in_window = {job_from("1", 0, kHour), job_from("2", 0, kHour + 1)};
-  ASSERT_TRUE(manager->fetch_units(hours(0, 1), {}));
+  source.in_window = {job_from("1", 0, kHourMs), job_from("2", 0, kHourMs + 1)};
+  ASSERT_TRUE(manager->fetch_units(slurm_hours(0, 1), {}));
   source.in_window = {};
-  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  ASSERT_TRUE(manager->fetch_units(slurm_hours(1, 2), {}));
   EXPECT_EQ(source.asked, (std::vector<std::vector<std::string>>{{"2"}}));
 }
 
@@ -482,20 +482,20 @@ TEST(SlurmLate, AsksInLimitedNumbers) {
   for (int id = 1; id <= 12'000; ++id) {
     source.in_window.push_back(job_from(std::to_string(id), 0, {}));
   }
-  ASSERT_TRUE(manager->fetch_units(hours(0, 1), {}));
+  ASSERT_TRUE(manager->fetch_units(slurm_hours(0, 1), {}));
   source.in_window = {};
-  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  ASSERT_TRUE(manager->fetch_units(slurm_hours(1, 2), {}));
   ASSERT_EQ(source.asked.size(), 20U);
   EXPECT_EQ(source.asked[0].size(), 500U);
 }
 
 TEST(Slurm, AsksForJobsByIdWithoutATime) {
-  Fixture f;
+  SlurmFixture f;
   auto manager = f.create().value();
-  f.runner.lines = {kJob};
-  ASSERT_TRUE(manager->fetch_units(kWindow, {}));
-  f.runner.lines = {"5002" + std::string(kJob).substr(4)};
-  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  f.runner.lines = {kSlurmJob};
+  ASSERT_TRUE(manager->fetch_units(kSlurmWindow, {}));
+  f.runner.lines = {"5002" + std::string(kSlurmJob).substr(4)};
+  ASSERT_TRUE(manager->fetch_units(slurm_hours(1, 2), {}));
   ASSERT_EQ(f.runner.commands.size(), 3U);
   const auto& arguments = f.runner.commands[2].arguments;
   EXPECT_THAT(arguments, ::testing::Contains("--jobs"));
@@ -505,18 +505,18 @@ TEST(Slurm, AsksForJobsByIdWithoutATime) {
 }
 
 TEST(Slurm, AsksSlurmrestdOnlyWhereConfigured) {
-  Fixture f;
+  SlurmFixture f;
   f.config.web_url = "http://127.0.0.1:1";
-  f.runner.lines = {kJob};
+  f.runner.lines = {kSlurmJob};
   auto manager = f.create();
   ASSERT_TRUE(manager);
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
   EXPECT_EQ(f.runner.commands.size(), 1U);
   f.config.cli_path = "/no/such/directory";  // not needed
   f.config.extra = config::parse_yaml("api: rest", "c.yml").value();
   manager = f.create();
   ASSERT_TRUE(manager) << manager.error().message;
-  const auto units = (*manager)->fetch_units(kWindow, {});
+  const auto units = (*manager)->fetch_units(kSlurmWindow, {});
   ASSERT_FALSE(units);
   EXPECT_THAT(units.error().message, HasSubstr("slurmrestd jobs: "));
   EXPECT_EQ(f.runner.commands.size(), 1U);
@@ -530,20 +530,20 @@ TEST(Slurm, AsksSlurmrestdOnlyWhereConfigured) {
 }
 
 TEST(Slurm, RunsAsTheCurrentUserWhereItMayNotBecomeRoot) {
-  Fixture f;
+  SlurmFixture f;
   f.config.cli_path = "/";
-  f.runner.lines = {kJob};
+  f.runner.lines = {kSlurmJob};
   auto manager = f.create(false);
   ASSERT_TRUE(manager) << manager.error().message;
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
   const auto& command = f.runner.commands.back();  // a probe of sudo may come first
   EXPECT_EQ(command.path, "/sacct");
   EXPECT_FALSE(command.as_root);
 }
 
 TEST(Slurm, RefusesAConfigurationThatCannotWork) {
-  Fixture f;
-  f.runner.lines = {kJob};
+  SlurmFixture f;
+  f.runner.lines = {kSlurmJob};
   f.config.cli_path = "/no/such/directory";
   EXPECT_EQ(f.create().error().message,
             "cluster c1: stat /no/such/directory: No such file or directory");
@@ -555,7 +555,7 @@ TEST(Slurm, RefusesAConfigurationThatCannotWork) {
   f.config.extra = config::parse_yaml("command_timeout: 10s\n", "c.yml").value();
   auto manager = f.create();
   ASSERT_TRUE(manager);
-  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  ASSERT_TRUE((*manager)->fetch_units(kSlurmWindow, {}));
   EXPECT_EQ(f.runner.commands.back().timeout, std::chrono::seconds(10));
 }
 

@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr model::Window kWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
-                                .end_ms = 1'767'258'000'000};
+constexpr model::Window kRestWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
+                                    .end_ms = 1'767'258'000'000};
 
 // The same job as printed by slurmrestd 22.05 and 25.05, reduced to the fields used.
 constexpr const char* kJob38 = R"({"account":"proj1","cluster":"alpha","job_id":5003,"name":"a|b",
@@ -129,7 +129,7 @@ struct FakeRest {
       return net::ClientResponse{.status = 200, .headers = {}, .body = {}};
     };
   }
-  Result<std::vector<SlurmJob>> jobs(model::Window window = kWindow) {
+  Result<std::vector<SlurmJob>> jobs(model::Window window = kRestWindow) {
     std::vector<SlurmJob> found;
     CEEMS_TRY(source().jobs(window, [&found](const SlurmJob& job) { found.push_back(job); }, {}));
     return found;
@@ -200,8 +200,8 @@ TEST(SlurmRest, MakesTheUnitThatSacctMakes) {
       "mem=2000M,node=1|n10|a|b|/scratch/bob";
   const auto job = parse_sacct_record(line, "|", MemoryRule::kTruncated);
   ASSERT_TRUE(job && *job);
-  const auto expected = to_unit(**job, kWindow, TimeZone());
-  const auto unit = to_unit((*jobs)[0], kWindow, TimeZone());
+  const auto expected = to_unit(**job, kRestWindow, TimeZone());
+  const auto unit = to_unit((*jobs)[0], kRestWindow, TimeZone());
   ASSERT_TRUE(expected && unit);
   EXPECT_EQ(unit->uuid, expected->uuid);
   EXPECT_EQ(unit->name, expected->name);
@@ -275,7 +275,7 @@ TEST(SlurmRest, AsksForLongWindowsInPartsAndTellsAJobOnce) {
   rest.options.version = "v0.0.43";
   rest.answers[kJobs43] = {200, answer("jobs", kJob43)};
   const auto jobs =
-      rest.jobs({.start_ms = kWindow.start_ms, .end_ms = kWindow.start_ms + 9'000'000});
+      rest.jobs({.start_ms = kRestWindow.start_ms, .end_ms = kRestWindow.start_ms + 9'000'000});
   ASSERT_TRUE(jobs);
   EXPECT_EQ(jobs->size(), 1U);
   ASSERT_EQ(rest.urls.size(), 3U);
@@ -353,7 +353,7 @@ TEST(SlurmRest, AFailedAnswerIsAFailure) {
   stop.request_stop();
   EXPECT_EQ(rest.source()
                 .jobs(
-                    kWindow, [](const SlurmJob&) {}, stop.get_token())
+                    kRestWindow, [](const SlurmJob&) {}, stop.get_token())
                 .error()
                 .message,
             "slurmrestd jobs: cancelled");
