@@ -1,9 +1,14 @@
 #include "advice/judge.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "advice/template.h"
 
@@ -13,12 +18,34 @@ namespace {
 constexpr std::size_t kWindow = 8;    // runs of the family that decide how sure a finding is
 constexpr std::size_t kSureFrom = 5;  // of them
 
+/// Whether a fact says how the run was asked for.
+bool is_of_request(std::string_view fact) {
+  return std::ranges::any_of(std::array{"slurm.", "pbs.", "k8s.", "queue."},
+                             [fact](const char* prefix) { return fact.starts_with(prefix); });
+}
+
 /// Facts, the limits of a rule, and what `let` has worked out so far.
 class RuleNames final : public Names {
  public:
-  RuleNames(const Rule& rule, const Facts& facts) : rule_(rule), facts_(facts) {
+  /// `found` are values of `let` in an earlier finding, or null. They stand for those that cannot
+  /// be worked out, except where these depend on how the earlier run was asked for.
+  RuleNames(const Rule& rule, const Facts& facts, const NumbersByName* found = nullptr)
+      : rule_(rule), facts_(facts) {
+    std::set<std::string_view> of_request;
     for (const auto& [name, expression] : rule.let) {
-      lets_.emplace(name, expression.evaluate(*this));
+      Value value = expression.evaluate(*this);
+      if (found != nullptr) {
+        const auto names = expression.names();
+        if (std::ranges::any_of(names, [&](const std::string& used) {
+              return is_of_request(used) || of_request.contains(used);
+            })) {
+          of_request.insert(name);
+        } else if (const auto known = found->find(name);
+                   !is_known(value) && known != found->end()) {
+          value = known->second;
+        }
+      }
+      lets_.emplace(name, value);
     }
   }
   [[nodiscard]] Value value_of(std::string_view name) const override {
@@ -104,6 +131,34 @@ std::vector<Line> lines_of(const Rule& rule, std::string_view manager, const Nam
   return lines;
 }
 
+/// What the rule says in each language that has words for it.
+std::map<std::string, std::string, std::less<>> texts_of(const Rule& rule, const Names& names) {
+  std::map<std::string, std::string, std::less<>> all;
+  for (const std::string_view language : kLanguages) {
+    const Catalogue& texts = catalogue(language);
+    const auto own = rule.texts.find(language);
+    const auto common = texts.advice.find(rule.say);
+    if (own == rule.texts.end() && common == texts.advice.end()) {
+      continue;
+    }
+    const std::string& text = own != rule.texts.end() ? own->second : common->second;
+    if (auto filled = fill(text, names, texts.notation)) {
+      all.emplace(language, std::move(*filled));
+    }
+  }
+  return all;
+}
+
+NumbersByName numbers_of(const RuleNames& names) {
+  NumbersByName numbers;
+  for (const auto& [name, value] : names.lets()) {
+    if (const double* number = std::get_if<double>(&value)) {
+      numbers.emplace(name, *number);
+    }
+  }
+  return numbers;
+}
+
 Finding finding_of(const Rule& rule, const Case& run) {
   const RuleNames names(rule, run.facts);
   Finding finding{.rule = rule.id, .severity = rule.severity, .say = rule.say};
@@ -119,23 +174,8 @@ Finding finding_of(const Rule& rule, const Case& run) {
   if (finding.confidence == Confidence::kMaybe && finding.severity > Severity::kInfo) {
     finding.severity = Severity::kInfo;
   }
-  for (const auto& [name, value] : names.lets()) {
-    if (const double* number = std::get_if<double>(&value)) {
-      finding.values.emplace(name, *number);
-    }
-  }
-  for (const std::string_view language : kLanguages) {
-    const Catalogue& texts = catalogue(language);
-    const auto own = rule.texts.find(language);
-    const auto common = texts.advice.find(rule.say);
-    if (own == rule.texts.end() && common == texts.advice.end()) {
-      continue;
-    }
-    const std::string& text = own != rule.texts.end() ? own->second : common->second;
-    if (auto filled = fill(text, names, texts.notation)) {
-      finding.text.emplace(language, std::move(*filled));
-    }
-  }
+  finding.values = numbers_of(names);
+  finding.text = texts_of(rule, names);
   finding.lines = lines_of(rule, run.manager, names);
   if (rule.saves_kwh) {
     const Value saved = rule.saves_kwh->evaluate(names);
@@ -196,6 +236,19 @@ std::string_view to_string(Confidence confidence) {
       break;
   }
   return "sure";
+}
+
+Finding say_again(const Rule& rule,
+                  const NumbersByName& found,
+                  const Facts& request,
+                  std::string_view manager) {
+  const RuleNames names(rule, request, &found);
+  return {.rule = rule.id,
+          .severity = rule.severity,
+          .say = rule.say,
+          .values = numbers_of(names),
+          .text = texts_of(rule, names),
+          .lines = lines_of(rule, manager, names)};
 }
 
 bool holds(const Rule& rule, const Facts& facts) {

@@ -39,6 +39,9 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
+/// Numbers of a finding by the name that `let` gives them.
+using NumbersByName = std::map<std::string, double, std::less<>>;
+
 /// What a rule has to say about a run.
 struct Finding {
   std::string rule = {};
@@ -47,7 +50,7 @@ struct Finding {
   std::size_t runs = 1;  ///< of the last 8, in which it was true
   std::string say = {};
   /// The values of `let` that are known. Texts may also name facts.
-  std::map<std::string, double, std::less<>> values = {};
+  NumbersByName values = {};
   std::map<std::string, std::string, std::less<>> text = {};  ///< by language
   std::vector<Line> lines = {};
   std::optional<double> saves_kwh = {};
@@ -61,6 +64,14 @@ bool holds(const Rule& rule, const Facts& facts);
 /// those to show. Nothing is said about a run that is shorter than kShortestRun, that is of an
 /// ignored QOS, or that is not covered (Basis). A finding without a text in English is left out.
 std::vector<Finding> judge(const RuleSet& rules, const Case& run);
+
+/// What a rule says of a run that is still to be submitted: of the same job and size as a run in
+/// which it found `found`. `request` has the facts of the new run that its request tells; the lines
+/// are in its form.
+Finding say_again(const Rule& rule,
+                  const NumbersByName& found,
+                  const Facts& request,
+                  std::string_view manager);
 
 inline constexpr std::size_t kMaxShown = 3;
 

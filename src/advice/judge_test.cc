@@ -139,5 +139,46 @@ TEST(Judge, PraisesOnlyIfThereIsNothingElse) {
   EXPECT_THAT(judge(core_rules(), {}), IsEmpty());
 }
 
+TEST(Judge, SaysAgainInTheFormOfARequest) {
+  const Rule& rule = *core_rules().find("gpu-unused");
+  // `asked` was worked out of how the earlier run was asked for.
+  const NumbersByName found{{"unused", 2}, {"of", 4}, {"keep", 2}, {"left", 2}, {"asked", 99}};
+  Facts request;
+  request.set("alloc.nodes", 1);
+  request.set("alloc.gpus", 4);
+  request.set("gpu.per_node", 4);
+  request.set("slurm.gpus_by", "node");
+  request.set("slurm.gpus_option", "--gres=gpu:a100:");
+  request.set("slurm.gpus_asked", 4);
+  request.set("slurm.gpus_more", "");
+  const Finding said = say_again(rule, found, request, "slurm");
+  EXPECT_EQ(said.rule, "gpu-unused");
+  EXPECT_TRUE(said.text.at("en").starts_with("2 of 4 GPUs never ran a kernel."))
+      << said.text.at("en");
+  EXPECT_THAT(said.lines, ElementsAre(Line{"#SBATCH --gres=gpu:a100:2", "--gres=gpu:a100:4"}));
+  request.set("slurm.gpus_by", "job");
+  request.set("slurm.gpus_option", "--gpus=");
+  EXPECT_THAT(say_again(rule, found, request, "slurm").lines,
+              ElementsAre(Line{"#SBATCH --gpus=2", "--gpus=4"}));
+  EXPECT_THAT(say_again(rule, found, request, "lsf").lines,
+              ElementsAre(Line{"#BSUB -gpu \"num=2/host\"", "-gpu \"num=4/host\""}));
+  // Without a form that can be changed, there is no line; without values, no text.
+  request.clear("slurm.gpus_by");
+  EXPECT_THAT(say_again(rule, found, request, "slurm").lines, IsEmpty());
+  EXPECT_THAT(say_again(rule, {}, request, "slurm").text, IsEmpty());
+}
+
+TEST(Judge, SaysAgainWithTheNumbersOfTheRequest) {
+  const Rule& rule = *core_rules().find("mem-excess");
+  Facts request;
+  request.set("alloc.nodes", 1);
+  request.set("mem.alloc_node", 64 * kGiB);
+  request.set("slurm.mem", "node");
+  const NumbersByName found{{"peak", 8 * kGiB}, {"reserved", 128 * kGiB}, {"want", 10 * kGiB}};
+  const Finding said = say_again(rule, found, request, "slurm");
+  EXPECT_THAT(said.lines, ElementsAre(Line{"#SBATCH --mem=10G", "--mem=64G"}));
+  EXPECT_EQ(said.values.at("reserved"), 64 * kGiB);
+}
+
 }  // namespace
 }  // namespace ceems::advice
