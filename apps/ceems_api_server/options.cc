@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/check/job_request.h"
 #include "config/duration.h"
 
 namespace ceems::api {
@@ -115,8 +116,7 @@ Result<net::ServerOptions> server_options(const CommandLine& line) {
   options.systemd_socket = line.systemd_socket;
   options.web_config_file = line.web_config_file;
   options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
-  constexpr std::size_t kMaxBodyBytes = std::size_t{16} << 10U;  // the form of a login
-  options.max_body_bytes = kMaxBodyBytes;
+  options.max_body_bytes = kMaxJobRequest;             // the form of a login is shorter
   options.give_back_after = std::chrono::seconds(10);  // sums over many units need much memory
   options.queue_key = [header = line.user_headers.empty() ? "" : line.user_headers.front()](
                           const net::Request& request) {

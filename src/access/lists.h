@@ -24,4 +24,8 @@ void list_own(const Identity& identity, Part part, store::FactFilter& filter);
 /// part of them: for sums, like own_projects(). Shows no names.
 void list_projects(const Identity& identity, Part part, store::FactFilter& filter);
 
+/// All rows, with their names, for statistics that show neither a unit nor a person, and rest on
+/// several people (api/check/past_runs.h).
+void list_statistics(store::FactFilter& filter);
+
 }  // namespace ceems::access

@@ -67,6 +67,9 @@ class AccessMatrix : public AccessTest {
     if (endpoint == "search") {
       return observed_found(user);
     }
+    if (endpoint == "units/check") {
+      return observed_check(user);
+    }
     if (endpoint == "units/on-node/admin") {
       return observed_on_nodes(endpoint, user);
     }
@@ -181,6 +184,32 @@ class AccessMatrix : public AccessTest {
       rows.push_back(row);
     }
     return rows;
+  }
+
+  /// Whose run a job of the name of all of them is compared with: each has one on each cluster.
+  std::string observed_check(const std::string& user) {
+    std::set<std::string> seen;
+    for (const std::string cluster : {"a", "b"}) {
+      for (const std::string& owner : kPeople) {
+        const auto response =
+            post("units/check",
+                 fmt::format(
+                     R"({{"cluster_id":"{}","request":{{"name":"secret name","project":"p-{}"}}}})",
+                     cluster, owner),
+                 user);
+        if (response.status != 200) {
+          return std::to_string(response.status);
+        }
+        const json::value basis = json::parse(response.body).at("data").at(0).at("basis");
+        if (basis.at("kind") == "family") {
+          EXPECT_EQ(basis.at("runs").as_int64(), 1);
+          seen.insert(owner + "-" + cluster);
+        } else {
+          EXPECT_EQ(basis.at("kind").as_string(), "none");
+        }
+      }
+    }
+    return word_for(seen, user);
   }
 
   /// What the names of all people find: their ended units, and people and projects of the same.

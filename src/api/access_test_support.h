@@ -178,6 +178,19 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
     return response;
   }
 
+  /// A request of an endpoint that takes a body.
+  net::Response post(const std::string& target, const std::string& body, const std::string& user) {
+    net::Headers headers{{"Content-Type", "application/json"}};
+    if (!user.empty()) {
+      headers.emplace_back("X-Grafana-User", user);
+    }
+    net::Request request = request_for("POST", "/api/v1/" + target, headers);
+    request.body = body;
+    net::Response response;
+    server_->handle(request, response);
+    return response;
+  }
+
   static std::string word_for(const std::set<std::string>& seen, const std::string& user) {
     std::set<std::string> expected{user + "-a", user + "-b"};
     if (seen == expected) {

@@ -39,7 +39,9 @@ class AskedServer final : public ServerTest {
     for (const Endpoint& endpoint : all_endpoints()) {
       for (const auto& [role, user] : kRoles) {
         for (const std::string& target : targets(endpoint)) {
-          const net::Response response = get("/api/v1/" + target, std::string(user));
+          const net::Response response = endpoint.method() == "GET"
+                                             ? get("/api/v1/" + target, std::string(user))
+                                             : post("/api/v1/" + target, endpoint, user);
           all[fmt::format("{} {}", role, target)] =
               fmt::format("{} {}", response.status, response.body);
         }
@@ -49,6 +51,18 @@ class AskedServer final : public ServerTest {
   }
 
  private:
+  net::Response post(const std::string& target, const Endpoint& endpoint, std::string_view user) {
+    net::Headers headers{{"Content-Type", "application/json"}};
+    if (!user.empty()) {
+      headers.emplace_back("X-Grafana-User", std::string(user));
+    }
+    net::Request request = request_for("POST", target, std::move(headers));
+    request.body = endpoint.body.example;
+    net::Response response;
+    server_->handle(request, response);
+    return response;
+  }
+
   static std::string argument(const ParamInfo& info) {
     std::string value(info.example);
     switch (info.param) {  // those that select rows of the test's database

@@ -11,6 +11,7 @@
 #include "api/answer/envelope.h"
 #include "api/answer/pages.h"
 #include "api/auditing.h"
+#include "api/check/job_check.h"
 #include "api/endpoints/unit_filter.h"
 #include "api/mail/mute_page.h"
 #include "api/report/digest_maker.h"
@@ -138,6 +139,14 @@ ApiServer::ApiServer(ApiOptions options,
           reader, options_.measurements, *options_.rules, accounting_.get())),
       digests_(std::make_unique<DigestMaker>(
           reader, TimeZone::find(options_.site.time_zone).value_or(TimeZone()))),
+      checks_(std::make_unique<JobCheck>(
+          JobCheck::Sources{.reader = &reader,
+                            .fleet = options_.fleet,
+                            .accounting = accounting_.get(),
+                            .rules = options_.rules.get(),
+                            .site = &options_.site,
+                            .clock = &clock,
+                            .zone = TimeZone::find(options_.site.time_zone).value_or(TimeZone())})),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
@@ -146,6 +155,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .digests = digests_.get(),
                 .tags = &tags_,
                 .accounting = accounting_.get(),
+                .checks = checks_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
@@ -187,9 +197,10 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
     path.remove_prefix(prefix.size());
   }
   if (path.starts_with(kApi) && (prefixed || prefix.empty())) {
-    if (request.method == "GET" || request.method == "OPTIONS") {
-      target.endpoint = find_endpoint(path.substr(kApi.size()));
-      target.place = target.endpoint != nullptr ? Place::kEndpoint : Place::kNothing;
+    const Endpoint* const found = find_endpoint(path.substr(kApi.size()));
+    if (found != nullptr && (request.method == found->method() || request.method == "OPTIONS")) {
+      target.endpoint = found;
+      target.place = Place::kEndpoint;
     }
     return target;
   }
@@ -351,7 +362,7 @@ bool ApiServer::waits(const net::Request& request) const {
 
 bool ApiServer::needs_body(const net::Request& request) const {
   const Place place = request.method == "POST" ? find_target(request).place : Place::kNothing;
-  return place == Place::kLogin || place == Place::kMute;
+  return place == Place::kLogin || place == Place::kMute || place == Place::kEndpoint;
 }
 
 void ApiServer::answer_anonymous(const net::Request& request, net::Response& response) {
@@ -389,6 +400,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       break;
     case Place::kMetrics:
       accounting_->set_gauges(services_.zone, *services_.clock);
+      checks_->keep_fresh();
       answer_metrics(registry_, response);
       break;
     case Place::kDocument:

@@ -31,6 +31,7 @@
 namespace ceems::api {
 
 class DigestMaker;
+class JobCheck;
 class MeasurementSource;
 class MutePage;
 class ProfileSource;
@@ -83,7 +84,8 @@ class ApiServer {
   /// Whether the handler of the request may wait for a TSDB. While one hangs, such requests must
   /// not occupy the threads that answer all others.
   [[nodiscard]] bool waits(const net::Request& request) const;
-  /// Whether the answer depends on the body of a request with this header: that of a form.
+  /// Whether the answer depends on the body of a request with this header: that of a form, or of an
+  /// endpoint that takes one.
   [[nodiscard]] bool needs_body(const net::Request& request) const;
 
  private:
@@ -123,6 +125,7 @@ class ApiServer {
   std::unique_ptr<Accounting> accounting_;
   std::unique_ptr<ReportMaker> reports_;
   std::unique_ptr<DigestMaker> digests_;
+  std::unique_ptr<JobCheck> checks_;
   Services services_;
 };
 

@@ -21,7 +21,8 @@ constexpr std::string_view kForbidden =
 
 TEST_F(ServerTest, EveryEndpointWithoutAUserIs401ExceptDemos) {
   for (const Endpoint& endpoint : all_endpoints()) {
-    const auto response = get("/api/v1/" + std::string(endpoint.path));
+    const auto response =
+        request(std::string(endpoint.method()), "/api/v1/" + std::string(endpoint.path));
     if (endpoint.caller == Caller::kAnyone) {
       EXPECT_EQ(response.status, 200) << endpoint.path;
       EXPECT_THAT(response.body, HasSubstr(R"("status":"success")"));
@@ -71,6 +72,7 @@ TEST_F(ServerTest, UnknownPathsAndMethodsAre404) {
   for (const std::string method : {"POST", "HEAD", "PUT", "DELETE"}) {
     EXPECT_EQ(request(method, "/api/v1/units", {{"X-Grafana-User", "root"}}).status, 404);
   }
+  EXPECT_EQ(get("/api/v1/units/check", "root").status, 404);  // takes POST
 }
 
 TEST_F(ServerTest, UncleanPathsAreRedirected) {

@@ -87,9 +87,17 @@ struct FamilyRun {
   std::string state = {};
   std::optional<double> cpus = {}, memory = {}, nodes = {}, time_limit = {}, req_cpus = {};
   std::optional<double> cpu_use = {}, gpu_use = {};  ///< fractions of the allocation
-  std::optional<double> kwh = {};
+  std::optional<double> kwh = {}, grams = {};
+  std::int64_t created_at_ts = 0;
   bool measured = false;  ///< `numbers` are from its report
   RunNumbers numbers = {};
+};
+
+/// What all runs of a family have in common, as it is stored: the name is normalized (unit_name.h),
+/// CPUs and GPUs are in thousandths.
+struct Family {
+  std::string user = {}, project = {}, name = {}, queue = {};
+  std::int64_t nodes = 0, cpus = 0, gpus = 0;
 };
 
 /// Runs of the same user, project, partition, normalized name and size that completed, in the word
@@ -98,6 +106,8 @@ struct FamilyQuery {
   ReportKey run = {};
   TimeRange ended = {};
   std::size_t limit = 0;
+  /// Runs of this family on the cluster of `run`, whose other members are empty.
+  std::optional<Family> family = {};
 };
 
 /// Findings of the units that the filter selects, the newest end first. Its `advice` must be set.

@@ -319,6 +319,19 @@ TEST_P(Reports, HoldTheNumbersOfTheFamily) {
   EXPECT_EQ(db_->reader().family_runs(query)->size(), 1U);
   query.run.uuid = "unknown";
   EXPECT_THAT(db_->reader().family_runs(query).value(), IsEmpty());
+  query.run.uuid = "";
+  query.family = Family{.user = "ada",
+                        .project = "fluids",
+                        .name = "run-#",
+                        .queue = "cpu",
+                        .nodes = 2,
+                        .cpus = 4000,
+                        .gpus = 1000};
+  ASSERT_EQ(db_->reader().family_runs(query)->size(), 1U);
+  EXPECT_EQ(db_->reader().family_runs(query)->front().key.uuid, "11");
+  EXPECT_EQ(db_->reader().family_runs(query)->front().created_at_ts, kNow + kHour);
+  query.family->user = "eve";
+  EXPECT_THAT(db_->reader().family_runs(query).value(), IsEmpty());
 }
 
 TEST_P(Reports, OfAFamilyAreOfRunsThatCompletedAsTheirManagerSaysIt) {

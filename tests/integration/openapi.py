@@ -18,11 +18,12 @@ class Document:
         return value
 
     def operation(self, path):
-        return self.document["paths"][path]["get"]
+        item = self.document["paths"][path]
+        return item["get" if "get" in item else "post"]
 
     def routes(self):
-        """The paths of the API itself, without those of the server."""
-        return [path for path, item in self.document["paths"].items() if "servers" not in item]
+        """The paths of the API itself that take GET, without those of the server."""
+        return [path for path, item in self.document["paths"].items() if "servers" not in item and "get" in item]
 
     def headers(self, path, status):
         """The names, in lower case, of the headers that the response may have."""

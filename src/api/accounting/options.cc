@@ -59,13 +59,15 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
   AccountingOptions options;
   std::string prices;
   std::string budgets;
+  std::string resources;
   std::string reconcile = "none";
   config::Section section(node);
   section
-      .only({"prices", "budgets", "other_power", "cooling_power", "series_cluster", "reconcile",
-             "idle_exempt_partitions"})
+      .only({"prices", "budgets", "resources", "other_power", "cooling_power", "series_cluster",
+             "reconcile", "idle_exempt_partitions"})
       .file("prices", prices, directory)
       .file("budgets", budgets, directory)
+      .file("resources", resources, directory)
       .text("other_power", options.other_power)
       .text("cooling_power", options.cooling_power)
       .text("series_cluster", options.series_cluster)
@@ -86,6 +88,12 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
       section.also(read ? Result<>() : fail(read.error()));
       options.budgets = std::move(read).value_or(std::vector<ProjectBudget>());
     }
+  }
+  if (section.ok()) {
+    const auto file = load(resources, directory, "resources.yml");
+    auto read = file ? read_resources(*file) : fail(file.error());
+    section.also(read ? Result<>() : fail(read.error()));
+    options.resources = std::move(read).value_or(std::vector<Resource>());
   }
   if (!section.ok()) {
     return fail(section.done().error());

@@ -6,6 +6,7 @@
 
 #include "api/accounting/budgets.h"
 #include "api/accounting/prices.h"
+#include "api/accounting/resources.h"
 #include "api/site.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
@@ -17,6 +18,7 @@ namespace ceems::api {
 struct AccountingOptions {
   PriceOptions prices = {};
   std::vector<ProjectBudget> budgets = {};
+  std::vector<Resource> resources = {};
   // PromQL for watts; empty: not known.
   std::string other_power = {};     ///< of storage, network and service nodes
   std::string cooling_power = {};   ///< of cooling and losses
@@ -25,9 +27,9 @@ struct AccountingOptions {
   std::vector<std::string> idle_exempt_partitions = {};
 };
 
-/// Reads the block. Without `prices` or `budgets`, prices.yml and budgets.yml in `directory` are
-/// read if they exist. The prices and budgets of `site` are not among them.
-/// kInvalidArgument with file, line and key.
+/// Reads the block. Without `prices`, `budgets` or `resources`, prices.yml, budgets.yml and
+/// resources.yml in `directory` are read if they exist. The prices and budgets of `site` are not
+/// among them. kInvalidArgument with file, line and key.
 Result<AccountingOptions> read_accounting(const config::Node& node,
                                           const std::string& directory,
                                           const SiteOptions& site,

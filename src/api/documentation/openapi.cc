@@ -11,6 +11,7 @@
 #include "api/endpoints/all.h"
 #include "api/request/paging.h"
 #include "base/json.h"
+#include "base/strings.h"
 #include "base/text/template.h"
 #include "base/version.h"
 
@@ -99,6 +100,9 @@ std::string data_schemas() {
       others += "," + compact(data.definitions);
     } else {
       add_row_schema(json, data);
+    }
+    if (!endpoint.body.name.empty()) {
+      others += "," + compact(endpoint.body.definitions);
     }
   }
   return rows + others;
@@ -312,16 +316,18 @@ std::string_view tag_of_path(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-std::string operation_id(std::string_view path) {
-  std::string id = "get_";
-  id += path;
+std::string operation_id(const Endpoint& endpoint) {
+  std::string id = to_lower(endpoint.method()) + "_";
+  id += endpoint.path;
   std::ranges::replace(id, '/', '_');
   return id;
 }
 
 void add_endpoint(JsonWriter& json, const Endpoint& endpoint) {
   json.key(fmt::format("/{}", endpoint.path)).begin_object();
-  json.key("get").begin_object().member("operationId", operation_id(endpoint.path));
+  json.key(to_lower(endpoint.method()))
+      .begin_object()
+      .member("operationId", operation_id(endpoint));
   json.key("tags").begin_array().value(tag_of_path(endpoint.path)).end_array();
   json.member("summary", endpoint.summary);
   if (endpoint.caller == Caller::kAdmin) {
@@ -335,6 +341,12 @@ void add_endpoint(JsonWriter& json, const Endpoint& endpoint) {
     add_param(json, endpoint, *info);
   }
   json.end_array();
+  if (!endpoint.body.name.empty()) {
+    json.key("requestBody").begin_object().member("required", true);
+    json.key("content").begin_object().key("application/json").begin_object().key("schema");
+    add_reference(json, "schemas", endpoint.body.name);
+    json.raw_member("example", endpoint.body.example).end_object().end_object().end_object();
+  }
   json.key("responses").begin_object();
   add_success(json, endpoint);
   if (endpoint.tagged) {
@@ -346,8 +358,7 @@ void add_endpoint(JsonWriter& json, const Endpoint& endpoint) {
   }
   add_reference_to(json, "429", "TooManyRequests");
   json.end_object().end_object();
-  json.key("options").begin_object().member("operationId",
-                                            "preflight_" + operation_id(endpoint.path));
+  json.key("options").begin_object().member("operationId", "preflight_" + operation_id(endpoint));
   json.key("tags").begin_array().value(tag_of_path(endpoint.path)).end_array();
   json.member("summary", "Preflight of a cross-origin request.").raw_member("security", "[]");
   json.key("responses").begin_object();

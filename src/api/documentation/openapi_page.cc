@@ -58,6 +58,8 @@ TemplateData param_data(const Endpoint& endpoint, const ParamInfo& info) {
 TemplateData endpoint_data(const Endpoint& endpoint) {
   TemplateData data{.texts = {{"id", id_of(endpoint.path)},
                               {"path", std::string(endpoint.path)},
+                              {"method", std::string(endpoint.method())},
+                              {"form", endpoint.method() == "GET" ? "yes" : ""},
                               {"summary", prose(endpoint.summary)},
                               {"caller", std::string(caller_text(endpoint.caller))}}};
   auto& params = data.lists["params"];

@@ -37,6 +37,7 @@ Endpoints insight_budgets_endpoints();
 Endpoints insight_bill_endpoints();
 Endpoints usage_series_endpoints();
 Endpoints search_endpoints();
+Endpoints units_check_endpoints();
 
 /// The endpoints of the list, in its order.
 Endpoints endpoints_as_listed();

@@ -29,6 +29,7 @@ namespace ceems::api {
 class Accounting;
 class DigestMaker;
 class Fleet;
+class JobCheck;
 class ProfileSource;
 class ReportMaker;
 
@@ -42,6 +43,7 @@ struct Services {
   const DigestMaker* digests = nullptr;    ///< never null
   const EntityTags* tags = nullptr;        ///< never null
   const Accounting* accounting = nullptr;  ///< never null
+  JobCheck* checks = nullptr;              ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
@@ -104,6 +106,8 @@ struct Endpoint {
   std::string_view summary = {};
   ApiHandler handler = nullptr;
   DataSchema data = {};
+  /// What requests have as their body, in JSON: it then takes POST instead of GET.
+  DataSchema body = {};
   ParamSet params = {};    ///< others are ignored
   ParamSet required = {};  ///< of them; the handler answers 400 without one
   WindowKind window = WindowKind::kNone;
@@ -122,6 +126,7 @@ struct Endpoint {
   std::string_view header = {};             ///< that its answers have, and no others
   std::vector<ApiErrorType> refusals = {};  ///< that do not follow from caller and parameters
 
+  [[nodiscard]] std::string_view method() const { return body.name.empty() ? "GET" : "POST"; }
   /// This endpoint at a path of its own, for users or for admins. `more` are further parameters.
   [[nodiscard]] Endpoint for_users(std::string_view at,
                                    std::string_view what,

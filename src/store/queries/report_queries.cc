@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kMilli = 1e-3;
 constexpr double kHundredths = 1e-4;  // of a percent, as a share
+constexpr double kMicroGrams = 1e-6;
 
 /// Nothing for -1, which stands for unknown.
 std::optional<double> number(const Cursor& row, std::size_t column, double scale) {
@@ -53,22 +54,19 @@ FamilyRun family_run(const Cursor& row) {
                    .gpus = count(row, 17),
                    .gpus_unused = count(row, 18)};
   }
+  run.grams = number(row, 19, kMicroGrams);
+  run.created_at_ts = row.integer(20);
   return run;
 }
-
-/// What all runs of a family have in common.
-struct Family {
-  std::string user, project, name, queue;
-  std::int64_t nodes = 0, cpus = 0, gpus = 0;
-};
 
 Sql family_statement(Dialect dialect, const FamilyQuery& query, const Family& family) {
   Sql sql(dialect,
           "SELECT f.cluster_id, f.uuid, f.started_at_ts, f.ended_at_ts, f.state, f.cpus, f.memory,"
           " f.nodes, f.time_limit, f.req_cpus, f.cpu_use, f.gpu_use, f.energy,"
-          " coalesce(r.state, 0), r.memory_peak, r.cpus_used, r.gpu_seconds, r.gpus, r.gpus_unused"
-          " FROM ceems_unit_facts f LEFT JOIN ceems_unit_reports r ON r.cluster_id = f.cluster_id"
-          " AND r.uuid = f.uuid AND r.started_at_ts = f.started_at_ts WHERE f.cluster_id = ");
+          " coalesce(r.state, 0), r.memory_peak, r.cpus_used, r.gpu_seconds, r.gpus, r.gpus_unused,"
+          " f.grams, f.created_at_ts FROM ceems_unit_facts f LEFT JOIN ceems_unit_reports r"
+          " ON r.cluster_id = f.cluster_id AND r.uuid = f.uuid AND r.started_at_ts = "
+          "f.started_at_ts WHERE f.cluster_id = ");
   sql.value(query.run.cluster_id).add(" AND f.username = ").value(family.user);
   sql.add(" AND f.name_norm = ").value(family.name).add(" AND f.nodes = ").value(family.nodes);
   sql.add(" AND f.cpus = ").value(family.cpus).add(" AND f.gpus = ").value(family.gpus);
@@ -104,9 +102,9 @@ Result<std::optional<StoredReport>> SqlReader::stored_report(const ReportKey& ke
 Result<std::vector<FamilyRun>> SqlReader::family_runs(const FamilyQuery& query) {
   Sql own = query_of(
       "SELECT username, project, name_norm, queue, nodes, cpus, gpus FROM ceems_unit_facts");
-  std::optional<Family> family;
+  std::optional<Family> family = query.family;
   std::vector<FamilyRun> runs;
-  auto done = read_all(open(add_key(own, query.run), kShortLimit), [&family](const Cursor& row) {
+  const auto read_own = [&family](const Cursor& row) {
     family = Family{.user = std::string(row.text(0)),
                     .project = std::string(row.text(1)),
                     .name = std::string(row.text(2)),
@@ -114,7 +112,8 @@ Result<std::vector<FamilyRun>> SqlReader::family_runs(const FamilyQuery& query) 
                     .nodes = row.integer(4),
                     .cpus = row.integer(5),
                     .gpus = row.integer(6)};
-  });
+  };
+  auto done = family ? Result<>() : read_all(open(add_key(own, query.run), kShortLimit), read_own);
   if (done && family) {
     done = read_all(open(family_statement(dialect_, query, *family), kShortLimit),
                     [&runs](const Cursor& row) { runs.push_back(family_run(row)); });
