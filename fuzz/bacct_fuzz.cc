@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "ingest/manager/batch/text.h"
 #include "ingest/manager/lsf/job.h"
+#include "jobscript/amounts.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::ingest;  // NOLINT(google-build-using-namespace): one function
@@ -30,8 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const std::string_view line = ceems::take_until(rest, '\n');
       reader.add_line(line);
       (void)parse_ctime(line, times.zone, times.now_ms);
-      CEEMS_CHECK(parse_size(line, 1).value_or(0) >= 0);
-      CEEMS_CHECK(lsf::reserved_memory(line, 2, 4) >= 0);
+      CEEMS_CHECK(ceems::jobscript::parse_size(line, 1).value_or(0) >= 0);
+      CEEMS_CHECK(ceems::jobscript::reserved_memory(line, 2, 4) >= 0);
     }
     reader.finish();
   }

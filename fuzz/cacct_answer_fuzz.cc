@@ -8,6 +8,7 @@
 #include "cacct/output/answer.h"
 #include "cacct/output/box.h"
 #include "cacct/output/chart_lines.h"
+#include "cacct/output/check_text.h"
 #include "cacct/output/fields.h"
 #include "cacct/output/job_list.h"
 #include "cacct/output/table.h"
@@ -31,6 +32,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::string& strip : cacct::gpu_strips(
              std::move(*lines), {.from_ms = 1'773'150'000'000, .to_ms = 1'773'153'020'000}, 80)) {
       check(strip);
+    }
+  }
+  for (const auto show : {cacct::check_text, cacct::check_line}) {
+    if (const auto shown = show(std::string(text), {.name = text, .prefix = "#SBATCH "})) {
+      check(*shown);
     }
   }
   (void)cacct::parse_prices(std::string(text));

@@ -24,6 +24,7 @@ constexpr std::string_view kDescription =
     "accounting. Without flags it shows your jobs of today; below them, the sums for each account: "
     "on a terminal as a list that fits its width, otherwise as a table. "
     "`cacct report ID` reports one job with suggestions, `cacct compare ID ID` compares two, "
+    "`cacct check job.sh` says what a job would cost before it is submitted, "
     "`cacct digest` sums up a month, "
     "`cacct top` watches your running jobs, "
     "`cacct gpus` shows what jobs do on the GPUs, and `cacct insight TOPIC` idle jobs, budgets and "
@@ -49,6 +50,14 @@ constexpr std::string_view kGpus =
     "of "
     "the SMs that worked and, in brackets, the share of the time in which the GPU was busy. Your "
     "jobs are shown with your name, other users' jobs as `used`.";
+
+constexpr std::string_view kCheck =
+    "Says what a job would wait, take and cost before it is submitted: by earlier runs of its "
+    "kind, with the range in which most of them were, what they left unused, the lines to change, "
+    "and when the grid is greenest. Takes the words that would follow sbatch, qsub or bsub, or a "
+    "manifest of Kubernetes; submits nothing. Examples: cacct check job.sh; cacct check -N 2 "
+    "--gres=gpu:4 job.sh; cacct check --deadline tomorrow job.sh; cacct check --form pbs -- -l "
+    "select=1:ncpus=4. docs/check.md explains each line.";
 
 constexpr std::string_view kTop =
     "Shows your running jobs and what they do now, every 5 seconds anew; q or Ctrl-C ends it. "
@@ -117,6 +126,10 @@ int run(std::span<const char* const> arguments) {
   if (first == "compare") {
     return run_command(rest, "cacct compare", kCompare, cacct::ReportOptions{.compare = true},
                        cacct::add_report_flags, cacct::run_report);
+  }
+  if (first == "check") {
+    return run_command(cacct::check_arguments(rest), "cacct check", kCheck, cacct::CheckOptions{},
+                       cacct::add_check_flags, cacct::run_check);
   }
   if (first == "digest") {
     return run_command(rest, "cacct digest", kDigest, cacct::DigestOptions{},

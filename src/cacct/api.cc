@@ -15,7 +15,6 @@
 namespace ceems::cacct {
 namespace {
 
-constexpr std::chrono::minutes kTimeout{1};
 constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 30U;
 
 void append(std::string& query, std::string_view name, std::string_view value) {
@@ -60,21 +59,27 @@ std::string query_of(const Question& question, const std::vector<std::string>& m
 Result<Api> Api::create(std::string url,
                         net::ClientOptions options,
                         const std::string& user_header,
-                        const std::string& user) {
+                        const std::string& user,
+                        std::chrono::milliseconds timeout) {
   while (url.ends_with('/')) {
     url.pop_back();
   }
   std::erase_if(options.headers,
                 [&](const auto& header) { return same_in_any_case(header.first, user_header); });
   options.user_agent = fmt::format("ceems/cacct/{}", version().version);
-  options.timeout = kTimeout;
+  options.timeout = timeout;
+  options.connect_timeout = std::min(options.connect_timeout, timeout);
   options.max_response_bytes = kMaxAnswerBytes;
   CEEMS_TRY_IN("ceems_api_server.web", client, net::Client::create(std::move(options)));
   return Api(std::move(url), std::move(client), {{user_header, user}, {"Accept-Encoding", "gzip"}});
 }
 
 Result<net::ClientResponse> Api::fetch(const std::string& url) {
-  CEEMS_TRY_IN("the API server did not answer", response, client_->get(url, headers_));
+  return unpacked(client_->get(url, headers_));
+}
+
+Result<net::ClientResponse> Api::unpacked(Result<net::ClientResponse> answer) {
+  CEEMS_TRY_IN("the API server did not answer", response, std::move(answer));
   if (response.status == 401 || response.status == 403) {
     return fail(ErrorCode::kPermissionDenied,
                 "forbidden. It is likely that the user is attempting to view statistics of others");
@@ -216,6 +221,19 @@ Result<std::string> Api::charts(const ChartsQuestion& question) {
     append(query, name, value);
   }
   return body_of("units/series" + query);
+}
+
+Result<std::string> Api::check(const std::string& request) {
+  CEEMS_TRY(response, unpacked(client_->post(fmt::format("{}/api/v1/units/check", url_),
+                                             "application/json", request, headers_)));
+  if (response.status == 200) {
+    return std::move(response.body);
+  }
+  const auto reason = parse_answer(response.body);
+  if (response.status == 404 && !reason && reason.error().code == ErrorCode::kParse) {
+    return fail(ErrorCode::kUnavailable, "this version of the API server does not check jobs");
+  }
+  return refusal(response.status, reason);
 }
 
 Result<std::string> Api::site() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,11 +81,14 @@ struct ChartsQuestion {
 /// The API server as the caller sees it. Not thread-safe.
 class Api {
  public:
+  static constexpr std::chrono::milliseconds kTimeout{60'000};
+
   /// `user` is sent in `user_header` with every request, in place of any configured value.
   static Result<Api> create(std::string url,
                             net::ClientOptions options,
                             const std::string& user_header,
-                            const std::string& user);
+                            const std::string& user,
+                            std::chrono::milliseconds timeout = kTimeout);
 
   /// kPermissionDenied, with the wording of the reference, if the server refuses the caller
   /// (401, 403). Other errors name the URL without user information.
@@ -105,12 +109,15 @@ class Api {
   Result<std::string> jobs(const JobsQuestion& question);
   /// The answer of units/series.
   Result<std::string> charts(const ChartsQuestion& question);
+  /// The answer of units/check to a request in JSON.
+  Result<std::string> check(const std::string& request);
   /// The answer of site.
   Result<std::string> site();
 
  private:
   /// The answer with its body as it was before compression.
   Result<net::ClientResponse> fetch(const std::string& url);
+  Result<net::ClientResponse> unpacked(Result<net::ClientResponse> answer);
   /// The body of an answer with status 200 of a path below /api/v1/.
   Result<std::string> body_of(const std::string& path);
   Api(std::string url, std::unique_ptr<net::Client> client, net::Headers headers)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,24 @@ int run_insight(const InsightOptions& options, const Caller& caller);
 /// kParse if it is not such an answer.
 Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer);
 Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer);
+
+/// The command line of `cacct check`.
+struct CheckOptions {
+  std::vector<std::string> words{};  ///< those behind sbatch, qsub, bsub or kubectl
+  bool json = false;
+  bool brief = false;
+  std::string form{};      ///< slurm, pbs, lsf, k8s; empty: as the script says
+  std::string deadline{};  ///< in words of time
+  long timeout = 0;        ///< milliseconds; 0: 5000, or 300 if `brief`
+};
+
+void add_check_flags(config::FlagSet& flags, CheckOptions& options);
+/// The arguments with "--" before the first that is none of these flags: what follows belongs to
+/// the command that would submit the job.
+std::vector<const char*> check_arguments(std::span<const char* const> arguments);
+/// Returns 1 only for a command line or script that cannot be used. With `brief`, ends the program
+/// with status 0 when the time is over.
+int run_check(const CheckOptions& options, const Caller& caller);
 
 /// Shows the caller's running jobs, every five seconds anew until q or Ctrl-C. Once, if standard
 /// output is not a terminal.

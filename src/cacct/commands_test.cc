@@ -26,6 +26,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// An API server and a TSDB on the loopback interface, which the configuration of the caller names.
@@ -167,6 +168,96 @@ TEST_F(Commands, RefuseReportsThatCannotBe) {
   EXPECT_THAT(report({.jobstats = true, .ids = {"x"}, .cluster = "d"}, 1).second,
               HasSubstr("unknown cluster 'd': this is c"));
   EXPECT_THAT(targets(), IsEmpty());
+}
+
+TEST_F(Commands, CheckAScriptBeforeItIsSubmitted) {
+  const std::string script =
+      directory_.write("job.sh", "#!/bin/sh\n#SBATCH --gres=gpu:4 -N 1 --mem=1G\n./train.py\n");
+  set_answer(200, R"({"data":[{"basis":{"kind":"none"}}]})");
+  const auto check = [this](const CheckOptions& options, int expected = 0) {
+    return run_command(expected, [&] { return run_check(options, caller_); });
+  };
+  EXPECT_EQ(check({.words = {"-t", "90", script, "-N", "9"}}).first,
+            "Check of job.sh\n\nNo earlier runs say what this job will take.\n");
+  EXPECT_THAT(targets(),
+              ElementsAre("/api/v1/units/check?"
+                          R"({"cluster_id":"c","form":"sbatch","request":{"name":"job.sh",)"
+                          R"("executable":"train.py","cpus":1,"nodes":1,"gpus":4,)"
+                          R"("memory_bytes":1073741824,"time_limit_s":5400},)"
+                          R"("directives":["--gres=gpu:4","--mem=1G","--nodes=1","--time=90"]})"));
+  EXPECT_EQ(check({.words = {script}, .json = true}).first,
+            "{\"data\":[{\"basis\":{\"kind\":\"none\"}}]}\n");
+  EXPECT_EQ(check({.words = {script}, .brief = true}), std::pair(std::string(), std::string()));
+  EXPECT_EQ(
+      check({.words = {"-l", "select=2:ncpus=4"}, .form = "pbs", .deadline = "tomorrow"}).second,
+      "");
+  EXPECT_THAT(targets().back(),
+              HasSubstr(R"("form":"pbs","request":{"cpus":8,"gpus":0},)"
+                        R"("directives":["-l select=2:ncpus=4"],"deadline_ts":)"));
+  // The whole command, as it is typed to submit.
+  static_cast<void>(check({.words = {"qsub", "-N", "x", script}}));
+  EXPECT_THAT(targets().back(), HasSubstr(R"("form":"pbs","request":{"name":"x")"));
+  // A script without directives: the server knows the form of its cluster.
+  const std::string plain = directory_.write("plain.sh", "#!/bin/sh\nhostname\n");
+  static_cast<void>(check({.words = {plain}}));
+  EXPECT_THAT(targets().back(), Not(HasSubstr("form")));
+  // The server does not decide whether the job may be submitted.
+  set_answer(500, "broken");
+  EXPECT_EQ(check({.words = {script}}).second,
+            "cacct: error: the API server answered with HTTP status 500\n");
+  EXPECT_EQ(check({.words = {script}, .brief = true}), std::pair(std::string(), std::string()));
+  set_answer(404, "404 page not found");
+  EXPECT_EQ(check({.words = {script}}).second,
+            "cacct: error: this version of the API server does not check jobs\n");
+}
+
+TEST_F(Commands, RefuseToCheckWhatIsNoScript) {
+  const std::string path = directory_.path().string();
+  const std::string binary = directory_.write("a.out", std::string("\x7f"
+                                                                   "ELF\0\x1b[31m",
+                                                                   10));
+  const std::string bare = directory_.write("bare.sh", "#SBATCH -n 2\n");
+  const std::string yaml = directory_.write("pod.yml", "kind: Service\n");
+  const auto refused = [this](const CheckOptions& options) {
+    return run_command(1, [&] { return run_check(options, caller_); }).second;
+  };
+  EXPECT_THAT(refused({}), HasSubstr("expected a job script, or - for standard input"));
+  EXPECT_THAT(refused({.words = {path + "/absent"}}), HasSubstr("No such file or directory"));
+  EXPECT_THAT(refused({.words = {path}}), HasSubstr("it is a directory"));
+  EXPECT_THAT(refused({.words = {binary}}), HasSubstr("is not a job script: it holds binary data"));
+  EXPECT_THAT(refused({.words = {bare}}), HasSubstr("does not begin with #!"));
+  EXPECT_THAT(refused({.words = {yaml}, .form = "k8s"}),
+              HasSubstr("expected a manifest of a Pod, Job or CronJob"));
+  EXPECT_THAT(refused({.words = {"x"}, .json = true, .brief = true}),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(refused({.words = {"x"}, .timeout = 60'001}), HasSubstr("--timeout: expected"));
+  EXPECT_THAT(refused({.words = {"--nodes=2"}, .deadline = "soon"}),
+              HasSubstr("--deadline: invalid time"));
+  EXPECT_THAT(refused({.words = {"--nodes=2"}, .deadline = "yesterday"}),
+              HasSubstr("--deadline is over"));
+  EXPECT_THAT(targets(), IsEmpty());
+}
+
+TEST(CheckArguments, EndWhereThoseOfTheSubmissionBegin) {
+  const auto arranged = [](const std::vector<const char*>& arguments) {
+    std::string text;
+    for (const char* word : check_arguments(arguments)) {
+      text += (text.empty() ? "" : " ") + std::string(word);
+    }
+    return text;
+  };
+  EXPECT_EQ(arranged({"check", "job.sh"}), "check -- job.sh");
+  EXPECT_EQ(arranged({"check", "--json", "--form", "pbs", "-N", "x", "job"}),
+            "check --json --form pbs -- -N x job");
+  EXPECT_EQ(arranged({"check", "--timeout=5", "--nodes=2", "--json", "job"}),
+            "check --timeout=5 -- --nodes=2 --json job");
+  EXPECT_EQ(arranged({"check", "--no-brief", "--", "--json", "job"}),
+            "check --no-brief -- --json job");
+  EXPECT_EQ(arranged({"check", "--help"}), "check --help");
+  EXPECT_EQ(arranged({"check", "-"}), "check -- -");
+  EXPECT_EQ(arranged({"check", "@job"}), "check -- @job");
+  EXPECT_EQ(arranged({"check", "--deadline"}), "check --deadline");
+  EXPECT_EQ(arranged({"check"}), "check");
 }
 
 TEST_F(Commands, SaveTheSeriesOfJobsThatRan) {

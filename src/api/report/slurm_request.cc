@@ -13,13 +13,13 @@
 
 #include "base/strings.h"
 #include "ingest/manager/slurm/job.h"
-#include "ingest/manager/slurm/submit_options.h"
+#include "jobscript/submit_options.h"
 
 namespace ceems::api {
 namespace {
 
 using Count = std::optional<std::int64_t>;
-using ingest::SubmitOptions;
+using jobscript::SubmitOptions;
 
 constexpr std::int64_t kMaxAsked = 1'000'000;
 constexpr double kNodeShare = 0.9;  ///< of the memory of a node that is for jobs, as in the rules
@@ -256,7 +256,7 @@ void add_slurm_request(const StoredUnit& unit, advice::Facts& facts) {
     facts.set("slurm.time", true);
     return;
   }
-  const SubmitOptions options = ingest::read_submit_options(line, unit.tag("script_options"));
+  const SubmitOptions options = jobscript::read_submit_options(line, unit.tag("script_options"));
   // What cut the line off may have been an option; a component of a job has requests of its own.
   facts.set("slurm.time", !options.several && !options.has("time-min"));
   constexpr std::size_t kCharacter = 4;  // of UTF-8, which is not cut
@@ -318,7 +318,7 @@ bool is_session(const StoredUnit& unit, const std::vector<std::string>& sessions
         return pattern == "srun --pty" && is_shell(unit.unit.name);
       }
       if (!options) {
-        options = ingest::read_submit_options(line);
+        options = jobscript::read_submit_options(line);
       }
       return is_started_by(pattern, *options);
     }

@@ -23,7 +23,7 @@
 #include "advice/judge.h"
 #include "advice/test_runs.h"
 #include "base/strings.h"
-#include "ingest/manager/slurm/submit_options.h"
+#include "jobscript/submit_options.h"
 
 namespace ceems::api {
 namespace {
@@ -68,7 +68,7 @@ std::string request_text(const advice::Facts& facts, std::string_view name) {
 
 /// The directives of a script with these lines, as the manager stores them.
 std::string directives_of(const json::array& lines) {
-  ingest::ScriptDirectives directives;
+  jobscript::ScriptDirectives directives;
   directives.add_line("#!/bin/sh");
   for (const json::value& line : lines) {
     directives.add_line("#SBATCH " + std::string(line.as_string()));

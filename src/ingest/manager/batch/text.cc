@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -76,38 +75,6 @@ std::optional<std::int64_t> parse_ctime(std::string_view text,
     }
   }
   return std::nullopt;
-}
-
-std::optional<double> parse_size(std::string_view text, double default_unit) {
-  text = trim(text);
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto number = parse_double(text.substr(0, digits));
-  std::string unit = to_lower(trim(text.substr(digits)));
-  if (!number || !(*number >= 0)) {
-    return std::nullopt;
-  }
-  double scale = default_unit;
-  if (!unit.empty()) {
-    constexpr std::string_view kLetters = "kmgtpe";
-    const std::size_t power = kLetters.find(unit.front());
-    if (power != std::string_view::npos) {
-      scale = std::pow(1024.0, static_cast<double>(power + 1));
-      unit.erase(0, 1);
-      if (unit == "w") {
-        scale *= 8;
-        unit.clear();
-      }
-    } else {
-      scale = unit == "w" ? 8 : 1;
-      unit = unit == "w" ? "" : unit;
-    }
-    if (!unit.empty() && unit != "b" && unit != "byte" && unit != "bytes") {
-      return std::nullopt;
-    }
-  }
-  constexpr double kMaxBytes = 9e18;
-  const double bytes = *number * scale;
-  return bytes < kMaxBytes ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace ceems::ingest

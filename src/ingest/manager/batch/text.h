@@ -17,10 +17,4 @@ std::optional<std::int64_t> parse_ctime(std::string_view text,
                                         const TimeZone& zone,
                                         std::int64_t now_ms);
 
-/// Reads a size in bytes: a number with K, M, G, T, P or E, which are powers of 1024 and may be
-/// followed by B, b, "bytes" ("9 Mbytes", "3.2G", "8388608kb"). Without a letter it is in
-/// `default_unit` bytes; "b" or "w" (PBS: a word of 8 bytes) alone mean 1 and 8. Nothing for any
-/// other text and for negative or absurd sizes.
-std::optional<double> parse_size(std::string_view text, double default_unit);
-
 }  // namespace ceems::ingest

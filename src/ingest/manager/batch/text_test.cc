@@ -50,22 +50,5 @@ TEST(Ctime, IsNothingElse) {
   }
 }
 
-TEST(Size, HasManyForms) {
-  constexpr double kMebi = 1 << 20;
-  EXPECT_EQ(parse_size("9 Mbytes", 1), 9 * kMebi);
-  EXPECT_EQ(parse_size("3.5G", 1), 3.5 * 1024 * kMebi);
-  EXPECT_EQ(parse_size("8388608kb", 1), 8192 * kMebi);
-  EXPECT_EQ(parse_size("8gb", 1), 8192 * kMebi);
-  EXPECT_EQ(parse_size("348kb", 1), 348 * 1024);
-  EXPECT_EQ(parse_size("0b", 1), 0);
-  EXPECT_EQ(parse_size("4kw", 1), 4 * 8 * 1024);
-  EXPECT_EQ(parse_size("512", kMebi), 512 * kMebi);
-  EXPECT_EQ(parse_size("128.00", kMebi), 128 * kMebi);
-  for (const char* const text :
-       {"", "-", "-1M", "M", "1.2.3G", "5 apples", "nan", "9e30", "99999E"}) {
-    EXPECT_EQ(parse_size(text, 1), std::nullopt) << text;
-  }
-}
-
 }  // namespace
 }  // namespace ceems::ingest

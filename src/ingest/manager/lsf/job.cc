@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/strings.h"
 #include "ingest/manager/batch/text.h"
+#include "jobscript/amounts.h"
 
 namespace ceems::ingest::lsf {
 namespace {
@@ -72,14 +73,15 @@ void set_memory(BatchJob& job,
                 std::string_view used,
                 std::string_view efficiency) {
   const auto hosts = std::max<std::int64_t>(job.nodes, 1);
-  const auto each = parse_size(limit, kKibi);
-  job.requested_memory_bytes = each && *each > 0 ? *each * static_cast<double>(hosts)
-                                                 : reserved_memory(requirement, hosts, job.cpus);
+  const auto each = jobscript::parse_size(limit, kKibi);
+  job.requested_memory_bytes = each && *each > 0
+                                   ? *each * static_cast<double>(hosts)
+                                   : jobscript::reserved_memory(requirement, hosts, job.cpus);
   job.memory_bytes = job.requested_memory_bytes;
   if (job.memory_bytes > 0) {
     return;
   }
-  const double bytes = parse_size(used, kMebi).value_or(0);
+  const double bytes = jobscript::parse_size(used, kMebi).value_or(0);
   if (efficiency.ends_with('%')) {
     efficiency.remove_suffix(1);
   }
@@ -300,29 +302,6 @@ std::string below(std::string_view heading, std::string_view values, std::string
 }
 
 }  // namespace
-
-double reserved_memory(std::string_view requirement, std::int64_t hosts, std::int64_t slots) {
-  double sum = 0;
-  for (std::size_t at = requirement.find("rusage["); at != std::string_view::npos;
-       at = requirement.find("rusage[")) {
-    requirement.remove_prefix(at + 7);
-    std::string_view inner = requirement.substr(0, requirement.find(']'));
-    while (!inner.empty()) {
-      const std::size_t end = std::min(inner.find_first_of(",:|"), inner.size());
-      std::string_view item = trim(inner.substr(0, end));
-      inner.remove_prefix(std::min(end + 1, inner.size()));
-      if (!item.starts_with("mem=")) {
-        continue;
-      }
-      item.remove_prefix(4);
-      const std::string_view size = take_until(item, '/');
-      const auto times = item == "task" ? slots : item == "job" ? 1 : hosts;
-      sum = std::max(sum, parse_size(size, kMebi).value_or(0) *
-                              static_cast<double>(std::max<std::int64_t>(times, 1)));
-    }
-  }
-  return sum;
-}
 
 Result<std::optional<RunningJob>> parse_running(std::string_view json_text, const Times& times) {
   json::parse_options options;

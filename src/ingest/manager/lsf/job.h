@@ -81,8 +81,4 @@ class BacctReader {
   std::string first_problem_;
 };
 
-/// The memory that a job reserves, from `rusage[mem=...]` of a resource requirement: MB without a
-/// unit, for each host unless it says /task or /job. 0 if it reserves none.
-double reserved_memory(std::string_view requirement, std::int64_t hosts, std::int64_t slots);
-
 }  // namespace ceems::ingest::lsf

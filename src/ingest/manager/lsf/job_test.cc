@@ -114,15 +114,6 @@ TEST(LsfRunning, RefusesWhatIsNoJob) {
   }
 }
 
-TEST(LsfMemory, IsReservedPerHostTaskOrJob) {
-  constexpr double kMebi = 1024 * 1024;
-  EXPECT_EQ(reserved_memory("rusage[mem=128.00]", 2, 8), 256 * kMebi);
-  EXPECT_EQ(reserved_memory("rusage[ngpus_physical=2.00/host,mem=1G/task]", 2, 8), 8 * kGibi);
-  EXPECT_EQ(reserved_memory("rusage[mem=4.00GB/job:duration=8h]", 2, 8), 4 * kGibi);
-  EXPECT_EQ(reserved_memory("select[mem>4] order[mem]", 2, 8), 0);
-  EXPECT_EQ(reserved_memory("rusage[mem=x] rusage[", 2, 8), 0);
-}
-
 std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> result;
   for (std::size_t at = 0; at < text.size();) {

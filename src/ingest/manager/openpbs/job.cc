@@ -11,6 +11,7 @@
 #include "base/json_text.h"
 #include "base/strings.h"
 #include "ingest/manager/batch/text.h"
+#include "jobscript/amounts.h"
 
 namespace ceems::ingest::openpbs {
 namespace {
@@ -76,31 +77,18 @@ void take_vnodes(std::string_view text, BatchJob& job) {
       } else if (name == "ngpus") {
         job.gpus = std::min(job.gpus + count_of(value), kMaxBatchCount);
       } else if (name == "mem") {
-        job.memory_bytes += parse_size(value, 1).value_or(0);
+        job.memory_bytes += jobscript::parse_size(value, 1).value_or(0);
       }
     }
   }
 }
 
-/// "12:00:00", or a number of seconds. 0 for anything else.
-std::int64_t seconds_of(std::string_view text) {
-  constexpr std::int64_t kMaxLimit = 100LL * 366 * 24 * 3600;
-  std::int64_t seconds = 0;
-  for (int parts = 0; parts < 3 && !text.empty(); ++parts) {
-    const auto part = parse_int<std::int64_t>(take_until(text, ':'));
-    if (!part || *part < 0 || *part > kMaxLimit) {
-      return 0;
-    }
-    seconds = 60 * seconds + *part;
-  }
-  return text.empty() && seconds <= kMaxLimit ? seconds : 0;
-}
-
 void take_request(const json::object& job, BatchJob& result) {
-  result.time_limit_seconds = seconds_of(text_within(job, "Resource_List", "walltime"));
+  result.time_limit_seconds =
+      jobscript::clock_seconds(text_within(job, "Resource_List", "walltime"));
   result.requested_cpus = count_of(text_within(job, "Resource_List", "ncpus"));
   result.requested_memory_bytes =
-      parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
+      jobscript::parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
 }
 
 void take_allocation(const json::object& job, BatchJob& result) {
@@ -117,7 +105,8 @@ void take_allocation(const json::object& job, BatchJob& result) {
     result.gpus = count_of(text_within(job, "Resource_List", "ngpus"));
   }
   if (result.memory_bytes <= 0) {
-    result.memory_bytes = parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
+    result.memory_bytes =
+        jobscript::parse_size(text_within(job, "Resource_List", "mem"), 1).value_or(0);
   }
 }
 

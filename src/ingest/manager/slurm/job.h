@@ -77,7 +77,7 @@ struct SlurmDetails {
   std::string gpu_type = {};    ///< the only one that was asked for
   std::string constraints = {};
   std::string submit_line = {};
-  std::string script_options = {};  ///< the script's directives (ScriptDirectives::text())
+  std::string script_options = {};  ///< the script's directives (jobscript::ScriptDirectives)
   std::string sluid = {};
   /// What jobstats keeps of the job in AdminComment, with "JS1:". Texts of more than kMaxJs1Bytes
   /// are not taken.

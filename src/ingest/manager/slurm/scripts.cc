@@ -35,7 +35,7 @@ std::string script_id(const SlurmJob& job) {
 }
 
 /// Whether the command alone says how the job asked.
-bool says_all(const SubmitOptions& options, const SlurmJob& job) {
+bool says_all(const jobscript::SubmitOptions& options, const SlurmJob& job) {
   const auto any = [&options](std::initializer_list<std::string_view> names) {
     return std::ranges::any_of(names,
                                [&options](std::string_view name) { return options.has(name); });
@@ -115,7 +115,7 @@ bool ScriptReader::wants(const SlurmJob& job, model::Window window) const {
   if (known != known_.end() && known->second.asked) {
     return false;
   }
-  const SubmitOptions options = read_submit_options(line);
+  const jobscript::SubmitOptions options = jobscript::read_submit_options(line);
   return options.script && !options.several && !says_all(options, job);
 }
 

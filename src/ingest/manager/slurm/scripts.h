@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "ingest/manager/slurm/job.h"
 #include "ingest/manager/slurm/slurm.h"
-#include "ingest/manager/slurm/submit_options.h"
+#include "jobscript/submit_options.h"
 #include "model/unit.h"
 
 namespace ceems::ingest {
@@ -45,7 +45,7 @@ class ScriptOutput {
   std::map<std::string, Found> found_;
   std::string heading_;  ///< of a script, if dashes follow
   std::string id_;       ///< whose script the lines belong to; empty: none
-  ScriptDirectives directives_;
+  jobscript::ScriptDirectives directives_;
 };
 
 /// The directives of the scripts of jobs whose command does not say how they asked. Reading them

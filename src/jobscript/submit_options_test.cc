@@ -1,4 +1,4 @@
-#include "ingest/manager/slurm/submit_options.h"
+#include "jobscript/submit_options.h"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 
-namespace ceems::ingest {
+namespace ceems::jobscript {
 namespace {
 
 /// The directives of a script; "?" if they are not certain.
@@ -96,4 +96,4 @@ TEST(SubmitOptions, OfTheCommandWinOverThoseOfTheScript) {
 }
 
 }  // namespace
-}  // namespace ceems::ingest
+}  // namespace ceems::jobscript

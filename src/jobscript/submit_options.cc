@@ -1,13 +1,12 @@
-#include "ingest/manager/slurm/submit_options.h"
+#include "jobscript/submit_options.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
 #include "base/strings.h"
-#include "ingest/manager/slurm/job.h"
 
-namespace ceems::ingest {
+namespace ceems::jobscript {
 namespace {
 
 /// The short options of sbatch, srun and salloc that matter here, with their long names.
@@ -102,7 +101,7 @@ template <typename NextWord>
 std::string_view read_words(NextWord next, SubmitOptions& options) {
   while (true) {
     std::string_view word = next();
-    if (!word.starts_with('-') || word == "--") {
+    if (!word.starts_with('-') || word == "-" || word == "--") {
       return word;
     }
     if (word.starts_with("--")) {
@@ -134,13 +133,61 @@ std::string_view read_words(NextWord next, SubmitOptions& options) {
   }
 }
 
-/// Digits with units, and names of resources with their types: "gpu:a100:2,ssd:1".
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+}  // namespace
+
 bool is_plain_value(std::string_view value) {
   constexpr std::size_t kMaxValue = 64;
   return value.size() <= kMaxValue && has_only_words(value, "-._:,=*+");
 }
 
-}  // namespace
+bool asks_for_resources(std::string_view name) {
+  return std::ranges::find(kKnown, name) != kKnown.end();
+}
+
+std::optional<std::string> take_directive_word(std::string_view& rest, bool comments, bool& open) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  if (rest.empty() || (comments && rest.front() == '#')) {
+    return std::nullopt;
+  }
+  std::string word;
+  char quote = 0;
+  std::size_t at = 0;
+  for (; at < rest.size(); ++at) {
+    const char c = rest[at];
+    if (quote == 0 && (kBlanks.find(c) != std::string_view::npos || (comments && c == '#'))) {
+      break;
+    }
+    if (c == '\\' && quote != '\'' && at + 1 < rest.size()) {
+      word += rest[++at];
+    } else if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else {
+      word += c;
+    }
+  }
+  rest.remove_prefix(at);
+  open = open || quote != 0;
+  return word;
+}
+
+SubmitOptions read_submit_words(std::span<const std::string> words, std::size_t& script) {
+  SubmitOptions options;
+  std::size_t at = 0;
+  const std::string_view last = read_words(
+      [words, &at] {
+        return at < words.size() ? std::string_view(words[at++]) : std::string_view();
+      },
+      options);
+  script = last.empty() || last == "--wrap" ? words.size() : last == "--" ? at : at - 1;
+  if (last == "--wrap") {
+    options.set("wrap", "");
+  }
+  return options;
+}
 
 std::optional<std::string_view> SubmitOptions::value(std::string_view name) const {
   const auto found = std::ranges::find(all, name, &std::pair<std::string, std::string>::first);
@@ -206,7 +253,6 @@ void ScriptDirectives::add_line(std::string_view line) {
 
 void ScriptDirectives::add_words(std::string_view rest) {
   constexpr std::size_t kMaxDirectiveBytes = std::size_t{16} << 10U;
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
   bytes_ += rest.size();
   if (bytes_ > kMaxDirectiveBytes) {
     certain_ = false;
@@ -214,38 +260,32 @@ void ScriptDirectives::add_words(std::string_view rest) {
     return;
   }
   bool first_word = true;
-  while (true) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-    if (rest.empty() || rest.front() == '#') {
-      return;
-    }
-    std::string word;
-    char quote = 0;
-    std::size_t at = 0;
-    for (; at < rest.size(); ++at) {
-      const char c = rest[at];
-      if (quote == 0 && (kBlanks.find(c) != std::string_view::npos || c == '#')) {
-        break;
-      }
-      if (c == '\\' && quote != '\'' && at + 1 < rest.size()) {
-        word += rest[++at];
-      } else if (c == quote) {
-        quote = 0;
-      } else if (quote == 0 && (c == '"' || c == '\'')) {
-        quote = c;
-      } else {
-        word += c;
-      }
-    }
-    rest.remove_prefix(at);
-    certain_ = certain_ && quote == 0;
-    if (std::exchange(first_word, false) && (word == "hetjob" || word == "packjob")) {
+  bool open = false;
+  while (auto word = take_directive_word(rest, true, open)) {
+    certain_ = certain_ && !open;
+    if (std::exchange(first_word, false) && (*word == "hetjob" || *word == "packjob")) {
       several_ = true;
       done_ = true;
       return;
     }
-    words_.push_back(std::move(word));
+    words_.push_back(*std::move(word));
   }
+}
+
+std::string_view ScriptDirectives::read(SubmitOptions& options, bool& all) const {
+  auto word = words_.begin();
+  const std::string_view last = read_words(
+      [this, &word] { return word == words_.end() ? std::string_view() : *word++; }, options);
+  all = word == words_.end();
+  return last;
+}
+
+SubmitOptions ScriptDirectives::options() const {
+  SubmitOptions options;
+  bool all = false;
+  static_cast<void>(read(options, all));
+  options.several = several_;
+  return options;
 }
 
 std::optional<std::string> ScriptDirectives::text() const {
@@ -253,15 +293,14 @@ std::optional<std::string> ScriptDirectives::text() const {
     return ":";
   }
   SubmitOptions options;
-  auto word = words_.begin();
-  const std::string_view last = read_words(
-      [this, &word] { return word == words_.end() ? std::string_view() : *word++; }, options);
-  if (first_ || !certain_ || !last.empty() || word != words_.end()) {
+  bool all = false;
+  const std::string_view last = read(options, all);
+  if (first_ || !certain_ || !last.empty() || !all) {
     return std::nullopt;
   }
   std::string text;
   for (const auto& [name, value] : options.all) {
-    if (std::ranges::find(kKnown, name) == kKnown.end()) {
+    if (!asks_for_resources(name)) {
       continue;
     }
     const bool kept =
@@ -269,10 +308,10 @@ std::optional<std::string> ScriptDirectives::text() const {
     text.append(text.empty() ? "" : " ").append("--").append(name).append("=");
     text.append(kept ? value : "");
   }
-  if (text.size() > kMaxDetailBytes) {
+  if (text.size() > kMaxDirectivesText) {
     return std::nullopt;
   }
   return text.empty() ? "--" : text;
 }
 
-}  // namespace ceems::ingest
+}  // namespace ceems::jobscript
