@@ -43,7 +43,11 @@ LsfOptions lsf_options(std::span<const std::string> words) {
       value = ++at < words.size() ? words[at] : std::string();
     }
     std::string& stored = options[std::string(name)];
-    stored = name == "-R" && !stored.empty() ? stored + " " + value : value;  // they add up
+    if (name != "-R" || stored.empty()) {
+      stored = value;
+    } else {
+      stored.append(" ").append(value);  // requirements add up
+    }
   }
   return options;
 }

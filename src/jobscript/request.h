@@ -59,6 +59,6 @@ std::string executable_of(std::string_view script);
 Request read_slurm(std::span<const std::string> options, std::string_view script);
 Request read_pbs(std::span<const std::string> options, std::string_view script);
 Request read_lsf(std::span<const std::string> options, std::string_view script);
-Result<Request> read_k8s(std::string_view manifest);
+Result<Request> read_k8s(std::string_view text);
 
 }  // namespace ceems::jobscript

@@ -115,7 +115,8 @@ Size size_of(const SubmitOptions& options) {
   } else if (!size.nodes && size.tasks.value_or(1) == 1) {
     size.nodes = 1;
   }
-  const Count all_gpus = options.has("gpus") ? typed_counts(*options.value("gpus")) : std::nullopt;
+  const auto all = options.value("gpus");
+  const Count all_gpus = all ? typed_counts(*all) : std::nullopt;
   if (!size.tasks) {
     const Count per_gpu = count_option(options, "ntasks-per-gpu");
     size.tasks =
