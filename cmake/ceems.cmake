@@ -22,8 +22,8 @@ target_compile_options(
             -Wpedantic
             -Wshadow
             -Wconversion
-            -Wnon-virtual-dtor
-            -Woverloaded-virtual
+            $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+            $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
             -Werror
             # g++ 12 with -O2 wrongly reports std::expected and coroutine frames as maybe-uninitialized, and moved
             # strings as copied beyond their bounds (https://gcc.gnu.org/PR105329).

@@ -21,6 +21,10 @@
 
 namespace ceems::exporter {
 
+namespace energy {
+class Sampler;
+}
+
 /// The names under which the power of BMCs is exported (--collector.power-metric-names).
 enum class PowerNames {
   kBoth,
@@ -56,6 +60,7 @@ struct Sources {
   std::vector<std::shared_ptr<UnitSource>> units = {};
   energy::Meters meters = {};            ///< of the node's energy or of one of its domains
   energy::DeviceMeterList devices = {};  ///< devices whose energy is split among their holders
+  std::shared_ptr<energy::Sampler> sampler = {};  ///< that accounts for it; null if it is off
 };
 
 /// When a collector is created. This determines what it may use: the Sources of earlier stages,
@@ -68,6 +73,7 @@ enum class Stage {
   kCgroups,          ///< provides other cgroups as units, so it checks which managers are on
   kDevices,          ///< shows which units use devices; provides the devices
   kEnergy,           ///< splits the energy of all meters and devices among all units
+  kMarks,            ///< divides the energy of units
 };
 
 /// Reads one kind of thing at each scrape. collect() is called by one thread at a time; scrapes

@@ -12,6 +12,9 @@ void append(Sources& to, Sources from) {
   std::ranges::move(from.units, std::back_inserter(to.units));
   std::ranges::move(from.meters, std::back_inserter(to.meters));
   std::ranges::move(from.devices, std::back_inserter(to.devices));
+  if (from.sampler != nullptr) {
+    to.sampler = std::move(from.sampler);
+  }
 }
 
 /// The name by which the command line calls the collector: `ipmi` for one that --collector.ipmi

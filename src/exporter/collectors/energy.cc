@@ -31,8 +31,8 @@ using metrics::Type;
 /// makes it tick if its last sample is old, so the page is up to date even if it was never started.
 class EnergyCollector final : public Collector {
  public:
-  /// `meters` belong to the sampler.
-  EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
+  /// `meters` belong to the sampler, which the collector of marks shares.
+  EnergyCollector(std::shared_ptr<energy::Sampler> sampler,
                   energy::Meters meters,
                   const Clock& clock,
                   const std::string& hostname,
@@ -45,6 +45,8 @@ class EnergyCollector final : public Collector {
         node_info_(hostname, paths) {
     started_ = clock_.steady_now();
   }
+
+  [[nodiscard]] Sources sources() const override { return {.sampler = sampler_}; }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     return {CAP_DAC_READ_SEARCH};  // to reopen energy counters that reappear
@@ -158,7 +160,7 @@ class EnergyCollector final : public Collector {
     }
   }
 
-  std::unique_ptr<energy::Sampler> sampler_;
+  std::shared_ptr<energy::Sampler> sampler_;
   energy::Meters meters_;
   const Clock& clock_;
   std::string hostname_;
@@ -255,7 +257,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
     state = std::make_unique<energy::StateFile>(
         flags.state_file, energy::this_machine(context.paths), *context.clock);
   }
-  auto sampler = std::make_unique<energy::Sampler>(
+  auto sampler = std::make_shared<energy::Sampler>(
       energy::SamplerOptions{
           .interval = interval,
           .account = {.keep_ended = context.keep_ended, .idle_watts = idle, .assumed = assumed},

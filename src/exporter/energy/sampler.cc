@@ -270,10 +270,17 @@ void Sampler::take_sample(bool may_block) {
                       .devices_read = devices_used,
                       .devices = device_uses_},
                      account_.units());
+  if (on_sample_) {
+    on_sample_(account_, now);
+  }
   updated_ = now;
   if (!std::exchange(sampled_, true)) {
     first_sample_.notify_all();
   }
+}
+
+void Sampler::on_sample(std::function<void(const Account&, Clock::SteadyTime)> use) {
+  on_sample_ = std::move(use);
 }
 
 void Sampler::wait_first(std::chrono::steady_clock::time_point deadline) {

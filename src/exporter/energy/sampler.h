@@ -65,6 +65,10 @@ class Sampler {
   /// Returns once a sample has been taken, at the deadline at the latest.
   void wait_first(std::chrono::steady_clock::time_point deadline) CEEMS_EXCLUDES(account_mutex_);
 
+  /// Called after each sample with the account and the time to which it was advanced, under the
+  /// account's lock. Call it before start(), at most once.
+  void on_sample(std::function<void(const Account&, Clock::SteadyTime)> use);
+
   enum class Caller { kThread, kScrape };
   /// Takes one sample. A scrape takes none while another tick is under way or when the last one is
   /// recent enough, and its meters return what they have instead of blocking.
@@ -134,6 +138,8 @@ class Sampler {
   std::vector<DeviceSample> device_samples_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<DeviceUse> device_uses_ CEEMS_GUARDED_BY(tick_mutex_);
   UseMeter use_meter_ CEEMS_GUARDED_BY(tick_mutex_);
+
+  std::function<void(const Account&, Clock::SteadyTime)> on_sample_;  // may be empty
 
   Mutex account_mutex_;  // locked after tick_mutex_ where both are held
   Account account_ CEEMS_GUARDED_BY(account_mutex_);

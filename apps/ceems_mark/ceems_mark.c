@@ -1,0 +1,436 @@
+/* ceems_mark: marks from scripts and log files (docs/marks.md). */
+#define _POSIX_C_SOURCE 200809L
+
+#include <fcntl.h>
+#include <poll.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "ceems_mark.h"
+
+enum { kFailed = 1, kUsage = 2, kPatienceMs = 1000, kPollMs = 200 };
+
+static const char kHelp[] =
+    "Tells the exporter of CEEMS on this node what a job is doing, for its energy by region and by result.\n\n"
+    "  ceems_mark begin NAME              a region of the job begins\n"
+    "  ceems_mark end NAME                it ends\n"
+    "  ceems_mark result NAME N [UNIT]    N more results\n"
+    "  ceems_mark progress N NAME         N results since the program began\n"
+    "  ceems_mark fom NAME VALUE [UNIT]   a figure of merit\n"
+    "  ceems_mark wrap NAME -- COMMAND    runs a command as a region\n"
+    "  ceems_mark follow FILE --regex REGEX (--result NAME | --fom NAME) [--unit UNIT]\n"
+    "      finds lines of a growing file. The first group of REGEX is the running number of results, or the figure of\n"
+    "      merit; without a group, each line is a result. FILE \"-\" is the standard input, which is passed on.\n\n"
+    "  -v, --verbose   say why a mark was not taken, and exit with status 1; without it, it is not an error\n"
+    "  -h, --help      show this text\n"
+    "  --version       show the version\n\n"
+    "Names start with a letter and have letters, digits and \"_.-\", at most 32. The socket is $CEEMS_MARK_SOCKET or\n"
+    "/run/ceems/mark.sock.\n";
+
+static const char kVersion[] =
+    "ceems_mark, version " CEEMS_MARK_VERSION "\n  platform:  linux/"
+#if defined(__x86_64__)
+    "amd64\n";
+#elif defined(__aarch64__)
+    "arm64\n";
+#else
+    "other\n";
+#endif
+
+/* What packages ask every program for. */
+static const struct {
+  const char *option;
+  const char *text;
+} kPages[] = {
+    {"--completion-script-bash", "complete -o default -W 'begin end result progress fom wrap follow --help --verbose --version' ceems_mark\n"},
+    {"--completion-script-zsh", "#compdef ceems_mark\n_arguments '1:command:(begin end result progress fom wrap follow)' '*::arguments:_default'\n"},
+    {"--completion-script-fish", "complete -c ceems_mark -n __fish_use_subcommand -a 'begin end result progress fom wrap follow'\n"},
+    {"--version", kVersion},
+    {"--help", kHelp},
+    {"-h", kHelp},
+};
+
+static void print_man(void) {
+  printf(".TH ceems_mark 8\n.SH NAME\nceems_mark \\- marks of jobs for the exporter of CEEMS\n.SH DESCRIPTION\n.nf\n%s.fi\n", kHelp);
+}
+
+static bool verbose = false;
+static volatile sig_atomic_t ended = 0;
+static volatile pid_t child = 0;
+
+static int usage(const char *what) {
+  fprintf(stderr, "ceems_mark: %s; 'ceems_mark --help' shows how to use it\n", what);
+  return kUsage;
+}
+
+static int failed(const char *what, const char *why) {
+  if (verbose) {
+    fprintf(stderr, "ceems_mark: %s: %s\n", what, why);
+    return kFailed;
+  }
+  return 0;
+}
+
+static bool is_word(const char *text, const char *others, size_t most) {
+  const size_t length = strlen(text);
+  const char *at;
+  if (length == 0 || length > most) {
+    return false;
+  }
+  for (at = text; *at != '\0'; ++at) {
+    const bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+    if (!letter && (at == text ? *at != '%' || strchr(others, '%') == NULL
+                               : !(*at >= '0' && *at <= '9') && strchr(others, *at) == NULL)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_name(const char *text) { return is_word(text, "_.-", 32); }
+static bool is_unit(const char *text) { return is_word(text, "_.-/%^*", 16); }
+
+static bool is_number(const char *text) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  return end != text && *end == '\0' && value - value == 0 && strpbrk(text, "xXpP+ \t\n") == NULL;
+}
+
+/* Waits until the exporter has read everything, because it looks at this process while it reads. Returns why it did not take it, or NULL. */
+static const char *finish(void) {
+  static char answer[64];
+  const int fd = ceems_mark_state_.fd;
+  const char *why = "the exporter does not answer";
+  struct pollfd waiting = {fd, POLLIN, 0};
+  if (fd < 0) {
+    return "no exporter takes marks here";
+  }
+  shutdown(fd, SHUT_WR);
+  while (poll(&waiting, 1, kPatienceMs) == 1) {
+    const ssize_t size = recv(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
+    if (size <= 0) {
+      break;
+    }
+    answer[size] = '\0';
+    why = strcmp(answer, "ok") == 0 ? NULL : answer;
+  }
+  return why;
+}
+
+static int mark(const char *verb, int count, char **words) {
+  const bool is_progress = strcmp(verb, "progress") == 0;
+  const bool has_number = is_progress || strcmp(verb, "result") == 0 || strcmp(verb, "fom") == 0;
+  const char *name;
+  const char *why;
+  char text[257];
+  if (has_number ? count < 2 || count > (is_progress ? 2 : 3) : count != 1) {
+    return usage("wrong number of words");
+  }
+  name = words[is_progress ? 1 : 0];
+  if (!is_name(name)) {
+    return usage("invalid name");
+  }
+  if (has_number && !is_number(words[is_progress ? 0 : 1])) {
+    return usage("invalid number");
+  }
+  if (count == 3 && words[2][0] != '\0' && !is_unit(words[2])) {
+    return usage("invalid unit");
+  }
+  snprintf(text, sizeof text, "%s %s %s %s", verb, words[0], count > 1 ? words[1] : "", count > 2 ? words[2] : "");
+  if (ceems_mark_connect_(0) < 0 || send(ceems_mark_state_.fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
+    return failed(verb, strerror(errno));
+  }
+  why = finish();
+  return why != NULL ? failed(verb, why) : 0;
+}
+
+static void pass_on(int number) {
+  if (child > 0) {
+    kill(child, number);
+  }
+}
+
+static int wrap(int count, char **words) {
+  struct sigaction action;
+  int status = 0;
+  const char *why;
+  if (count < 3 || strcmp(words[1], "--") != 0) {
+    return usage("expected wrap NAME -- COMMAND");
+  }
+  if (!is_name(words[0])) {
+    return usage("invalid name");
+  }
+  ceems_mark_begin(words[0]);
+  child = fork();
+  if (child < 0) {
+    perror("ceems_mark: fork");
+    return kFailed;
+  }
+  if (child == 0) {
+    execvp(words[2], words + 2);
+    fprintf(stderr, "ceems_mark: %s: %s\n", words[2], strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+  }
+  memset(&action, 0, sizeof action);
+  action.sa_handler = pass_on;
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
+  sigaction(SIGUSR1, &action, NULL);
+  sigaction(SIGUSR2, &action, NULL);
+  action.sa_handler = SIG_IGN; /* of the terminal, which sends it to the command as well */
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGQUIT, &action, NULL);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  child = 0;
+  ceems_mark_end(words[0]);
+  why = finish();
+  if (why != NULL) {
+    failed("wrap", why);
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* What `follow` looks for. */
+struct pattern {
+  regex_t regex;
+  bool has_group;
+  const char *result;
+  const char *fom;
+  const char *unit;
+  /* Found since marks were last sent. */
+  double lines;
+  double value;
+  bool found;
+};
+
+/* Compiles an extended regular expression in which \d is a digit. */
+static bool compile(struct pattern *pattern, const char *text) {
+  char *posix = calloc(5, strlen(text) + 1);
+  char *to = posix;
+  int status;
+  if (posix == NULL) {
+    return false;
+  }
+  while (*text != '\0') {
+    if (text[0] == '\\' && text[1] == 'd') {
+      memcpy(to, "[0-9]", 5);
+      to += 5;
+      text += 2;
+    } else {
+      if (text[0] == '\\' && text[1] != '\0') {
+        *to++ = *text++;
+      }
+      *to++ = *text++;
+    }
+  }
+  status = regcomp(&pattern->regex, posix, REG_EXTENDED);
+  free(posix);
+  pattern->has_group = status == 0 && pattern->regex.re_nsub > 0;
+  return status == 0;
+}
+
+static void look_at(struct pattern *pattern, char *line) {
+  regmatch_t match[2];
+  if (regexec(&pattern->regex, line, 2, match, 0) != 0) {
+    return;
+  }
+  if (pattern->has_group) {
+    if (match[1].rm_so < 0) {
+      return;
+    }
+    line[match[1].rm_eo] = '\0';
+    if (!is_number(line + match[1].rm_so)) {
+      return;
+    }
+    pattern->value = strtod(line + match[1].rm_so, NULL);
+    if (pattern->result != NULL && !pattern->found) {
+      ceems_mark_progress(pattern->value, pattern->result); /* the first number is where counting begins */
+    }
+  }
+  pattern->lines += 1;
+  pattern->found = true;
+}
+
+/* At most one mark for all lines that came at once. */
+static void send_found(struct pattern *pattern) {
+  if (!pattern->found) {
+    return;
+  }
+  if (pattern->fom != NULL) {
+    ceems_mark_fom(pattern->fom, pattern->value, pattern->unit);
+  } else if (pattern->has_group) {
+    ceems_mark_progress(pattern->value, pattern->result);
+  } else {
+    ceems_mark_result(pattern->result, pattern->lines, pattern->unit);
+  }
+  pattern->found = false;
+  pattern->lines = 0;
+}
+
+static void end_following(int number) {
+  (void)number;
+  ended = 1;
+}
+
+/* Cuts what was read into lines. Longer ones than the buffer are looked at in parts. */
+static void take_text(struct pattern *pattern, const char *text, size_t size) {
+  static char line[8192];
+  static size_t length = 0;
+  size_t i;
+  for (i = 0; i < size; ++i) {
+    if (text[i] == '\n' || length == sizeof line - 1) {
+      line[length] = '\0';
+      look_at(pattern, line);
+      length = 0;
+    }
+    if (text[i] != '\n' && text[i] != '\0') {
+      line[length++] = text[i];
+    }
+  }
+  send_found(pattern);
+}
+
+static int follow_input(struct pattern *pattern) {
+  static char text[65536];
+  ssize_t size;
+  while ((size = read(STDIN_FILENO, text, sizeof text)) > 0 || (size < 0 && errno == EINTR)) {
+    ssize_t written = 0;
+    while (written < size) {
+      const ssize_t part = write(STDOUT_FILENO, text + written, (size_t)(size - written));
+      if (part < 0 && errno != EINTR) {
+        return kFailed;
+      }
+      written += part > 0 ? part : 0;
+    }
+    if (size > 0) {
+      take_text(pattern, text, (size_t)size);
+    }
+  }
+  take_text(pattern, "\n", 1);
+  return 0;
+}
+
+/* Reads what is added to the file until this program or its parent ends. What was in it before is left out. */
+static int follow_file(struct pattern *pattern, const char *path) {
+  static char text[65536];
+  const pid_t parent = getppid();
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  off_t at = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+  while (true) {
+    const bool last = ended || getppid() != parent;
+    struct stat now;
+    struct stat opened;
+    ssize_t size = 0;
+    if (fd >= 0) {
+      while ((size = read(fd, text, sizeof text)) > 0) {
+        at += size;
+        take_text(pattern, text, (size_t)size);
+      }
+    }
+    if (last) {
+      break;
+    }
+    if (stat(path, &now) == 0 && (fd < 0 || fstat(fd, &opened) != 0 || now.st_ino != opened.st_ino || now.st_dev != opened.st_dev)) {
+      if (fd >= 0) {
+        close(fd);
+      }
+      fd = open(path, O_RDONLY | O_CLOEXEC);
+      at = 0;
+      continue;
+    }
+    if (fd >= 0 && fstat(fd, &opened) == 0 && opened.st_size < at) { /* it was begun anew */
+      at = lseek(fd, 0, SEEK_SET);
+    }
+    poll(NULL, 0, kPollMs);
+  }
+  return 0;
+}
+
+static int follow(int count, char **words) {
+  struct pattern pattern;
+  struct sigaction action;
+  const char *regex = NULL;
+  const char *why;
+  int status;
+  int i;
+  memset(&pattern, 0, sizeof pattern);
+  for (i = 1; i + 1 < count; i += 2) {
+    const char **value = strcmp(words[i], "--regex") == 0    ? &regex
+                         : strcmp(words[i], "--result") == 0 ? &pattern.result
+                         : strcmp(words[i], "--fom") == 0    ? &pattern.fom
+                         : strcmp(words[i], "--unit") == 0   ? &pattern.unit
+                                                             : NULL;
+    if (value == NULL) {
+      return usage("unknown option of follow");
+    }
+    *value = words[i + 1];
+  }
+  if (count < 1 || i != count || regex == NULL || (pattern.result == NULL) == (pattern.fom == NULL)) {
+    return usage("expected follow FILE --regex REGEX (--result NAME | --fom NAME) [--unit UNIT]");
+  }
+  if (!is_name(pattern.result != NULL ? pattern.result : pattern.fom)) {
+    return usage("invalid name");
+  }
+  if (pattern.unit != NULL && !is_unit(pattern.unit)) {
+    return usage("invalid unit");
+  }
+  if (!compile(&pattern, regex)) {
+    return usage("invalid regular expression");
+  }
+  if (pattern.fom != NULL && !pattern.has_group) {
+    return usage("the regular expression needs a group, such as (\\d+), for the figure of merit");
+  }
+  if (pattern.unit != NULL && pattern.result != NULL && pattern.has_group) {
+    return usage("a running number has no unit");
+  }
+  memset(&action, 0, sizeof action);
+  action.sa_handler = end_following;
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
+  status = strcmp(words[0], "-") == 0 ? follow_input(&pattern) : follow_file(&pattern, words[0]);
+  why = finish();
+  regfree(&pattern.regex);
+  return status != 0 || why == NULL ? status : failed("follow", why);
+}
+
+int main(int argc, char **argv) {
+  while (argc > 1 && argv[1][0] == '-') {
+    for (size_t i = 0; i < sizeof kPages / sizeof kPages[0]; ++i) {
+      if (strcmp(argv[1], kPages[i].option) == 0) {
+        fputs(kPages[i].text, stdout);
+        return 0;
+      }
+    }
+    if (strcmp(argv[1], "--help-man") == 0) {
+      print_man();
+      return 0;
+    }
+    if (strcmp(argv[1], "-v") != 0 && strcmp(argv[1], "--verbose") != 0) {
+      return usage("unknown option");
+    }
+    verbose = true;
+    ++argv;
+    --argc;
+  }
+  if (argc < 2) {
+    return usage("expected a command");
+  }
+  if (strcmp(argv[1], "wrap") == 0) {
+    return wrap(argc - 2, argv + 2);
+  }
+  if (strcmp(argv[1], "follow") == 0) {
+    return follow(argc - 2, argv + 2);
+  }
+  for (size_t i = 0; i < 5; ++i) {
+    static const char *const kVerbs[] = {"begin", "end", "result", "progress", "fom"};
+    if (strcmp(argv[1], kVerbs[i]) == 0) {
+      return mark(argv[1], argc - 2, argv + 2);
+    }
+  }
+  return usage("unknown command");
+}
