@@ -111,6 +111,9 @@ static const char *finish(void) {
   shutdown(fd, SHUT_WR);
   while (poll(&waiting, 1, kPatienceMs) == 1) {
     const ssize_t size = recv(fd, answer, sizeof answer - 1, MSG_DONTWAIT);
+    if (size < 0 && errno == ECONNRESET) {
+      continue; /* it closed the connection without reading; its answer comes next */
+    }
     if (size <= 0) {
       break;
     }
@@ -140,7 +143,8 @@ static int mark(const char *verb, int count, char **words) {
     return usage("invalid unit");
   }
   snprintf(text, sizeof text, "%s %s %s %s", verb, words[0], count > 1 ? words[1] : "", count > 2 ? words[2] : "");
-  if (ceems_mark_connect_(0) < 0 || send(ceems_mark_state_.fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
+  /* If the exporter has refused already, its answer says why. */
+  if (ceems_mark_connect_(0) < 0 || (send(ceems_mark_state_.fd, text, strlen(text), MSG_NOSIGNAL) < 0 && errno != EPIPE)) {
     return failed(verb, strerror(errno));
   }
   why = finish();
