@@ -158,7 +158,7 @@ CollectorSpec marks_collector() {
           .add_flags =
               [socket](config::FlagSet& flags) {
                 flags.add("collector.marks.socket", *socket,
-                          {.help = "Socket to which jobs send marks", .placeholder = "PATH"});
+                          {.help = "Socket to which jobs send marks"});
               },
           .create = [socket](const CollectorContext& context,
                              const Sources& sources) { return create(*socket, context, sources); }};

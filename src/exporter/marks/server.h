@@ -32,7 +32,7 @@ struct Limits {
   std::size_t node_connections = 4096;
 };
 
-/// The socket to which jobs send marks: SOCK_SEQPACKET, one message each. Whoever connects is
+/// The socket to which jobs send marks: SOCK_SEQPACKET, one message each. A caller that connects is
 /// answered with "ok" or "refused REASON"; messages are not answered.
 ///
 /// One thread. Beyond the limits it reads nothing: a unit that sends too much is left alone for
@@ -47,7 +47,7 @@ class Server {
   /// Makes the socket, which everybody may connect to, and the directory it is in. A socket that an
   /// earlier process has left behind is replaced. Call it before privileges are dropped.
   /// `ledger` is shared with the collector. Errors: kInvalidArgument for a path that is not
-  /// absolute or too long; those of bind(2).
+  /// absolute or too long; the errors of bind(2).
   static Result<std::unique_ptr<Server>> create(const std::string& path,
                                                 PeerFinder finder,
                                                 std::shared_ptr<Ledger> ledger,
