@@ -93,8 +93,8 @@ std::optional<PeerFinder::Found> PeerFinder::find_unit(std::string_view cgroups,
   return std::nullopt;
 }
 
-/// The user who owns most of the processes of the unit, except for root's processes, such as the step
-/// daemons of SLURM. Root if there are no others.
+/// The user who owns most of the unit's processes. Root's do not count, such as the step daemons of
+/// SLURM, unless there are no others.
 std::optional<std::uint32_t> PeerFinder::owner_of_unit(const UnitSource& source,
                                                        const Unit& unit) const {
   std::filesystem::path root = paths_.cgroup;
