@@ -141,7 +141,7 @@ Result<> read_member(std::string_view name, const json::value& value, JobRequest
   return unknown(name, "cluster_id, form, request, directives, deadline_ts");
 }
 
-/// The options of a job of SLURM, as ingest::read_submit_options() takes the directives of a
+/// The options of a job of SLURM, as jobscript::read_submit_options() takes the directives of a
 /// script. A value in quotes may hold anything, so it is left out.
 std::string slurm_options(const std::vector<std::string>& directives) {
   std::string all;
