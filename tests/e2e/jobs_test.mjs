@@ -203,6 +203,24 @@ test("each unit has a verdict in words with its reasons, and the worst come firs
   await becomes(() => fits(page), true);
 });
 
+test("cards leave out what is not known, and arrows go over what is there", async (t) => {
+  const page = await visit(t, "/?user=operator#/jobs", { context: { viewport: { width: 390, height: 844 } } });
+  const card = page.locator("tbody tr", { hasText: "waiting room" });
+  await card.waitFor();
+  const cells = () => card.locator("td").evaluateAll((all) => all.filter((td) => td.checkVisibility()).map((td) => td.textContent.trim()));
+  await becomes(async () => (await cells()).length > 0 && !(await cells()).some((text) => text.startsWith("–")), true);
+  const hidden = await card.locator("td").evaluateAll((all) => all.filter((td) => !td.checkVisibility()).length);
+  assert.ok(hidden > 0, "a unit that waits has no use");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await becomes(() => card.locator("td .none").first().isVisible(), true, "a table has a cell for each");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await card.getByRole("link").focus();
+  for (const text of await cells()) {
+    await page.keyboard.press("ArrowRight");
+    await becomes(() => focused(page), text);
+  }
+});
+
 test("the address keeps the list: reload, Back and a link give it again", async (t) => {
   const page = await visit(t, "/?user=operator#/jobs");
   await page.getByRole("link", { name: "ocean" }).waitFor();

@@ -17,6 +17,8 @@ const kPages = [
   ["hours", "#/?period=72h", ".stack .part"],
   ["jobs", "#/jobs?period=all", "tbody tr:nth-child(20)"],
   ["heat", "#/jobs?period=all&heat=mem", ".heat .map"],
+  ["kinds", "#/jobs?kinds=not_used&period=all", "table.units tbody tr"],
+  ["thumbnails", "#/jobs?form=thumbnails&period=all", ".thumbnails path"],
   ["nothing", "#/jobs?q=none%20of%20it", ".notice button"],
   ["compare", "#/compare?u=hpc-a/48190&u=hpc-a/48188&u=hpc-a/48213", ".compared .line"],
   ["unit", "#/unit/hpc-a/48190", ".devices canvas"],
@@ -37,6 +39,7 @@ const kPages = [
   ["no bill", "#/bill?month=2001-01", ".notice strong"],
   ["budgets", "#/budgets", "table.units tbody tr"],
   ["idle", "#/idle", ".plain tbody tr"],
+  ["year", "#/year", ".stack .part"],
   ["numbers", "#/help/numbers", ".prose"],
   ["unknown", "#/unknown", "h1"],
 ];
@@ -96,6 +99,23 @@ for (const [theme, look] of Object.entries(kThemes)) {
       });
     }
   }
+  const logIn = `log-in ${theme}`;
+  test(logIn, { skip: !logIn.includes(only) }, async (t) => {
+    const page = await visit(t, "/", { server: { login: { header: "X-Grafana-User", local: true, oidc: "Example", site: "A centre with a long name" } }, context: look });
+    const faults = [];
+    for (const size of [100, 200]) {
+      await setTextSize(page, size);
+      for (const width of kWidths) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.getByLabel("Password").waitFor();
+        await accessible(page, logIn).catch((error) => faults.push(`${width} px, ${size} %: ${error.message}`));
+        for (const found of await wide(page)) faults.push(`${width} px, ${size} % is too wide: ${found}`);
+        await shot(page, `matrix-${theme}-${width}-${size}-log-in`);
+        if (shots) await setTextSize(page, size);
+      }
+    }
+    assert.deepEqual(faults, []);
+  });
   const name = `report cards ${theme}`;
   test(name, { skip: !name.includes(only) }, async (t) => {
     const page = await visit(t, "/?user=operator#/help/numbers", { context: look });

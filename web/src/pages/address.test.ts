@@ -55,7 +55,8 @@ test("what is written to the address is read again, whatever it is", () => {
 
 test("the other pages keep their state, too", () => {
   const routes: Route[] = [
-    { page: "help" },
+    { page: "help", at: null },
+    { page: "help", at: "profiles" },
     { page: "year", year: null, by: "project" },
     { page: "year", year: 2025, by: "user" },
     { page: "projects", month: null },

@@ -24,7 +24,7 @@ export type Route =
   | { page: "jobs"; list: ListState }
   | { page: "unit"; cluster: string; uuid: string; started: number | null; span: Span | null } // span: what the charts show
   | { page: "compare"; units: UnitId[]; share: boolean } // share: of each run instead of time since its start
-  | { page: "help" }
+  | { page: "help"; at: "profiles" | null }
   | { page: "users"; month: Month | null }
   | { page: "site"; month: Month | null }
   | { page: "nodes"; nodes: NodesState }
@@ -48,7 +48,8 @@ export function read(hash: string): Route {
   if (parts.length === 1 && parts[0] === "compare") {
     return { page: "compare", units: readUnits(mark < 0 ? "" : text.slice(mark + 1)), share: query.get("time") === "share" };
   }
-  if (parts.length === 2 && parts[0] === "help" && parts[1] === "numbers") return { page: "help" };
+  if (parts.length === 2 && parts[0] === "help" && parts[1] === "numbers") return { page: "help", at: null };
+  if (parts.length === 2 && parts[0] === "help" && parts[1] === "profiles") return { page: "help", at: "profiles" };
   const month = readMonth(query.get("month"));
   if (parts[0] === "projects" && parts.length === 1) return { page: "projects", month };
   if (parts[0] === "project" && parts.length === 3 && parts[2]) return { page: "project", cluster: parts[1] ?? "", name: parts[2], month };
@@ -100,7 +101,7 @@ export function write(route: Route): string {
       return query ? `#/compare?${query}` : "#/compare";
     }
     case "help":
-      return "#/help/numbers";
+      return route.at === null ? "#/help/numbers" : `#/help/${route.at}`;
     case "users":
     case "site":
       return `#/${route.page}${writeMonth(route.month)}`;
