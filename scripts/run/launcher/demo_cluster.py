@@ -14,6 +14,7 @@ import time
 
 from . import Problem, bills, invented, past
 from .invented import DAY, HOUR, MINUTE, NODES
+from .processes import beside
 from .terminal import Waiting
 
 PAST = 33 * DAY  # before the first start: in the TSDB
@@ -24,6 +25,8 @@ HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
 METERS = 12 * MINUTE  # a longer pause of a meter is not covered in the days of nodes
 LOST = 10 * MINUTE  # shorter pauses of the launcher leave a gap
+BLOCKS = "--max-block-duration=40000h"  # one block: promtool reads the whole file again for each
+PARTS = 2  # of the history that are written at the same time
 STAND_IN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "demo_slurm.py")
 
 
@@ -32,6 +35,7 @@ class DemoCluster:
 
     def __init__(self, folder, interval, owner=None):
         self.folder, self.interval = folder, interval
+        self.bills = os.path.join(folder, "bills.csv")
         self.owner = owner  # (user id, group id) of Prometheus, if it is not ours
         self.server = None
         self.thread = None
@@ -59,9 +63,8 @@ class DemoCluster:
     def write_bills(self):
         """The file with what the utility's meter counted, until today began."""
         before = [invented.Machine(node, [job for job in self.older if node in job.nodes], self.origin - OLDER) for node in NODES]
-        path = os.path.join(self.folder, "bills.csv")
-        write(path, bills.table([(self.origin - OLDER, self.origin, before), (self.origin, math.inf, self.machines)], time.time()))
-        return path
+        write(self.bills, bills.table([(self.origin - OLDER, self.origin, before), (self.origin, math.inf, self.machines)], time.time()))
+        return self.bills
 
     def write_slurm(self):
         """The folder with sacct and sacctmgr."""
@@ -81,39 +84,47 @@ class DemoCluster:
 
     def start(self, tsdb, data):
         """Before Prometheus and the API server start. Returns what Prometheus has to scrape."""
-        with Waiting("the history of the demo to be written"):
-            self.fill(tsdb)
+        def before():
             past.write(os.path.join(data, "ceems.db"), self.older, self.origin, self.owner)
+            self.write_bills()
+        now = int(time.time())
+        pending = [beside(before), *self.fill(tsdb, now)]
+        with Waiting("the history of the demo to be written"):
+            for wait in pending:
+                wait()
+        if len(pending) > 1:
+            self._keep(now)
+        for where, _, files in os.walk(tsdb) if self.owner else ():
+            for path in [where] + [os.path.join(where, name) for name in files]:
+                os.chown(path, *self.owner, follow_symlinks=False)
         port = self.serve(0)
         return [{"targets": ["127.0.0.1:%d" % port], "labels": {"instance": "demo", "ceems_id": invented.CLUSTER}}]
 
-    def fill(self, tsdb):
-        """Writes what was missed into the TSDB's folder, while no Prometheus uses it."""
-        now = int(time.time())
+    def fill(self, tsdb, now):
+        """Writes what was missed into the TSDB's folder, while no Prometheus uses it, in processes beside this one. Returns functions that wait
+        for them."""
         if now - self.until < LOST:
-            return
+            return []
         promtool = shutil.which("promtool")
         if not promtool:
             raise Problem("the program promtool is not installed; install it with: apt-get install prometheus")
-        path = os.path.join(self.folder, "history.txt")
+        return [beside(lambda part=part: self._fill_part(promtool, tsdb, now, part)) for part in range(PARTS)]
+
+    def _fill_part(self, promtool, tsdb, now, part):
+        path = os.path.join(self.folder, "history-%d.txt" % part)
         try:
             with open(path, "w") as f:
-                for series, points in self._missed(now):
+                for series, points in self._missed(now, part):
                     labels = self._labels(series)
                     f.writelines("%s %.10g %d\n" % (labels, value, at) for value, at in points)
                 f.write("# EOF\n")
-            done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=1500h", path, tsdb],
+            done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", "--quiet", BLOCKS, path, tsdb],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode != 0:
                 raise Problem("promtool could not write the history of the demo: %s" % done.stderr.strip()[-400:])
-            if self.owner:
-                for where, _, files in os.walk(tsdb):
-                    for path_of in [where] + [os.path.join(where, name) for name in files]:
-                        os.chown(path_of, *self.owner, follow_symlinks=False)
         finally:
             with contextlib.suppress(OSError):
                 os.remove(path)
-        self._keep(now)
 
     @staticmethod
     def _labels(series):
@@ -121,12 +132,12 @@ class DemoCluster:
         cluster = "" if "ceems_id=" in series else ',ceems_id="%s"' % invented.CLUSTER
         return '%s,instance="demo",job="demo"%s}' % (series[:-1], cluster)
 
-    def _missed(self, now):
-        """(series, [(value, time)]), each series in order of time. Charts need points that are as close as the page asks for them; for sums,
-        a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for averages and for how
-        much of a run is covered, one every four."""
+    def _missed(self, now, part=None):
+        """(series, [(value, time)]) of all, or of one of PARTS, each series in order of time. Charts need points that are as close as the page
+        asks for them; for sums, a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for
+        averages and for how much of a run is covered, one every four."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
-        for machine in self.machines:
+        for machine in self.machines[part::PARTS] if part is not None else self.machines:
             node = machine.node
             for job in machine.jobs:
                 begin, end = max(job.start, self.until - 3 * HOUR), min(job.end, now)
@@ -151,6 +162,8 @@ class DemoCluster:
             yield from sampled(machine.use, since, now, 2 * MINUTE)
             yield from joined(sampled(machine.energy, self.until, since, METERS), sampled(machine.energy, since + MINUTE, now, 2 * MINUTE))
             yield from sampled(machine.gpus, max(self.until, now - DENSE - 12 * HOUR), now, 2 * MINUTE)
+        if part:
+            return
         yield from sampled(invented.grid_series, self.until, now, 5 * MINUTE)
         yield from sampled(invented.site_series, self.until, now, 4 * MINUTE)
 

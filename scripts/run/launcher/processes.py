@@ -142,6 +142,34 @@ class Child:
             return True
 
 
+def beside(work):
+    """Runs work() in a copy of this process, which ends with it. Returns a function that waits for that and raises what went wrong."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            os.close(reading)
+            work()
+            status = 0
+        except BaseException as error:
+            os.write(writing, (str(error) or repr(error)).encode()[:4000])
+        finally:
+            os._exit(status)  # nothing of the copy is to be cleaned up or written again
+    os.close(writing)
+
+    def wait():
+        with open(reading, "rb") as pipe:
+            said = pipe.read().decode("utf-8", "replace")
+        status = os.waitpid(pid, 0)[1]
+        if status:
+            raise Problem(said or "a process that prepares the demo ended with status %d" % os.waitstatus_to_exitcode(status))
+    return wait
+
+
 def end_stale(records):
     """Ends processes of an earlier run, identified by id and start time. Returns the names of those that still ran."""
     found = [r for r in records if r.get("started") is not None and start_time(r["pid"]) == r["started"]]

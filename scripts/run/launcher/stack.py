@@ -102,6 +102,11 @@ class Stack:
         rules = [os.path.join(ROOT, "packaging", "prometheus", name)
                  for name in ("ceems.rules.yml", "ceems-compat.rules.yml", "ceems-alerts.yml")]
         tsdb = os.path.join(self.state, "prometheus")
+        # First, because it needs a second for its first energy, and the history keeps the CPUs busy for some.
+        exporter = self._start("ceems_exporter", [
+            os.path.join(options.bin_dir, "ceems_exporter"),
+            "--web.listen-address=127.0.0.1:%d" % options.exporter_port, "--collector.cgroup"]
+            + ["--collector.cgroup.pattern=" + pattern for pattern in UNIT_PATTERNS])
         demo = self.cluster.start(tsdb, os.path.join(self.state, "data")) if self.cluster else []
         prometheus = self._write("prometheus.yml", interval="%ds" % INTERVAL, rules=json.dumps(rules),
                                  exporter="127.0.0.1:%d" % options.exporter_port,
@@ -109,20 +114,12 @@ class Stack:
                                  names=json.dumps(names() if self.cluster else []), demo=json.dumps(demo))
         api = self._write_api()
 
-        started = [
-            (self._start("prometheus", [
-                shutil.which("prometheus"), "--config.file=" + prometheus,
-                "--storage.tsdb.path=" + tsdb, "--storage.tsdb.retention.time=60d",
-                "--web.listen-address=127.0.0.1:%d" % options.prometheus_port, "--log.level=warn"], self.credentials),
-             self.prometheus_url + "/-/ready"),
-            (self._start("ceems_exporter", [
-                os.path.join(options.bin_dir, "ceems_exporter"),
-                "--web.listen-address=127.0.0.1:%d" % options.exporter_port, "--collector.cgroup"]
-                + ["--collector.cgroup.pattern=" + pattern for pattern in UNIT_PATTERNS]),
-             self.exporter_url + "/health"),
-        ]
-        for child, url in started:
-            self._wait_ready(child, url)
+        server = self._start("prometheus", [
+            shutil.which("prometheus"), "--config.file=" + prometheus,
+            "--storage.tsdb.path=" + tsdb, "--storage.tsdb.retention.time=60d",
+            "--web.listen-address=127.0.0.1:%d" % options.prometheus_port, "--log.level=warn"], self.credentials)
+        self._wait_ready(exporter, self.exporter_url + "/health")
+        self._wait_ready(server, self.prometheus_url + "/-/ready")
         # Start this after Prometheus, so that its first update can query it.
         run_as = ["--security.run-as-user=root"] if os.geteuid() == 0 and not self.credentials else []
         child = self._start("ceems_api_server", [
@@ -136,7 +133,7 @@ class Stack:
     def _import_bills(self, config):
         """The program becomes the owner of the database by itself."""
         done = subprocess.run([os.path.join(self.options.bin_dir, "ceems_api_server"), "import-bill", "--config.file=" + config, "--replace",
-                               self.cluster.write_bills()], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                               self.cluster.bills], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise Problem("the bills of the demo could not be imported: %s" % done.stderr.strip()[-400:])
 
