@@ -1,4 +1,6 @@
 // Energy of nodes and bills, on every database.
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -6,6 +8,7 @@
 #include "store/nodes.h"
 #include "store/reports.h"
 #include "store/test_database.h"
+#include "testing/eventually.h"
 
 namespace ceems::store {
 namespace {
@@ -139,6 +142,31 @@ TEST_P(NodeDays, BillsDoNotOverlap) {
   EXPECT_EQ(replaced->replaced, 2U);
   EXPECT_EQ(db_->reader().bills({0, kNow + 99 * kDay}).value(),
             (std::vector<Bill>{other, of_cluster}));
+}
+
+TEST_P(NodeDays, AnImportIsNoticedByTheServer) {
+  ASSERT_TRUE(db_->writer().lead().value());
+  Reader& reader = db_->reader();
+  const Bill bill{.start_ms = kNow, .end_ms = kNow + kDay, .energy = 3};
+  for (const std::size_t added : {std::size_t{1}, std::size_t{0}}) {
+    const std::uint64_t before = reader.generation();
+    EXPECT_EQ(reader.generation(), before);
+    const auto imported = import_bills(where(), {bill}, false);
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(imported->added, added);
+    if (added > 0) {
+      EXPECT_TRUE(testing::eventually([&] { return reader.generation() > before; }));
+    } else if (backend_ == Backend::kSqlite) {
+      EXPECT_EQ(reader.generation(), before);
+    }
+  }
+  // Commits of the server itself count once.
+  if (backend_ == Backend::kSqlite) {
+    const std::uint64_t before = reader.generation();
+    ASSERT_TRUE(db_->writer().write_nodes(hour_of(kNow, {{.node = "n1", .energy = 1}})));
+    EXPECT_EQ(reader.generation(), before + 1);
+    EXPECT_EQ(reader.generation(), before + 1);
+  }
 }
 
 TEST_P(NodeDays, BillsNeedADatabaseOfThisVersion) {

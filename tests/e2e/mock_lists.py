@@ -308,6 +308,9 @@ def series(rows, query):
                 found[field][kept.index(place[name])][times.index(when)] += value
         return {"groups": kept, "times": times, "values": found, "totals": {field: [number(sum(line), 6) for line in lines] for field, lines in found.items()}}
     data = table(begin, end)
+    if "market_grams" in fields:
+        known = sum(sum(line) for line in data["values"].get("market_of_kwh", []))
+        data["market"] = [{"bills": True, "source": "", "kwh": number(0.75 * known, 6)}, {"bills": False, "source": "guarantees of origin, hydro", "kwh": number(0.25 * known, 6)}]
     if "previous" in query:
         before = table(begin - (end - begin), begin, data["groups"])
         data["previous"] = {key: before[key] for key in ("times", "values", "totals")}

@@ -64,7 +64,7 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
   config::Section section(node);
   section
       .only({"prices", "budgets", "resources", "other_power", "cooling_power", "series_cluster",
-             "reconcile", "idle_exempt_partitions"})
+             "reconcile", "idle_exempt_partitions", "market"})
       .file("prices", prices, directory)
       .file("budgets", budgets, directory)
       .file("resources", resources, directory)
@@ -73,7 +73,12 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
       .text("series_cluster", options.series_cluster)
       .text("reconcile", reconcile)
       .list("idle_exempt_partitions", options.idle_exempt_partitions)
-      .refuse(reconcile != "none" && reconcile != "factor", "reconcile", "expected none or factor");
+      .refuse(reconcile != "none" && reconcile != "factor", "reconcile", "expected none or factor")
+      .each("market", [&](const config::Node& item) -> Result<> {
+        CEEMS_TRY(rule, read_market_rule(item, zone));
+        options.market.push_back(std::move(rule));
+        return {};
+      });
   options.billed = reconcile == "factor";
   if (section.ok()) {
     const auto file = load(prices, directory, "prices.yml");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/accounting/budgets.h"
+#include "api/accounting/market.h"
 #include "api/accounting/prices.h"
 #include "api/accounting/resources.h"
 #include "api/site.h"
@@ -19,6 +20,7 @@ struct AccountingOptions {
   PriceOptions prices = {};
   std::vector<ProjectBudget> budgets = {};
   std::vector<Resource> resources = {};
+  std::vector<MarketRule> market = {};  ///< of those that hold at a moment, the last one counts
   // PromQL for watts; empty: not known.
   std::string other_power = {};     ///< of storage, network and service nodes
   std::string cooling_power = {};   ///< of cooling and losses

@@ -196,6 +196,20 @@ TEST(AccountingFiles, AreReadFromTheDirectoryOfTheConfiguration) {
   EXPECT_EQ(read->budgets.front().unit, BudgetUnit::kCost);
   EXPECT_THAT(options("accounting: {price: x}").error().message, HasSubstr("c.yml:1"));
   EXPECT_FALSE(options("accounting: {reconcile: x}"));
+  EXPECT_TRUE(read->market.empty());
+  const auto market = options(
+      "accounting:\n"
+      "  market:\n"
+      "    - {g_kwh: 400, source: residual mix}\n"
+      "    - {from: 2026-01-01, g_kwh: 0, source: \"certificates 1 to 9\"}\n");
+  ASSERT_TRUE(market) << market.error().message;
+  ASSERT_EQ(market->market.size(), 2U);
+  EXPECT_EQ(market->market[0].grams, 400);
+  EXPECT_EQ(market->market[1].from_ms, at("2026-01-01T00:00:00"));
+  EXPECT_EQ(market->market[1].source, "certificates 1 to 9");
+  EXPECT_THAT(options("accounting: {market: 12}").error().message, HasSubstr("expected a list"));
+  EXPECT_THAT(options("accounting:\n  market:\n    - {g_kwh: 1}\n").error().message,
+              HasSubstr("c.yml:3: accounting.market"));
   site.prices.kwh = 0.1;
   EXPECT_THAT(options("").error().message, HasSubstr("leave one of the two out"));
   site.prices.kwh.reset();

@@ -70,7 +70,7 @@ void add_components(const store::UsageOfDay& day, std::size_t time, UsageSums& s
   }
 }
 
-/// Emissions by the bill for the middle of the day: bills may begin at any hour.
+/// Emissions by the factor for the middle of the day: bills may begin at any hour.
 void add_market(const store::UsageOfDay& day,
                 std::size_t time,
                 const std::string& group,
@@ -80,7 +80,8 @@ void add_market(const store::UsageOfDay& day,
   const auto factor =
       market && kwh ? market->at(day.cluster, day.day_ms + kDayMs / 2) : std::nullopt;
   if (factor) {
-    sums.add_to(group, time, UsageField::kMarketGrams, *kwh * *factor);
+    sums.market_kwh[factor->source] += *kwh;
+    sums.add_to(group, time, UsageField::kMarketGrams, *kwh * factor->grams);
     sums.add_to(group, time, UsageField::kMarketOfKwh, kwh);
   }
 }
@@ -183,7 +184,7 @@ Result<UsageSums> read_usage_days(const Services& services,
   std::optional<MarketFactors> market;
   if (request.wants(UsageField::kMarketGrams) || request.wants(UsageField::kMarketOfKwh)) {
     CEEMS_TRY(bills, timer.run([&] { return services.reader->bills(period); }));
-    market.emplace(bills);
+    market.emplace(bills, services.accounting->options().market);
   }
   Costs costs = services.accounting->costs();
   const std::int64_t now_ms = services.now_ms();

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -152,6 +153,64 @@ TEST_F(MarketUsage, IsInFilesToo) {
   EXPECT_THAT(csv, HasSubstr("\r\n2025-03-01,fluids,20,1000,20,,0\r\n"));
   EXPECT_THAT(csv, HasSubstr("\r\n2025-04-01,fluids,30,,0,0,30\r\n"));
   EXPECT_EQ(get(asked + "xlsx", "root").body.substr(0, 4), "PK\3\4");
+}
+
+TEST_F(MarketUsage, FollowsTheConfigurationWhereNoBillSaysIt) {
+  const auto sources = [](const json::value& answer) {
+    std::vector<std::string> all;
+    for (const json::value& one : answer.at("market").as_array()) {
+      all.push_back(fmt::format("{} {}{}", one.at("kwh").to_number<double>(),
+                                std::string(one.at("source").as_string()),
+                                one.at("bills").as_bool() ? "bills" : ""));
+    }
+    return all;
+  };
+  EXPECT_EQ(sources(data(fmt::format("step=month&field={}", kFields))),
+            std::vector<std::string>{"40 bills"});
+  ApiOptions options;
+  options.accounting.market = {{.grams = 7, .source = "another cluster"},
+                               {.grams = 20, .source = "hydro, certificates 1 to 9"}};
+  options.accounting.market[0].clusters = {"other"};
+  make(std::move(options));
+  const json::value months = data(fmt::format("step=month&field={}", kFields));
+  EXPECT_EQ(sources(months),
+            (std::vector<std::string>{"20 hydro, certificates 1 to 9", "40 bills"}));
+  const json::array& grams = months.at("values").at("market_grams").at(0).as_array();
+  EXPECT_EQ(grams.at(1).to_number<double>(), 1000);  // February has a bill that says it
+  EXPECT_EQ(grams.at(2).to_number<double>(), 20 * 20);
+  EXPECT_EQ(months.at("totals").at("grams").at(0).to_number<double>(), 1500);
+  EXPECT_EQ(months.at("totals").at("market_grams").at(0).to_number<double>(), 1400);
+  EXPECT_EQ(months.at("totals").at("market_of_kwh").at(0).to_number<double>(), 60);
+  // Members of the project see the same, and other sums do not have it.
+  EXPECT_EQ(data(fmt::format("step=month&field={}", kFields), "ada").at("market"),
+            months.at("market"));
+  EXPECT_FALSE(data("step=month&field=kwh,grams").as_object().contains("market"));
+}
+
+TEST_F(MarketUsage, OfAnImportWhileTheServerRunsIsThereAtOnce) {
+  const std::string target = fmt::format(
+      "/api/v1/usage/series/admin?from={}&to={}&cluster_id=c&step=month&field=market_grams",
+      kYear / 1000, kNow / 1000 - 1);
+  const std::string tag = header(get(target, "root"), "ETag");
+  const auto again = [&] {
+    return request("GET", target, {{"X-Grafana-User", "root"}, {"If-None-Match", tag}});
+  };
+  EXPECT_EQ(again().status, 304);
+  ASSERT_TRUE(store::import_bills({.directory = dir_.path().string(), .url = url_},
+                                  {{.start_ms = kYear + 59 * kDay,
+                                    .end_ms = kYear + 90 * kDay,
+                                    .energy = 1'000'000'000'000,
+                                    .kgco2 = "30"}},
+                                  true));
+  const auto response = again();
+  ASSERT_EQ(response.status, 200);
+  EXPECT_EQ(json::parse(response.body)
+                .at("data")
+                .at("totals")
+                .at("market_grams")
+                .at(0)
+                .to_number<double>(),
+            1000 + 20 * 30);
 }
 
 TEST_F(MarketUsage, IsNotKnownByHourOrComponent) {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "api/accounting/accounting.h"
+#include "api/accounting/market.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
 #include "api/endpoints/usage_compared.h"
@@ -213,6 +214,25 @@ void append_sums(JsonWriter& json,
   json.raw_member("totals", totals);
 }
 
+/// Where market-based factors come from, for how much energy.
+void append_market(JsonWriter& json,
+                   const Sums& sums,
+                   const UsageRequest& request,
+                   const std::vector<MarketRule>& rules) {
+  if (!request.wants(Field::kMarketGrams)) {
+    return;
+  }
+  json.key("market").begin_array();
+  for (const auto& [source, kwh] : sums.market_kwh) {
+    json.begin_object().member("bills", source == MarketFactor::kBills);
+    json.member("source", source < rules.size() ? rules[source].source : "");
+    json.key("kwh");
+    append_number(json, rounded(kwh, 6));
+    json.end_object();
+  }
+  json.end_array();
+}
+
 /// The same number of days, months or hours before.
 Result<Sums> read_before(const Services& services,
                          const Call& call,
@@ -262,7 +282,8 @@ void answer_table(const Services& services,
                    .fields = request.fields,
                    .times = sums.times,
                    .first_ms = sums.first_ms,
-                   .energy_coverage = sums.energy_coverage()};
+                   .energy_coverage = sums.energy_coverage(),
+                   .market_kwh = sums.market_kwh};
   table.groups = largest_groups(sums, request);
   if (table.times.size() * table.groups.size() > kMaxTableRows) {
     answer_bad_request(
@@ -335,6 +356,7 @@ void get_usage_series(const Services& services, Call& call) {
   }
   json.end_array();
   append_sums(json, *sums, *request, shown, others, priced);
+  append_market(json, *sums, *request, services.accounting->options().market);
   if (hourly) {
     append_gaps(json, *sums);
   }
@@ -399,6 +421,20 @@ Endpoints usage_series_endpoints() {
           "times": {"type": "array", "items": {"type": "integer"}, "description": "Beginnings of the hours, days or months, in milliseconds since 1970."},
           "values": {"$ref": "#/components/schemas/UsageSums"},
           "totals": {"$ref": "#/components/schemas/UsageTotals"},
+          "market": {
+            "type": "array",
+            "description": "With `market_grams`: where its factors come from.",
+            "items": {
+              "type": "object",
+              "required": ["bills", "source", "kwh"],
+              "additionalProperties": false,
+              "properties": {
+                "bills": {"type": "boolean", "description": "Imported bills, not the configuration."},
+                "source": {"type": "string", "description": "What the configuration says of the factor; empty: bills."},
+                "kwh": {"type": "number", "description": "The energy that has this factor."}
+              }
+            }
+          },
           "missing": {"$ref": "#/components/schemas/MissingClusters"},
           "partial": {"type": "boolean", "description": "With `step=hour`: true while the facts of an old database are being written."},
           "compared": {

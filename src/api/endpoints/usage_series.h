@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,7 +31,7 @@ enum class UsageField : std::uint8_t {
   kCoreHoursWithEnergy,
   kGpuHoursWithEnergy,
   kGramsOfKwh,   ///< the energy that kGrams is of
-  kMarketGrams,  ///< by the bills of suppliers (accounting/market.h)
+  kMarketGrams,  ///< by what suppliers say (accounting/market.h)
   kMarketOfKwh,  ///< the energy that kMarketGrams is of
 };
 inline constexpr std::size_t kUsageFields = 15;
@@ -77,6 +78,8 @@ struct UsageSums {
   // many of the hours of all CPUs have an energy.
   std::int64_t first_ms = 0, end_ms = 0;  ///< the end is not included
   double hours = 0, hours_with_energy = 0;
+  /// The energy that has a market-based factor, by MarketFactor::source.
+  std::map<std::size_t, double> market_kwh = {};
   // Of hours:
   std::vector<MissingCluster> missing = {};
   bool partial = false;  ///< the database does not know all units yet

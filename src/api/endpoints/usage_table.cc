@@ -141,9 +141,17 @@ report::Notes notes_of(const Services& services, const UsageTable& usage) {
                      "Energy times the emission factor of its time and place (location-based).");
   if (const auto share = share_of(usage, UsageField::kMarketOfKwh)) {
     notes.emplace_back("Emissions, market-based",
-                       fmt::format("Energy times the emissions per kWh of the bill for that day. "
+                       fmt::format("Energy times the emissions per kWh of the bill for that day, "
+                                   "or else of the configured factor. "
                                    "They are known for {:.1f} % of the energy.",
                                    100 * *share));
+    const auto& rules = services.accounting->options().market;
+    for (const auto& [source, kwh] : usage.market_kwh) {
+      notes.emplace_back(
+          "Factor, market-based",
+          fmt::format("{}, for {:.6g} kWh",
+                      source < rules.size() ? rules[source].source : "imported bills", kwh));
+    }
   }
   if (services.accounting->priced()) {
     notes.emplace_back(

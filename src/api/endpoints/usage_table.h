@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct UsageTable {
   std::int64_t first_ms = 0;  ///< the first day of which anything is known; 0: not known
   /// The share of the core-hours whose energy is known.
   std::optional<double> energy_coverage = {};
+  std::map<std::size_t, double> market_kwh = {};  ///< as in UsageSums
 };
 
 /// The parameter `format`: nothing for JSON. kInvalidArgument with a text for clients.

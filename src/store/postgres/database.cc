@@ -275,7 +275,9 @@ class ShortSession final : public Session {
   explicit ShortSession(Connection connection) : connection_(std::move(connection)) {}
 
   Result<> begin() override { return connection_.execute("BEGIN"); }
-  Result<> commit() override { return connection_.execute("COMMIT"); }
+  Result<> commit() override {  // other programs have answers without it
+    return connection_.execute(fmt::format("NOTIFY ceems_commit, '{}'; COMMIT", kNoUsage));
+  }
   void roll_back() override {
     if (!connection_.idle()) {
       if (auto done = connection_.execute("ROLLBACK"); !done) {

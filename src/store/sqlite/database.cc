@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -21,6 +22,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "store/queries/sql_reader.h"
 #include "store/schema/tables.h"
@@ -62,20 +64,68 @@ class SqliteRows final : public Cursor {
   Statement statement_;
 };
 
+/// Counts commits of other programs, such as an import of bills. Safe for concurrent use.
+class ForeignCommits {
+ public:
+  explicit ForeignCommits(std::string path) : path_(std::move(path)) {}
+
+  /// The sum of `own`, which grows after each commit of this program, and of the changes of the
+  /// file that it does not explain. Some commits count twice.
+  std::uint64_t plus(const std::atomic<std::uint64_t>& own) {
+    const MutexLock lock(mutex_);
+    const std::uint64_t counted = own.load();
+    const auto version = data_version();
+    if (!version || (*version != version_ && counted == counted_)) {
+      ++foreign_;
+    }
+    version_ = version.value_or(version_);
+    counted_ = counted;
+    return counted + foreign_;
+  }
+  /// An open connection would keep the write-ahead log from being moved into the file.
+  void close() {
+    const MutexLock lock(mutex_);
+    connection_.reset();
+  }
+
+ private:
+  /// Differs from the one before if any other connection has committed since
+  /// (https://www.sqlite.org/pragma.html#pragma_data_version).
+  Result<std::int64_t> data_version() CEEMS_REQUIRES(mutex_) {
+    if (!connection_) {
+      CEEMS_TRY(opened, Connection::open(path_, OpenMode::kReadOnly));
+      opened.set_busy_wait({});
+      connection_ = std::move(opened);
+    }
+    return connection_->query_integer("PRAGMA data_version");
+  }
+
+  const std::string path_;
+  Mutex mutex_;
+  std::optional<Connection> connection_ CEEMS_GUARDED_BY(mutex_);
+  std::int64_t version_ CEEMS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t counted_ CEEMS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t foreign_ CEEMS_GUARDED_BY(mutex_) = 0;
+};
+
 class SqliteReader final : public SqlReader {
  public:
   /// The writer counts up `generations`; `reference` is the version of the reference's
-  /// tables. All must outlive the reader. `upgrade` may be null.
+  /// tables. All must outlive the reader. `upgrade` and `foreign` may be null.
   SqliteReader(Pool<Connection>& pool,
                const Generations& generations,
                const std::atomic<int>& reference,
-               const UpgradeInUse* upgrade = nullptr)
+               const UpgradeInUse* upgrade = nullptr,
+               ForeignCommits* foreign = nullptr)
       : SqlReader(Dialect::kSqlite, upgrade),
         pool_(&pool),
         generations_(&generations),
-        reference_(&reference) {}
+        reference_(&reference),
+        foreign_(foreign) {}
 
-  [[nodiscard]] std::uint64_t generation() const override { return generations_->all.load(); }
+  [[nodiscard]] std::uint64_t generation() const override {
+    return foreign_ != nullptr ? foreign_->plus(generations_->all) : generations_->all.load();
+  }
   [[nodiscard]] std::uint64_t usage_generation() const override {
     return generations_->usage.load();
   }
@@ -103,6 +153,7 @@ class SqliteReader final : public SqlReader {
   Pool<Connection>* pool_;
   const Generations* generations_;
   const std::atomic<int>* reference_;
+  ForeignCommits* foreign_;
 };
 
 class SqliteWriter final : public SessionWriter {
@@ -213,6 +264,7 @@ class SqliteDatabase final : public Database {
   Result<> close() override {
     upgrading_.stop();
     pool_.close();
+    foreign_.close();
     if (!writer_) {
       return {};
     }
@@ -252,7 +304,8 @@ class SqliteDatabase final : public Database {
   Generations generations_;
   std::atomic<int> reference_{kSchemaVersion};
   Pool<Connection> pool_;
-  SqliteReader reader_{pool_, generations_, reference_, &upgrading_};
+  ForeignCommits foreign_{path_};
+  SqliteReader reader_{pool_, generations_, reference_, &upgrading_, &foreign_};
   std::unique_ptr<SqliteWriter> writer_;
 };
 

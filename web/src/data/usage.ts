@@ -19,6 +19,7 @@ export interface Usage {
   times: number[]; // ms, the starts of hours, days or months
   values: Partial<Record<Field, Value[][]>>; // by group, then time
   totals: Partial<Record<Field, Value[]>>; // by group
+  market?: { bills: boolean; source: string; kwh: number }[]; // where market-based factors come from
   missing?: { cluster_id: string }[]; // by hour: clusters whose energy is not in it
   previous?: { times: number[]; values: Partial<Record<Field, Value[][]>>; totals: Partial<Record<Field, Value[]>> };
   compared?: Compared; // absent where no day of the period has ended

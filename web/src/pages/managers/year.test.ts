@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Usage } from "../../data/usage";
 import { addTexts } from "../../text/i18n";
 import en from "../../text/locales/managers.en.json";
-import { begun, daysOfYear, emittedIn, monthText, yearBefore } from "./year";
+import { begun, daysOfYear, emittedIn, marketSources, monthText, yearBefore } from "./year";
 
 addTexts(en, null);
 const usage = (days: number): Usage => ({ groups: [], times: [], values: {}, totals: {}, compared: { days, coverage: 1, energy_coverage: 1, now: {}, before: {} } });
@@ -42,6 +42,13 @@ test("emissions of a year are those of its months, and say of how many", () => {
   const unknown = emittedIn({ ...months, values: { kwh: [[100]], market_grams: [[null]], market_of_kwh: [[0]] } }, 1);
   assert.deepEqual(unknown, [{ kind: "location", grams: null, months: 0, share: 0 }, { kind: "market", grams: null, months: 0, share: 0 }]);
   assert.equal(emittedIn({ ...months, values: { kwh: [[null]] } }, 1)[1]!.share, null);
+});
+
+test("market-based factors are named with the energy that they are for, the most first", () => {
+  const market = [{ bills: false, source: "hydro, nos. 1 to 9", kwh: 2.5 }, { bills: true, source: "", kwh: 40 }];
+  assert.equal(marketSources({ ...usage(365), market }), "imported bills (40 kWh); hydro, nos. 1 to 9 (2.5 kWh)");
+  assert.equal(marketSources({ ...usage(365), market: [] }), "");
+  assert.equal(marketSources(usage(365)), "", "an older server");
 });
 
 test("months have short names at bars, and long ones where they are read", () => {

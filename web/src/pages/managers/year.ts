@@ -40,6 +40,13 @@ export function emittedIn(usage: Usage, count: number): Emitted[] {
   return [of("location", "grams", "grams_of_kwh"), of("market", "market_grams", "market_of_kwh")];
 }
 
+/** Where market-based factors come from, the one for most energy first; empty: from nowhere, or an older server. */
+export function marketSources(usage: Usage): string {
+  const sources = [...(usage.market ?? [])].sort((a, b) => b.kwh - a.kwh);
+  const inUnit = format.energies(sources.map(({ kwh }) => kwh));
+  return sources.map(({ bills, source, kwh }) => (bills ? t("year.byBills", { energy: inUnit(kwh) }) : t("year.bySource", { source, energy: inUnit(kwh) }))).join("; ");
+}
+
 /** A month at its bar; `long`: with the year. Months of a server in another zone are the same months. */
 export const monthText = (ms: number, long: boolean): string =>
   new Date(ms + 12 * 3600_000).toLocaleDateString(format.locale(), long ? { month: "long", year: "numeric" } : { month: "short" });
