@@ -6,7 +6,7 @@
 
 The database holds the units of 1,000 users in a year (bench/database.cc) and is made anew unless the directory already has one. With
 --written, only that many are written, and then repeated under other IDs; --section names the part of the page that is written. The
-server starts and makes one empty update round. Then each endpoint is asked by turns, 1,000 requests in all, each time with another
+server starts and makes one empty update round. Then each endpoint is asked by turns, 1,000 requests in all (--requests), each time with another
 user, range or unit, so that few answers come from a cache. The last table is the memory of the process: RssAnon is what it has
 allocated, RSS also counts the code and libraries that the kernel has mapped for it."""
 
@@ -37,13 +37,19 @@ DAY = 86400
 WARM_UP = 50
 
 
-def targets(number, units, only):
-    """(name, target, user) of all endpoints whose names begin with `only`, in a cycle."""
+def owner(unit):
+    """As in bench/database.cc: the user of a unit, and who leads the project."""
+    user = unit * 2654435761 % USERS
+    return "user%d" % user, "lead%d" % (user % 100 // 10)
+
+
+def targets(number, units, only, days=365):
+    """(name, target, user) of all endpoints whose names begin with one of `only`, in a cycle. The database has that many days."""
     chance = random.Random(number)
     user = "user%d" % chance.randrange(USERS)
-    begin = BEGIN + chance.randrange(330) * DAY
+    begin = BEGIN + chance.randrange(days - 35) * DAY
     week = {"from": begin, "to": begin + 7 * DAY}
-    year = {"from": BEGIN, "to": BEGIN + chance.randrange(300, 365) * DAY}
+    year = {"from": BEGIN, "to": BEGIN + chance.randrange(days - 65, days) * DAY}
     ids = ["%d" % chance.randrange(units) for _ in range(3)]
 
     def path(name, parameters):
@@ -77,6 +83,22 @@ def targets(number, units, only):
         ("search, a part of a name, a lead's", path("search", {"q": "ob-%d" % chance.randrange(97)}), "lead%d" % chance.randrange(10)),
         ("search, a user or project, of all", path("search", {"q": chance.choice([user, "project%d" % chance.randrange(100), "no such thing"])}), "root"),
     ]
+    # What the page of a job, the lists by kind and the overview ask for, in three roles.
+    unit = chance.randrange(units)
+    owned, lead = owner(unit)
+    month = {"from": begin, "to": begin + 30 * DAY}
+    for role, who, admin in (("a user", owned, ""), ("a lead", lead, ""), ("an admin", "root", "/admin")):
+        history = {"q": "job", "cluster_id": "hpc", "user": owned, "sort": "ended", "order": "desc", "limit": 100}
+        cycle += [
+            ("job page, %s: the unit" % role, path("units" + admin, {"uuid": unit, "cluster_id": "hpc"}), who),
+            ("job page, %s: the report" % role, path("units/report" + admin, {"uuid": unit, "cluster_id": "hpc"}), who),
+            ("job page, %s: the history" % role, path("units/list" + admin, history), who),
+            ("units/list, newest 100 of the month of %s" % role, path("units/list" + admin, dict(month, sort="ended", order="desc", limit=100)), who),
+            ("units/kinds, the month of %s" % role, path("units/kinds" + admin, dict(month, sort="not_used", top=20)), who),
+            ("units/summary, the month of %s with facets" % role, path("units/summary" + admin, dict(month, facets="state,project,user,cluster,advice")), who),
+            ("usage/series, the month of %s by project" % role, path("usage/series" + admin, dict(month, by="project", field="kwh,units,core_hours")), who),
+            ("usage/current, the month of %s" % role, path("usage/current" + admin, month), who),
+        ]
     chosen = [one for one in cycle if one[0].startswith(only)]
     return chosen[number % len(chosen)]
 
@@ -100,7 +122,8 @@ def settled(pid):
     return memory(pid)
 
 
-def measure(bin_dir, directory, units, only):
+def measure(bin_dir, directory, units, only, requests, days):
+    """`units`: those that were written first, by whose IDs some endpoints are asked."""
     harness.BIN = bin_dir
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as work:
         config = ("ceems_api_server:\n  data:\n    path: %s\n    time_zone: UTC\n    update_interval: 1d\n  admin:\n    users: [root]\n"
@@ -113,24 +136,24 @@ def measure(bin_dir, directory, units, only):
             started = time.monotonic() - begin
             states.append(("after the start, which took %.1f s, and one empty round" % started, settled(program.pid)))
             connection = http.client.HTTPConnection(url[len("http://"):], timeout=120)
-            for number in range(-WARM_UP, REQUESTS):
-                name, target, user = targets(number, units, only)
+            for number in range(-WARM_UP, requests):
+                name, target, user = targets(number, units, tuple(only), days)
                 before, started = process_cpu_seconds(program.pid), time.monotonic()
                 status, size = ask(connection, target, user)
                 took, used = time.monotonic() - started, process_cpu_seconds(program.pid) - before
                 # A user may not see the three units; a list or its sums may take no longer than 2 s.
-                assert status == 200 or (status == 403 and name.startswith("units/verify")) or (status == 503 and name.startswith(("units/list", "units/sum"))), (
+                assert status == 200 or (status == 403 and name.startswith("units/verify")) or (status == 503 and name.startswith(("units/list", "units/sum", "units/kinds", "job page"))), (
                     status, target, user)
                 if number >= 0:
                     rows.setdefault(name, []).append((took * 1e3, used * 1e3, size, status == 503))
-            states.append(("with the last of %d requests" % REQUESTS, memory(program.pid)))
+            states.append(("with the last of %d requests" % requests, memory(program.pid)))
             states.append(("12 s after it", settled(program.pid)))
         return rows, states
 
 
-def table(rows, states, units):
-    lines = ["Measured on %s: %d CPUs, Linux %s; %d units of %d users in one year."
-             % (datetime.date.today(), os.cpu_count(), platform.release(), units, USERS), "",
+def table(rows, states, units, days):
+    lines = ["Measured on %s: %d CPUs, Linux %s; %d units of %d users in %d days."
+             % (datetime.date.today(), os.cpu_count(), platform.release(), units, USERS, days), "",
              "| endpoint | p50, ms | p99, ms | CPU p50, ms | bytes, compressed |", "|---|---|---|---|---|"]
     for name, found in rows.items():
         def at(column, share, found=found):
@@ -153,7 +176,9 @@ def main():
     parser.add_argument("--data", help="directory of the database; temporary by default")
     parser.add_argument("--write")
     parser.add_argument("--section", default="api")
-    parser.add_argument("--only", default="", help="how names of endpoints begin; repeated units are in no sums, so \"units\" with --written")
+    parser.add_argument("--days", type=int, default=365, help="of the year that the database has, if it was not filled to the end (default: %(default)s)")
+    parser.add_argument("--requests", type=int, default=REQUESTS)
+    parser.add_argument("--only", nargs="+", default=[""], help="how names of endpoints begin; repeated units are in no sums, so \"units\" with --written")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as temporary:
         directory = options.data or temporary
@@ -163,7 +188,8 @@ def main():
             subprocess.run([os.path.join(options.bin, "database"), "sqlite:" + directory, str(written), str(USERS)], check=True, stdout=sys.stderr)
             if written < options.units:
                 repeat_units(os.path.join(directory, "ceems.db"), options.units)
-        text = table(*measure(options.bin, directory, options.units, options.only), options.units)
+        text = table(*measure(options.bin, directory, min(options.written or options.units, options.units), options.only, options.requests, options.days),
+                     options.units, options.days)
     print(text)
     if options.write:
         write_section(options.write, options.section, text)
