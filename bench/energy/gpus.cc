@@ -128,7 +128,8 @@ Load load_of(Sharing sharing,
 
 class Gpu {
  public:
-  Gpu(Sharing sharing, std::uint64_t seed) : sharing_(sharing), random_(seed) {
+  Gpu(Sharing sharing, std::uint64_t seed)
+      : sharing_(sharing), random_(seed), watts_(sharing != Sharing::kInstances) {
     // Instances of 3/7, 2/7, 1/7 and 1/7, or equal parts.
     parts_ = sharing == Sharing::kInstances ? std::array{3.0 / 7, 2.0 / 7, 1.0 / 7, 1.0 / 7}
                                             : std::array{0.25, 0.25, 0.25, 0.25};
@@ -239,9 +240,7 @@ class Gpu {
       }
     }
     device.utilisation = std::min(1.0, std::round(100 * load.all) / 100);
-    if (sharing_ == Sharing::kInstances) {
-      watts_.weigh(device);
-    }
+    watts_.weigh(device);
     const exporter::energy::ManagerUnits manager{.manager = "slurm", .snapshot = &snapshot};
     account_.advance({.time = now,
                       .readings = {},

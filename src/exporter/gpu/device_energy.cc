@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/energy/meter/apu_power.h"
 
 namespace ceems::exporter::gpu {
 namespace {
@@ -264,7 +265,7 @@ Assignments::List live_assignments(const Assignments::List& assignments,
   return list;
 }
 
-void find_holders(const DeviceState& device,
+bool find_holders(const DeviceState& device,
                   const Assignments::List& assignments,
                   std::span<const UnitProcess> processes,
                   DeviceSample& sample) {
@@ -278,11 +279,13 @@ void find_holders(const DeviceState& device,
   sample.utilisation = known ? std::optional(std::min(active, 1.0)) : busy_part(device);
   sample.holders.clear();
   sample.total_use = 0;
+  known = device.split;
   for (const Place& place : all) {
     auto holders = holders_of(device, place, assignments, processes);
     const double by_processes =
         device.split ? 0 : use_of_processes(device, place, processes, holders);
     if (by_processes > 0) {
+      known = true;
       sample.total_use += by_processes;
     } else {
       const double weight =
@@ -297,6 +300,7 @@ void find_holders(const DeviceState& device,
       sample.holders.push_back(std::move(holder));
     }
   }
+  return known;
 }
 
 void find_uses(const DeviceState& device,
@@ -577,11 +581,12 @@ void DeviceEnergy::read(const energy::MeterContext& context,
       DeviceSample& sample = samples.emplace_back(whole);
       sample.source.name = meter.dies[i]->uuid;
       sample.joules *= parts[i];
-      find_holders(*meter.dies[i], assignments, processes, sample);
-      shared_.correct(*meter.dies[i], context.utilisation, managers, context.now, sample);
-      // Elsewhere use is sampled, which misleads the filter more than equal watts do.
-      if (meter.dies[i]->split) {
-        watts_[sample.source.name].weigh(sample);
+      const DeviceState& die = *meter.dies[i];
+      const bool known = find_holders(die, assignments, processes, sample);
+      shared_.correct(die, context.utilisation, managers, context.now, sample);
+      if (known && !energy::is_apu(die.name)) {  // whose CPU jobs share by an assumption
+        const bool sampled = !die.split;
+        watts_.try_emplace({sample.source.name, sampled}, sampled).first->second.weigh(sample);
       }
     }
   }

@@ -49,7 +49,8 @@ Assignments::List live_assignments(const Assignments::List& assignments,
 /// - Used is the SM utilisation of the units' processes if the library reports it; on a split GPU,
 ///   the SM activity of each instance weighted by its SMs. If nothing is known, or no unit seems to
 ///   have used anything, it equals what is reserved.
-void find_holders(const DeviceState& device,
+/// Returns whether their use is known: by processes, or by the activity of instances.
+bool find_holders(const DeviceState& device,
                   const Assignments::List& assignments,
                   std::span<const UnitProcess> processes,
                   energy::DeviceSample& sample);
@@ -179,7 +180,8 @@ class DeviceEnergy final : public energy::DeviceMeters {
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;
   std::map<std::string, DeviceCounter> counters_;  // by uuid
-  std::map<std::string, DeviceWatts> watts_;       // by uuid
+  /// By uuid, and whether the use is sampled.
+  std::map<std::pair<std::string, bool>, DeviceWatts> watts_;
   std::optional<Clock::SteadyTime> used_;          // the reading of the last read_use()
   mutable Mutex mutex_;
   std::map<std::string, std::uint64_t> still_ CEEMS_GUARDED_BY(mutex_);

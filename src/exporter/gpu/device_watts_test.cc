@@ -1,3 +1,6 @@
+#include <random>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +14,7 @@ using energy::DeviceSample;
 /// A GPU of 75 W idle with a unit that draws 500 W per GPU and one that draws 250 W.
 class DeviceWattsTest : public ::testing::Test {
  protected:
-  DeviceSample second(double hot, double mild) {
+  static DeviceSample sample_of(double hot, double mild) {
     DeviceSample sample;
     sample.seconds = 1;
     sample.joules = 75 + 500 * hot + 250 * mild;
@@ -22,11 +25,15 @@ class DeviceWattsTest : public ::testing::Test {
         sample.total_use += use;
       }
     }
+    return sample;
+  }
+  DeviceSample second(double hot, double mild) {
+    DeviceSample sample = sample_of(hot, mild);
     watts_.weigh(sample);
     return sample;
   }
 
-  DeviceWatts watts_;
+  DeviceWatts watts_{false};
 };
 
 TEST_F(DeviceWattsTest, LearnsFromStartsAndStops) {
@@ -43,6 +50,30 @@ TEST_F(DeviceWattsTest, LearnsFromStartsAndStops) {
   ASSERT_EQ(sample.holders.size(), 2U);
   EXPECT_NEAR(sample.holders[0].use / sample.total_use, 2.0 / 3, 0.04);
   EXPECT_NEAR(sample.holders[1].use / sample.total_use, 1.0 / 3, 0.04);
+}
+
+/// The hot unit's part of two that are equally busy, in percent, after an hour in which both come
+/// and go and each second's use is off by up to a fifth.
+double part_of_hot(DeviceWatts watts, DeviceSample (*sample_of)(double, double)) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution off(0.8, 1.2);
+  for (int second = 0; second < 3600; ++second) {
+    DeviceSample sample =
+        sample_of(second / 300 % 2 == 0 ? 0.4 : 0, second / 450 % 2 == 0 ? 0.4 : 0);
+    sample.total_use = 0;
+    for (energy::DeviceHolder& holder : sample.holders) {
+      holder.use *= off(random);
+      sample.total_use += holder.use;
+    }
+    watts.weigh(sample);
+  }
+  DeviceSample sample = sample_of(0.4, 0.4);
+  watts.weigh(sample);
+  return 100 * sample.holders[0].use / sample.total_use;
+}
+
+TEST_F(DeviceWattsTest, AveragesSampledUse) {
+  EXPECT_NEAR(part_of_hot(DeviceWatts(true), sample_of), 200.0 / 3, 2);
 }
 
 TEST_F(DeviceWattsTest, DividesByUseAtFirst) {

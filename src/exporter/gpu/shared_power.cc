@@ -13,7 +13,12 @@ using energy::UnitWatts;
 
 /// An A100 or H100 draws an eighth of its full power idle, and some 40 W more as soon as its clocks
 /// are up. These are where the filter begins.
-constexpr UnitWatts::Assumptions kGpu{.full_load_idle = 0.125, .wake_watts = 40, .spread = 0.4};
+constexpr UnitWatts::Assumptions gpu(bool sampled) {
+  return {.full_load_idle = 0.125,
+          .wake_watts = 40,
+          .spread = 0.4,
+          .window = sampled ? UnitWatts::kSteady : UnitWatts::kWindow};
+}
 constexpr double kAwake = 4;  // clocks stay up between kernels that run a quarter of the time
 
 std::string name_of(const energy::DeviceHolder& holder) {
@@ -45,7 +50,7 @@ DeviceHolder& holder_entry(std::vector<DeviceHolder>& list,
 
 }  // namespace
 
-DeviceWatts::DeviceWatts() : watts_(kGpu) {}
+DeviceWatts::DeviceWatts(bool sampled) : watts_(gpu(sampled)) {}
 
 void DeviceWatts::weigh(energy::DeviceSample& sample) {
   if (sample.seconds <= 0 || sample.total_use <= 0) {

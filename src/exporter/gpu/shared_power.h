@@ -20,12 +20,15 @@ namespace ceems::exporter::gpu {
 /// Learns how many watts each unit on one GPU draws per part of the GPU that it uses: a kernel that
 /// multiplies matrices may draw twice as much as one that waits for memory. When units start, stop
 /// or rest, the power of the GPU changes with them; a constant per SM does not do (arXiv
-/// 2501.17752). The filter is that of the units on a socket (energy::UnitWatts). For split GPUs,
-/// whose instances count their activity; sampled use is not exact enough (bench/RESULTS.md). Not
+/// 2501.17752). The filter is that of the units on a socket (energy::UnitWatts). Instances count
+/// their activity, so that seconds can be compared. The use of processes is sampled by the driver,
+/// with an error of a tenth or so in each second, from which the filter would learn more than from
+/// what jobs do (errors in variables); over a minute it averages out (bench/RESULTS.md). Not
 /// thread-safe.
 class DeviceWatts {
  public:
-  DeviceWatts();
+  /// `sampled`: the use is that of processes, not of instances.
+  explicit DeviceWatts(bool sampled);
 
   /// Takes one sample of the GPU, and replaces what units used by the watts that it was worth.
   /// Leaves samples without new energy alone.

@@ -235,7 +235,7 @@ void UnitWatts::close_window(double seconds, double elapsed) {
   }
   if (!alike) {
     learn_from(sums_, &Unit::window);
-    steady_length_ = kWindow;
+    steady_length_ = assumed_.window;
   }
   restart_window();
 }

@@ -100,6 +100,8 @@ class UnitWatts {
     double losses_deviation = 0;
     /// Deviation of a unit's watts from the average, as a fraction of it.
     double spread = 0.4;
+    /// Seconds over which power and use are averaged. Longer where the use of each second is rough.
+    double window = kWindow;
   };
   /// Clocks fall as more cores work, and the first core wakes what all share. In the levels of
   /// data/power-models/cpus.csv the latter is 3 to 44 W a socket (at zero load on the line through
@@ -126,7 +128,10 @@ class UnitWatts {
     return {.full_load_idle = full_load_idle, .spread = 2};
   }
 
-  explicit UnitWatts(const Assumptions& assumptions) : assumed_(assumptions) {}
+  explicit UnitWatts(const Assumptions& assumptions)
+      : assumed_(assumptions),
+        window_(assumptions.window),
+        steady_length_(assumptions.window) {}
 
   /// Continues with values learned by another object. Does nothing once a window was full.
   /// Implausible values are left out.
@@ -234,10 +239,10 @@ class UnitWatts {
   std::map<std::uint64_t, Unit> units_;
   double cores_max_ = 1;
 
-  Window window_{kWindow};
-  Sums sums_;                       // of the window that is being filled
-  double steady_length_ = kWindow;  // how long they are until something is learned from them
-  Sums steady_;                     // of the windows before it that were alike
+  Window window_;
+  Sums sums_;             // of the window that is being filled
+  double steady_length_;  // how long they are until something is learned from them
+  Sums steady_;           // of the windows before it that were alike
   // Of the window before.
   std::optional<double> last_watts_;
   double last_system_cores_ = 0;
