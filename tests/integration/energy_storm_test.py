@@ -59,10 +59,11 @@ for i in range(first, end, step):
 
 
 class Meters(threading.Thread):
-    """RAPL counters that follow the CPU time of this machine."""
+    """RAPL counters that follow the CPU time of this machine, `pause` seconds late at most."""
 
-    def __init__(self, sys_path):
+    def __init__(self, sys_path, pause=0.02):
         super().__init__(daemon=True)
+        self.pause = pause
         self.stopped = False
         self.zones = []
         for path, name, share in (("intel-rapl:0", "package-0", 1.0), ("intel-rapl:0:0", "dram", DRAM)):
@@ -80,7 +81,7 @@ class Meters(threading.Thread):
     def run(self):
         last, busy = time.monotonic(), self.busy()
         while not self.stopped:
-            time.sleep(0.02)
+            time.sleep(self.pause)
             now, now_busy = time.monotonic(), self.busy()
             joules = IDLE_WATTS * (now - last) + WATTS * max(0.0, now_busy - busy)
             last, busy = now, now_busy

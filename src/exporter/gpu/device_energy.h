@@ -182,7 +182,7 @@ class DeviceEnergy final : public energy::DeviceMeters {
   std::map<std::string, DeviceCounter> counters_;  // by uuid
   /// By uuid, and whether the use is sampled.
   std::map<std::pair<std::string, bool>, DeviceWatts> watts_;
-  std::optional<Clock::SteadyTime> used_;          // the reading of the last read_use()
+  std::optional<Clock::SteadyTime> used_;  // the reading of the last read_use()
   mutable Mutex mutex_;
   std::map<std::string, std::uint64_t> still_ CEEMS_GUARDED_BY(mutex_);
   SharedPower shared_;

@@ -24,12 +24,11 @@ constexpr double kUnitDrift = 0.005;
 /// of active power, and in watts.
 constexpr double kNoise = 0.015;
 constexpr double kNoiseWatts = 0.5;
-/// Between which multiples of it the variance is learned, how many of it one window shows at most,
-/// and by what part of that the estimate moves with each window.
+/// Between which multiples of it the variance is learned, and how many of it one window shows at
+/// most.
 constexpr double kMinNoise = 0.05;
 constexpr double kMaxNoise = 10;
 constexpr double kMaxNoiseSeen = 16;
-constexpr double kNoiseStep = 0.01;
 /// By what part of themselves power and use may differ between windows in which nothing changes.
 constexpr double kAlike = 0.03;
 constexpr double kAlikeCores = 0.25;  // of one unit
@@ -492,8 +491,8 @@ double UnitWatts::within_bounds(std::size_t place, double value) {
 
 /// `seen`: the square of what the last window did not explain, as a multiple of the usual noise.
 void UnitWatts::learn_noise(double seen, double windows) {
-  noise_ +=
-      (std::clamp(seen, 0.0, kMaxNoiseSeen) - noise_) * (1 - std::pow(1 - kNoiseStep, windows));
+  noise_ += (std::clamp(seen, 0.0, kMaxNoiseSeen) - noise_) *
+            (1 - std::pow(1 - assumed_.noise_step, windows));
   noise_ = std::clamp(noise_, kMinNoise, kMaxNoise);
 }
 

@@ -102,7 +102,13 @@ class UnitWatts {
     double spread = 0.4;
     /// Seconds over which power and use are averaged. Longer where the use of each second is rough.
     double window = kWindow;
+    /// By what part of it the estimate of the noise moves with each window.
+    double noise_step = 0.01;
   };
+  /// With counters, whose windows are short: one that falls faster trusts what small units seem to
+  /// draw too early, and other accounts of the same node then see other watts (bench/RESULTS.md).
+  static constexpr double kNoiseStep = 0.002;
+
   /// Clocks fall as more cores work, and the first core wakes what all share. In the levels of
   /// data/power-models/cpus.csv the latter is 3 to 44 W a socket (at zero load on the line through
   /// 10 and 20 %, less idle), which hardly depends on the idle power (correlation 0.1 over 15
@@ -113,7 +119,8 @@ class UnitWatts {
             .turbo = 0.15,
             .turbo_deviation = 0.25,
             .wake_watts = kWakeWatts * sockets,
-            .spread = 0.4};
+            .spread = 0.4,
+            .noise_step = kNoiseStep};
   }
   /// The same at the wall, where fans and the losses of the supply add a tenth.
   static Assumptions wall(double full_load_idle, double sockets = 1) {
@@ -121,17 +128,16 @@ class UnitWatts {
     Assumptions assumptions = packages(full_load_idle, kAtWall * sockets);
     assumptions.losses = kAtWall - 1;
     assumptions.losses_deviation = 0.06;
+    assumptions.noise_step = Assumptions().noise_step;
     return assumptions;
   }
   /// Most units hardly use memory's bandwidth, and a few use most of it.
   static Assumptions memory(double full_load_idle) {
-    return {.full_load_idle = full_load_idle, .spread = 2};
+    return {.full_load_idle = full_load_idle, .spread = 2, .noise_step = kNoiseStep};
   }
 
   explicit UnitWatts(const Assumptions& assumptions)
-      : assumed_(assumptions),
-        window_(assumptions.window),
-        steady_length_(assumptions.window) {}
+      : assumed_(assumptions), window_(assumptions.window), steady_length_(assumptions.window) {}
 
   /// Continues with values learned by another object. Does nothing once a window was full.
   /// Implausible values are left out.

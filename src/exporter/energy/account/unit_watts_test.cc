@@ -155,6 +155,52 @@ TEST(UnitWatts, IsNotSureOfWhatAConstantLoadCannotShow) {
   EXPECT_NEAR(other.idle().value_or(PowerEstimate{}).watts / idle.watts, 1, 0.03);
 }
 
+/// What three filters of one node charge to 24 small units that never differ, of which each filter
+/// reads the energy at other moments, up to 5 ms late: the largest difference of one unit's joules,
+/// as a fraction.
+double apart_in_three_filters() {
+  constexpr std::size_t kUnits = 24;
+  constexpr std::size_t kFilters = 3;
+  constexpr double kIdle = 40;
+  constexpr double kPerCore = 60;
+  std::mt19937_64 random(1);
+  std::vector<UnitWatts> filters(kFilters, UnitWatts(UnitWatts::packages(0.5)));
+  std::array<double, kFilters> late{};
+  std::array<std::array<double, kUnits>, kFilters> joules{};
+  for (int second = 0; second < 900; ++second) {
+    std::vector<Use> uses(kUnits);
+    for (std::size_t i = 0; i < kUnits; ++i) {
+      uses[i] = {.key = i + 1, .cores = std::uniform_real_distribution(0.0, 0.03)(random)};
+    }
+    const double cores = std::uniform_real_distribution(1.6, 2.0)(random);
+    const double watts = kIdle + kPerCore * cores;
+    for (std::size_t f = 0; f < kFilters; ++f) {
+      const double before =
+          std::exchange(late.at(f), std::uniform_real_distribution(0.0, 0.005)(random));
+      UnitWatts& filter = filters[f];
+      filter.observe({.joules = watts * (1 + late.at(f) - before),
+                      .seconds = 1,
+                      .cores_max = 2,
+                      .cores = cores},
+                     uses);
+      const double idle = filter.idle().value_or(PowerEstimate{.watts = kIdle}).watts;
+      for (std::size_t i = 0; i < kUnits; ++i) {
+        joules.at(f).at(i) += (watts - idle) * filter.watts()[i] / filter.total_watts();
+      }
+    }
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < kUnits; ++i) {
+    const auto [low, high] = std::minmax({joules[0].at(i), joules[1].at(i), joules[2].at(i)});
+    worst = std::max(worst, high / low - 1);
+  }
+  return worst;
+}
+
+TEST(UnitWatts, ThatReadAtOtherMomentsAgreeOnSmallUnits) {
+  EXPECT_LT(apart_in_three_filters(), 0.04);
+}
+
 TEST(UnitWatts, SeesAChangeAfterALongTimeWithoutOne) {
   Socket socket(30);
   const std::vector<std::pair<Use, double>> units{{{.key = 1, .cores = 20}, 2.5},
