@@ -170,8 +170,7 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
   // Where CPUs are part of the rest, it is learned without what it draws for the known domains.
   const double losses = alone ? wall_watts_.losses() : 0;
   lag_.advance(interval.seconds, interval.even_joules, claims_.cores() * interval.seconds,
-               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)),
-               alone && wall_watts_.idle() ? wall_watts_.total_watts() * interval.seconds : 0);
+               std::abs(interval.timing.late - std::exchange(late_, interval.timing.late)));
   if (sources_[*interval.wall].info.method == Method::kDerived) {
     return;  // an estimate by what is known already
   }

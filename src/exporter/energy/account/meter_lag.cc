@@ -71,8 +71,7 @@ double MeterLag::Changes::unexplained(double least, double most) const {
   return std::clamp((yy - 2 * slope * xy + slope * slope * xx) / yy, 0.0, 1.0);
 }
 
-void MeterLag::advance(
-    double seconds, double known_joules, double busy_seconds, double late, double modelled_joules) {
+void MeterLag::advance(double seconds, double known_joules, double busy_seconds, double late) {
   if (!valid(seconds)) {
     return;
   }
@@ -82,9 +81,6 @@ void MeterLag::advance(
   newest_.time += seconds;
   newest_.known_joules += valid(known_joules) ? known_joules : 0;
   newest_.busy_seconds += valid(busy_seconds) ? busy_seconds : 0;
-  if (valid(modelled_joules)) {
-    newest_.modelled_joules += modelled_joules + (valid(known_joules) ? known_joules : 0);
-  }
   newest_.late = valid(late) ? late : 0;
   if (newest_.time - marks_[(mark_count_ - 1) % kMarks].time >= kSpacing) {
     marks_[mark_count_++ % kMarks] = newest_;
@@ -110,7 +106,6 @@ std::optional<MeterLag::Mark> MeterLag::at(double time) const {
   return Mark{.time = time,
               .known_joules = std::lerp(before.known_joules, after.known_joules, part),
               .busy_seconds = std::lerp(before.busy_seconds, after.busy_seconds, part),
-              .modelled_joules = std::lerp(before.modelled_joules, after.modelled_joules, part),
               .late = std::max(before.late, after.late)};
 }
 
@@ -124,8 +119,7 @@ std::optional<MeterLag::Means> MeterLag::means(const std::optional<Mark>& first,
     return std::nullopt;
   }
   return Means{.known_watts = (last->known_joules - first->known_joules) / seconds,
-               .busy_cores = (last->busy_seconds - first->busy_seconds) / seconds,
-               .modelled_watts = (last->modelled_joules - first->modelled_joules) / seconds};
+               .busy_cores = (last->busy_seconds - first->busy_seconds) / seconds};
 }
 
 /// What a value of `time` describes, if the lag is that of a candidate.
@@ -170,10 +164,6 @@ void MeterLag::compare(double watts, double time) {
       candidate.by_power.add(candidate.now->known_watts - candidate.last->known_watts, change,
                              changed);
       candidate.by_use.add(candidate.now->busy_cores - candidate.last->busy_cores, change, changed);
-      const bool modelled = candidate.now->modelled_watts > 0 && candidate.last->modelled_watts > 0;
-      candidate.by_model.add(
-          modelled ? candidate.now->modelled_watts - candidate.last->modelled_watts : 0, change,
-          changed);
     }
     candidate.last = candidate.now;
   }
@@ -186,10 +176,8 @@ void MeterLag::choose() {
   const auto unexplained = [](const Candidate& candidate) {
     // Relative to the largest error that is good enough.
     return std::min(
-        {candidate.by_power.unexplained(kMinSlope, kMaxSlope) / kMaxUnexplainedByPower,
-         candidate.by_model.unexplained(1 / kMaxSlope, kMaxSlope) / kMaxUnexplainedByPower,
-         candidate.by_use.unexplained(0, std::numeric_limits<double>::max()) /
-             kMaxUnexplainedByUse});
+        candidate.by_power.unexplained(kMinSlope, kMaxSlope) / kMaxUnexplainedByPower,
+        candidate.by_use.unexplained(0, std::numeric_limits<double>::max()) / kMaxUnexplainedByUse);
   };
   std::size_t best = 0;
   for (std::size_t i = 1; i < kCandidates; ++i) {
@@ -367,7 +355,7 @@ bool MeterLag::State::plausible() const {
   const bool no_line = line == std::array<double, 5>{};
   return std::ranges::find(kDelays, lag.delay) != kDelays.end() &&
          std::ranges::find(kWindows, lag.window) != kWindows.end() && changes(by_power) &&
-         changes(by_use) && changes(by_model) &&
+         changes(by_use) &&
          (no_line || (weight > 0 && weight <= kMaxSum && known >= 0 && known <= kMaxLineWatts &&
                       watts > 0 && watts <= kMaxLineWatts && spread >= 0 && spread <= kMaxSum &&
                       std::abs(together) <= kMaxSum));
@@ -385,7 +373,6 @@ std::optional<MeterLag::State> MeterLag::state() const {
   return State{.lag = *known,
                .by_power = sums(candidate.by_power),
                .by_use = sums(candidate.by_use),
-               .by_model = sums(candidate.by_model),
                .line = {line_.weight, line_.known, line_.watts, line_.spread, line_.together}};
 }
 
@@ -404,7 +391,6 @@ void MeterLag::restore(const State& state) {
   };
   candidate.by_power = sums(state.by_power);
   candidate.by_use = sums(state.by_use);
-  candidate.by_model = sums(state.by_model);
   choose();
   if (best_ == place && line_.weight <= 0) {
     set_line(&state);

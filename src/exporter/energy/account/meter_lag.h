@@ -57,11 +57,10 @@ class MeterLag {
   /// The learned state of a meter, for another object to continue with.
   struct State {
     Lag lag;
-    /// Sums over the changes that showed it, by power, use and modelled power: of x², x·y and y²,
-    /// and how many there were.
+    /// Sums over the changes that showed it, by power and use: of x², x·y and y², and how many
+    /// there were.
     std::array<double, 4> by_power{};
     std::array<double, 4> by_use{};
-    std::array<double, 4> by_model{};
     /// The line of watts_at(): weight, known watts, watts, and their spread and covariance. All 0
     /// if there is none.
     std::array<double, 5> line{};
@@ -72,13 +71,8 @@ class MeterLag {
 
   /// Takes an interval: the joules of the known domains and the core-seconds used. `late` is by how
   /// much later or earlier than the last time the joules may have been read after the end of the
-  /// interval, in seconds. `modelled_joules` is the estimate of what the use took besides the known
-  /// domains; 0 if unknown.
-  void advance(double seconds,
-               double known_joules,
-               double busy_seconds,
-               double late = 0,
-               double modelled_joules = 0);
+  /// interval, in seconds.
+  void advance(double seconds, double known_joules, double busy_seconds, double late = 0);
 
   /// The known domains drew `watts` more or less than advance() was given, all the time since `age`
   /// seconds before the end of the last interval. Meters that have a reading once a second tell
@@ -148,14 +142,12 @@ class MeterLag {
     double time = 0;
     double known_joules = 0;
     double busy_seconds = 0;
-    double modelled_joules = 0;  // with the known ones
     double late = 0;
   };
   /// What the node did in a window, on average.
   struct Means {
     double known_watts = 0;
     double busy_cores = 0;
-    double modelled_watts = 0;
   };
   /// Sums over changes of the meter's value (y) and of the quantity that should explain them (x).
   struct Changes {
@@ -196,7 +188,6 @@ class MeterLag {
     std::optional<Means> now;   // at the newest value
     Changes by_power;
     Changes by_use;
-    Changes by_model;
   };
 
   [[nodiscard]] std::optional<Mark> at(double time) const;

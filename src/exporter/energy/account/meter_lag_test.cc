@@ -372,7 +372,6 @@ TEST(MeterLagState, IsRefusedIfImpossible) {
   EXPECT_TRUE(refused([](auto& state) { state.by_power[0] = -1; }));
   EXPECT_TRUE(refused([](auto& state) { state.by_power[1] = 1e9; }));
   EXPECT_TRUE(refused([&](auto& state) { state.by_use[2] = kNan; }));
-  EXPECT_TRUE(refused([](auto& state) { state.by_model[3] = -1; }));
   EXPECT_TRUE(refused([](auto& state) { state.line[0] = 1e300; }));
   EXPECT_TRUE(refused([&](auto& state) { state.line[4] = kNan; }));
   // Changes that show nothing make no lag known.

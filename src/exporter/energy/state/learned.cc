@@ -286,9 +286,6 @@ class Reader {
       if (key == "by_use") {
         return numbers(entry.state.by_use);
       }
-      if (key == "by_model") {
-        return numbers(entry.state.by_model);
-      }
       return key == "line" ? numbers(entry.state.line) : skip();
     });
     if (!done) {
@@ -438,9 +435,6 @@ void write_lags(JsonWriter& json, const std::vector<Learned::Lag>& lags) {
       json.member("delay", entry.state.lag.delay).member("window", entry.state.lag.window);
       write_numbers(json, "by_power", entry.state.by_power);
       write_numbers(json, "by_use", entry.state.by_use);
-      if (entry.state.by_model.front() > 0) {
-        write_numbers(json, "by_model", entry.state.by_model);
-      }
       write_numbers(json, "line", entry.state.line);
       json.end_object();
     }

@@ -39,7 +39,6 @@ Learned example() {
                           .state = {.lag = {.delay = 5, .window = 60},
                                     .by_power = {4, 5, 6.25, 8},
                                     .by_use = {1, 2, 4, 8},
-                                    .by_model = {2, 2, 3, 8},
                                     .line = {3600, 200, 350, 10, 11}}});
   learned.numbers["lag ipmi_dcmi"] = 1.25;
   return learned;
@@ -72,7 +71,7 @@ TEST(Learned, IsWrittenAsOneLine) {
       R"(\n","meters":"","bins":[[1,700,90]]}],)"
       R"("lags":[{"source":"ipmi_dcmi","known":"rapl-package-0","delay":5,"window":60,)"
       R"("by_power":[4,5,6.25,8],)"
-      R"("by_use":[1,2,4,8],"by_model":[2,2,3,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
+      R"("by_use":[1,2,4,8],"line":[3600,200,350,10,11]}],"numbers":{"lag ipmi_dcmi":1.25}})"
       "\n");
 }
 
@@ -232,16 +231,15 @@ TEST(Learned, ReadsAFileOfTheFirstVersions) {
   EXPECT_TRUE(read->lags.empty());
   EXPECT_NEAR(idle_estimates(*read).at(index(Domain::kPackage)).value_or(PowerEstimate{}).watts,
               80.5, 2);
-  // A lag from before use was modelled.
+  // A lag from when use was modelled.
   const auto lag = from_json(
       R"({"version":1,"machine":{"id":"0123abcd","cpu":"AMD EPYC 9654","sockets":2,"cpus":384},)"
       R"("lags":[{"source":"ipmi_dcmi","known":"","delay":5,"window":60,"by_power":[4,5,6.25,8],)"
-      R"("by_use":[1,2,4,8],"line":[0,0,0,0,0]}]})",
+      R"("by_use":[1,2,4,8],"by_model":[2,2,3,8],"line":[0,0,0,0,0]}]})",
       kMachine);
   ASSERT_TRUE(lag) << lag.error().message;
   ASSERT_EQ(lag->lags.size(), 1U);
   EXPECT_EQ(lag->lags[0].state.lag, (MeterLag::Lag{.delay = 5, .window = 60}));
-  EXPECT_EQ(lag->lags[0].state.by_model, (std::array<double, 4>{}));
 }
 
 TEST(Learned, WritesNoMoreThanItsLimitAndNoInfinity) {
