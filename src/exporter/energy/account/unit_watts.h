@@ -107,7 +107,7 @@ class UnitWatts {
   };
   /// With counters, whose windows are short: one that falls faster trusts what small units seem to
   /// draw too early, and other accounts of the same node then see other watts (bench/RESULTS.md).
-  static constexpr double kNoiseStep = 0.002;
+  static constexpr double kNoiseStep = 0.004;
 
   /// Clocks fall as more cores work, and the first core wakes what all share. In the levels of
   /// data/power-models/cpus.csv the latter is 3 to 44 W a socket (at zero load on the line through
