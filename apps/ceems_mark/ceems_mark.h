@@ -1,4 +1,5 @@
-/* ceems_mark.h: tells the exporter of CEEMS on this node what a program is doing, so that its energy can be shown by region and by result.
+/* ceems_mark.h: tells the exporter of CEEMS on this node what a program is doing, so that its
+ * energy can be shown by region and by result.
  *
  *   #include "ceems_mark.h"
  *   ceems_mark_begin("solve");
@@ -6,14 +7,18 @@
  *   ceems_mark_result("step", 50, NULL);
  *   ceems_mark_end("solve");
  *
- * A call takes some microseconds and never waits: without the exporter it does nothing, and what the exporter cannot take is dropped and
- * counted. Functions return 0, or -1 if the mark was dropped. They may be called from any thread and in C++. No thread, no allocation, and
- * nothing to link. C99 with the attribute `weak` of GCC and Clang, by which all sources of a program share one connection. After a fork, the
- * child connects by itself.
+ * A call takes some microseconds and never waits: without the exporter it does nothing, and what
+ * the exporter cannot take is dropped and counted. Functions return 0, or -1 if the mark was
+ * dropped. They may be called from any thread and in C++. No thread, no allocation, and nothing to
+ * link. C99 with the attribute `weak` of GCC and Clang, by which all sources of a program share one
+ * connection. After a fork, the child connects by itself.
  *
- * Names start with a letter and have letters, digits and "_.-", at most 32. The socket is $CEEMS_MARK_SOCKET or /run/ceems/mark.sock.
+ * Names start with a letter and have letters, digits and "_.-", at most 32. The socket is
+ * $CEEMS_MARK_SOCKET or /run/ceems/mark.sock.
  *
- * For other languages, this file can be compiled as a source: cc -x c -DCEEMS_MARK_API= -c ceems_mark.h -o ceems_mark.o
+ * For other languages, this file can be compiled as a source:
+ *
+ *   cc -x c -DCEEMS_MARK_API= -c ceems_mark.h -o ceems_mark.o
  */
 #ifndef CEEMS_MARK_H
 #define CEEMS_MARK_H
@@ -48,10 +53,11 @@ struct ceems_mark_state {
 extern struct ceems_mark_state ceems_mark_state_;
 __attribute__((weak)) struct ceems_mark_state ceems_mark_state_ = {-1, 0, 0, 0, 0};
 
-/* Connects without waiting. With `attach`, regions that are open when the process ends end with it. */
+/* Connects without waiting. With `attach`, regions that are open when the process ends end with it.
+ */
 CEEMS_MARK_API int ceems_mark_connect_(int attach) {
-  struct ceems_mark_state *state = &ceems_mark_state_;
-  const char *path = getenv("CEEMS_MARK_SOCKET");
+  struct ceems_mark_state* state = &ceems_mark_state_;
+  const char* path = getenv("CEEMS_MARK_SOCKET");
   struct sockaddr_un address;
   int fd;
   path = path != NULL && path[0] != '\0' ? path : CEEMS_MARK_SOCKET;
@@ -65,7 +71,7 @@ CEEMS_MARK_API int ceems_mark_connect_(int attach) {
   if (fd < 0) {
     return -1;
   }
-  if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+  if (connect(fd, (const struct sockaddr*)&address, sizeof address) != 0 ||
       (attach && send(fd, "attach", 6, MSG_DONTWAIT | MSG_NOSIGNAL) != 6)) {
     close(fd);
     return -1;
@@ -78,8 +84,8 @@ CEEMS_MARK_API int ceems_mark_connect_(int attach) {
 
 /* The connection of this process, or -1. */
 CEEMS_MARK_API int ceems_mark_socket_(void) {
-  struct ceems_mark_state *state = &ceems_mark_state_;
-  int fd = *(volatile int *)&state->fd;
+  struct ceems_mark_state* state = &ceems_mark_state_;
+  int fd = *(volatile int*)&state->fd;
   time_t now;
   if (fd >= 0 && state->pid == (long)getpid()) {
     return fd;
@@ -99,8 +105,8 @@ CEEMS_MARK_API int ceems_mark_socket_(void) {
 }
 
 /* Sends one message. */
-CEEMS_MARK_API int ceems_mark_send(const char *text) {
-  struct ceems_mark_state *state = &ceems_mark_state_;
+CEEMS_MARK_API int ceems_mark_send(const char* text) {
+  struct ceems_mark_state* state = &ceems_mark_state_;
   const size_t length = strlen(text);
   const int saved = errno;
   int attempt;
@@ -125,7 +131,10 @@ CEEMS_MARK_API int ceems_mark_send(const char *text) {
   return -1;
 }
 
-CEEMS_MARK_API int ceems_mark_say_(const char *verb, const char *first, const char *second, const char *third) {
+CEEMS_MARK_API int ceems_mark_say_(const char* verb,
+                                   const char* first,
+                                   const char* second,
+                                   const char* third) {
   char text[257];
   const int length = snprintf(text, sizeof text, "%s %s %s %s", verb, first, second, third);
   if (length < 0 || (size_t)length >= sizeof text) {
@@ -136,42 +145,50 @@ CEEMS_MARK_API int ceems_mark_say_(const char *verb, const char *first, const ch
 }
 
 /* A number in the form of all locales. */
-CEEMS_MARK_API void ceems_mark_number_(char *text, size_t size, double value) {
-  char *at;
+CEEMS_MARK_API void ceems_mark_number_(char* text, size_t size, double value) {
+  char* at;
   snprintf(text, size, "%.15g", value);
   for (at = text; *at != '\0'; ++at) {
     *at = *at == ',' ? '.' : *at;
   }
 }
 
-/* A region of the program begins. Regions may be nested up to 8 deep; one of the same name ends first. */
-CEEMS_MARK_API int ceems_mark_begin(const char *name) { return ceems_mark_say_("begin", name, "", ""); }
+/* A region of the program begins. Regions may be nested up to 8 deep; one of the same name ends
+ * first. */
+CEEMS_MARK_API int ceems_mark_begin(const char* name) {
+  return ceems_mark_say_("begin", name, "", "");
+}
 
-CEEMS_MARK_API int ceems_mark_end(const char *name) { return ceems_mark_say_("end", name, "", ""); }
+CEEMS_MARK_API int ceems_mark_end(const char* name) {
+  return ceems_mark_say_("end", name, "", "");
+}
 
-/* `n` more results. `unit` is a unit of measurement, such as "ns", or NULL. Each result is to be counted once, by one rank. */
-CEEMS_MARK_API int ceems_mark_result(const char *name, double n, const char *unit) {
+/* `n` more results. `unit` is a unit of measurement, such as "ns", or NULL. Each result is to be
+ * counted once, by one rank. */
+CEEMS_MARK_API int ceems_mark_result(const char* name, double n, const char* unit) {
   char number[40];
   ceems_mark_number_(number, sizeof number, n);
   return ceems_mark_say_("result", name, number, unit != NULL ? unit : "");
 }
 
 /* The same by a running number: the first one of a run is where counting begins. */
-CEEMS_MARK_API int ceems_mark_progress(double n, const char *name) {
+CEEMS_MARK_API int ceems_mark_progress(double n, const char* name) {
   char number[40];
   ceems_mark_number_(number, sizeof number, n);
   return ceems_mark_say_("progress", number, name, "");
 }
 
 /* A figure of merit, such as ("speed", 83.2, "ns/day"); `unit` may be NULL. */
-CEEMS_MARK_API int ceems_mark_fom(const char *name, double value, const char *unit) {
+CEEMS_MARK_API int ceems_mark_fom(const char* name, double value, const char* unit) {
   char number[40];
   ceems_mark_number_(number, sizeof number, value);
   return ceems_mark_say_("fom", name, number, unit != NULL ? unit : "");
 }
 
 /* How many marks this process could not send. */
-CEEMS_MARK_API unsigned long ceems_mark_dropped(void) { return ceems_mark_state_.dropped; }
+CEEMS_MARK_API unsigned long ceems_mark_dropped(void) {
+  return ceems_mark_state_.dropped;
+}
 
 #ifdef __cplusplus
 }
