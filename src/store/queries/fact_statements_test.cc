@@ -84,5 +84,39 @@ TEST_F(FactsByIds, AreReadByTheirIndexHoweverManyAnOwnerHas) {
   EXPECT_EQ(found(file(), query).first, Texts{});
 }
 
+/// Many units of ada and, of the same project, a few older ones of bob.
+class FactsOfUsers : public FactsByIds {
+ protected:
+  void SetUp() override {
+    FactsByIds::SetUp();
+    std::vector<model::Unit> units;
+    for (int i = 0; i < 3; ++i) {
+      model::Unit unit = job(fmt::format("{}", 7 + i), kNow - 2 * kHour, kNow - 2 * kHour + 1 + i);
+      unit.username = "bob";
+      units.push_back(std::move(unit));
+    }
+    write(update(kNow, kNow + kHour, std::move(units)));
+  }
+};
+
+TEST_F(FactsOfUsers, AreReadByTheirIndexForAllWhoMaySeeThem) {
+  const Scope lead{.names = {"ada"}, .led_projects = {{.cluster_id = "hpc", .project = "fluids"}}};
+  for (const Scope& owners : {Scope{.everybody = true}, Scope{.names = {"bob"}}, lead}) {
+    FactListQuery query{.filter = {.owners = owners}, .columns = {Fact::kUuid}, .limit = 2};
+    query.filter.users = {"bob"};
+    query.filter.words = {"job"};
+    const auto [ids, steps] = found(file(), query);
+    EXPECT_EQ(ids, (Texts{"9", "8"}));
+    EXPECT_LT(steps, 1000);
+  }
+  for (const Scope& owners :
+       {Scope{.names = {"ada"}}, Scope{.names = {"eve"}},
+        Scope{.names = {"ada"}, .led_projects = {{.cluster_id = "hpc", .project = "waves"}}}}) {
+    FactListQuery query{.filter = {.owners = owners}, .columns = {Fact::kUuid}};
+    query.filter.users = {"bob"};
+    EXPECT_EQ(found(file(), query).first, Texts{});
+  }
+}
+
 }  // namespace
 }  // namespace ceems::store
