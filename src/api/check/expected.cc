@@ -1,6 +1,7 @@
 #include "api/check/expected.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,23 @@ std::optional<Range> range_of(const std::vector<PastRun>& runs, Number PastRun::
     }
   }
   return report::expect(values);
+}
+
+bool is_over(const PastRun& run, const Number& limit) {
+  return limit && *limit > 0 && run.elapsed && *run.elapsed > *limit;
+}
+
+/// The runs as if they had ended at the limit.
+std::vector<PastRun> ended_at(const Number& limit, std::vector<PastRun> runs) {
+  for (PastRun& run : runs) {
+    if (is_over(run, limit)) {
+      const double part = *limit / *run.elapsed;
+      for (Number* one : {&run.elapsed, &run.kwh, &run.grams}) {
+        *one = *one ? Number(**one * part) : std::nullopt;
+      }
+    }
+  }
+  return runs;
 }
 
 /// No run lasts longer than its limit.
@@ -76,10 +94,16 @@ Expected expect_request(const PastRuns& past,
                         const JobRequest& request,
                         Costs* costs,
                         std::int64_t now_ms) {
-  Expected expected{.wait = range_of(past.runs, &PastRun::wait),
-                    .elapsed = range_of(past.runs, &PastRun::elapsed),
-                    .kwh = range_of(past.runs, &PastRun::kwh),
-                    .grams = range_of(past.runs, &PastRun::grams)};
+  const std::vector<PastRun> runs = ended_at(request.time_limit, past.runs);
+  Expected expected{.wait = range_of(runs, &PastRun::wait),
+                    .elapsed = range_of(runs, &PastRun::elapsed),
+                    .kwh = range_of(runs, &PastRun::kwh),
+                    .grams = range_of(runs, &PastRun::grams)};
+  if (past.basis == Basis::kFamily) {
+    const auto last = std::span(past.runs).first(std::min(past.runs.size(), report::kMaxFamily));
+    expected.over_limit = static_cast<std::size_t>(std::ranges::count_if(
+        last, [&](const PastRun& run) { return is_over(run, request.time_limit); }));
+  }
   limit_to(request.time_limit, expected.elapsed);
   if (costs != nullptr && costs->any()) {
     expected.cost = cost_range(expected, request, *costs, now_ms);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -13,9 +14,11 @@ namespace ceems::api {
 struct Expected {
   std::optional<report::Range> wait = {}, elapsed = {};  ///< seconds
   std::optional<report::Range> kwh = {}, grams = {}, cost = {};
+  std::size_t over_limit = 0;  ///< runs of the family, of the last kMaxFamily, above the time limit
 };
 
-/// The expectation from the runs. The costs are of a start at `now_ms`; `costs` may be null.
+/// The expectation from the runs, each up to the time limit of the request only. The costs are of a
+/// start at `now_ms`; `costs` may be null.
 Expected expect_request(const PastRuns& past,
                         const JobRequest& request,
                         Costs* costs,

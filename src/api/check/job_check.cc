@@ -243,6 +243,9 @@ Result<std::string> JobCheck::check(const access::Identity& identity,
   answer.range("cost", expected.cost, currency);
   answer.range("emissions_g", expected.grams);
   json.end_object().member("array_tasks", request.array_tasks);
+  if (expected.over_limit > 0) {
+    json.member("over_limit", static_cast<std::int64_t>(expected.over_limit));
+  }
   const auto held = known->held.find(request.cluster_id);
   if (held != known->held.end() && held->second.of >= kLeastHeld) {
     const double share =

@@ -76,6 +76,7 @@ Endpoints units_check_endpoints() {
             }
           },
           "array_tasks": {"type": "integer", "description": "As requested."},
+          "over_limit": {"type": "integer", "description": "How many of the runs took longer than the time limit that is requested."},
           "held": {
             "type": "object",
             "description": "How often ranges of energy held for the last runs of the cluster, each expected from those before it.",

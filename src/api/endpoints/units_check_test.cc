@@ -172,6 +172,19 @@ TEST_P(UnitsCheck, TakesAFamilyOfAnotherSizeInProportion) {
   EXPECT_FALSE(found.as_object().contains("unused"));
 }
 
+TEST_P(UnitsCheck, CountsRunsOnlyUpToTheTimeLimit) {
+  make();
+  const std::string job =
+      R"("name":"train-1","project":"p-ada","partition":"gpu","nodes":1,"cpus":32,"gpus":4)";
+  const json::value half = check(request(job + R"(,"time_limit_s":1800)"));
+  EXPECT_EQ(half.at("expected").at("elapsed_s").at("mid").to_number<double>(), 1800);
+  EXPECT_EQ(half.at("expected").at("energy_kwh").at("mid").to_number<double>(), 0.525);
+  EXPECT_EQ(half.at("over_limit").to_number<int>(), 20);
+  const json::value enough = check(request(job + R"(,"time_limit_s":3600)"));
+  EXPECT_EQ(enough.at("expected").at("energy_kwh").at("mid").to_number<double>(), 1.05);
+  EXPECT_FALSE(enough.as_object().contains("over_limit"));
+}
+
 TEST_P(UnitsCheck, TakesOtherRunsOfTheUserByGpuHours) {
   make();
   const json::value found =

@@ -141,6 +141,19 @@ Expected expected_of(const sj::element& row) {
   return texts;
 }
 
+/// "12 of 14 such runs took longer than the time limit."; "" if none did.
+std::string over_limit_of(const sj::element& row) {
+  const auto over = number_of(row, "over_limit");
+  sj::element basis;
+  if (!over || *over < 1 || row["basis"].get(basis) != simdjson::SUCCESS) {
+    return {};
+  }
+  const auto runs = number_of(basis, "runs");
+  return runs ? fmt::format("{:.0f} of {:.0f} such runs took longer than the time limit.", *over,
+                            *runs)
+              : std::string();
+}
+
 /// "12 runs of train-# in 90 days".
 std::string basis_of(const sj::element& row) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kKinds{
@@ -303,6 +316,9 @@ void add_expected(std::string& out, const sj::element& row, const CheckLook& loo
       add_wrapped(out, fmt::format("  {:<{}}", label, kLabel), text, look.width);
     }
   }
+  if (const std::string over = over_limit_of(row); !over.empty()) {
+    add_wrapped(out, "  ", over, look.width);
+  }
   sj::element held;
   if (row["held"].get(held) == simdjson::SUCCESS) {
     const auto share = number_of(held, "share");
@@ -367,6 +383,9 @@ Result<std::string> check_line(const std::string& answer, const CheckLook& look)
     return std::string();
   }
   std::string line = fmt::format("Expected: {}, by {}.", fmt::join(parts, ", "), basis_of(row));
+  if (const std::string over = over_limit_of(row); !over.empty()) {
+    line += " " + over;
+  }
   sj::array suggestions;
   if (row["suggestions"].get(suggestions) == simdjson::SUCCESS) {
     for (const sj::element suggestion : suggestions) {

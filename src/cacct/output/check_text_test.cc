@@ -75,6 +75,16 @@ Greenest start
   }
 }
 
+TEST(CheckText, SaysThatTheLimitWouldEndTheJob) {
+  const std::string row = answer(
+      R"({"basis":{"kind":"family","name":"x","runs":12},"expected":{"energy_kwh":{"mid":1}},"over_limit":9})");
+  constexpr std::string_view kOver = "9 of 12 such runs took longer than the time limit.";
+  EXPECT_THAT(check_text(row, {}).value(), HasSubstr("\n  " + std::string(kOver) + "\n"));
+  EXPECT_EQ(check_line(row, {}).value(),
+            "Expected: 1.00 kWh, by 12 runs of x. " + std::string(kOver) + "\n");
+  EXPECT_THAT(check_text(answer(kAll), {}).value(), Not(HasSubstr("took longer")));
+}
+
 TEST(CheckText, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(check_text(answer(R"({"basis":{"kind":"none"}})"), {}).value(),
             "Check of a job\n\nNo earlier runs say what this job will take.\n");
