@@ -20,7 +20,8 @@ from .terminal import Waiting
 PAST = 33 * DAY  # before the first start: in the TSDB
 OLDER = 363 * DAY  # before that: only sums of days, in the database
 AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
-DENSE = 8 * HOUR  # charts of jobs that had ended before have no lines, only sums
+DENSE = 2 * HOUR  # jobs that had ended before have charts of a few points
+FEW = 13  # a rate of such a chart needs two in a sixth of the run
 HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
 METERS = 12 * MINUTE  # a longer pause of a meter is not covered in the days of nodes
@@ -135,7 +136,7 @@ class DemoCluster:
     def _missed(self, now, part=None):
         """(series, [(value, time)]) of all, or of one of PARTS, each series in order of time. Charts need points that are as close as the page
         asks for them; for sums, a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for
-        averages and for how much of a run is covered, one every four."""
+        averages and for how much of a run is covered, one every four. Charts of jobs that ended hours ago have few points."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
         for machine in self.machines[part::PARTS] if part is not None else self.machines:
             node = machine.node
@@ -146,11 +147,12 @@ class DemoCluster:
                 life = end - job.start
                 close = max(self.interval, life // 600 // 5 * 5)
                 recent = job.end > now - DENSE
+                few = max(MINUTE, life // FEW // MINUTE * MINUTE)
 
                 def of_job(values, step, begin=begin, end=end, node=node):
                     return sampled(lambda at: values(at, node), begin, end, step)
-                yield from of_job(job.charts, close if recent else HOUR if job.end > now - HOURLY else 4 * HOUR)
-                yield from of_job(job.lines, close if recent else 4 * HOUR)
+                yield from of_job(job.charts, close if recent else min(few, HOUR) if job.end > now - HOURLY else few)
+                yield from of_job(job.lines, close if recent else few)
                 yield from of_job(job.gauges, 4 * MINUTE)
                 yield from of_job(job.present, self.interval if job.end - job.start < 1500 * self.interval + MINUTE else 4 * MINUTE)
                 yield from of_job(job.totals, 4 * HOUR)

@@ -28,6 +28,8 @@ constexpr milliseconds kTimeout = std::chrono::seconds(20);
 constexpr milliseconds kAllCharts = std::chrono::seconds(10);
 /// Each part of a period is a request for each chart.
 constexpr std::ptrdiff_t kMaxParts = 20;
+/// Of a line whose samples are few: a rate needs two in its range, which is two steps.
+constexpr std::int64_t kFewPoints = 13;
 constexpr std::int64_t kResolutionMs = 1000;
 /// A matcher with more devices is longer than some servers accept; then all of the cluster are
 /// read.
@@ -60,17 +62,23 @@ struct Plan {
   bool short_life = false;  ///< too short for rates
 };
 
+/// How closely the unit was sampled: as it is scraped, or much less, as servers keep old samples.
+enum class Samples : std::uint8_t { kAll, kFew };
+
 Plan plan_of(const SeriesRequest& request,
              const tsdb::Settings& settings,
-             const std::string& cluster) {
+             const std::string& cluster,
+             Samples samples = Samples::kAll) {
   // The settings of the TSDB, which says how far back a query without a range reads.
   const std::int64_t lookback = settings.lookback_delta.count();
   gate::Evaluation whole{
       .start_ms = request.from_ms, .end_ms = request.to_ms, .step_ms = kResolutionMs};
   const auto lived = gate::own_parts(whole, {}, 0, {.own = request.lives.own, .others = {}});
   const std::int64_t length = length_of(lived);
-  const milliseconds step = step_for(length, request.max_points, settings.scrape_interval);
-  const milliseconds range = std::max(step, settings.rate_interval());
+  const bool few = samples == Samples::kFew;
+  const std::int64_t points = few ? std::min(request.max_points, kFewPoints) : request.max_points;
+  const milliseconds step = step_for(length, points, settings.scrape_interval);
+  const milliseconds range = std::max(few ? 2 * step : step, settings.rate_interval());
   whole.step_ms = step.count();
   Plan plan{.parts = gate::own_parts(whole, {.from_ms = -range.count(), .to_ms = 0}, lookback,
                                      request.lives),
@@ -122,8 +130,8 @@ void sort_lines(std::vector<Series>& lines) {
 /// What one request asks of one TSDB.
 class Reading {
  public:
-  Reading(tsdb::Client& client, const SeriesRequest& request, Plan plan)
-      : client_(&client), request_(&request), plan_(std::move(plan)) {}
+  Reading(tsdb::Client& client, const SeriesRequest& request, Plan plan, Plan few)
+      : client_(&client), request_(&request), plan_(std::move(plan)), few_(std::move(few)) {}
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
 
@@ -156,13 +164,20 @@ class Reading {
     if (devices && !ids.empty() && ids.size() <= kMaxNamedDevices &&
         std::ranges::all_of(ids, is_plain_id)) {
       plan_.scope.devices = fmt::format("gpuuuid=~\"{}\"", fmt::join(ids, "|"));
+      few_.scope.devices = plan_.scope.devices;
     }
     return {};
   }
 
   Result<> add_chart(const UnitChart& chart, bool usual, std::vector<Series>& all) {
     const ChartBy by = has_lines(chart, request_->by) ? request_->by : ChartBy::kSum;
-    CEEMS_TRY_IN(chart.name, lines, lines_of(chart_query(chart, by, plan_.scope), by));
+    const std::string query = chart_query(chart, by, plan_.scope);
+    CEEMS_TRY_IN(chart.name, lines, lines_of(query, by, plan_));
+    if (const std::string wider = chart_query(chart, by, few_.scope);
+        lines.empty() && wider != query && !plan_.short_life) {
+      CEEMS_TRY_IN(chart.name, sparse, lines_of(wider, by, few_));
+      lines = std::move(sparse);
+    }
     if (!usual && !lines.empty()) {
       CEEMS_TRY_IN(chart.name, limits, limits_of(chart, by));
       for (Series& line : lines) {
@@ -191,11 +206,11 @@ class Reading {
   Result<std::vector<Series>> limits_of(const UnitChart& chart, ChartBy by) {
     const std::string query = limit_query(chart, by, plan_.scope);
     return query.empty() || (many_ && by != ChartBy::kSum) ? std::vector<Series>()
-                                                           : lines_of(query, by);
+                                                           : lines_of(query, by, plan_);
   }
 
   /// The lines that a query gives, over all parts of the period.
-  Result<std::vector<Series>> lines_of(const std::string& query, ChartBy by) {
+  Result<std::vector<Series>> lines_of(const std::string& query, ChartBy by, const Plan& plan) {
     std::string text = query;
     if (many_ && by != ChartBy::kSum && by != ChartBy::kComponent) {
       text.clear();
@@ -206,7 +221,7 @@ class Reading {
       }
     }
     std::vector<Series> lines;
-    for (const auto& part : plan_.parts) {
+    for (const auto& part : plan.parts) {
       CEEMS_TRY(answer,
                 client_->query_range(text, part.start_ms, part.end_ms, milliseconds(part.step_ms)));
       for (const tsdb::Series& series : answer.series) {
@@ -234,6 +249,7 @@ class Reading {
   tsdb::Client* client_;
   const SeriesRequest* request_;
   Plan plan_;
+  Plan few_;           ///< for rates of which plan_ finds none
   bool many_ = false;  ///< more lines than may be sent
 };
 
@@ -288,7 +304,8 @@ Result<std::vector<Series>> TsdbSeriesSource::series(const SeriesRequest& reques
   const std::string cluster =
       label.empty() ? std::string()
                     : fmt::format("{}=\"{}\"", label, tsdb::quote_text(request.cluster_id));
-  Reading reading(*client, request, plan_of(request, client->settings(), cluster));
+  Reading reading(*client, request, plan_of(request, client->settings(), cluster),
+                  plan_of(request, client->settings(), cluster, Samples::kFew));
   const auto until = std::chrono::steady_clock::now() + kAllCharts;
   CEEMS_TRY(reading.count_lines());
   std::vector<Series> result;

@@ -102,6 +102,27 @@ TEST(TsdbSeries, NeverAsksForMoreThan300Points) {
   }
 }
 
+TEST(TsdbSeries, ReadsRatesOverLongerRangesWhereSamplesAreFew) {
+  // As of a server that keeps a sample of each two hours: a range of 4 h has two of them.
+  Fixture f([](const FakeTransport::Request& request) {
+    const std::string query = request.first("query");
+    const bool enough = query.find("[14400s]") != std::string::npos;
+    return query.find("cpu_user") != std::string::npos && !enough
+               ? answer({.method = "GET", .path = "/api/v1/query_range", .form = {}})
+               : answer(request);
+  });
+  const auto series = f.series("c1", "1", 0, 24 * kHourMs);
+  ASSERT_TRUE(series) << series.error().message;
+  EXPECT_EQ(series->at(0).points,
+            (std::vector<std::pair<std::int64_t, double>>{{1000, 0.5}, {31'000, 2}}));
+  const auto ranges = f.ranges();
+  ASSERT_EQ(ranges.size(), 5U);  // memory has no rate, power has none in both
+  EXPECT_EQ(ranges[1].first("step"), "7200");
+  EXPECT_EQ(ranges[1].first("query"),
+            "sum(rate(ceems_compute_unit_cpu_user_seconds_total{uuid=\"1\"}[14400s]) + "
+            "rate(ceems_compute_unit_cpu_system_seconds_total{uuid=\"1\"}[14400s]))");
+}
+
 TEST(TsdbSeries, RefusesUnknownClustersAndEmptyPeriods) {
   Fixture f(answer);
   EXPECT_EQ(f.series("c2", "1", 0, 1000).error().code, ErrorCode::kNotFound);

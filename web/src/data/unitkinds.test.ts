@@ -44,8 +44,8 @@ test("the address has the order of kinds", () => {
 
 test("a run's energy is a mean, with its change within the period where both halves are known", () => {
   const [kind] = readKinds({ kinds: [kKind], more: false })!.kinds;
-  assert.equal(energyOfRun(kind!), "4.95 kWh a run (+4.1 %)");
-  assert.equal(energyOfRun({ ...kind!, kwhBefore: 10.2 }), "4.95 kWh a run (−50 %)");
+  assert.equal(energyOfRun(kind!), "4.95 kWh a run (+4.1\u00a0%)");
+  assert.equal(energyOfRun({ ...kind!, kwhBefore: 10.2 }), "4.95 kWh a run (−50\u00a0%)");
   for (const same of [{ kwhBefore: null }, { kwhSince: null }, { kwhBefore: 0 }, { kwhBefore: 5.1 }]) assert.equal(energyOfRun({ ...kind!, ...same }), "4.95 kWh a run");
   assert.equal(energyOfRun({ ...kind!, energyKwh: null }), "");
   assert.equal(energyOfRun({ ...kind!, measured: 30, kwhSince: null }), "9.9 kWh a run", "of the runs where it is known");

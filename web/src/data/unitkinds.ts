@@ -128,6 +128,6 @@ export function runsOf(kind: UnitKind, within: ListState): ListState {
 export function energyOfRun({ energyKwh, measured, kwhBefore, kwhSince }: UnitKind): string {
   if (energyKwh === null || measured === 0) return "";
   const change = kwhBefore !== null && kwhSince !== null && kwhBefore > 0 ? (100 * (kwhSince - kwhBefore)) / kwhBefore : 0;
-  const trend = Math.abs(change) < 0.5 ? "" : ` (${change > 0 ? "+" : "−"}${percent(Math.abs(change))})`;
+  const trend = Math.abs(change) < 0.5 ? "" : ` (${change > 0 ? "+" : "−"}${percent(Math.abs(change)).replace(" ", "\u00a0")})`; // not broken before the sign
   return t("kinds.perRun", { energy: energies([energyKwh / measured])(energyKwh / measured) }) + trend;
 }
