@@ -244,8 +244,11 @@ class Search {
       past_.family = std::move(runs);
     }
     std::vector<PastRun> same;
-    for (const store::FamilyRun& run : past_.family) {
-      same.push_back(run_of(run, *family));
+    if (family) {
+      same.reserve(past_.family.size());
+      for (const store::FamilyRun& run : past_.family) {
+        same.push_back(run_of(run, *family));
+      }
     }
     past_.runs = same.size() >= kLeastFamily ? std::move(same) : std::move(others);
     if (!past_.runs.empty()) {

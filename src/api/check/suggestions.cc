@@ -46,7 +46,7 @@ advice::Facts facts_of_request(const JobRequest& request,
   if (request.cpus) {
     facts.set("alloc.cpus_per_node", *request.cpus / nodes);
   }
-  if (request.wants_gpus()) {
+  if (request.gpus && request.wants_gpus()) {
     facts.set("gpu.per_node", *request.gpus / nodes);
   }
   if (request.memory) {

@@ -197,8 +197,8 @@ TEST_F(MarketUsage, OfAnImportWhileTheServerRunsIsThereAtOnce) {
   };
   EXPECT_EQ(again().status, 304);
   ASSERT_TRUE(store::import_bills({.directory = dir_.path().string(), .url = url_},
-                                  {{.start_ms = kYear + 59 * kDay,
-                                    .end_ms = kYear + 90 * kDay,
+                                  {{.start_ms = kYear + 59 * kDayMs,
+                                    .end_ms = kYear + 90 * kDayMs,
                                     .energy = 1'000'000'000'000,
                                     .kgco2 = "30"}},
                                   true));

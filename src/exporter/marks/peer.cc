@@ -79,7 +79,10 @@ std::optional<PeerFinder::Found> PeerFinder::find_unit(std::string_view cgroups,
                                                        std::chrono::milliseconds max_age) {
   for (const auto& source : sources_) {
     const auto path = parse_cgroup_path(cgroups, source->controller());
-    auto snapshot = path ? source->energy_snapshot(max_age) : fail(ErrorCode::kNoData, "");
+    if (!path) {
+      continue;
+    }
+    auto snapshot = source->energy_snapshot(max_age);
     if (!snapshot) {
       continue;
     }

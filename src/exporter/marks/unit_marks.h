@@ -135,7 +135,7 @@ class UnitMarks {
   void renew(Stream& stream) const;
   std::optional<Drop> begin(std::string_view name, Stream& stream);
   std::optional<Drop> end(std::string_view name, Stream& stream);
-  void leave(std::size_t region);
+  void leave(std::size_t index);
   void end_period(Region& region);
   std::optional<Drop> count(const Message& message);
   std::optional<Drop> set(const Message& message);

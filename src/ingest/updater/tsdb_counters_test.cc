@@ -44,7 +44,7 @@ TEST(TsdbUpdater, ComputesUsageEnergyAndEmissionsFromCountersWithoutRecordingRul
   add_counters(tsdb);
   TsdbUpdater updater(options_with("emission_factor: 100\n"), tsdb.client());
   EXPECT_EQ(updater.settle(), std::chrono::seconds(25));
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto done = updater.update({.window = kQuarter}, units, {});
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(units[0].metric(Metric::kAvgCpuUsage), (MetricMap{{"global", 25}}));
@@ -59,7 +59,7 @@ TEST(TsdbUpdater, TakesTheWorldAverageOfTheIeaWithoutAnyFactor) {
   FakeTsdb tsdb;
   add_counters(tsdb);
   TsdbUpdater updater(options_with(""), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(units[0].metric(Metric::kTotalCpuEmissionsGms), (MetricMap{{"global_total", 445}}));
 }
@@ -92,7 +92,7 @@ TEST(TsdbUpdater, TakesEmissionFactorsOfTheTsdbAndKeepsWhatRulesSay) {
     return std::nullopt;
   };
   TsdbUpdater updater(options_with("country_code: DE\n"), tsdb.client());
-  std::vector<model::Unit> units{unit("1"), unit("2")};
+  std::vector<model::Unit> units{counted_unit("1"), counted_unit("2")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   // Energy comes from our counters, everything else from the rules.
   EXPECT_EQ(units[0].metric(Metric::kAvgCpuUsage), (MetricMap{{"global", 33}}));
@@ -117,7 +117,7 @@ TEST(TsdbUpdater, EmissionsFollowTheFactorOfTheMoment) {
   }
   tsdb.add("ceems_emissions_gCo2_kWh", {{"provider", "rte"}, {"country_code", "FR"}}, samples);
   TsdbUpdater updater(options_with(""), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   // 1 kWh in 60 samples, 19 of them before the factor changed (the one at 300 s has the new
   // factor).
@@ -135,7 +135,7 @@ TEST(TsdbUpdater, ARefusedQueryLeavesItsPlaceToTheCounters) {
     return std::nullopt;
   };
   TsdbUpdater updater(options_with(""), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_TRUE(missing);
   EXPECT_THAT(missing->parts, ::testing::IsEmpty());
@@ -162,7 +162,7 @@ TEST(TsdbUpdater, AGapOfTheCountersIsFilledLikeTheWindow) {
     };
     TsdbUpdater updater(options_with("unit_counters: true\nqueries: {avg_gpu_usage: {x: up}}"),
                         tsdb.client());
-    std::vector<model::Unit> units{unit("1")};
+    std::vector<model::Unit> units{counted_unit("1")};
     auto missing = updater.update({.window = kQuarter}, units, {});
     EXPECT_TRUE(missing);
     if (broken_first) {

@@ -25,7 +25,8 @@ TEST(TsdbUpdater, IgnoresShortUnitsAndDeletesTheirSeriesOnceTheWindowIsCommitted
   TsdbUpdater updater(options_with("cutoff_duration: 60s\ndelete_ignored: true\n"
                                    "queries: {avg_cpu_usage: {global: up}}"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1.a", 0, 59'000), unit("2", 0, 60'000), unit("3", 0)};
+  std::vector<model::Unit> units{counted_unit("1.a", 0, 59'000), counted_unit("2", 0, 60'000),
+                                 counted_unit("3", 0)};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_TRUE(units[0].ignore);
   EXPECT_FALSE(units[1].ignore);
@@ -58,10 +59,12 @@ constexpr std::array<std::string_view, 4> kUuids{
 
 /// Short VMs: one alone, one whose id had a later life, one of old age, and a job.
 std::vector<model::Unit> short_units() {
-  std::vector<model::Unit> units{
-      unit(std::string(kUuids[0]), 0, 59'000), unit(std::string(kUuids[1]), 0, 59'000),
-      unit(std::string(kUuids[1]), 59'000),    unit(std::string(kUuids[2]), 0, 59'000),
-      unit(std::string(kUuids[3]), 0, 59'000), unit("4711", 0, 59'000)};
+  std::vector<model::Unit> units{counted_unit(std::string(kUuids[0]), 0, 59'000),
+                                 counted_unit(std::string(kUuids[1]), 0, 59'000),
+                                 counted_unit(std::string(kUuids[1]), 59'000),
+                                 counted_unit(std::string(kUuids[2]), 0, 59'000),
+                                 counted_unit(std::string(kUuids[3]), 0, 59'000),
+                                 counted_unit("4711", 0, 59'000)};
   for (auto& one : units) {
     one.resource_manager = "openstack";
     one.created_at_ts = one.started_at_ts - 10'000;
@@ -91,7 +94,8 @@ TEST(TsdbUpdater, IgnoresNoUnitThatRunsOrHasNoId) {
   TsdbUpdater updater(options_with("cutoff_duration: 60s\ndelete_ignored: true\n"
                                    "queries: {avg_cpu_usage: {global: up}}"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1"), unit("", 0, 1000), unit("2", -kNow, -kNow + 1)};
+  std::vector<model::Unit> units{counted_unit("1"), counted_unit("", 0, 1000),
+                                 counted_unit("2", -kNow, -kNow + 1)};
   units[0].started_at_ts = 1;
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_FALSE(units[0].ignore);
@@ -114,7 +118,7 @@ TEST(TsdbUpdater, DeletesWholeSeriesOfUuidsOnlyAndOfVmsThatLivedShort) {
   const std::string good = "09afaf90-0000-9999-aaaa-ffffffffffff";
   std::vector<model::Unit> units;
   const auto add = [&units](std::string id, std::int64_t created_ms) {
-    model::Unit one = unit(id, 0, 59'000);
+    model::Unit one = counted_unit(id, 0, 59'000);
     one.resource_manager = "openstack";
     one.created_at_ts = created_ms == 0 ? 0 : kNow + created_ms;
     units.push_back(one);
@@ -131,13 +135,13 @@ TEST(TsdbUpdater, DeletesWholeSeriesOfUuidsOnlyAndOfVmsThatLivedShort) {
   add(good + "0", -1000);
   add("19afaf90-0000-9999-aaaa-ffffffffffff", -60'000);  // as long as the cutoff
   add("29afaf90-0000-9999-aaaa-ffffffffffff", 0);        // of unknown age
-  units.push_back(unit("39afaf90-0000-9999-aaaa-ffffffffffff", 0, 59'000));
+  units.push_back(counted_unit("39afaf90-0000-9999-aaaa-ffffffffffff", 0, 59'000));
   units.back().resource_manager = "k8s";
   units.back().created_at_ts = kNow - 1;
-  units.push_back(unit("49afaf90-0000-9999-aaaa-ffffffffffff", 0, 61'000));  // counts
+  units.push_back(counted_unit("49afaf90-0000-9999-aaaa-ffffffffffff", 0, 61'000));  // counts
   units.back().resource_manager = "k8s";
   units.back().created_at_ts = kNow - 1;
-  units.push_back(unit("59afaf90-0000-9999-aaaa-ffffffffffff", -kNow, -kNow + 59'000));
+  units.push_back(counted_unit("59afaf90-0000-9999-aaaa-ffffffffffff", -kNow, -kNow + 59'000));
   units.back().resource_manager = "k8s";  // never started, which a wrong clock of a node may cause
   units.back().created_at_ts = 1;
   FakeTsdb tsdb;
@@ -198,7 +202,7 @@ TEST(TsdbUpdater, KeepsAThousandWindowsThatWaitForDeletion) {
   TsdbUpdater updater(options_with("labels_to_drop: ['{job=\"x\"}']\n"
                                    "queries: {avg_cpu_usage: {global: up}}"),
                       tsdb.client());
-  std::vector<model::Unit> running{unit("1")};
+  std::vector<model::Unit> running{counted_unit("1")};
   const auto second = [](std::int64_t begin) {
     return model::Window{.start_ms = kNow + begin * 1000, .end_ms = kNow + begin * 1000 + 1000};
   };
@@ -230,7 +234,7 @@ TEST(TsdbUpdater, LogsADeletionThatFailsOnceAndThatItWorksAgain) {
                       tsdb.client());
   std::int64_t begin_ms = kNow;
   const auto log_of_a_window = [&] {
-    std::vector<model::Unit> running{unit("1")};
+    std::vector<model::Unit> running{counted_unit("1")};
     const model::Window window{.start_ms = begin_ms, .end_ms = begin_ms + 1000};
     begin_ms += 1000;
     ::testing::internal::CaptureStderr();
@@ -250,7 +254,7 @@ TEST(TsdbUpdater, NeverSendsAnEmptyMatcher) {
   TsdbUpdater updater(options_with("labels_to_drop: ['{job=\"x\"}']\ndelete_ignored: true\n"
                                    "queries: {avg_cpu_usage: {global: up}}"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1", 0, 100'000)};
+  std::vector<model::Unit> units{counted_unit("1", 0, 100'000)};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   updater.release(kQuarter.end_ms);
   EXPECT_THAT(tsdb.deletions, Contains("match[]={job=\"x\"}"));

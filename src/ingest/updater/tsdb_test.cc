@@ -34,7 +34,8 @@ TEST(TsdbUpdater, PutsAnswersIntoUnitsAndMakesNumbersOfNonsense) {
   TsdbUpdater updater(
       options_with("queries: {avg_cpu_usage: {global: 'cpu{uuid=~\"{{.UUIDs}}\"}[{{.Range}}]'}}"),
       tsdb.client());
-  std::vector<model::Unit> units{unit("4"), unit("1"), unit("2"), unit("3"), unit("")};
+  std::vector<model::Unit> units{counted_unit("4"), counted_unit("1"), counted_unit("2"),
+                                 counted_unit("3"), counted_unit("")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(units[0].metric(Metric::kAvgCpuUsage), MetricMap{});
   EXPECT_TRUE(units[0].has_metric[0]);
@@ -60,7 +61,7 @@ TEST(TsdbUpdater, LeavesOutWhatNoUnitCanHave) {
                                    "total_io_write_stats: {bytes_total: "
                                    "'bytes{uuid=~\"{{.UUIDs}}\"}[{{.Range}}]'}}"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1"), unit("2"), unit("3")};
+  std::vector<model::Unit> units{counted_unit("1"), counted_unit("2"), counted_unit("3")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   const auto kwh = [&](std::size_t i) {
     return units[i].metric(Metric::kTotalCpuEnergyUsageKwh).at("total");
@@ -97,7 +98,7 @@ void add_tsdb_job(FakeTsdb& tsdb, int gpus) {
 }
 
 model::Unit job_with_gpus(double gpus) {
-  model::Unit job = unit("42", -3'600'000);
+  model::Unit job = counted_unit("42", -3'600'000);
   job.total_time_seconds["alloc_gputime"] = gpus * 900;
   return job;
 }
@@ -106,7 +107,7 @@ TEST(TsdbUpdater, SetsPeakMemoryIdleGpuTimeAndIdleEnergy) {
   FakeTsdb tsdb;
   add_tsdb_job(tsdb, 4);
   TsdbUpdater updater(options_with("unit_counters: true\nqueries: {}\n"), tsdb.client());
-  std::vector<model::Unit> units{job_with_gpus(4), unit("43")};
+  std::vector<model::Unit> units{job_with_gpus(4), counted_unit("43")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_NEAR(units[0].gpu_idle_share.value_or(-1), 0.75, 1e-9);
   EXPECT_NEAR(units[0].idle_kwh.value_or(-1), 100 * 900 / 3.6e6, 1e-9);
@@ -151,9 +152,9 @@ TEST(TsdbUpdater, CountsIdleEnergyOnceWhenAnotherPartIsFilledIn) {
 TEST(TsdbUpdater, AsksNothingWithoutUnitsOrInAWindowShorterThanTheRateInterval) {
   FakeTsdb tsdb;
   TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: up}}"), tsdb.client());
-  std::vector<model::Unit> units{unit("")};
+  std::vector<model::Unit> units{counted_unit("")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  units = {unit("1")};
+  units = {counted_unit("1")};
   ASSERT_TRUE(updater.update({.window = {.start_ms = kNow, .end_ms = kNow + 59'000}}, units, {}));
   EXPECT_TRUE(tsdb.queries_asked().empty());
   ASSERT_TRUE(updater.update({.window = {.start_ms = kNow, .end_ms = kNow + 60'000}}, units, {}));
@@ -197,7 +198,7 @@ TEST(TsdbUpdater, TellsWhatIsMissingAndWhetherItMayCome) {
     TsdbUpdater updater(
         options_with("queries: {avg_cpu_usage: {global: bad}, avg_gpu_usage: {global: good}}"),
         tsdb.client());
-    std::vector<model::Unit> units{unit("1")};
+    std::vector<model::Unit> units{counted_unit("1")};
     const auto missing = updater.update({.window = kQuarter}, units, {});
     ASSERT_TRUE(missing) << missing.error().message;
     EXPECT_EQ(missing->parts, std::vector<std::string>{"avg_cpu_usage.global"}) << c.body;
@@ -225,7 +226,7 @@ TEST(TsdbUpdater, CustomMetricsComeFromTheirQueries) {
                                    "  min_custom_stats: {temp: 'min({{.UUIDs}})'}\n"
                                    "  max_custom_stats: {temp: 'max({{.UUIDs}})'}\n"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_TRUE(missing) << missing.error().message;
   EXPECT_TRUE(missing->parts.empty());
@@ -243,7 +244,7 @@ TEST(TsdbUpdater, IntervalsOfTheConfigurationReplaceThoseOfTheTsdb) {
                                    "{{.EvaluationIntervalMilli}} {{.RateInterval}}'}}\n"),
                       tsdb.client());
   EXPECT_EQ(updater.shortest_window(), std::chrono::minutes(2));
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(tsdb.queries_asked(), std::vector<std::string>{"x[30s] 45000 2m0s"});
 }
@@ -266,7 +267,7 @@ TEST(TsdbUpdater, MoreThanOneSampleOfAUnitIsRefused) {
   TsdbUpdater updater(
       options_with("queries: {avg_gpu_usage: {global: per_gpu}, avg_cpu_usage: {global: good}}"),
       tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_TRUE(missing) << missing.error().message;
   EXPECT_EQ(missing->parts, std::vector<std::string>{"avg_gpu_usage.global"});
@@ -302,7 +303,7 @@ TEST(TsdbUpdater, AQueryThatFailsForOneBatchIsMissingForAllUnits) {
                       tsdb.client());
   std::vector<model::Unit> units;
   for (int i = 10; i < 25; ++i) {
-    units.push_back(unit("u" + std::to_string(i)));
+    units.push_back(counted_unit("u" + std::to_string(i)));
   }
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_TRUE(missing);
@@ -321,7 +322,7 @@ TEST(TsdbUpdater, GivesUpSoonOnATsdbThatDoesNotAnswer) {
     return Result<net::ClientResponse>(fail(ErrorCode::kTimeout, "no answer in 130 s"));
   };
   TsdbUpdater updater(options_with(""), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_FALSE(missing);
   EXPECT_LE(asked, 12);  // of 20 queries; one for the settings
@@ -340,7 +341,7 @@ TEST(TsdbUpdater, BelievesNoAnswerOfMoreSeriesThanThereCanBe) {
     return Result<net::ClientResponse>(FakeTransport::ok(vector(values)));
   };
   TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: up}}"), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing = updater.update({.window = kQuarter}, units, {});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("more than 10000 series"));
@@ -358,7 +359,7 @@ TEST(TsdbUpdater, FillsOnlyThePartsOfAGap) {
       options_with(
           "queries: {total_io_read_stats: {bytes: a, requests: b}, avg_gpu_usage: {x: c}}"),
       tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   const auto missing =
       updater.update({.window = kQuarter, .parts = {"total_io_read_stats.requests"}}, units, {});
   ASSERT_TRUE(missing);
@@ -392,7 +393,8 @@ TEST(TsdbUpdater, HalvesBatchesThatAreTooManySamples) {
   };
   TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: '{{.UUIDs}}'}}"),
                       tsdb.client());
-  std::vector<model::Unit> units{unit("1"), unit("2"), unit("3"), unit("4"), unit("5")};
+  std::vector<model::Unit> units{counted_unit("1"), counted_unit("2"), counted_unit("3"),
+                                 counted_unit("4"), counted_unit("5")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   for (const auto& u : units) {
     EXPECT_EQ(u.metric(Metric::kAvgCpuUsage).at("global"), std::stod(u.uuid));
@@ -420,7 +422,7 @@ TEST(TsdbUpdater, BatchesRespectTheSamplesOfTheTsdb) {
   std::vector<model::Unit> units;
   units.reserve(30);
   for (int i = 0; i < 30; ++i) {
-    units.push_back(unit("u" + std::to_string(i)));
+    units.push_back(counted_unit("u" + std::to_string(i)));
   }
   // 60 samples for each of the 50 series per unit: 72,000 / 3,000 / 2 = 12 units.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
@@ -441,7 +443,7 @@ TEST(TsdbUpdater, NamesUnitsSoThatAnyQuotesMayStandAroundThem) {
                       tsdb.client());
   std::vector<model::Unit> units;
   for (const char* id : {"6[1]", "7.batch", "a`\"\\b", "12"}) {
-    units.push_back(unit(id));
+    units.push_back(counted_unit(id));
   }
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(queries, (std::vector<std::string>{"cpu{uuid=~`12|6[[]1[]]|7[.]batch|a...b`}"}));
@@ -473,7 +475,7 @@ TEST(TsdbUpdater, AsksFourQueriesAtATimeWithTheTimeOutOfTheTsdb) {
       });
   TsdbUpdater updater(options_with(""),
                       std::make_unique<tsdb::Client>("http://tsdb", std::move(transport), clock));
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_GE(queries, 20);
   EXPECT_GT(most, 1);
@@ -483,7 +485,7 @@ TEST(TsdbUpdater, AsksFourQueriesAtATimeWithTheTimeOutOfTheTsdb) {
 TEST(TsdbUpdater, StopsAtOnce) {
   FakeTsdb tsdb;
   TsdbUpdater updater(options_with(""), tsdb.client());
-  std::vector<model::Unit> units{unit("1")};
+  std::vector<model::Unit> units{counted_unit("1")};
   std::stop_source stop;
   stop.request_stop();
   EXPECT_FALSE(updater.update({.window = kQuarter}, units, stop.get_token()));

@@ -19,9 +19,9 @@ namespace ceems::ingest {
 inline constexpr std::int64_t kNow = 1'767'225'600'000;
 inline constexpr model::Window kQuarter{.start_ms = kNow, .end_ms = kNow + 900'000};
 
-inline model::Unit unit(const std::string& uuid,
-                        std::int64_t start_ms = 0,
-                        std::int64_t end_ms = 0) {
+inline model::Unit counted_unit(const std::string& uuid,
+                                std::int64_t start_ms = 0,
+                                std::int64_t end_ms = 0) {
   model::Unit u;
   u.uuid = uuid;
   u.started_at_ts = kNow + start_ms;

@@ -104,7 +104,7 @@ TEST_F(FactsOfUsers, AreReadByTheirIndexForAllWhoMaySeeThem) {
   for (const Scope& owners : {Scope{.everybody = true}, Scope{.names = {"bob"}}, lead}) {
     FactListQuery query{.filter = {.owners = owners}, .columns = {Fact::kUuid}, .limit = 2};
     query.filter.users = {"bob"};
-    query.filter.words = {"job"};
+    query.filter.words = {"flu"};
     const auto [ids, steps] = found(file(), query);
     EXPECT_EQ(ids, (Texts{"9", "8"}));
     EXPECT_LT(steps, 1000);
