@@ -231,6 +231,7 @@ test("the palette has actions: copy the link, export, colours and language", asy
   await becomes(() => page.getByRole("button", { name: "Find or go to…" }).count(), 1);
   const field = page.getByRole("combobox", { name: "Find units, people, projects, nodes, pages and actions" });
   const choose = async (text, option) => {
+    await becomes(() => page.getByRole("dialog").count(), 0, "the palette that was closed before");
     await page.keyboard.press("Control+K");
     await field.fill(text);
     const wanted = page.getByRole("option", { name: option });
