@@ -20,7 +20,7 @@ from .terminal import Waiting
 PAST = 33 * DAY  # before the first start: in the TSDB
 OLDER = 363 * DAY  # before that: only sums of days, in the database
 AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
-DENSE = 2 * HOUR  # jobs that had ended before have charts of a few points
+DENSE = 8 * HOUR  # jobs that had ended before have charts of a few points
 FEW = 13  # a rate of such a chart needs two in a sixth of the run
 HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
