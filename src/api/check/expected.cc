@@ -24,17 +24,18 @@ std::optional<Range> range_of(const std::vector<PastRun>& runs, Number PastRun::
   return report::expect(values);
 }
 
-bool is_over(const PastRun& run, const Number& limit) {
-  return limit && *limit > 0 && run.elapsed && *run.elapsed > *limit;
+/// The part of the run up to the limit; nothing if it ended before.
+Number part_within(const Number& limit, const PastRun& run) {
+  return limit && *limit > 0 && run.elapsed && *run.elapsed > *limit ? Number(*limit / *run.elapsed)
+                                                                     : std::nullopt;
 }
 
 /// The runs as if they had ended at the limit.
 std::vector<PastRun> ended_at(const Number& limit, std::vector<PastRun> runs) {
   for (PastRun& run : runs) {
-    if (is_over(run, limit)) {
-      const double part = *limit / *run.elapsed;
+    if (const Number part = part_within(limit, run)) {
       for (Number* one : {&run.elapsed, &run.kwh, &run.grams}) {
-        *one = *one ? Number(**one * part) : std::nullopt;
+        *one = *one ? Number(**one * *part) : std::nullopt;
       }
     }
   }
@@ -101,8 +102,10 @@ Expected expect_request(const PastRuns& past,
                     .grams = range_of(runs, &PastRun::grams)};
   if (past.basis == Basis::kFamily) {
     const auto last = std::span(past.runs).first(std::min(past.runs.size(), report::kMaxFamily));
-    expected.over_limit = static_cast<std::size_t>(std::ranges::count_if(
-        last, [&](const PastRun& run) { return is_over(run, request.time_limit); }));
+    expected.over_limit =
+        static_cast<std::size_t>(std::ranges::count_if(last, [&](const PastRun& run) {
+          return part_within(request.time_limit, run).has_value();
+        }));
   }
   limit_to(request.time_limit, expected.elapsed);
   if (costs != nullptr && costs->any()) {
