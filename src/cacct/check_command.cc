@@ -314,8 +314,8 @@ void add_check_flags(config::FlagSet& flags, CheckOptions& options) {
                      "--deadline of sbatch, otherwise the next 24 hours.",
              .placeholder = "TIME"});
   flags.add("timeout", options.timeout,
-            {.help = "Milliseconds after which the answer of the server is no longer waited for, "
-                     "up to 60000. The default is 5000, and 300 with --brief.",
+            {.help = "How many milliseconds to wait for the server, up to 60000. The default is "
+                     "5000, and 300 with --brief.",
              .placeholder = "MS"});
 }
 

@@ -11,7 +11,6 @@
 namespace ceems::jobscript {
 namespace {
 
-constexpr std::int64_t kMaxLimit = 100LL * 366 * 24 * 3600;  // seconds
 constexpr std::int64_t kMaxAsked = 1'000'000;
 
 }  // namespace
@@ -51,12 +50,12 @@ std::int64_t clock_seconds(std::string_view text) {
   std::int64_t seconds = 0;
   for (int parts = 0; parts < 3 && !text.empty(); ++parts) {
     const auto part = parse_int<std::int64_t>(take_until(text, ':'));
-    if (!part || *part < 0 || *part > kMaxLimit) {
+    if (!part || *part < 0 || *part > kMaxSeconds) {
       return 0;
     }
     seconds = 60 * seconds + *part;
   }
-  return text.empty() && seconds <= kMaxLimit ? seconds : 0;
+  return text.empty() && seconds <= kMaxSeconds ? seconds : 0;
 }
 
 std::optional<std::int64_t> slurm_seconds(std::string_view text) {
@@ -67,7 +66,7 @@ std::optional<std::int64_t> slurm_seconds(std::string_view text) {
   std::int64_t seconds = 0;
   if (days) {
     const auto number = parse_int<std::int64_t>(text.substr(0, dash));
-    if (!number || *number < 0 || *number > kMaxLimit / 86400) {
+    if (!number || *number < 0 || *number > kMaxSeconds / 86400) {
       return std::nullopt;
     }
     seconds = *number * 86400;
@@ -80,12 +79,12 @@ std::optional<std::int64_t> slurm_seconds(std::string_view text) {
   std::size_t unit = days || parts.size() == 3 ? 0 : 1;
   for (const std::string_view part : parts) {
     const auto number = parse_int<std::int64_t>(part);
-    if (!number || *number < 0 || *number > kMaxLimit) {
+    if (!number || *number < 0 || *number > kMaxSeconds) {
       return std::nullopt;
     }
     seconds += *number * kParts.at(unit++);
   }
-  return seconds > 0 && seconds <= kMaxLimit ? std::optional(seconds) : std::nullopt;
+  return seconds > 0 && seconds <= kMaxSeconds ? std::optional(seconds) : std::nullopt;
 }
 
 std::optional<std::int64_t> array_tasks(std::string_view text) {

@@ -8,7 +8,8 @@
 namespace ceems::jobscript {
 
 inline constexpr double kMebi = 1024.0 * 1024;
-inline constexpr double kMaxBytes = 9e18;  ///< no size is as large
+inline constexpr double kMaxBytes = 9e18;                             ///< no size is as large
+inline constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;  ///< nor any time limit
 
 /// Reads a size in bytes: a number with K, M, G, T, P or E, which are powers of 1024 and may be
 /// followed by B, b, "bytes" ("9 Mbytes", "3.2G", "8388608kb"). Without a letter it is in

@@ -118,7 +118,6 @@ Result<Request> read_k8s(std::string_view text) {
   request.nodes = 1;
   const Node limit = job["activeDeadlineSeconds"].present() ? job["activeDeadlineSeconds"]
                                                             : pod["activeDeadlineSeconds"];
-  constexpr std::int64_t kMaxSeconds = 100LL * 366 * 24 * 3600;
   if (const auto seconds = limit.as_int(); seconds && *seconds > 0 && *seconds < kMaxSeconds) {
     request.time_limit_s = *seconds;
   }

@@ -100,7 +100,7 @@ def width(directory):
 
 
 def hostile(directory):
-    """No script makes it slow, hungry or a danger to the terminal; what is no script is an error with status 1."""
+    """Hostile scripts cost little time and memory and send nothing to the terminal; a file that is not a script is an error with status 1."""
     with Server() as api:
         configured(directory, api.url)
         huge = directory + "/huge.sh"

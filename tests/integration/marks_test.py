@@ -154,7 +154,7 @@ def series(page, name, job, label=None, value=None):
 
 
 def build(directory):
-    """The C and Fortran programs. Without gfortran there is no Fortran program, and the test says so."""
+    """The C and Fortran programs. Without gfortran, the test leaves out the Fortran program and says so."""
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-O1", "-I", SENDERS]
     for name, text in (("solve.c", C_PROGRAM), ("other.c", C_OTHER), ("flood.c", C_FLOOD), ("job.f90", FORTRAN)):
         write(directory + "/" + name, text)

@@ -13,21 +13,17 @@
 
 #include "base/strings.h"
 #include "ingest/manager/slurm/job.h"
+#include "jobscript/amounts.h"
 #include "jobscript/submit_options.h"
 
 namespace ceems::api {
 namespace {
 
 using Count = std::optional<std::int64_t>;
+using jobscript::count_in;
 using jobscript::SubmitOptions;
 
-constexpr std::int64_t kMaxAsked = 1'000'000;
 constexpr double kNodeShare = 0.9;  ///< of the memory of a node that is for jobs, as in the rules
-
-Count count_in(std::string_view text) {
-  const auto number = parse_int<std::int64_t>(text);
-  return number && *number >= 1 && *number <= kMaxAsked ? number : std::nullopt;
-}
 
 Count count_of_option(const SubmitOptions& options, std::string_view name) {
   const auto text = options.value(name);

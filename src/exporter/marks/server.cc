@@ -143,7 +143,7 @@ void Server::run(const std::stop_token& stop) {
     const int count =
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_time());
     if (count < 0 && errno != EINTR) {
-      log::error("marks are no longer read", {{"err", errno_error(errno, "epoll_wait").message}});
+      log::error("stopped reading marks", {{"err", errno_error(errno, "epoll_wait").message}});
       return;
     }
     try {
