@@ -217,7 +217,7 @@ TEST_F(PgDatabaseTest, AQuestionOfWhichOneRowIsReadKeepsItsConnection) {
   const auto connections = [this] {
     return text(
         "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE datname ="
-        " current_database() AND pid <> pg_backend_pid()");
+        " current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
   };
   const auto read_one = [this] {
     UnitQuery query;
