@@ -4,14 +4,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <regex.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "ceems_mark.h"
-
-enum { kFailed = 1, kUsage = 2, kPatienceMs = 1000, kPollMs = 200 };
+#include "command.h"
 
 static const char kHelp[] =
     "Tells the exporter of CEEMS on this node what a job is doing, for its energy by region and by result.\n\n"
@@ -58,15 +55,15 @@ static void print_man(void) {
 }
 
 static bool verbose = false;
-static volatile sig_atomic_t ended = 0;
+volatile sig_atomic_t ended = 0;
 static volatile pid_t child = 0;
 
-static int usage(const char *what) {
+int usage(const char *what) {
   fprintf(stderr, "ceems_mark: %s; 'ceems_mark --help' shows how to use it\n", what);
   return kUsage;
 }
 
-static int failed(const char *what, const char *why) {
+int failed(const char *what, const char *why) {
   if (verbose) {
     fprintf(stderr, "ceems_mark: %s: %s\n", what, why);
     return kFailed;
@@ -90,8 +87,8 @@ static bool is_word(const char *text, const char *others, size_t most) {
   return true;
 }
 
-static bool is_name(const char *text) { return is_word(text, "_.-", 32); }
-static bool is_unit(const char *text) { return is_word(text, "_.-/%^*", 16); }
+bool is_name(const char *text) { return is_word(text, "_.-", 32); }
+bool is_unit(const char *text) { return is_word(text, "_.-/%^*", 16); }
 
 static bool is_number(const char *text) {
   char *end = NULL;
@@ -99,10 +96,34 @@ static bool is_number(const char *text) {
   return end != text && *end == '\0' && value - value == 0 && strpbrk(text, "xXpP+ \t\n") == NULL;
 }
 
-/* Waits until the exporter has read everything, because it looks at this process while it reads. Returns why it did not take it, or NULL. */
-static const char *finish(void) {
+bool take_options(int count, char **words, const struct option *options) {
+  int i = 0;
+  while (i < count) {
+    const char *word = words[i++];
+    const size_t length = strcspn(word, "=");
+    const struct option *option = options;
+    while (option->name != NULL && (strlen(option->name) != length || strncmp(option->name, word, length) != 0)) {
+      ++option;
+    }
+    if (option->name == NULL || (option->value == NULL && word[length] == '=')) {
+      return false;
+    }
+    if (option->value == NULL) {
+      *option->given = true;
+    } else if (word[length] == '=') {
+      *option->value = word + length + 1;
+    } else if (i < count) {
+      *option->value = words[i++];
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+const char *finish(void) {
   static char answer[64];
-  const int fd = ceems_mark_state_.fd;
+  const int fd = ceems_mark_socket_();
   const char *why = "the exporter does not answer";
   struct pollfd waiting = {fd, POLLIN, 0};
   if (fd < 0) {
@@ -209,6 +230,9 @@ struct pattern {
   double lines;
   double value;
   bool found;
+  /* What was read of a line that has not ended. */
+  char line[8192];
+  size_t length;
 };
 
 /* Compiles an extended regular expression in which \d is a digit. */
@@ -259,40 +283,49 @@ static void look_at(struct pattern *pattern, char *line) {
   pattern->found = true;
 }
 
-/* At most one mark for all lines that came at once. */
+/* At most one mark for all lines that came at once. What could not be sent is sent with the next. */
 static void send_found(struct pattern *pattern) {
+  int dropped;
   if (!pattern->found) {
     return;
   }
   if (pattern->fom != NULL) {
-    ceems_mark_fom(pattern->fom, pattern->value, pattern->unit);
+    dropped = ceems_mark_fom(pattern->fom, pattern->value, pattern->unit);
   } else if (pattern->has_group) {
-    ceems_mark_progress(pattern->value, pattern->result);
+    dropped = ceems_mark_progress(pattern->value, pattern->result);
   } else {
-    ceems_mark_result(pattern->result, pattern->lines, pattern->unit);
+    dropped = ceems_mark_result(pattern->result, pattern->lines, pattern->unit);
   }
-  pattern->found = false;
-  pattern->lines = 0;
+  if (dropped == 0) {
+    pattern->found = false;
+    pattern->lines = 0;
+  }
 }
 
-static void end_following(int number) {
+static void end_on_signal(int number) {
   (void)number;
   ended = 1;
 }
 
-/* Cuts what was read into lines. Longer ones than the buffer are looked at in parts. */
+void end_on_signals(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = end_on_signal;
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
+}
+
+/* Cuts what was read into lines. Of one that is longer than the buffer, only the beginning is looked at. */
 static void take_text(struct pattern *pattern, const char *text, size_t size) {
-  static char line[8192];
-  static size_t length = 0;
   size_t i;
   for (i = 0; i < size; ++i) {
-    if (text[i] == '\n' || length == sizeof line - 1) {
-      line[length] = '\0';
-      look_at(pattern, line);
-      length = 0;
-    }
-    if (text[i] != '\n' && text[i] != '\0') {
-      line[length++] = text[i];
+    if (text[i] == '\n') {
+      pattern->line[pattern->length] = '\0';
+      look_at(pattern, pattern->line);
+      pattern->length = 0;
+    } else if (text[i] != '\0' && pattern->length < sizeof pattern->line - 1) {
+      pattern->line[pattern->length++] = text[i];
     }
   }
   send_found(pattern);
@@ -318,9 +351,20 @@ static int follow_input(struct pattern *pattern) {
   return 0;
 }
 
+/* Reads to the present end of the file, and returns where that is. */
+static off_t read_on(struct pattern *pattern, int fd, off_t at) {
+  static char text[65536];
+  ssize_t size;
+  while (fd >= 0 && (size = read(fd, text, sizeof text)) > 0) {
+    at += size;
+    take_text(pattern, text, (size_t)size);
+  }
+  send_found(pattern);
+  return at;
+}
+
 /* Reads what is added to the file until this program or its parent ends. What was in it before is left out. */
 static int follow_file(struct pattern *pattern, const char *path) {
-  static char text[65536];
   const pid_t parent = getppid();
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   off_t at = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
@@ -328,26 +372,25 @@ static int follow_file(struct pattern *pattern, const char *path) {
     const bool last = ended || getppid() != parent;
     struct stat now;
     struct stat opened;
-    ssize_t size = 0;
-    if (fd >= 0) {
-      while ((size = read(fd, text, sizeof text)) > 0) {
-        at += size;
-        take_text(pattern, text, (size_t)size);
-      }
-    }
+    at = read_on(pattern, fd, at);
     if (last) {
       break;
     }
     if (stat(path, &now) == 0 && (fd < 0 || fstat(fd, &opened) != 0 || now.st_ino != opened.st_ino || now.st_dev != opened.st_dev)) {
+      read_on(pattern, fd, at); /* what was written since, before it was rotated */
       if (fd >= 0) {
         close(fd);
       }
       fd = open(path, O_RDONLY | O_CLOEXEC);
       at = 0;
-      continue;
-    }
-    if (fd >= 0 && fstat(fd, &opened) == 0 && opened.st_size < at) { /* it was begun anew */
+      pattern->length = 0;
+      if (fd >= 0) {
+        continue;
+      }
+    } else if (fd >= 0 && fstat(fd, &opened) == 0 && opened.st_size < at) { /* it was begun anew */
       at = lseek(fd, 0, SEEK_SET);
+      pattern->length = 0;
+      continue;
     }
     poll(NULL, 0, kPollMs);
   }
@@ -355,25 +398,12 @@ static int follow_file(struct pattern *pattern, const char *path) {
 }
 
 static int follow(int count, char **words) {
-  struct pattern pattern;
-  struct sigaction action;
+  static struct pattern pattern;
   const char *regex = NULL;
+  const struct option options[] = {{"--regex", &regex, NULL}, {"--result", &pattern.result, NULL}, {"--fom", &pattern.fom, NULL}, {"--unit", &pattern.unit, NULL}, {NULL, NULL, NULL}};
   const char *why;
   int status;
-  int i;
-  memset(&pattern, 0, sizeof pattern);
-  for (i = 1; i + 1 < count; i += 2) {
-    const char **value = strcmp(words[i], "--regex") == 0    ? &regex
-                         : strcmp(words[i], "--result") == 0 ? &pattern.result
-                         : strcmp(words[i], "--fom") == 0    ? &pattern.fom
-                         : strcmp(words[i], "--unit") == 0   ? &pattern.unit
-                                                             : NULL;
-    if (value == NULL) {
-      return usage("unknown option of follow");
-    }
-    *value = words[i + 1];
-  }
-  if (count < 1 || i != count || regex == NULL || (pattern.result == NULL) == (pattern.fom == NULL)) {
+  if (count < 1 || !take_options(count - 1, words + 1, options) || regex == NULL || (pattern.result == NULL) == (pattern.fom == NULL)) {
     return usage("expected follow FILE --regex REGEX (--result NAME | --fom NAME) [--unit UNIT]");
   }
   if (!is_name(pattern.result != NULL ? pattern.result : pattern.fom)) {
@@ -391,11 +421,7 @@ static int follow(int count, char **words) {
   if (pattern.unit != NULL && pattern.result != NULL && pattern.has_group) {
     return usage("a running number has no unit");
   }
-  memset(&action, 0, sizeof action);
-  action.sa_handler = end_following;
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGHUP, &action, NULL);
+  end_on_signals();
   status = strcmp(words[0], "-") == 0 ? follow_input(&pattern) : follow_file(&pattern, words[0]);
   why = finish();
   regfree(&pattern.regex);

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Adapters of marks, each with a small program and a socket that notes what arrives: log files with the
+patterns of docs/marks.md."""
+
+import contextlib
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+
+from harness import BIN, ROOT, run_tests, wait_until, write
+
+SENDERS = os.path.join(ROOT, "apps", "ceems_mark")
+TOOL = os.path.join(BIN, "ceems_mark")
+
+
+def total(marks, name):
+    return sum(float(mark.split()[2]) for mark in list(marks) if mark.startswith("result %s " % name))
+
+
+class Exporter:
+    """Takes all marks. `marks` are those that arrived, of all connections."""
+
+    def __init__(self, directory):
+        self.path, self.marks, self.callers = directory + "/mark.sock", [], []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.env = {"PATH": os.environ["PATH"], "CEEMS_MARK_SOCKET": self.path, "LC_ALL": "C.UTF-8", "HOME": directory}
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = self.listener.accept()
+                reader = threading.Thread(target=self.read, args=(caller,), daemon=True)
+                with contextlib.suppress(OSError):  # it has ended already
+                    caller.send(b"ok")
+                reader.start()
+                self.callers.append(reader)
+
+    def read(self, caller):
+        with caller:
+            while True:
+                try:
+                    message = caller.recv(300)
+                except ConnectionResetError:  # it has ended without reading the answer; what it sent comes next
+                    continue
+                if not message:
+                    return
+                if message != b"attach":
+                    self.marks.append(" ".join(message.decode("ascii").split()))
+
+    def taken(self):
+        """The marks of senders that have ended, which are then forgotten."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as last:  # those before it have been accepted when it is
+            last.connect(self.path)
+            last.send(b"last")
+            wait_until("the last one is read", lambda: "last" in self.marks, every=0.02)
+            self.marks.remove("last")
+        for caller in self.callers:
+            caller.join(90)
+        marks, self.marks, self.callers = self.marks, [], []
+        return marks
+
+    def total(self, name):
+        return total(self.marks, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+# Lines as the programs write them, and the marks that the recipe for this file brings: the first number and the last.
+LOGS = {
+    "log.lammps": ("""LAMMPS (2 Aug 2023)
+  using 1 OpenMP thread(s) per MPI task
+Created orthogonal box = (0 0 0) to (16.795962 16.795962 16.795962)
+  1 by 1 by 2 MPI processor grid
+Created 4000 atoms
+  1 neighbor lists, perpetual/occasional/extra = 1 0 0
+Per MPI rank memory allocation (min/avg/max) = 3.222 | 3.222 | 3.222 Mbytes
+   Step          Temp          E_pair         E_mol          TotEng         Press     
+         0   3             -6.7733681      0             -2.2744931     -3.7033504    
+        50   1.6842865     -4.8082494      0             -2.2824513      5.5666131    
+       250   1.6479297     -4.7532530      0             -2.2819705      5.9e+00
+Loop time of 0.942801 on 2 procs for 250 steps with 4000 atoms
+
+Performance: 54.985 ns/day, 0.436 hours/ns, 318.201 timesteps/s, 637.674 katom-step/s
+195.2% CPU use with 2 MPI tasks x 2 OpenMP threads
+Nlocal:           2000 ave        2006 max        1994 min
+Histogram: 1 0 0 0 0 0 0 0 0 1
+""", ["progress 0 step", "progress 250 step"], ["fom speed 54.985 ns/day"]),
+    "md.log": ("""Started mdrun on rank 0 Mon Nov 13 10:00:00 2023
+
+           Step           Time
+              0        0.00000
+
+   Energies (kJ/mol)
+           Bond          Angle    Proper Dih.  Improper Dih.          LJ-14
+    1.20e+03    3.45670e+03    4.60820e+03    2.10000e+02    1.50000e+03
+
+           Step           Time
+           5000       10.00000
+
+               Core t (s)   Wall t (s)        (%)
+       Time:      113.520       14.190      800.0
+                 (ns/day)    (hour/ns)
+Performance:       60.892        0.394
+""", ["progress 0 step", "progress 5000 step"], ["fom speed 60.892 ns/day"]),
+    "log.pimpleFoam": ("""Starting time loop
+
+Courant Number mean: 0.0222158 max: 0.852134
+Time = 0.005
+
+PIMPLE: iteration 1
+smoothSolver:  Solving for Ux, Initial residual = 1, Final residual = 8.90511e-06, No Iterations 19
+time step continuity errors : sum local = 6.11228e-09, global = 1.51821e-18, cumulative = 1.09644e-17
+ExecutionTime = 0.19 s  ClockTime = 1 s
+
+Time = 0.01s
+
+ExecutionTime = 0.25 s  ClockTime = 1 s
+
+End
+""", ["result step 2"], ["progress 0.005 simulated_s", "progress 0.01 simulated_s"]),
+}
+
+
+def recipes():
+    """The words of each `ceems_mark follow FILE` of docs/marks.md, by FILE."""
+    with open(os.path.join(ROOT, "docs", "marks.md"), encoding="utf-8") as page:
+        for line in re.findall(r"^ceems_mark follow .*?(?= *&? *$)", page.read(), re.M):
+            words = shlex.split(line)
+            yield words[2], words[3:]
+
+
+def logs(directory):
+    """The recipes of docs/marks.md on the logs of the programs that they are for."""
+    found = list(recipes())
+    with Exporter(directory) as exporter:
+        for name, (text, *expected) in LOGS.items():
+            options = [words for file, words in found if file == name]
+            assert len(options) == len(expected), (name, found)
+            for words, marks in zip(options, expected):
+                done = subprocess.run([TOOL, "-v", "follow", "-", *words], env=exporter.env, input=text, capture_output=True, text=True, check=False, timeout=90)
+                assert (done.returncode, done.stdout, done.stderr) == (0, text, ""), done
+                assert (got := exporter.taken()) == marks, (name, words, got)
+
+
+def follow_files(directory):
+    """Files that are rotated, begun anew or have long lines."""
+    log = directory + "/run.log"
+
+    def add(text):
+        with open(log, "a", encoding="ascii") as file:
+            file.write(text)
+
+    with Exporter(directory) as exporter:
+        def expect(steps):
+            wait_until("%d steps are counted" % steps, lambda: exporter.total("step") >= steps, every=0.02)
+            assert exporter.total("step") == steps, exporter.marks
+
+        add("done before\n")
+        process = subprocess.Popen([TOOL, "follow", log, "--regex=^done", "--result=step"], env=exporter.env)
+        wait_until("it waits for lines", lambda: log in [os.readlink("/proc/%d/fd/%s" % (process.pid, fd)) for fd in os.listdir("/proc/%d/fd" % process.pid)])
+        add("done\ndone\n")
+        expect(2)
+        add("x" * 8191 + "done\n" + "done\0" + "y" * 100000 + "\n")  # of long lines, the beginning counts
+        expect(3)
+        add("done\ndo")
+        os.rename(log, log + ".1")
+        add("ne\ndone\n")  # not the end of the line in the other file
+        expect(5)
+        with open(log, "w", encoding="ascii") as file:  # shorter than before
+            file.write("done\n")
+        expect(6)
+        os.unlink(log)
+        process.terminate()
+        assert process.wait(90) == 0
+        exporter.taken()
+    for words in (["--regex", "a(", "--result=a"], ["--regex=a", "--result", "a b"], ["--regex=a", "--result=a", "--fom=a"], ["--regex=a", "--fom=a"],
+                  ["--regex=(a)", "--result=a", "--unit=s"], ["--regex=a", "--result=a", "--other=a"], ["--regex=a", "--result"]):
+        done = subprocess.run([TOOL, "follow", "-", *words], capture_output=True, text=True, check=False, timeout=90, stdin=subprocess.DEVNULL)
+        assert done.returncode == 2 and "ceems_mark --help" in done.stderr, (words, done)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests((logs, follow_files), "ceems-adapters-"))
