@@ -11,21 +11,34 @@
 #include "command.h"
 
 static const char kHelp[] =
-    "Tells the exporter of CEEMS on this node what a job is doing, for its energy by region and by result.\n\n"
+    "Tells the exporter of CEEMS on this node what a job is doing, for its energy by region and by\n"
+    "result.\n\n"
     "  ceems_mark begin NAME              a region of the job begins\n"
     "  ceems_mark end NAME                it ends\n"
     "  ceems_mark result NAME N [UNIT]    N more results\n"
     "  ceems_mark progress N NAME         N results since the program began\n"
     "  ceems_mark fom NAME VALUE [UNIT]   a figure of merit\n"
     "  ceems_mark wrap NAME -- COMMAND    runs a command as a region\n"
-    "  ceems_mark follow FILE --regex REGEX (--result NAME | --fom NAME) [--unit UNIT]\n"
-    "      finds lines of a growing file. The first group of REGEX is the running number of results, or the figure of\n"
-    "      merit; without a group, each line is a result. FILE \"-\" is the standard input, which is passed on.\n\n"
-    "  -v, --verbose   say why a mark was not taken, and exit with status 1; without it, it is not an error\n"
-    "  -h, --help      show this text\n"
-    "  --version       show the version\n\n"
-    "Names start with a letter and have letters, digits and \"_.-\", at most 32. The socket is $CEEMS_MARK_SOCKET or\n"
-    "/run/ceems/mark.sock.\n";
+    "  ceems_mark follow FILE --regex=REGEX (--result=NAME | --fom=NAME) [--unit=UNIT]\n"
+    "      finds lines of a growing file, \"-\" for the standard input, which is passed on\n"
+    "  ceems_mark scrape URL --metric=METRIC [--result=NAME] [--unit=UNIT]\n"
+    "      counts results by a counter on the page of metrics of another program\n\n"
+    "Flags:\n"
+    "  -v, --verbose       say why a mark was not taken, and exit with status 1; without it, it is\n"
+    "                      not an error\n"
+    "  --regex=REGEX       POSIX extended, with \\d for a digit. The first group is the running number\n"
+    "                      of results, or the figure of merit. Without a group, each line is a result\n"
+    "  --metric=METRIC     counter, such as vllm:generation_tokens_total. All its series add up\n"
+    "  --result=NAME       name of the results; of scrape, the default is the name of the metric\n"
+    "                      without its prefix and \"_total\"\n"
+    "  --fom=NAME          name of the figure of merit\n"
+    "  --unit=UNIT         unit of measurement, such as ns/day\n"
+    "  --interval=SECONDS  how often scrape reads the page, from 0.1 to 3600 (default: 5)\n"
+    "  --any-host          let scrape read pages of other nodes as well\n"
+    "  -h, --help          show this text\n"
+    "  --version           show the version\n\n"
+    "Names start with a letter and have letters, digits and \"_.-\", at most 32. The socket is\n"
+    "$CEEMS_MARK_SOCKET or /run/ceems/mark.sock.\n";
 
 static const char kVersion[] =
     "ceems_mark, version " CEEMS_MARK_VERSION "\n  platform:  linux/"
@@ -42,9 +55,9 @@ static const struct {
   const char *option;
   const char *text;
 } kPages[] = {
-    {"--completion-script-bash", "complete -o default -W 'begin end result progress fom wrap follow --help --verbose --version' ceems_mark\n"},
-    {"--completion-script-zsh", "#compdef ceems_mark\n_arguments '1:command:(begin end result progress fom wrap follow)' '*::arguments:_default'\n"},
-    {"--completion-script-fish", "complete -c ceems_mark -n __fish_use_subcommand -a 'begin end result progress fom wrap follow'\n"},
+    {"--completion-script-bash", "complete -o default -W 'begin end result progress fom wrap follow scrape --help --verbose --version' ceems_mark\n"},
+    {"--completion-script-zsh", "#compdef ceems_mark\n_arguments '1:command:(begin end result progress fom wrap follow scrape)' '*::arguments:_default'\n"},
+    {"--completion-script-fish", "complete -c ceems_mark -n __fish_use_subcommand -a 'begin end result progress fom wrap follow scrape'\n"},
     {"--version", kVersion},
     {"--help", kHelp},
     {"-h", kHelp},
@@ -455,6 +468,9 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "follow") == 0) {
     return follow(argc - 2, argv + 2);
+  }
+  if (strcmp(argv[1], "scrape") == 0) {
+    return scrape(argc - 2, argv + 2);
   }
   for (size_t i = 0; i < 5; ++i) {
     static const char *const kVerbs[] = {"begin", "end", "result", "progress", "fom"};

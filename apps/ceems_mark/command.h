@@ -32,4 +32,7 @@ bool take_options(int count, char** words, const struct option* options);
  * Returns why it did not take it, or NULL. */
 const char* finish(void);
 
+/* `ceems_mark scrape`: results from the counters of a program with a page of metrics. */
+int scrape(int count, char** words);
+
 #endif
