@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adapters of marks, each with a small program and a socket that notes what arrives: log files with the
+"""Adapters of marks, each with a small program and a socket that notes what arrives: pages of metrics, and log files with the
 patterns of docs/marks.md."""
 
 import contextlib
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 
-from harness import BIN, ROOT, run_tests, wait_until, write
+from harness import BIN, ROOT, FakeHttp, free_port, run_tests, wait_until, write
 
 SENDERS = os.path.join(ROOT, "apps", "ceems_mark")
 TOOL = os.path.join(BIN, "ceems_mark")
@@ -74,6 +74,137 @@ class Exporter:
 
     def __exit__(self, *_):
         self.listener.close()
+
+
+class RawServer:
+    """Answers each connection with the bytes of `answer()`, at a port of the test's choice."""
+
+    def __init__(self, answer, port=0):
+        self.answer = answer
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = self.listener.accept()
+                with caller, contextlib.suppress(OSError):
+                    caller.recv(4096)
+                    caller.sendall(self.answer())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+PAGE = """# HELP vllm:generation_tokens_total Number of generation tokens processed.
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{engine="0",model_name="a \\"b\\" } 7"} %s
+vllm:generation_tokens_total{engine="1",model_name="c"} %s 1700000000000
+vllm:generation_tokens_total_more 1000000
+vllm:prompt_tokens_total{engine="0",model_name="c"} 5e5
+"""
+
+
+def start_scrape(exporter, *words):
+    return subprocess.Popen([TOOL, "-v", "scrape", *words, "--interval=0.1"], env=exporter.env, stderr=subprocess.PIPE, text=True)
+
+
+def end_scrape(process, status=0):
+    process.terminate()
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == status, (process.returncode, errors)
+    return errors
+
+
+def scrape_growth(directory):
+    """The growth of a counter with several series, of which one begins anew and one comes later."""
+    page = {}
+
+    def answer(path, _query, _body):
+        return (200, "text/plain", page["text"].encode()) if path == "/metrics" else (404, "text/plain", b"")
+
+    with Exporter(directory) as exporter, FakeHttp(answer) as server:
+        def show(text):
+            """Waits until the page was read and used: the first request may have had the page before it, the third comes after it was used."""
+            page["text"] = text
+            seen = len(server.seen)
+            wait_until("the page is read", lambda: len(server.seen) >= seen + 3, every=0.02)
+
+        page["text"] = PAGE % (1000, 2000)
+        process = start_scrape(exporter, server.url, "--metric", "vllm:generation_tokens_total")
+        show(PAGE % (1000, 2000))
+        assert exporter.total("generation_tokens") == 0  # what was there before is left out
+        show(PAGE % (1100, 2000))
+        show(PAGE % ("1.1e3", 30))  # the second one began anew
+        show(PAGE % ("NaN", "-4"))
+        show("other 4\n" + PAGE % (1110, 30))
+        assert (errors := end_scrape(process)) == "", errors
+        marks = exporter.taken()
+        assert total(marks, "generation_tokens") == 100 + 30 + 10, marks
+
+        page["text"] = "steps_total 5\n"
+        process = start_scrape(exporter, server.url + "/metrics", "--metric=steps_total", "--result", "step", "--unit=kstep")
+        show("steps_total 5\n")
+        show("steps_total 5\nsteps_total {rank=\"1\"} 3\n")
+        page["text"] = "steps_total 9\nsteps_total {rank=\"1\"} 3\n"  # is read at the end, if not before
+        assert (errors := end_scrape(process)) == "", errors
+        assert exporter.taken() == ["result step 3 kstep", "result step 4 kstep"]
+
+        # It ends with the script that has started it; until then, it would hold the pipe open.
+        subprocess.run(["sh", "-c", '"$@" & sleep 0.3', "sh", TOOL, "scrape", server.url, "--metric=steps_total", "--interval=0.1"],
+                       env=exporter.env, check=True, timeout=90, capture_output=True)
+        assert exporter.taken() == []
+        for url, why in ((server.url, "the page does not have this metric"), (server.url + "/other", "the status of the answer is not 200")):
+            process = start_scrape(exporter, url, "--metric=absent")
+            line = process.stderr.readline()
+            assert why in line, line
+            end_scrape(process, status=1)
+
+
+def scrape_servers(directory):
+    """A server that begins later, answers in chunks, and ones that do not answer well. Only servers of the node are asked."""
+    def chunked(*chunks):
+        return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
+
+    with Exporter(directory) as exporter:
+        port = free_port()
+        process = start_scrape(exporter, "http://localhost:%d" % port, "--metric=tokens_total")
+        assert "refused" in process.stderr.readline()
+        with RawServer(lambda: chunked(b"tokens_t", b"otal 5", b"0\n", b""), port):
+            wait_until("what a server that was not there counts from 0 on is taken", lambda: exporter.total("tokens") == 50)
+            end_scrape(process)
+        exporter.taken()
+        for answer, why in ((b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (5 << 20), "the answer is longer than 4 MiB"),
+                            (b"tokens_total 1\n", "the answer is not HTTP"),
+                            (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ntokens_total 1\n", "the answer is incomplete"),
+                            (chunked(b"tokens_total 1\n"), "the answer is incomplete"),
+                            (chunked(b"") .replace(b"\r\n0\r\n", b"\r\nfffffffffffffffff\r\n"), "the answer is incomplete"),
+                            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\ntokens_total 1\n", "the answer is incomplete"),
+                            (b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/\r\n\r\n", "the status of the answer is not 200")):
+            with RawServer(lambda answer=answer: answer) as server:
+                process = start_scrape(exporter, server.url, "--metric=tokens_total")
+                line = process.stderr.readline()
+                assert why in line, (answer[:80], line)
+                end_scrape(process, status=1)
+        assert exporter.taken() == []
+    for words, why in ((["http://192.0.2.1:8000/metrics", "--metric=a"], "not on this node; --any-host allows it"),
+                       (["https://localhost/metrics", "--metric=a"], "expected a URL that begins with http://"),
+                       (["http://a@localhost/", "--metric=a"], "invalid character in the URL"),
+                       (["http://localhost/\r\nX:", "--metric=a"], "invalid character in the URL"),
+                       (["http://localhost:/", "--metric=a"], "invalid port"),
+                       (["http://[::1/", "--metric=a"], "invalid host"),
+                       (["http://localhost", "--metric=a b"], "invalid name of a metric"),
+                       (["http://localhost", "--metric=" + 40 * "a"], "give one with --result"),
+                       (["http://localhost", "--metric=a", "--interval=0"], "expected an interval"),
+                       (["http://localhost", "--metric=a", "--any-host=1"], "expected scrape URL"),
+                       (["http://localhost", "--metric"], "expected scrape URL"), ([], "expected scrape URL")):
+        done = subprocess.run([TOOL, "scrape", *words], capture_output=True, text=True, check=False, timeout=90)
+        assert done.returncode == 2 and why in done.stderr, (words, done)
 
 
 # Lines as the programs write them, and the marks that the recipe for this file brings: the first number and the last.
@@ -191,4 +322,4 @@ def follow_files(directory):
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests((logs, follow_files), "ceems-adapters-"))
+    sys.exit(run_tests((scrape_growth, scrape_servers, logs, follow_files), "ceems-adapters-"))
