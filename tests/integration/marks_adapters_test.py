@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Adapters of marks, each with a small program and a socket that notes what arrives: pages of metrics, and log files with the
+"""Adapters of marks, each with a small program and a socket that notes what arrives: MPI (a real one if there is an mpicc, else a stand-in of one rank), pages of metrics, and log files with the
 patterns of docs/marks.md."""
 
 import contextlib
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 
-from harness import BIN, ROOT, FakeHttp, free_port, run_tests, wait_until, write
+from harness import BIN, ROOT, FakeHttp, free_port, need_programs, run_tests, wait_until, write
 
 SENDERS = os.path.join(ROOT, "apps", "ceems_mark")
 TOOL = os.path.join(BIN, "ceems_mark")
@@ -74,6 +75,126 @@ class Exporter:
 
     def __exit__(self, *_):
         self.listener.close()
+
+
+# One rank, for where no MPI is installed. The functions of a profiling interface are weak, as in real ones.
+STAND_IN_HEADER = """typedef int MPI_Comm;
+typedef int MPI_Info;
+#define MPI_SUCCESS 0
+#define MPI_COMM_WORLD 1
+#define MPI_INFO_NULL 0
+#define MPI_COMM_TYPE_SHARED 1
+#define MPI_THREAD_FUNNELED 1
+int MPI_Init(int*, char***), PMPI_Init(int*, char***);
+int MPI_Init_thread(int*, char***, int, int*), PMPI_Init_thread(int*, char***, int, int*);
+int MPI_Initialized(int*), PMPI_Initialized(int*);
+int MPI_Finalize(void), PMPI_Finalize(void);
+int MPI_Pcontrol(const int, ...), PMPI_Pcontrol(const int, ...);
+int MPI_Comm_rank(MPI_Comm, int*), PMPI_Comm_rank(MPI_Comm, int*);
+int MPI_Comm_size(MPI_Comm, int*), PMPI_Comm_size(MPI_Comm, int*);
+int MPI_Comm_free(MPI_Comm*), PMPI_Comm_free(MPI_Comm*);
+int PMPI_Comm_split_type(MPI_Comm, int, int, MPI_Info, MPI_Comm*);
+"""
+STAND_IN = """#include <stddef.h>
+#include "mpi.h"
+static int ready = 0;
+int PMPI_Init(int* c, char*** v) { (void)c; (void)v; ready = 1; return 0; }
+int PMPI_Init_thread(int* c, char*** v, int r, int* p) { *p = r; return PMPI_Init(c, v); }
+int PMPI_Initialized(int* flag) { *flag = ready; return 0; }
+int PMPI_Finalize(void) { ready = 0; return 0; }
+int PMPI_Pcontrol(const int level, ...) { (void)level; return 0; }
+int PMPI_Comm_rank(MPI_Comm c, int* rank) { (void)c; *rank = 0; return 0; }
+int PMPI_Comm_size(MPI_Comm c, int* size) { (void)c; *size = 1; return 0; }
+int PMPI_Comm_free(MPI_Comm* c) { *c = 0; return 0; }
+int PMPI_Comm_split_type(MPI_Comm c, int t, int k, MPI_Info i, MPI_Comm* n) { (void)t; (void)k; (void)i; *n = c; return 0; }
+#pragma weak MPI_Init = PMPI_Init
+#pragma weak MPI_Init_thread = PMPI_Init_thread
+#pragma weak MPI_Initialized = PMPI_Initialized
+#pragma weak MPI_Finalize = PMPI_Finalize
+#pragma weak MPI_Pcontrol = PMPI_Pcontrol
+#pragma weak MPI_Comm_rank = PMPI_Comm_rank
+#pragma weak MPI_Comm_size = PMPI_Comm_size
+#pragma weak MPI_Comm_free = PMPI_Comm_free
+"""
+MPI_PROGRAM = """#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  int rank = 0, provided = 0;
+  if (argc > 1) {
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  } else {
+    MPI_Init(&argc, &argv);
+  }
+  MPI_Pcontrol(1, "solve");
+  MPI_Pcontrol(1, "halo");
+  MPI_Pcontrol(-1, "halo");
+  MPI_Pcontrol(-1, "solve");
+  MPI_Pcontrol(0);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    puts("done");
+  }
+  return MPI_Finalize();
+}
+"""
+MPI_FORTRAN = """program job
+  use %s
+  integer :: status, rank
+  call MPI_Init(status)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, status)
+  if (rank == 0) print '(a)', 'done'
+  call MPI_Finalize(status)
+end program
+"""
+
+
+def mpi(directory):
+    """A program that is not changed gets the shim by LD_PRELOAD, or is linked with it."""
+    need_programs("cc")
+    real = shutil.which("mpicc") is not None and shutil.which("mpiexec") is not None
+    ranks = 3 if real else 1
+    launch = ["mpiexec", "-n", str(ranks)] if real else []
+    # Of Open MPI: to run as root, and more ranks than cores.
+    more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    write(directory + "/program.c", MPI_PROGRAM)
+    library = []
+    compiler = ["mpicc"]
+    if not real:
+        print("  a stand-in of one rank: mpicc and mpiexec are not installed")
+        compiler = ["cc", "-I", directory]
+        write(directory + "/mpi.h", STAND_IN_HEADER)
+        write(directory + "/mpi.c", STAND_IN)
+        subprocess.run(["cc", "-shared", "-fPIC", "mpi.c", "-o", "libmpi_stand_in.so"], cwd=directory, check=True)
+        library = ["-L", directory, "-Wl,-rpath," + directory, "-lmpi_stand_in"]
+    shim = SENDERS + "/ceems_mark_mpi.c"
+    flags = ["-std=c99", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-I", SENDERS]
+    subprocess.run([*compiler, *flags, "-shared", "-fPIC", shim, "-o", "libshim.so", *library], cwd=directory, check=True)
+    subprocess.run([*compiler, "program.c", "-o", "program", *library], cwd=directory, check=True)
+    subprocess.run([*compiler, *flags, "program.c", shim, "-o", "linked", *library], cwd=directory, check=True)
+    sizes = ["begin mpi", "fom mpi_ranks %d" % ranks, "fom mpi_size %d" % ranks]
+    named = ["begin solve", "begin halo", "end halo", "end solve"]
+    preload = ["env", "LD_PRELOAD=%s/libshim.so" % directory]
+    runs = [([*preload, "./program"], {}, sizes + ["end mpi"]),
+            ([*preload, "./program", "threads"], {}, sizes + ["end mpi"]),
+            ([*preload, "./program"], {"CEEMS_MARK_PCONTROL": "names"}, sizes + named + ["end mpi"]),
+            (["./linked"], {"CEEMS_MARK_PCONTROL": "names"}, sizes + named + ["end mpi"]),
+            (["./program"], {"CEEMS_MARK_PCONTROL": "names"}, [])]
+    if real and shutil.which("mpif90"):
+        for module in ("mpi", "mpi_f08"):
+            write(directory + "/job.f90", MPI_FORTRAN % module)
+            subprocess.run(["mpif90", "job.f90", "-o", module], cwd=directory, check=True)
+            runs.append(([*preload, "./" + module], {}, sizes + ["end mpi"]))
+    with Exporter(directory) as exporter:
+        for command, env, expected in runs:
+            done = subprocess.run([*launch, *command], cwd=directory, env={**exporter.env, **more, **env}, capture_output=True, text=True,
+                                  check=False, timeout=120)
+            assert (done.returncode, done.stdout) == (0, "done\n"), (command, done)
+            assert (got := exporter.taken()) == expected, (command, env, got)
+    print("  %d programs of %s" % (len(runs), "MPI, with 3 ranks" if real else "a stand-in"))
+    # Without an exporter, nothing changes.
+    done = subprocess.run([*launch, *preload, "./program"], cwd=directory, env={**exporter.env, **more, "CEEMS_MARK_SOCKET": "/nowhere"},
+                          capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done
 
 
 class RawServer:
@@ -322,4 +443,4 @@ def follow_files(directory):
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests((scrape_growth, scrape_servers, logs, follow_files), "ceems-adapters-"))
+    sys.exit(run_tests((mpi, scrape_growth, scrape_servers, logs, follow_files), "ceems-adapters-"))
