@@ -111,14 +111,47 @@ def region(name):
         end(name)
 
 
+class Tally:
+    """Adds results up and sends them ten times a second at most, for results that come faster than the exporter takes messages."""
+
+    PAUSE = 0.1
+
+    def __init__(self, name, unit=""):
+        self.name, self.unit, self.n, self.send_at = name, unit, 0, 0.0
+
+    def add(self, n=1):
+        self.n += n
+        if time.monotonic() >= self.send_at:
+            self.flush()
+
+    def flush(self):
+        """Sends what was not sent yet."""
+        if self.n and result(self.name, self.n, self.unit):
+            self.n = 0
+        self.send_at = time.monotonic() + self.PAUSE
+
+
+def counted(items, name="batch"):
+    """The items of a DataLoader, or of anything else, each of which counts as a result once the loop is done with it:
+
+        for batch in ceems_mark.counted(loader):
+            ..."""
+    tally = Tally(name)
+    try:
+        for item in items:
+            yield item
+            tally.add()
+    finally:
+        tally.flush()
+
+
 class TrainingMarks:
-    """Callback for Lightning, without importing it:
+    """What lightning_callback() does, without importing Lightning: regions `train` and `validation`; results `batch` and `epoch`, counted
+    by the first rank."""
 
-        class Marks(ceems_mark.TrainingMarks, lightning.Callback):
-            pass
-        trainer = lightning.Trainer(callbacks=[Marks()])
-
-    Regions `train` and `validation`; results `batch` and `epoch`, counted by the first rank."""
+    def __init__(self):
+        super().__init__()
+        self.batches = Tally("batch")
 
     @staticmethod
     def _counts(trainer):
@@ -127,15 +160,17 @@ class TrainingMarks:
     def on_train_start(self, trainer, *_):
         begin("train")
 
-    def on_train_batch_end(self, trainer, *_):
+    def on_train_batch_end(self, trainer, *_, **__):
         if self._counts(trainer):
-            result("batch")
+            self.batches.add()
 
     def on_train_epoch_end(self, trainer, *_):
         if self._counts(trainer):
+            self.batches.flush()
             result("epoch")
 
     def on_train_end(self, trainer, *_):
+        self.batches.flush()
         end("train")
 
     def on_validation_start(self, trainer, *_):
@@ -146,4 +181,19 @@ class TrainingMarks:
 
     def on_exception(self, trainer, *_):
         end("validation")
-        end("train")
+        self.on_train_end(trainer)
+
+
+def lightning_callback():
+    """A callback for Lightning, which is imported only here:
+
+        trainer = lightning.Trainer(callbacks=[ceems_mark.lightning_callback()])"""
+    try:
+        from lightning.pytorch import Callback
+    except ImportError:
+        from pytorch_lightning import Callback  # its name before 2.0
+
+    class Marks(TrainingMarks, Callback):
+        pass
+
+    return Marks()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adapters of marks, each with a small program and a socket that notes what arrives: MPI (a real one if there is an mpicc, else a stand-in of one rank), pages of metrics, and log files with the
-patterns of docs/marks.md."""
+"""Adapters of marks, each with a small program and a socket that notes what arrives: MPI (a real one if there is an mpicc, else a stand-in
+of one rank), Lightning (a stand-in of its trainer), pages of metrics, and log files with the patterns of docs/marks.md."""
 
 import contextlib
 import os
@@ -195,6 +195,68 @@ def mpi(directory):
     done = subprocess.run([*launch, *preload, "./program"], cwd=directory, env={**exporter.env, **more, "CEEMS_MARK_SOCKET": "/nowhere"},
                           capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (0, "done\n"), done
+
+
+# Calls the hooks that a trainer of Lightning calls, in its order and with its arguments, among them those that the callback leaves out.
+TRAINING = """
+import sys
+sys.path.insert(0, %r)
+import ceems_mark
+assert not [name for name in sys.modules if "lightning" in name or name == "torch"]
+
+class Trainer:
+    is_global_zero = %r
+    def __init__(self, callbacks):
+        self.callbacks = callbacks
+    def call(self, hook, *arguments):
+        for callback in self.callbacks:
+            getattr(callback, hook)(self, "module", *arguments)
+    def fit(self, epochs, batches, fails_at=None):
+        self.call("on_fit_start")
+        self.call("on_train_start")
+        try:
+            for epoch in range(epochs):
+                self.call("on_train_epoch_start")
+                for batch in range(batches):
+                    if (epoch, batch) == fails_at:
+                        raise RuntimeError("the loss is not finite")
+                    self.call("on_train_batch_start", "batch", batch)
+                    self.call("on_train_batch_end", "outputs", "batch", batch)
+                self.call("on_validation_start")
+                self.call("on_validation_end")
+                self.call("on_train_epoch_end")
+            self.call("on_train_end")
+        except RuntimeError as error:
+            self.call("on_exception", error)
+        self.call("on_fit_end")
+
+ceems_mark.Tally.PAUSE = 1e6  # so that only the first result of each, and what is left at the end of something, is sent
+callback = ceems_mark.lightning_callback()
+assert isinstance(callback, sys.modules["lightning.pytorch"].Callback)
+Trainer([callback]).fit(2, 1000)
+Trainer([ceems_mark.lightning_callback()]).fit(1, 10, fails_at=(0, 7))
+assert list(ceems_mark.counted(range(1500), "item")) == list(range(1500))
+sys.exit(ceems_mark.dropped())
+"""
+LIGHTNING = "class Callback:\n" + "".join("    def %s(self, *_):\n        pass\n" % hook for hook in (
+    "on_fit_start", "on_fit_end", "on_train_start", "on_train_end", "on_train_epoch_start", "on_train_epoch_end", "on_train_batch_start",
+    "on_train_batch_end", "on_validation_start", "on_validation_end", "on_exception"))
+
+
+def training(directory):
+    """Regions and results of a training. Results of ranks but the first are not counted, and results that come fast are sent together."""
+    write(directory + "/lightning/__init__.py", "")
+    write(directory + "/lightning/pytorch.py", LIGHTNING)
+    expected = ["begin train", "result batch 1", "begin validation", "end validation", "result batch 999", "result epoch 1", "begin validation",
+                "end validation", "result batch 1000", "result epoch 1", "end train",
+                "begin train", "result batch 1", "end validation", "result batch 6", "end train", "result item 1", "result item 1499"]
+    with Exporter(directory) as exporter:
+        for first in (True, False):
+            done = subprocess.run([sys.executable, "-c", TRAINING % (SENDERS, first)], env={**exporter.env, "PYTHONPATH": directory},
+                                  capture_output=True, text=True, check=False, timeout=90)
+            assert done.returncode == 0, done.stderr
+            marks = [mark for mark in expected if first or not re.match("result (batch|epoch)", mark)]
+            assert (got := exporter.taken()) == marks, got
 
 
 class RawServer:
@@ -443,4 +505,4 @@ def follow_files(directory):
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests((mpi, scrape_growth, scrape_servers, logs, follow_files), "ceems-adapters-"))
+    sys.exit(run_tests((mpi, training, scrape_growth, scrape_servers, logs, follow_files), "ceems-adapters-"))
