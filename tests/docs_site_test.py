@@ -21,7 +21,7 @@ sys.path.insert(0, str(TESTS / "integration"))
 sys.dont_write_bytecode = True
 from harness import skip  # noqa: E402
 
-PROGRAMS = ["ceems_exporter", "ceems_api_server", "ceems_lb", "ceems_mail", "cacct", "ceems_tool", "redfish_proxy", "ceems_k8s_admission_controller"]
+PROGRAMS = ["ceems_exporter", "ceems_api_server", "ceems_lb", "ceems_mail", "ceems_mark", "cacct", "ceems_tool", "redfish_proxy", "ceems_k8s_admission_controller"]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.M | re.S)
 # Sections by which `ceems_tool check config` knows a file.
 OURS = re.compile(r"(?m)^(ceems_api_server|ceems_lb|clusters|updaters|redfish_proxy|ceems_cacct):")

@@ -50,21 +50,44 @@ static const char kVersion[] =
     "other\n";
 #endif
 
+#define COMMANDS "begin end result progress fom wrap follow scrape"
+#define FLAGS "--verbose --regex --metric --result --fom --unit --interval --any-host --help --version"
+
 /* What packages ask every program for. */
 static const struct {
   const char *option;
   const char *text;
 } kPages[] = {
-    {"--completion-script-bash", "complete -o default -W 'begin end result progress fom wrap follow scrape --help --verbose --version' ceems_mark\n"},
-    {"--completion-script-zsh", "#compdef ceems_mark\n_arguments '1:command:(begin end result progress fom wrap follow scrape)' '*::arguments:_default'\n"},
-    {"--completion-script-fish", "complete -c ceems_mark -n __fish_use_subcommand -a 'begin end result progress fom wrap follow scrape'\n"},
+    {"--completion-script-bash", "complete -o default -W '" COMMANDS " " FLAGS "' ceems_mark\n"},
+    {"--completion-script-zsh",
+     "#compdef ceems_mark\n"
+     "_ceems_mark() {\n"
+     "  if (( CURRENT == 2 )); then compadd -- " COMMANDS "; fi\n"
+     "  if [[ $words[CURRENT] == -* ]]; then compadd -- " FLAGS "; elif (( CURRENT > 2 )); then _default; fi\n"
+     "}\n"
+     "if [[ \"${funcstack[1]}\" == _ceems_mark ]]; then _ceems_mark \"$@\"; else compdef _ceems_mark ceems_mark; fi\n"},
+    {"--completion-script-fish",
+     "complete -c ceems_mark -n __fish_use_subcommand -f -a '" COMMANDS "'\n"
+     "for flag in verbose any-host help version\n  complete -c ceems_mark -l $flag\nend\n"
+     "for flag in regex metric result fom unit interval\n  complete -c ceems_mark -x -l $flag\nend\n"},
     {"--version", kVersion},
     {"--help", kHelp},
     {"-h", kHelp},
 };
 
+/* In a man page, "-" alone is a hyphen, and "\" begins an escape. */
 static void print_man(void) {
-  printf(".TH ceems_mark 8\n.SH NAME\nceems_mark \\- marks of jobs for the exporter of CEEMS\n.SH DESCRIPTION\n.nf\n%s.fi\n", kHelp);
+  const char *at;
+  printf(".TH ceems_mark 8 \"\" \"ceems_mark " CEEMS_MARK_VERSION "\"\n.SH NAME\nceems_mark \\- marks of jobs for the exporter of CEEMS\n"
+         ".SH SYNOPSIS\n.B ceems_mark\n[\\-v] COMMAND ...\n.SH DESCRIPTION\n.nf\n");
+  for (at = kHelp; *at != '\0'; ++at) {
+    if (*at == '-' || *at == '\\') {
+      fputs(*at == '-' ? "\\-" : "\\e", stdout);
+    } else {
+      putchar(*at);
+    }
+  }
+  puts(".fi\n.SH SEE ALSO\n.BR ceems_exporter (8)");
 }
 
 static bool verbose = false;

@@ -13,7 +13,7 @@ import time
 
 from harness import BIN, run_tests, skip, write
 
-PROGRAMS = ("cacct", "ceems_api_server", "ceems_exporter", "ceems_k8s_admission_controller", "ceems_lb", "ceems_mail", "ceems_tool", "redfish_proxy")
+PROGRAMS = ("cacct", "ceems_api_server", "ceems_exporter", "ceems_k8s_admission_controller", "ceems_lb", "ceems_mail", "ceems_mark", "ceems_tool", "redfish_proxy")
 ENVIRONMENT = {"PATH": BIN + ":/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
 
 
@@ -97,7 +97,8 @@ def zsh(directory):
                                                                                "ceems_exporter --no-collector.netdev"),
                                     ("ceems_tool tsdb create-rec", "ceems_tool tsdb create-recording-rules"),
                                     ("ceems_tool tsdb create-recording-rules --pu", "ceems_tool tsdb create-recording-rules --pue"),
-                                    ("ceems_tool db verify --d", "ceems_tool db verify --db")):
+                                    ("ceems_tool db verify --d", "ceems_tool db verify --db"),
+                                    ("ceems_mark scr", "ceems_mark scrape"), ("ceems_mark follow x --reg", "ceems_mark follow x --regex")):
                 if start.split()[0] in built():
                     assert (got := shell.line(start).rstrip()) == expected, (way, start, got)
             if "ceems_tool" in built():
@@ -124,6 +125,8 @@ def fish(directory):
             got = {choice for choice in choices(program, program + " --") if choice.startswith("--")}
             assert expected <= {choice.rstrip("=") for choice in got}, (program, expected - got)
             assert not {"--account-filter", "--completion-bash"} & got, got
+    if "ceems_mark" in built():
+        assert choices("ceems_mark", "ceems_mark f") == {"fom", "follow"}
     if "ceems_lb" in built():
         assert choices("ceems_lb", "ceems_lb --log.level ") == {"debug", "info", "warn", "error"}
     if "ceems_tool" in built():
