@@ -149,6 +149,7 @@ Findings examine(const DoctorContext& context) {
   examine_gpus(context, findings);
   examine_energy(context, findings);
   examine_validation(context, findings);
+  examine_marks(context, findings);
   return findings;
 }
 
@@ -238,6 +239,7 @@ DoctorContext doctor_context(const config::FlagSet& flags,
     return perf::unsupported_events(kernel, events, !os::may_raise(CAP_PERFMON));
   };
   context.infiniband_exclude = first_value(flags, {"collector.infiniband.device-exclude"});
+  context.marks_socket = first_value(flags, {"collector.marks.socket"});
   context.rapl_watch = std::chrono::milliseconds(500);
   context.web_config = options.web_config_file;
   context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});

@@ -91,7 +91,8 @@ struct DoctorContext {
   bool perf_wanted = false;
   /// Names of the selected perf events that this machine does not have. If empty, none is tried.
   std::function<std::vector<std::string>()> missing_perf_events = {};
-  std::string infiniband_exclude;  ///< --collector.infiniband.device-exclude
+  std::string infiniband_exclude;                     ///< --collector.infiniband.device-exclude
+  std::string marks_socket = "/run/ceems/mark.sock";  ///< --collector.marks.socket
   /// How long RAPL is watched with one CPU at work, to find counters that stand still; 0: not.
   std::chrono::milliseconds rapl_watch{0};
   bool ebpf_wanted = false;
@@ -108,8 +109,8 @@ struct DoctorContext {
 
 /// Examines everything the exporter may read. For each collector it reports whether it works on
 /// this host, is off, or cannot work, with the cause and the fix. It only reads. The only program
-/// is started by `read_ipmi`, the only connection opened by `read_redfish`, for collectors that are
-/// switched on. The order is that of --help.
+/// is started by `read_ipmi`, the only connection to another host opened by `read_redfish`, for
+/// collectors that are switched on. The order is that of --help.
 Findings examine(const DoctorContext& context);
 
 /// One line per finding, for people. States are words, so colour is not needed. Ends with a count.
@@ -131,6 +132,7 @@ void examine_gpus(const DoctorContext& context, Findings& findings);
 // Meters, model, idle power and expected error of the energy. Looks at the findings of the others.
 void examine_energy(const DoctorContext& context, Findings& findings);
 void examine_validation(const DoctorContext& context, Findings& findings);  // of this CPU family
+void examine_marks(const DoctorContext& context, Findings& findings);       // the socket of jobs
 
 /// Reads the GPUs of a vendor twice, in a second and a half, through the library `path` or, if that
 /// is empty, the usual one.
