@@ -53,7 +53,7 @@ std::string amount_text(const PassedBudget& budget, double value, const advice::
     case PassedBudget::Unit::kKwh:
       return report::energy_text(report::significant(value, kDigits), words);
     case PassedBudget::Unit::kKgCo2:
-      return report::grams_text(report::significant(value * kGramsOfKg, kDigits), words) + " CO2";
+      return report::grams_text(report::significant(value * kGramsOfKg, kDigits), words) + " CO2e";
     case PassedBudget::Unit::kCost:
       break;
   }

@@ -136,13 +136,13 @@ TEST(Letter, SaysHowABudgetStands) {
   EXPECT_THAT(letter.rules, ::testing::IsEmpty());
   EXPECT_EQ(letter.text,
             "Budget fluids (hpc-a), 2026: 80 % passed\n\n"
-            "Budget: 1.5 t CO2\nUsed: 1.23 t CO2 (82 %)\n"
-            "At the end, likely: 1.42 t CO2 – 1.58 t CO2\n\n"
+            "Budget: 1.5 t CO2e\nUsed: 1.23 t CO2e (82 %)\n"
+            "At the end, likely: 1.42 t CO2e – 1.58 t CO2e\n\n"
             "A budget stops nothing: jobs of the project go on.\n\n"
             "You get this mail because you lead this project.\n"
             "Stop these mails: https://x.org/m?lea+budget-warnings\n"
             "Questions? help@example.org\n");
-  EXPECT_THAT(letter.html, HasSubstr("<tr><th scope=\"row\">Used</th><td>1.23 t CO2 (82 %)</td>"));
+  EXPECT_THAT(letter.html, HasSubstr("<tr><th scope=\"row\">Used</th><td>1.23 t CO2e (82 %)</td>"));
   EXPECT_THAT(letter.html, HasSubstr("<a href=\"https://x.org/m?lea+budget-warnings\">"));
   budget.unit = PassedBudget::Unit::kCost;
   budget.currency = "EUR";

@@ -60,7 +60,7 @@ TEST(Digest, IsOneTextWithOwnTrend) {
             "Month 2026-11 · ada · 214 jobs ended\n"
             "\n"
             "What was used\n"
-            "  Month    CPU hours  GPU hours  Energy    CO2      Note\n"
+            "  Month    CPU hours  GPU hours  Energy    CO2e     Note\n"
             "  2026-11  12346      82.1       41.3 kWh  1.82 kg\n"
             "  2026-10  14000      0          44.9 kWh  2 kg\n"
             "  2026-09  10         0          –         –        not measured\n"

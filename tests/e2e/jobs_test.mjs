@@ -445,7 +445,7 @@ test("a long name is one line, and all of it below the pointer and where the foc
   await name.focus();
   assert.ok((await lines()) > 1 && !(await cut()));
   const heads = await page.locator("thead th").allInnerTexts();
-  for (const [head, unit] of [["Energy", / Wh$/], ["Not used", / Wh$/], ["Emissions", / g CO₂e$/]]) {
+  for (const [head, unit] of [["Energy", / Wh$/], ["Not used", / Wh$/], ["Emissions", / g CO2e$/]]) {
     const at = heads.findIndex((text) => text.trim() === head) + 1;
     assert.ok(at > 0, head);
     const values = (await page.locator(`tbody td:nth-child(${at})`).allInnerTexts()).map((text) => text.split("\n")[0].replaceAll("\u00a0", " ")).filter((text) => text !== "–");

@@ -272,7 +272,7 @@ void add_begin(std::string& out, const sj::element& row, const CheckLook& look) 
     return;
   }
   std::string text =
-      fmt::format("{}: about {} of CO2 instead of {}, {:.0f} % less", moment(*start),
+      fmt::format("{}: about {} CO2e instead of {}, {:.0f} % less", moment(*start),
                   emissions_text(*grams), emissions_text(*now), (1 - *grams / *now) * kPercentOf);
   sj::array band;
   double low = 0;
@@ -311,7 +311,7 @@ void add_expected(std::string& out, const sj::element& row, const CheckLook& loo
         {"Runs", expected.elapsed},
         {"Energy", expected.energy},
         {"Cost", expected.cost},
-        {"CO2", expected.emissions}}) {
+        {"CO2e", expected.emissions}}) {
     if (!text.empty()) {
       add_wrapped(out, fmt::format("  {:<{}}", label, kLabel), text, look.width);
     }
@@ -371,7 +371,7 @@ Result<std::string> check_line(const std::string& answer, const CheckLook& look)
   for (const auto& [text, behind] :
        {std::pair<const std::string&, std::string_view>(expected.energy, ""),
         {expected.cost, ""},
-        {expected.emissions, " of CO2"},
+        {expected.emissions, " CO2e"},
         {expected.elapsed, " of time"}}) {
     if (!text.empty()) {
       // The range of the energy only: it is a line.

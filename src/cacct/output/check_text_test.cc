@@ -44,7 +44,7 @@ What such a job takes                       12 runs of train-# in 90 days
   Runs      7 h 57 min (7 h 30 min to 8 h 20 min)
   Energy    1.20 kWh (900 Wh to 1.60 kWh)
   Cost      EUR 0.38 (0.29 to 0.51)
-  CO2       749 g (562 g to 999 g)
+  CO2e      749 g (562 g to 999 g)
   Such ranges held for 81 % of 150 jobs.
 
 What such runs left unused
@@ -60,7 +60,7 @@ Elsewhere
   members) No GPUs.
 
 Greenest start
-  )" + start + R"(: about 505 g of CO2 instead of 749 g, 33 % less (446 g to 547
+  )" + start + R"(: about 505 g CO2e instead of 749 g, 33 % less (446 g to 547
   g), by the forecast of the grid
        #SBATCH --begin=22:00
 )");
@@ -123,7 +123,7 @@ TEST(CheckText, NeedsAnAnswer) {
 TEST(CheckLine, IsOneLine) {
   const CheckLook look{.name = "train-7", .prefix = "#SBATCH "};
   EXPECT_EQ(check_line(answer(kAll), look).value(),
-            "Expected: 1.20 kWh (900 Wh to 1.60 kWh), EUR 0.38, 749 g of CO2, 7 h 57 min of time, "
+            "Expected: 1.20 kWh (900 Wh to 1.60 kWh), EUR 0.38, 749 g CO2e, 7 h 57 min of time, "
             "by 12 runs of train-# in 90 days. Worth a change: #SBATCH --gres=gpu:2\n");
   EXPECT_EQ(check_line(answer(R"({"basis":{"kind":"none"}})"), look).value(), "");
   const std::string line =

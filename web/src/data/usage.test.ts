@@ -56,7 +56,7 @@ test("what was not measured is not added as zero", () => {
   assert.equal(sumOf([0]), 0);
   assert.equal(fieldText("kwh", null), "–");
   assert.equal(fieldText("cost", 1234.5, "EUR"), "EUR 1,234.50");
-  assert.equal(fieldText("grams", 1500), "1.5 kg CO₂e");
+  assert.equal(fieldText("grams", 1500), "1.5 kg CO2e");
 });
 
 test("sums are asked for with what the page needs", async () => {

@@ -230,7 +230,7 @@ export function fieldTexts(whole: Usage, currency: string): FieldText {
   const energy = format.energies([sumOf(whole.totals.kwh)]);
   const mass = format.masses([sumOf(whole.totals.grams)]);
   return (field, value) =>
-    value === null ? format.kNone : field.endsWith("kwh") ? energy(value) : field === "grams" ? `${mass(value)} CO₂e` : fieldText(field, value, currency);
+    value === null ? format.kNone : field.endsWith("kwh") ? energy(value) : field === "grams" ? `${mass(value)} CO2e` : fieldText(field, value, currency);
 }
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {
@@ -241,7 +241,7 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
     case "not_used_kwh":
       return format.energy(value);
     case "grams":
-      return `${format.emissions(value)} CO₂e`;
+      return `${format.emissions(value)} CO2e`;
     case "cost":
       return format.money(value, currency);
     case "units":

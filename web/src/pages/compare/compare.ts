@@ -59,7 +59,7 @@ export type Text = (value: Value) => string;
 /** How a row writes its values and their differences: in one unit. */
 export function textsOf(field: Field, values: readonly Value[], currency = ""): Text {
   const text = kScales[field]?.(values.filter((value) => typeof value === "number"));
-  return (value) => (text && typeof value === "number" ? `${text(value)}${field === "grams" ? " CO₂e" : ""}` : textOf(field, value, currency));
+  return (value) => (text && typeof value === "number" ? `${text(value)}${field === "grams" ? " CO2e" : ""}` : textOf(field, value, currency));
 }
 const kScales: Partial<Record<Field, typeof format.energies>> = {
   kwh: format.energies, unused: format.energies, not_used: format.energies, grams: format.masses, memory: format.sizes, peak: format.sizes,

@@ -99,7 +99,7 @@ test("budgets are read as the server tells them", () => {
   const standing = (state: unknown) => budgetsOf([{ ...row, state }])[0]!.standing;
   assert.deepEqual(["ok", "over", "ended", "unknown", "warn_x", "new", null].map(standing), ["ok", "over", "ended", "unknown", "unknown", "unknown", "unknown"]);
   assert.deepEqual(budgetsOf([{ ...row, unit: "joule" }, { ...row, amount: 0 }, {}]), []);
-  assert.equal(budgetText(one!, 1104, "EUR"), "1.1 t CO₂e");
+  assert.equal(budgetText(one!, 1104, "EUR"), "1.1 t CO2e");
   assert.equal(budgetText({ unit: "cost" }, 9000, "EUR"), "EUR 9,000.00");
   assert.equal(budgetText({ unit: "kwh" }, null, "EUR"), "–");
 });

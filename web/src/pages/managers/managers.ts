@@ -212,7 +212,7 @@ export const budgets = (api: Api, signal: AbortSignal) => ask(api, "insight/budg
 export function budgetText(row: Pick<BudgetRow, "unit">, amount: number | null, currency: string): string {
   if (amount === null) return format.kNone;
   if (row.unit === "kwh") return format.energy(amount);
-  return row.unit === "kgco2" ? `${format.emissions(1000 * amount)} CO₂e` : fieldText("cost", amount, currency);
+  return row.unit === "kgco2" ? `${format.emissions(1000 * amount)} CO2e` : fieldText("cost", amount, currency);
 }
 
 /** What the forecast means for the budget; null: not known, or over already. */
@@ -230,7 +230,7 @@ export function standingText(row: BudgetRow): string {
 /** The range of the forecast, which names what it counts once, and on a line of its own what it means. */
 export function forecastText(row: BudgetRow, currency: string): string {
   const look = outlook(row);
-  return `${t("budget.range", { low: budgetText(row, row.low, currency).replace(/\sCO₂e$/, ""), high: budgetText(row, row.high, currency) })}${look === null ? "" : `\n${t(`budget.${look}`)}`}`;
+  return `${t("budget.range", { low: budgetText(row, row.low, currency).replace(/\sCO2e$/, ""), high: budgetText(row, row.high, currency) })}${look === null ? "" : `\n${t(`budget.${look}`)}`}`;
 }
 
 /** Where the bar, the forecast and the limit are, in percent of the widest. */
