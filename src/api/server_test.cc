@@ -331,12 +331,17 @@ TEST_F(ServerTest, SeriesHaveTheChartsAndLinesThatAreAskedFor) {
   EXPECT_EQ(series_.charts, " by sum 300 64");
   EXPECT_EQ(
       body(path + "&metric=gpu_use,ipc&by=gpu", "ada"),
-      R"({"status":"success","data":[{"name":"gpu_use","unit":"percent","labels":{"hostname":"n1","index":"0"},"limit":100,"points":[[1767225600000,12.35]]},{"name":"ipc","unit":"","none":"too_short","collector":"perf","points":[]}]})"
+      R"({"status":"success","data":[{"name":"gpu_use","unit":"percent","labels":{"hostname":"n1","index":"0","gpuuuid":"GPU-1"},"limit":100,"points":[[1767225600000,12.35]]},{"name":"ipc","unit":"","none":"too_short","collector":"perf","points":[]}]})"
       "\n");
   EXPECT_EQ(series_.charts, "gpu_use+ipc by gpu 300 64");
   static_cast<void>(body(path + "&metric=cpu&by=node&points=50", "ada"));
   EXPECT_EQ(series_.charts, "cpu by node 50 64");
   static_cast<void>(body(path + "&metric=gpu_use&by=gpu&agg=bins", "ada"));
+  EXPECT_EQ(series_.charts, "gpu_use by gpu 24 4096");
+  EXPECT_THAT(
+      body(path + "&metric=gpu_use&by=gpu&agg=mean&from=0&to=1800000000", "ada"),
+      HasSubstr(
+          R"("labels":{"hostname":"n1","index":"0"},"limit":100,"points":[[1767223860000,12]]})"));
   EXPECT_EQ(series_.charts, "gpu_use by gpu 24 4096");
   series_.charts.clear();
   for (const auto* const wrong :

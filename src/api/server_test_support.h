@@ -39,7 +39,7 @@ class FakeSeries final : public SeriesSource {
       return std::vector<Series>{{.name = "gpu_use",
                                   .unit = "percent",
                                   .points = {{kNow, 12.34567}},
-                                  .labels = {{"hostname", "n1"}, {"index", "0"}},
+                                  .labels = {{"hostname", "n1"}, {"index", "0"}, {"gpuuuid", "GPU-1"}},
                                   .limit = 100},
                                  {.name = "ipc",
                                   .unit = "",

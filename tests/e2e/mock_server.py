@@ -5,7 +5,7 @@
 
 The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
-"series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
+"short-series" | "unmetered" | "series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
 "hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own, "idle": seconds by which the unit with an idle GPU began earlier,
@@ -100,7 +100,7 @@ class Mock:
             "username": owner, "created_at_ts": int(((start or now) - 30) * 1000),
             "elapsed": "%s%02d:%02d:%02d" % ("%d-" % (seconds // 86400) if seconds >= 86400 else "",
                                               seconds % 86400 // 3600, seconds % 3600 // 60, seconds % 60),
-            "state": state, "allocation": {"nodes": NODES.get(uuid, 1), "cpus": cores, "mem": limit, "gpus": GPUS.get(uuid, (0, 0))[0], "billing": cores},
+            "state": state, "allocation": {"nodes": self.gpus // 8 if self.gpus and uuid in GPUS else NODES.get(uuid, 1), "cpus": cores, "mem": limit, "gpus": GPUS.get(uuid, (0, 0))[0], "billing": cores},
             "total_time_seconds": {"walltime": seconds, "alloc_cputime": cores * seconds,
                                    "alloc_cpumemtime": limit // (1 << 20) * seconds, "alloc_gputime": GPUS.get(uuid, (0, 0))[0] * seconds,
                                    "alloc_gpumemtime": 0, "used_cputime": used * seconds},
@@ -130,7 +130,7 @@ class Mock:
         scope = query.get("scope", [""])[0]
         return [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led") or (u["project"] in led and scope != "own")]
 
-    def series(self, uuid, begin, end, metrics=("cpu", "memory", "power"), by="sum", bins=False):
+    def series(self, uuid, begin, end, metrics=("cpu", "memory", "power"), by="sum", agg=""):
         for job in JOBS:
             if job[1] == uuid and job[4] is not None:
                 unit = self.unit(job, time.time())
@@ -149,7 +149,10 @@ class Mock:
                 lines = []
                 for metric in metrics:
                     if metric == "gpu_use" and by == "gpu" and self.gpus:  # of many, the last one of each node does nothing
-                        if bins:
+                        if agg == "mean":
+                            lines += [{"name": metric, "unit": "percent", "labels": {"hostname": "n%03d" % (i // 8), "index": str(i % 8)},
+                                       "points": [[int(1000 * last), 0 if i % 8 == 7 else (i * 13 + 38) % 100 + 1]]} for i in range(self.gpus)]
+                        elif agg == "bins":
                             hour = (last - first) / 4
                             lines += [{"name": metric, "unit": "percent", "labels": {"hostname": "n%03d" % (i // 8), "index": str(i % 8), "gpuuuid": "GPU-%d" % i},
                                        "points": [[int(1000 * (first + k * hour)), 0 if i % 8 == 7 else (i * 13 + 25 * k) % 100 + 1] for k in range(4)]} for i in range(self.gpus)]
@@ -324,9 +327,13 @@ class Mock:
                 return bad(403, "forbidden", "user do not have permissions on uuids")
             if self.mode == "series-error":
                 return bad(500, "internal", "Prometheus does not answer")
+            charts = query.get("metric", ["cpu,memory,power"])[0].split(",")
+            if self.mode in ("short-series", "unmetered"):
+                why = "too_short" if self.mode == "short-series" else "not_collected"
+                return good([{"name": name, "unit": "", "none": why, **({"collector": "energy"} if name == "power" else {}), "points": []} for name in charts])
             return good([] if self.mode == "no-series" else
                         self.series(query["uuid"][0], float(query["from"][0]), float(query["to"][0]),
-                                    query.get("metric", ["cpu,memory,power"])[0].split(","), query.get("by", ["sum"])[0], query.get("agg") == ["bins"]))
+                                    charts, query.get("by", ["sum"])[0], query.get("agg", [""])[0]))
         return bad(404, "not_found", "no such endpoint")
 
 

@@ -443,7 +443,12 @@ test("each of thousands of GPUs is a cell of one picture, with a text, by keyboa
   await becomes(() => page.locator(".devices .readout").textContent(), "n001, GPU 7: not used");
   await page.keyboard.press("End");
   await becomes(() => spoken.textContent(), "n511, GPU 7: not used");
-  await page.getByRole("slider", { name: "Time" }).press("End");
+  const asked = (text) => page.requests.filter((request) => request.includes(text)).length;
+  await becomes(() => [asked("agg=mean"), asked("agg=bins"), asked("by=node")], [1, 0, 0], "what is not shown is not asked for");
+  await page.locator(".devices").getByRole("button", { name: "Over time" }).press("Enter");
+  const slider = page.getByRole("slider", { name: "Time" });
+  await becomes(() => slider.evaluate((one) => one === document.activeElement), true, "the slider has the focus of its button");
+  await slider.press("End");
   await becomes(() => page.getByRole("slider").getAttribute("aria-valuetext"), /^from .*\d\d:\d\d/);
   await becomes(() => picture.getAttribute("aria-label"), /^Each GPU, from .*: 4,096 GPUs on 512 nodes/);
   await becomes(async () => (await colours()) > 7, true, "all shades, at one time");
@@ -640,8 +645,13 @@ test("charts zoom together by drag, buttons and keys, and the address keeps it",
 
 test("reports a unit without measurements and one that does not exist", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { clock: true, server: { mode: "no-series" } });
-  await page.getByText("No readings of power for this unit").waitFor();
+  await page.getByText("No readings of power.").waitFor();
   await accessible(page, "no readings");
+  await control({ mode: "short-series" });
+  await passUntil(page, page.getByText("No readings of power: the time is too short to measure."));
+  await control({ mode: "unmetered" });
+  await passUntil(page, page.getByText("No readings of power: not measured here (collector energy)."));
+  await page.getByText("No readings of memory: not measured here.").waitFor();
   await control({ mode: "series-error" });
   await passUntil(page, page.getByText("The measurements could not be loaded (Prometheus does not answer)"));
   await control({ mode: "ok" });

@@ -1,8 +1,10 @@
 // The time series of a unit.
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,9 +40,9 @@ Result<> read_charts(const Call& call, SeriesRequest& request) {
   }
   request.by = *found;
   const std::string_view aggregation = params.text(Param::kAggregation);
-  const bool bins = aggregation == "bins";
+  const bool bins = aggregation == "bins" || aggregation == "mean";
   if (!bins && !aggregation.empty() && aggregation != "lines") {
-    return wrong_parameter("'agg': expected lines or bins");
+    return wrong_parameter("'agg': expected lines, bins or mean");
   }
   request.max_points = bins ? kBinPoints : kMaxPoints;
   request.max_lines = bins ? kMaxBins : request.max_lines;
@@ -58,9 +60,32 @@ Result<> read_charts(const Call& call, SeriesRequest& request) {
   return {};
 }
 
+/// One point: the mean of the line. Thousands of devices have to fit into an answer, and the ids of
+/// GPUs are most of what does not compress, so where the device has an index, that is its name.
+void fold(Series& line, std::int64_t at_ms) {
+  constexpr int kDigits = 2;
+  if (line.points.empty()) {
+    return;
+  }
+  double sum = 0;
+  for (const auto& [ms, value] : line.points) {
+    sum += value;
+  }
+  line.points = {{at_ms, rounded(sum / static_cast<double>(line.points.size()), kDigits)}};
+  const auto has_index = [](const auto& label) { return label.first == "index"; };
+  if (std::ranges::any_of(line.labels, has_index)) {
+    std::erase_if(line.labels, [](const auto& label) { return label.first == "gpuuuid"; });
+  }
+}
+
 void answer_series(const Services& services, Call& call, const SeriesRequest& request) {
   auto series = services.series->series(request);
   if (series) {
+    if (call.params.text(Param::kAggregation) == "mean") {
+      for (Series& line : *series) {
+        fold(line, request.to_ms);
+      }
+    }
     constexpr int kDigits = 4;
     for (Series& line : *series) {
       for (auto& [ms, value] : line.points) {

@@ -196,7 +196,7 @@ constexpr std::array kParams = {
     ParamInfo{Param::kMonth, "month", ParamType::kText, "A month. Default: this one.", "2026-11"},
     ParamInfo{Param::kAggregation, "agg", ParamType::kText,
               "`lines` (default): at most 64 lines a chart, and their quantiles if there are more. "
-              "`bins`: at most 4096 lines of at most 24 points.",
+              "`bins`: at most 4096 lines of at most 24 points. `mean`: the mean of these.",
               "lines"},
     ParamInfo{Param::kPoints, "points", ParamType::kText,
               "The most points of a line: 2 to 300 (default).", "300"},

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { Series } from "../data/api";
 import { highestOf, pathOf, readingAt, scaleOf } from "./lines";
-import { axisStep, summary, toTrack } from "./series";
+import { axisStep, summary, toTrack, whyNone } from "./series";
 
 test("the line breaks where readings are missing, and nowhere else", () => {
   const points: [number, number | null][] = [[0, 1], [5, 2], [10, 3], [30, 4], [35, null], [40, 6]];
@@ -33,4 +34,13 @@ test("lines stay in their box, and gaps stay open", () => {
   assert.equal(scaleOf(3 * 2 ** 30, true).top % 2 ** 30, 0);
   assert.equal(readingAt(track, 12, 5), 5);
   assert.equal(readingAt(track, 21, 5), null, "nothing was read there");
+});
+
+test("an empty chart says why it is empty, as far as that is known", () => {
+  const none = (more: Partial<Series>) => whyNone({ name: "power", unit: "", points: [], ...more }, "power");
+  assert.equal(none({ none: "too_short" }), "No readings of power: the time is too short to measure.");
+  assert.equal(none({ none: "not_collected" }), "No readings of power: not measured here.");
+  assert.equal(none({ none: "not_collected", collector: "energy" }), "No readings of power: not measured here (collector energy).");
+  assert.equal(none({}), "No readings of power.");
+  assert.equal(whyNone(undefined, "power"), "No readings of power.");
 });

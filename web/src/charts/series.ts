@@ -1,6 +1,7 @@
 // Prepares measured values over time for a chart, a sentence and a table.
 
 import type { Series } from "../data/api";
+import { t } from "../text/i18n";
 
 export interface Track {
   times: number[]; // ms, ascending
@@ -50,4 +51,12 @@ export function axisStep(highest: number, marks: number, binary: boolean): numbe
   if (binary) return 2 ** Math.ceil(Math.log2(rough));
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * (1 - 1e-9))!;
+}
+
+/** Why a chart is empty, as far as the server says it. */
+export function whyNone(series: Series | undefined, what: string): string {
+  const { none, collector = "" } = series ?? {};
+  if (none === "too_short") return t("chart.tooShort", { what });
+  if (none !== "not_collected") return t("chart.noReadings", { what });
+  return collector === "" ? t("chart.notCollected", { what }) : t("chart.noCollector", { what, collector });
 }

@@ -299,7 +299,7 @@ export class Api {
   }
 
   /** What a unit did between two moments: the charts of these names, by a line for each GPU, node or component, or one for the unit. */
-  series(unit: Unit, from: number, to: number, charts: readonly string[], by: "sum" | "gpu" | "node" | "component", signal?: AbortSignal, bins = false): Promise<Answer<Series[]>> {
+  series(unit: Unit, from: number, to: number, charts: readonly string[], by: "sum" | "gpu" | "node" | "component", signal?: AbortSignal, agg: "" | "bins" | "mean" = ""): Promise<Answer<Series[]>> {
     const query: Query = [
       ["uuid", unit.uuid],
       ["metric", charts.join(",")],
@@ -307,7 +307,7 @@ export class Api {
       ["from", String(Math.floor(from / 1000))],
       ["to", String(Math.ceil(to / 1000))],
     ];
-    if (bins) query.push(["agg", "bins"]); // few points of thousands of lines
+    if (agg) query.push(["agg", agg]); // few points of thousands of lines, or one
     if (unit.cluster_id) query.unshift(["cluster_id", unit.cluster_id]);
     return this.getList<Series>("units/series", query, signal);
   }
