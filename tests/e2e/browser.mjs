@@ -69,6 +69,9 @@ export const focused = (page) => page.evaluate(() => document.activeElement?.tex
 /** Whether the page fits into the width of the window. */
 export const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
 
+/** The beginnings of the tables that scroll sideways by themselves. */
+export const scrolling = (page) => page.locator(".scroll").evaluateAll((boxes) => boxes.filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.textContent.trim().slice(0, 40)));
+
 /** Whether the condition holds within this time. */
 export async function within(ms, condition) {
   // What takes long is asked for less often, so that asking does not hold it up.

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { accessible, becomes, control, fits, focused, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, scrolling, shot, url, visit } from "./stand_in.mjs";
 
 const title = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
 const hosts = (page) => page.locator("tbody th a").allTextContents();
@@ -292,7 +292,7 @@ test("the month of the site has its sums, days, groups and idle energy, and prin
   await page.getByText(/^Free parts of nodes used 3\.71 MWh/).waitFor();
   const projects = page.getByRole("region", { name: "Projects that use the most energy" });
   await projects.getByRole("link", { name: "optics" }).waitFor();
-  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units\s+Trend of energy/);
+  await becomes(() => projects.getByRole("row").first().innerText(), /Project\s+Energy\s+Emissions CO2e\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units\s+Trend of energy/);
   await page.locator(".legend").getByText(/ \d{4}$/).waitFor(); // the month before
   await accessible(page, "site");
   await shot(page, "site-light");
@@ -371,13 +371,15 @@ for (const [name, context] of [
   ["tablet", { viewport: { width: 1024, height: 800 } }],
   ["forced-colors", { viewport: { width: 1024, height: 800 }, forcedColors: "active" }],
   ["german", { viewport: { width: 320, height: 700 }, locale: "de-DE" }],
+  ["french", { viewport: { width: 721, height: 900 }, locale: "fr-FR" }],
 ]) {
   test(`the pages of the site are accessible and fit: ${name}`, async (t) => {
-    const page = await visit(t, "/?user=operator#/nodes", { server: { many: 60 }, context });
-    for (const [address, there] of [["nodes", "table.units tbody tr"], ["nodes?q=n00&show=time", ".timeline rect.unit"], ["nodes?show=map", ".nodemap text"], ["nodes?show=map&by=gpu", ".nodemap rect.device"], ["node/hpc-a/n001", ".charts canvas"], ["grid", ".bandline path"], ["site", ".stack"], ["users", ".stack"]]) {
+    const page = await visit(t, "/?user=operator#/nodes", { server: { many: 60, currency: "EUR" }, context });
+    for (const [address, there] of [["nodes", "table.units tbody tr"], ["nodes?q=n00&show=time", ".timeline rect.unit"], ["nodes?show=map", ".nodemap text"], ["nodes?show=map&by=gpu", ".nodemap rect.device"], ["node/hpc-a/n001", ".charts canvas"], ["grid", ".bandline path"], ["site", ".stack"], ["users", ".stack"], ["projects", ".stack"], ["project/hpc-a/fluids", ".stack"], ["year", ".stack"]]) {
       await page.goto(`${url}/#/${address}`);
       await page.locator(there).first().waitFor();
       await becomes(() => fits(page), true, `${address} does not scroll sideways`);
+      await becomes(() => scrolling(page), [], `nor do the tables of ${address}`);
       await accessible(page, `${address}, ${name}`);
       await shot(page, `${address.replace(/[^a-z0-9]+/g, "-")}-${name}`);
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "./api";
-import { changeIn, changeOf, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, monthName, monthsLater, sumOf, uncovered, usage, type Usage } from "./usage";
+import { changeIn, changeOf, columnName, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, inColumn, monthName, monthsLater, sumOf, uncovered, usage, type Usage } from "./usage";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);
 const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
@@ -36,13 +36,13 @@ test("months follow each other over the year", () => {
 });
 
 test("a change is an arrow, a word and a number, and nothing where one is not known", () => {
-  assert.deepEqual(changeOf(112, 100, "May"), { arrow: "▲", text: "12 % more than May" });
-  assert.deepEqual(changeOf(80, 100, "May"), { arrow: "▼", text: "20 % less than May" });
-  assert.deepEqual(changeOf(100.4, 100, "May"), { arrow: "=", text: "as before" });
-  assert.deepEqual(changeOf(2500, 100, "May"), { arrow: "▲", text: "25 times as much as May" });
-  assert.deepEqual(changeOf(0, 100, "May"), { arrow: "▼", text: "100 % less than May" });
-  assert.deepEqual(changeOf(80, 100, "May", true), { arrow: "▼", text: "20 % fewer than May" });
-  assert.deepEqual(changeOf(2500, 100, "May", true), { arrow: "▲", text: "25 times as many as May" });
+  assert.deepEqual(changeOf(112, 100, "May"), { arrow: "▲", brief: "12 %", text: "12 % more than May" });
+  assert.deepEqual(changeOf(80, 100, "May"), { arrow: "▼", brief: "20 %", text: "20 % less than May" });
+  assert.deepEqual(changeOf(100.4, 100, "May"), { arrow: "=", brief: "as before", text: "as before" });
+  assert.deepEqual(changeOf(2500, 100, "May"), { arrow: "▲", brief: "25 ×", text: "25 times as much as May" });
+  assert.deepEqual(changeOf(0, 100, "May"), { arrow: "▼", brief: "100 %", text: "100 % less than May" });
+  assert.deepEqual(changeOf(80, 100, "May", true), { arrow: "▼", brief: "20 %", text: "20 % fewer than May" });
+  assert.deepEqual(changeOf(2500, 100, "May", true), { arrow: "▲", brief: "25 ×", text: "25 times as many as May" });
   assert.equal(changeOf(5, 0, "May"), null);
   assert.equal(changeOf(null, 5, "May"), null);
   assert.equal(changeOf(5, null, "May"), null);
@@ -57,6 +57,7 @@ test("what was not measured is not added as zero", () => {
   assert.equal(fieldText("kwh", null), "–");
   assert.equal(fieldText("cost", 1234.5, "EUR"), "EUR 1,234.50");
   assert.equal(fieldText("grams", 1500), "1.5 kg CO2e");
+  assert.deepEqual([columnName("grams"), inColumn(fieldText("grams", 1500)), columnName("kwh"), inColumn(fieldText("kwh", 2))], ["Emissions CO2e", "1.5 kg", "Energy", "2 kWh"]);
 });
 
 test("sums are asked for with what the page needs", async () => {

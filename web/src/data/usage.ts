@@ -194,6 +194,7 @@ export function dayPeriod(ms: number): Period {
 
 export interface Change {
   arrow: string;
+  brief: string; // where what it is compared with stands above
   text: string;
 }
 
@@ -202,10 +203,10 @@ export interface Change {
 export function changeOf(now: number | null, before: number | null, when: string, counted = false): Change | null {
   if (now === null || before === null || before <= 0) return null;
   const percent = (100 * (now - before)) / before;
-  if (Math.abs(percent) < 0.5) return { arrow: "=", text: t("change.same") };
-  if (percent >= 1000) return { arrow: "▲", text: t(counted ? "change.timesMany" : "change.times", { size: format.number3(now / before), before: when }) };
+  if (Math.abs(percent) < 0.5) return { arrow: "=", brief: t("change.same"), text: t("change.same") };
+  if (percent >= 1000) return { arrow: "▲", brief: `${format.number3(now / before)} ×`, text: t(counted ? "change.timesMany" : "change.times", { size: format.number3(now / before), before: when }) };
   const size = format.percent(Math.abs(percent));
-  return percent > 0 ? { arrow: "▲", text: t("change.more", { size, before: when }) } : { arrow: "▼", text: t(counted ? "change.fewer" : "change.less", { size, before: when }) };
+  return percent > 0 ? { arrow: "▲", brief: size, text: t("change.more", { size, before: when }) } : { arrow: "▼", brief: size, text: t(counted ? "change.fewer" : "change.less", { size, before: when }) };
 }
 
 /** The columns of files, with their units. */
@@ -215,6 +216,9 @@ export const kCsvNames: Record<Field, string> = {
 };
 
 export const fieldName = (field: (typeof kFields)[number]): string => t(field === "not_used_kwh" ? "column.not_used" : `field.${field}`);
+/** What stands above a column of its values, which then need not say it. */
+export const columnName = (field: (typeof kFields)[number]): string => (field === "grams" ? `${fieldName(field)} ${kGas}` : fieldName(field));
+export const inColumn = (text: string): string => text.replace(` ${kGas}`, "");
 
 /** What a month is compared with: the month before, or as many of its days as have ended of this one. */
 export function monthBefore(month: Month, usage: Usage | null): string {
@@ -225,12 +229,14 @@ export function monthBefore(month: Month, usage: Usage | null): string {
 
 export type FieldText = (field: Field, value: Value) => string;
 
+const kGas = "CO2e";
+
 /** How a page writes its sums and their parts: energy and emissions in the unit of the whole, so that a sum reads the same wherever it is. */
 export function fieldTexts(whole: Usage, currency: string): FieldText {
   const energy = format.energies([sumOf(whole.totals.kwh)]);
   const mass = format.masses([sumOf(whole.totals.grams)]);
   return (field, value) =>
-    value === null ? format.kNone : field.endsWith("kwh") ? energy(value) : field === "grams" ? `${mass(value)} CO2e` : fieldText(field, value, currency);
+    value === null ? format.kNone : field.endsWith("kwh") ? energy(value) : field === "grams" ? `${mass(value)} ${kGas}` : fieldText(field, value, currency);
 }
 
 export function fieldText(field: Field, value: number | null, currency = ""): string {
@@ -241,7 +247,7 @@ export function fieldText(field: Field, value: number | null, currency = ""): st
     case "not_used_kwh":
       return format.energy(value);
     case "grams":
-      return `${format.emissions(value)} CO2e`;
+      return `${format.emissions(value)} ${kGas}`;
     case "cost":
       return format.money(value, currency);
     case "units":
