@@ -62,7 +62,7 @@ Result<> read_charts(const Call& call, SeriesRequest& request) {
 
 /// One point: the mean of the line. Thousands of devices have to fit into an answer, and the ids of
 /// GPUs are most of what does not compress, so where the device has an index, that is its name.
-void fold(Series& line, std::int64_t at_ms) {
+void fold_to_mean(Series& line, std::int64_t at_ms) {
   constexpr int kDigits = 2;
   if (line.points.empty()) {
     return;
@@ -83,7 +83,7 @@ void answer_series(const Services& services, Call& call, const SeriesRequest& re
   if (series) {
     if (call.params.text(Param::kAggregation) == "mean") {
       for (Series& line : *series) {
-        fold(line, request.to_ms);
+        fold_to_mean(line, request.to_ms);
       }
     }
     constexpr int kDigits = 4;

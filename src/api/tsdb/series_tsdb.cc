@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -34,6 +36,8 @@ constexpr std::int64_t kResolutionMs = 1000;
 /// A matcher with more devices is longer than some servers accept; then all of the cluster are
 /// read.
 constexpr std::size_t kMaxNamedDevices = 64;
+/// Over the period, to see what is there, as devices may come and go.
+constexpr std::int64_t kLooks = 10;
 constexpr std::array<std::string_view, 3> kUsual{"cpu", "memory", "power"};
 constexpr std::array<std::string_view, 5> kQuantiles{"0", "0.25", "0.5", "0.75", "1"};
 
@@ -147,10 +151,7 @@ class Reading {
             : fmt::format("count by (hostname) (ceems_compute_unit_cpus{{{}}})", plan_.scope.unit);
     std::set<std::string> lines, ids;
     for (const auto& part : plan_.parts) {
-      constexpr std::int64_t kLooks = 10;  // over the period, as devices may come and go
-      const std::int64_t step = std::max((part.end_ms - part.start_ms) / kLooks, part.step_ms);
-      CEEMS_TRY(answer,
-                client_->query_range(query, part.start_ms, part.end_ms, milliseconds(step)));
+      CEEMS_TRY(answer, looks_of(query, part));
       for (const tsdb::Series& series : answer.series) {
         std::string key;
         for (const auto& [name, value] : labels_of_line(series.labels)) {
@@ -161,6 +162,7 @@ class Reading {
       }
     }
     many_ = lines.size() > request_->max_lines;
+    many_devices_ = devices && ids.size() > kMaxNamedDevices;
     if (devices && !ids.empty() && ids.size() <= kMaxNamedDevices &&
         std::ranges::all_of(ids, is_plain_id)) {
       plan_.scope.devices = fmt::format("gpuuuid=~\"{}\"", fmt::join(ids, "|"));
@@ -171,6 +173,8 @@ class Reading {
 
   Result<> add_chart(const UnitChart& chart, bool usual, std::vector<Series>& all) {
     const ChartBy by = has_lines(chart, request_->by) ? request_->by : ChartBy::kSum;
+    CEEMS_TRY_IN(chart.name, sources, sources_of(chart));
+    plan_.scope.sources = few_.scope.sources = sources;
     const std::string query = chart_query(chart, by, plan_.scope);
     CEEMS_TRY_IN(chart.name, lines, lines_of(query, by, plan_));
     if (const std::string wider = chart_query(chart, by, few_.scope);
@@ -203,6 +207,28 @@ class Reading {
   }
 
  private:
+  Result<tsdb::QueryAnswer> looks_of(const std::string& query, const gate::Evaluation& part) {
+    const std::int64_t step = std::max((part.end_ms - part.start_ms) / kLooks, part.step_ms);
+    return client_->query_range(query, part.start_ms, part.end_ms, milliseconds(step));
+  }
+
+  /// Which sources of the chart have values. For each other one, a TSDB reads all devices in vain,
+  /// at each step and for each quantile.
+  Result<std::uint32_t> sources_of(const UnitChart& chart) {
+    constexpr std::uint32_t kAll = ~0U;
+    std::uint32_t found = 0;
+    if (many_devices_ && chart.finest == ChartBy::kGpu) {
+      for (const auto& part : plan_.parts) {
+        CEEMS_TRY(answer, looks_of(sources_query(chart, few_.scope), part));
+        for (const tsdb::Series& series : answer.series) {
+          const auto source = parse_int<std::uint32_t>(series.labels.get("source"));
+          found |= source && *source < chart.first.size() ? 1U << *source : 0;
+        }
+      }
+    }
+    return found == 0 ? kAll : found;
+  }
+
   Result<std::vector<Series>> limits_of(const UnitChart& chart, ChartBy by) {
     const std::string query = limit_query(chart, by, plan_.scope);
     return query.empty() || (many_ && by != ChartBy::kSum) ? std::vector<Series>()
@@ -221,22 +247,24 @@ class Reading {
       }
     }
     std::vector<Series> lines;
+    std::map<decltype(Series::labels), std::size_t> places;
     for (const auto& part : plan.parts) {
       CEEMS_TRY(answer,
                 client_->query_range(text, part.start_ms, part.end_ms, milliseconds(part.step_ms)));
       for (const tsdb::Series& series : answer.series) {
         auto labels = labels_of_line(series.labels);
-        auto found = std::ranges::find(lines, labels, &Series::labels);
-        if (found == lines.end()) {
+        auto found = places.find(labels);
+        if (found == places.end()) {
           if (lines.size() >= std::max(request_->max_lines, kQuantiles.size())) {
             continue;
           }
-          found = lines.insert(lines.end(), Series{.name = {}, .unit = {}, .points = {}});
-          found->labels = std::move(labels);
+          lines.push_back({.name = {}, .unit = {}, .points = {}, .labels = labels});
+          found = places.emplace(std::move(labels), lines.size() - 1).first;
         }
+        Series& line = lines[found->second];
         for (const auto& sample : series.samples) {
           if (std::isfinite(sample.value)) {
-            found->points.emplace_back(sample.time_ms, sample.value);
+            line.points.emplace_back(sample.time_ms, sample.value);
           }
         }
       }
@@ -251,6 +279,7 @@ class Reading {
   Plan plan_;
   Plan few_;           ///< for rates of which plan_ finds none
   bool many_ = false;  ///< more lines than may be sent
+  bool many_devices_ = false;
 };
 
 /// Without trailing slashes, so that the same TSDB has the same text.

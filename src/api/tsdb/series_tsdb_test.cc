@@ -24,6 +24,7 @@ namespace ceems::api {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tsdb::FakeTransport;
 
 struct Fixture {
@@ -292,6 +293,31 @@ TEST(TsdbSeries, OfMoreGpusThanALineEachHaveQuantiles) {
   const auto all = f.source->series(bins);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->size(), 65U);
+}
+
+TEST(TsdbSeries, OfManyGpusReadOnlyTheSourcesThatHaveValues) {
+  Fixture f([](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
+    if (request.first("query").contains("\"source\"")) {
+      return FakeTransport::ok(matrix({line(R"("source":"2")", 7), line(R"("source":"99")", 7)}));
+    }
+    return with_gpus(65)(request);
+  });
+  const auto series = f.source->series(of_gpus({"gpu_use", "gpu_sm"}));
+  ASSERT_TRUE(series) << series.error().message;
+  std::vector<std::string> queries;
+  for (const auto& request : f.ranges()) {
+    if (request.first("query").contains("quantile(")) {
+      queries.push_back(request.first("query"));
+    }
+  }
+  ASSERT_EQ(queries.size(), 2U);
+  EXPECT_THAT(queries[0], HasSubstr("DCGM_FI_PROF_GR_ENGINE_ACTIVE"));
+  EXPECT_THAT(queries[1], HasSubstr("DCGM_FI_PROF_SM_ACTIVE"));
+  for (const std::string& query : queries) {
+    EXPECT_THAT(query, Not(HasSubstr("busy_seconds")));
+    EXPECT_THAT(query, Not(HasSubstr("ceems_gpu_")));
+    EXPECT_THAT(query, Not(HasSubstr("amd_gpu")));
+  }
 }
 
 TEST(TsdbSeries, SayWhatIsNotCollected) {

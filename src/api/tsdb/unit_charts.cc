@@ -1,7 +1,9 @@
 #include "api/tsdb/unit_charts.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -124,13 +126,17 @@ std::string of_devices(const ChartSource& source,
                      keys, values);
 }
 
-std::string query_of(const ChartSource& source, const ChartScope& scope) {
+std::string readings_of(const ChartSource& source, const ChartScope& scope) {
   const bool by_id = source.of == Of::kDevice && !scope.devices.empty();
-  const std::string values = fmt::format(
+  return fmt::format(
       fmt::runtime(source.query), scope.unit,
       by_id ? fmt::format("{}{}{}", scope.devices, scope.cluster.empty() ? "" : ",", scope.cluster)
             : scope.cluster,
       scope.range);
+}
+
+std::string query_of(const ChartSource& source, const ChartScope& scope) {
+  const std::string values = readings_of(source, scope);
   return source.of == Of::kUnit ? values : of_devices(source, values, scope);
 }
 
@@ -141,7 +147,11 @@ std::string folded(std::span<const ChartSource> sources,
                    const ChartScope& scope) {
   const std::string_view labels = labels_of(by);
   std::string query;
-  for (const ChartSource& source : sources) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const ChartSource& source = sources[i];
+    if (sources.data() == chart.first.data() && ((scope.sources >> i) & 1U) == 0) {
+      continue;
+    }
     query += query.empty() ? "" : " or ";
     query += labels.empty()
                  ? fmt::format("{}({})", chart.fold, query_of(source, scope))
@@ -188,6 +198,15 @@ std::string chart_query(const UnitChart& chart, ChartBy by, const ChartScope& sc
   }
   return folded(by == ChartBy::kComponent ? std::span<const ChartSource>(kPowerParts) : chart.first,
                 chart, by, scope);
+}
+
+std::string sources_query(const UnitChart& chart, const ChartScope& scope) {
+  std::string query;
+  for (std::size_t i = 0; i < chart.first.size(); ++i) {
+    query += fmt::format("{}label_replace(count({}), \"source\", \"{}\", \"\", \"\")",
+                         query.empty() ? "" : " or ", readings_of(chart.first[i], scope), i);
+  }
+  return query;
 }
 
 std::string limit_query(const UnitChart& chart, ChartBy by, const ChartScope& scope) {

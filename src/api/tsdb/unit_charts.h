@@ -40,12 +40,17 @@ struct ChartScope {
   std::string cluster;  ///< a matcher of all series of the cluster, or empty: `ceems_id="c"`
   std::string devices;  ///< a matcher of the unit's devices, or empty: `gpuuuid=~"a|b"`
   std::string range;    ///< of rates: "60s"
+  /// Which of the sources of a chart are read, by a bit for each.
+  std::uint32_t sources = ~0U;
 };
 
 /// PromQL of the chart's lines. Devices are those of ceems_compute_unit_gpu_index_flag of the unit.
 /// Their values are looked for in the metrics of the collector `gpu`, of NVIDIA's DCGM exporter and
 /// of AMD's two exporters (packaging/samples/prometheus-gpu-exporters.yml).
 std::string chart_query(const UnitChart& chart, ChartBy by, const ChartScope& scope);
+/// PromQL with a series for each source of the chart that has values, which its label `source`
+/// numbers.
+std::string sources_query(const UnitChart& chart, const ChartScope& scope);
 /// PromQL of what was reserved, by the same lines; empty if there is no such value.
 std::string limit_query(const UnitChart& chart, ChartBy by, const ChartScope& scope);
 /// PromQL of the devices of the unit, one series each, with the labels of ChartBy::kGpu.
