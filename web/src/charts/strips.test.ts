@@ -28,9 +28,13 @@ test("quantiles stay in their order", () => {
 
 test("the area has a step for each reading and none where there is none", () => {
   const track = { times: [0, 1000, 2000, 3000], values: [50, null, 100, 0] };
-  assert.equal(areaOf(track, 0, 4000, 100), "M0 100V50H250V100ZM500 100V0H750V100ZM750 100V100H1000V100Z");
+  assert.equal(areaOf(track, 0, 4000, 100), "M0 100V50H250V100ZM500 100V0H750V100H1000V100Z");
   assert.equal(areaOf(track, 2000, 3000, 100), "M0 100V0H1000V100Z");
   assert.equal(areaOf({ times: [], values: [] }, 0, 1000, 100), "");
+  const wave = { times: Array.from({ length: 240 }, (_, i) => 1000 * i), values: Array.from({ length: 240 }, (_, i) => (i % 3 === 0 ? 40 : 60)) };
+  const path = areaOf(wave, 0, 240_000, 100);
+  assert.equal(path.match(/M/g)?.length, 1, "one outline");
+  assert.ok(path.length < 160 * 10, `${path.length}: equal readings are one step`);
 });
 
 test("a device is idle since the first reading after its last use, over gaps", () => {
