@@ -10,19 +10,23 @@ export interface Track {
 
 /** Drops values that are not numbers, and leaves a gap where at least two readings are missing. */
 export function toTrack(series: Series | undefined): Track {
-  const points = (series?.points ?? []).filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
-  const steps = points.slice(1).map(([t], i) => t - points[i]![0]);
-  const step = [...steps].sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
+  // There are thousands of readings, which the server sends in order: they are looked at in place.
+  let points = series?.points ?? [];
+  if (points.some(([t], i) => !Number.isFinite(t) || (i > 0 && t < points[i - 1]![0]))) points = points.filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
+  const steps = new Float64Array(Math.max(0, points.length - 1));
+  for (let i = 1; i < points.length; i++) steps[i - 1] = points[i]![0] - points[i - 1]![0];
+  const step = steps.sort()[steps.length >> 1] ?? 0;
   const track: Track = { times: [], values: [] };
-  points.forEach(([t, v], i) => {
-    const before = points[i - 1]?.[0];
-    if (before !== undefined && step > 0 && t - before > 2.5 * step) {
+  let before = Infinity;
+  for (const [t, v] of points) {
+    if (step > 0 && t - before > 2.5 * step) {
       track.times.push(before + step);
       track.values.push(null);
     }
     track.times.push(t);
     track.values.push(v !== null && Number.isFinite(v) ? v : null);
-  });
+    before = t;
+  }
   return track;
 }
 

@@ -40,7 +40,14 @@ export function nodesOf(series: readonly Series[], charts: readonly string[]): U
     const tracks = found.nodes.flatMap((node) => node.tracks.get(chart) ?? []);
     if (tracks.length === 0) continue;
     const at = new Map<number, number[]>();
-    for (const track of tracks) track.times.forEach((time, i) => at.set(time, [...(at.get(time) ?? []), ...(typeof track.values[i] === "number" ? [track.values[i]] : [])]));
+    for (const track of tracks) {
+      track.times.forEach((time, i) => {
+        const value = track.values[i];
+        const here = at.get(time) ?? [];
+        if (here.length === 0) at.set(time, here);
+        if (typeof value === "number") here.push(value);
+      });
+    }
     const times = [...at.keys()].sort((a, b) => a - b);
     found.medians.set(chart, { times, values: times.map((time) => (at.get(time)!.length ? median(at.get(time)!) : null)) });
     found.top.set(chart, Math.max(1e-12, ...tracks.flatMap((track) => track.values.map((value) => value ?? 0))));

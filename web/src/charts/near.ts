@@ -1,0 +1,17 @@
+// What is far below the window is loaded and drawn when one comes near it.
+
+const kNear = 1200; // px
+
+/** Calls `then` once, when the element is in the window or not far from it. The result ends the waiting. */
+export function whenNear(element: Element, then: () => void): () => void {
+  const observer = new IntersectionObserver(
+    (seen) => {
+      if (!seen.some((one) => one.isIntersecting)) return;
+      observer.disconnect();
+      then();
+    },
+    { rootMargin: `${kNear}px` },
+  );
+  observer.observe(element);
+  return () => observer.disconnect();
+}
