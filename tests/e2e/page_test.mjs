@@ -230,7 +230,7 @@ test("the month of a project has its members, its days and a report to print", a
   await becomes(() => focused(page), /^Project optics – /);
   const table = page.getByRole("region", { name: "Users" });
   await table.getByRole("row", { name: /^lin / }).waitFor();
-  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units/);
+  await becomes(() => table.getByRole("row").first().innerText(), /User\s+Energy\s+Emissions CO2e\s+Core-hours\s+GPU-hours\s+Idle power\s+Not used\s+Units/);
   await accessible(page, "month of a project");
   await shot(page, "project-light");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
