@@ -162,7 +162,7 @@ class Reading {
       }
     }
     many_ = lines.size() > request_->max_lines;
-    many_devices_ = devices && ids.size() > kMaxNamedDevices;
+    many_devices_ = devices ? ids.size() > kMaxNamedDevices : many_;
     if (devices && !ids.empty() && ids.size() <= kMaxNamedDevices &&
         std::ranges::all_of(ids, is_plain_id)) {
       plan_.scope.devices = fmt::format("gpuuuid=~\"{}\"", fmt::join(ids, "|"));

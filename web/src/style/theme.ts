@@ -20,14 +20,20 @@ export function showTheme(theme: Theme): void {
 }
 export const kThemeEvent = "ceems-theme";
 
+const painted = new Map<string, string>(); // by scheme and token: to ask takes the browser a pass over its styles
+
 /** How a token is painted on `host` now: a canvas cannot use tokens. */
 export function inks(host: HTMLElement): (token: string) => string {
+  const scheme = [document.documentElement.dataset.theme, ...["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"].map((query) => matchMedia(query).matches)].join();
   const style = getComputedStyle(host);
   return (token) => {
+    const known = painted.get(`${scheme} ${token}`);
+    if (known !== undefined) return known;
     host.style.color = `var(${token})`;
     const found = style.color;
     host.style.color = "";
     if (!host.getAttribute("style")) host.removeAttribute("style");
+    painted.set(`${scheme} ${token}`, found);
     return found;
   };
 }
