@@ -39,7 +39,7 @@ const kPages = [
   ["no bill", "#/bill?month=2001-01", ".notice strong"],
   ["budgets", "#/budgets", "table.units tbody tr"],
   ["idle", "#/idle", ".plain tbody tr"],
-  ["year", "#/year", ".stack .part"],
+  ["year", "#/year", ".stack .legend"],
   ["numbers", "#/help/numbers", ".prose"],
   ["unknown", "#/unknown", "h1"],
 ];
@@ -55,6 +55,7 @@ const only = process.env.CEEMS_E2E_ONLY ?? "";
 async function open(page, hash, wanted) {
   await page.evaluate((to) => (location.hash = to), hash);
   await page.waitForFunction((to) => location.hash === to, hash);
+  if (wanted === ".charts canvas") await page.locator(".charts .plot").first().scrollIntoViewIfNeeded(); // it is drawn when it comes near the window
   await page.locator(wanted).first().waitFor();
   await page.waitForLoadState("networkidle");
 }
