@@ -1,6 +1,6 @@
 // What pages cost in the browser. Usage: page.mjs URL TIMES (ADDRESS WANTED)... Prints a JSON list with an object for each address, and first one
 // for a page without data; each is the middle of several times after a first one: CPU time of the page's own thread until nothing is asked for
-// any more, bytes of data as they were sent, memory that is in use, and elements. WANTED is a selector of what has to be there then.
+// any more, bytes of data as they were sent, memory that is in use, elements, and after how many ms that was. WANTED is a selector of what has to be there then.
 import { launch, open } from "../tests/e2e/browser.mjs";
 
 const [url, times, ...rest] = process.argv.slice(2);
@@ -21,9 +21,11 @@ async function load(to) {
   await page.goto("about:blank");
   const before = await metrics();
   devtools.on("Network.requestWillBeSent", ask).on("Network.loadingFinished", count);
+  const begin = performance.now();
   await page.goto(`${url}/ui/?user=root${to}`, { waitUntil: "networkidle" });
+  const wall = performance.now() - begin;
   devtools.off("Network.requestWillBeSent", ask).off("Network.loadingFinished", count);
-  return { cpu: ((await metrics()).TaskDuration - before.TaskDuration) * 1e3, data };
+  return { cpu: ((await metrics()).TaskDuration - before.TaskDuration) * 1e3, data, wall };
 }
 
 const middle = (all) => all.sort((a, b) => a - b)[Math.floor(all.length / 2)];
@@ -39,7 +41,7 @@ async function middleOf(to, wanted) {
   const there = await page.locator(wanted).count();
   if (there === 0) throw new Error(`${to}: nothing is ${wanted}`);
   const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-  return { cpu: middle(all.map(({ cpu }) => cpu)), data: first.data, heap, nodes, there };
+  return { cpu: middle(all.map(({ cpu }) => cpu)), wall: middle(all.map(({ wall }) => wall)), data: first.data, heap, nodes, there };
 }
 
 const found = [await middleOf("#/help/numbers", "h1")];

@@ -82,11 +82,11 @@ def table(rows, what):
     empty = rows[0][2][0]["cpu"]
     lines = ["Measured on %s: %d CPUs, Linux %s; %s. A page without data takes %.0f ms of CPU time here." % (
         datetime.date.today(), os.cpu_count(), platform.release(), what, empty), "",
-        "| page, warm | data, kB | CPU of the server, ms | CPU of the page, ms | elements | memory of the page, MB |", "|---|---|---|---|---|---|"]
+        "| page, warm | data, kB | CPU of the server, ms | CPU of the page, ms | elements | memory of the page, MB | settled after, s |", "|---|---|---|---|---|---|---|"]
     for name, budgets, (_, found), server in rows:
         values = (found["data"] / 1e3, server, found["cpu"], found["nodes"], found["heap"])
         cells = ["%.*f%s" % (1 if i in (0, 4) else 0, value, "" if most is None else " (budget %d)" % most) for i, (value, most) in enumerate(zip(values, budgets))]
-        lines.append("| %s | %s |" % (name, " | ".join(cells)))
+        lines.append("| %s | %s | %.1f |" % (name, " | ".join(cells), found["wall"] / 1e3))
     return "\n".join(lines)
 
 

@@ -36,16 +36,17 @@ class FakeSeries final : public SeriesSource {
       return fail(ErrorCode::kUnavailable, "http://secret:9090: connection refused");
     }
     if (!request.charts.empty()) {
-      return std::vector<Series>{{.name = "gpu_use",
-                                  .unit = "percent",
-                                  .points = {{kNow, 12.34567}},
-                                  .labels = {{"hostname", "n1"}, {"index", "0"}, {"gpuuuid", "GPU-1"}},
-                                  .limit = 100},
-                                 {.name = "ipc",
-                                  .unit = "",
-                                  .points = {},
-                                  .none = NoLine::kTooShort,
-                                  .collector = "perf"}};
+      return std::vector<Series>{
+          {.name = "gpu_use",
+           .unit = "percent",
+           .points = {{kNow, 12.34567}},
+           .labels = {{"hostname", "n1"}, {"index", "0"}, {"gpuuuid", "GPU-1"}},
+           .limit = 100},
+          {.name = "ipc",
+           .unit = "",
+           .points = {},
+           .none = NoLine::kTooShort,
+           .collector = "perf"}};
     }
     return std::vector<Series>{
         {.name = "cpu", .unit = "cores", .points = {{kNow, 1.5}, {kNow + 1, 2}}}};
