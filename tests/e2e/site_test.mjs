@@ -380,6 +380,11 @@ for (const [name, context] of [
       await page.locator(there).first().waitFor();
       await becomes(() => fits(page), true, `${address} does not scroll sideways`);
       await becomes(() => scrolling(page), [], `nor do the tables of ${address}`);
+      if (address.includes("show=time")) {
+        const cut = (all) => all.map((one) => [one.textContent, one.getBBox(), one.ownerSVGElement.viewBox.baseVal.width]).filter(([, { x, width }, most]) => x < 0 || x + width > most + 1).map(([text]) => text);
+        await becomes(() => page.locator(".timeline .drawing svg > text").evaluateAll(cut), [], "its times are not cut");
+      }
+      if (address.startsWith("node/") && name === "dark") await becomes(() => page.locator(".charts > .chart").evaluateAll((all) => all.map((one) => one.offsetTop === all[0].offsetTop)), [true, true, false, false], "none of its four charts is alone");
       await accessible(page, `${address}, ${name}`);
       await shot(page, `${address.replace(/[^a-z0-9]+/g, "-")}-${name}`);
     }
