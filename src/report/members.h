@@ -34,6 +34,33 @@ void visit_members(Visitor&& visit, Part& part) {
     visit({"mem_peak_bytes", "mem_peak"}, part.mem_peak);
     visit({"mem_alloc_bytes", "mem_alloc"}, part.mem_alloc);
     visit({"gpus", "gpus"}, part.gpus);
+  } else if constexpr (std::is_same_v<Kind, Phase>) {
+    visit({"region", "region"}, part.region);
+    visit({"count", "count"}, part.count);
+    visit({"nodes", "nodes"}, part.nodes);
+    visit({"seconds", "seconds"}, part.seconds);
+    visit({"share", "share"}, part.share);
+    visit({"kwh", "kwh"}, part.kwh);
+    visit({"self_kwh", "self_kwh"}, part.self_kwh);
+    visit({"watts", "watts"}, part.watts);
+    visit({"slowest", "slowest", true}, part.slowest);
+    visit({"longer", "longer"}, part.longer);
+  } else if constexpr (std::is_same_v<Kind, EarlierResult>) {
+    visit({"uuid", "uuid"}, part.uuid);
+    visit({"started_at_ts", "started_ms"}, part.started_ms);
+    visit({"joules_per", "joules_per"}, part.joules);
+  } else if constexpr (std::is_same_v<Kind, JobResult>) {
+    visit({"result", "result"}, part.result);
+    visit({"unit", "unit", true}, part.unit);
+    visit({"n", "n"}, part.n);
+    visit({"joules_per", "joules_per"}, part.joules);
+    visit({"family_joules_per", "family_joules_per"}, part.family_joules);
+    visit({"family", "family"}, part.family);
+  } else if constexpr (std::is_same_v<Kind, Merit>) {
+    visit({"fom", "fom"}, part.fom);
+    visit({"unit", "unit", true}, part.unit);
+    visit({"last", "last"}, part.last);
+    visit({"mean", "mean"}, part.mean);
   } else if constexpr (std::is_same_v<Kind, advice::Line>) {
     visit({"type", "type"}, part.type);
     visit({"was", "was"}, part.was);
@@ -106,6 +133,9 @@ void visit_members(Visitor&& visit, Part& part) {
     visit({"family_gpu_high", "family_gpu_high"}, part.compared.gpu_high);
     visit({"project_month_share", "month_share"}, part.compared.project_month_share);
     visit.end();
+    visit({"phases", "phases"}, part.phases);
+    visit({"results", "results"}, part.results);
+    visit({"fom", "fom"}, part.merits);
     visit({"findings", "findings"}, part.findings);
   }
 }

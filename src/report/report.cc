@@ -14,6 +14,31 @@ void round_to(Number& number, double step) {
   }
 }
 
+void round_marks(Report& report) {
+  constexpr int kDigits = 3;
+  constexpr int kMoreDigits = 6;
+  for (Phase& phase : report.phases) {
+    round_to(phase.seconds, 1);
+    round_share(phase.share);
+    round_share(phase.longer);
+    for (Number* number : {&phase.kwh, &phase.self_kwh, &phase.watts}) {
+      round_significant(*number, kDigits);
+    }
+  }
+  for (JobResult& result : report.results) {
+    round_significant(result.n, 2 * kMoreDigits);
+    round_significant(result.joules, kDigits);
+    round_significant(result.family_joules, kDigits);
+    for (EarlierResult& earlier : result.family) {
+      round_significant(earlier.joules, kDigits);
+    }
+  }
+  for (Merit& merit : report.merits) {
+    round_significant(merit.last, kMoreDigits);
+    round_significant(merit.mean, kMoreDigits);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(State state) {
@@ -73,6 +98,7 @@ void round_report(Report& report) {
   for (advice::Finding& finding : report.findings) {
     round_significant(finding.saves_kwh, 2);
   }
+  round_marks(report);
 }
 
 void withhold_written(Report& report) {
@@ -81,6 +107,9 @@ void withhold_written(Report& report) {
   for (advice::Finding& finding : report.findings) {
     finding.lines.clear();
   }
+  report.phases.clear();
+  report.results.clear();
+  report.merits.clear();
 }
 
 }  // namespace ceems::report

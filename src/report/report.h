@@ -73,6 +73,43 @@ struct Compared {
   Number project_month_share = {};
 };
 
+/// A region of the program that the job has marked (docs/marks.md). Each node counts from its own
+/// begin of it to its own end.
+struct Phase {
+  std::string region = {};
+  Number count = {};         ///< how often it ended
+  Number nodes = {};         ///< that were in it
+  Number seconds = {};       ///< on the node that took longest
+  Number share = {};         ///< of the run
+  Number kwh = {};           ///< with the regions within it
+  Number self_kwh = {};      ///< without them: these add up, with what is outside of all regions
+  Number watts = {};         ///< mean of a node
+  std::string slowest = {};  ///< the node that took longest, of several
+  Number longer = {};        ///< than the mean of the nodes, as a share
+};
+
+/// What a result took in an earlier run of the job.
+struct EarlierResult {
+  std::string uuid = {};
+  std::int64_t started_ms = 0;
+  Number joules = {};  ///< of the whole job, for each
+};
+
+/// What the job has produced, by its own count.
+struct JobResult {
+  std::string result = {}, unit = {};
+  Number n = {};
+  Number joules = {};                      ///< of the whole job, for each
+  Number family_joules = {};               ///< the median of the earlier runs
+  std::vector<EarlierResult> family = {};  ///< the newest first
+};
+
+/// A figure of merit.
+struct Merit {
+  std::string fom = {}, unit = {};
+  Number last = {}, mean = {};
+};
+
 enum class State : std::uint8_t {
   kSoFar,    ///< the job still runs
   kPartial,  ///< less than advice::kCoverage is known, or the coverage is unknown
@@ -95,6 +132,9 @@ struct Report {
   Emissions co2 = {};
   Cost cost = {};
   Compared compared = {};
+  std::vector<Phase> phases = {};
+  std::vector<JobResult> results = {};
+  std::vector<Merit> merits = {};
   std::vector<advice::Finding> findings = {};
   bool from_jobstats = false;  ///< what the nodes did is not measured by us, but read from JS1
 };
@@ -103,8 +143,8 @@ struct Report {
 /// to three significant digits, money to two decimals, memory to 0.1 of its unit, times to seconds.
 void round_report(Report& report);
 
-/// Removes what support may not see of other people: the name, the QOS, which comes from tags, and
-/// command lines. Partition and array are in lists, too.
+/// Removes what support may not see of other people: the name, the QOS, which comes from tags,
+/// command lines, and marks, whose names people write. Partition and array are in lists, too.
 void withhold_written(Report& report);
 
 /// How a report is shown.

@@ -71,6 +71,24 @@ Report full_report() {
                      .gpu_low = 0.5,
                      .gpu_high = 0.54,
                      .project_month_share = 0.014};
+  report.phases = {{.region = "solve",
+                    .count = 1250,
+                    .nodes = 2,
+                    .seconds = 58'822,
+                    .share = 0.87,
+                    .kwh = 36,
+                    .self_kwh = 35.5,
+                    .watts = 1100,
+                    .slowest = "g15",
+                    .longer = 0.09},
+                   {.region = "<read>"}};
+  report.results = {{.result = "step",
+                     .unit = "ns",
+                     .n = 1250,
+                     .joules = 26'000,
+                     .family_joules = 27'100,
+                     .family = {{.uuid = "47 10", .started_ms = 7, .joules = 27'100}}}};
+  report.merits = {{.fom = "speed", .unit = "ns/day", .last = 83.2, .mean = 81.4}};
   report.findings = {
       {.rule = "gpu-unused",
        .severity = advice::Severity::kImportant,

@@ -281,7 +281,7 @@ Endpoints units_report_endpoints() {
            .definitions = R"json("Report": {
         "type": "object",
         "description": "What a run of a unit used and cost, and what would help. Null means not measured, which is not the same as 0. Shares are from 0 to 1, memory is in bytes.",
-        "required": ["v", "cluster_id", "uuid", "started_at_ts", "ended_at_ts", "state", "coverage", "job", "use", "nodes", "energy", "co2", "cost", "compared", "findings"],
+        "required": ["v", "cluster_id", "uuid", "started_at_ts", "ended_at_ts", "state", "coverage", "job", "use", "nodes", "energy", "co2", "cost", "compared", "phases", "results", "fom", "findings"],
         "additionalProperties": false,
         "properties": {
           "v": {"const": 1},
@@ -299,6 +299,9 @@ Endpoints units_report_endpoints() {
           "co2": {"type": "object", "description": "Emissions in grams, and the source of the factor."},
           "cost": {"type": "object", "description": "By the prices of the site: amount, rounded to two decimals, and currency; null without a price."},
           "compared": {"type": "object", "description": "Earlier runs of the same job, and the share of the project's month."},
+          "phases": {"type": "array", "items": {"type": "object"}, "description": "Regions of the program that the unit marked, the longest first: their time on the node that took longest, their energy on all nodes, with regions within them and without, and the node that took longest."},
+          "results": {"type": "array", "items": {"type": "object"}, "description": "What the unit produced by its own count, the joules of the whole unit for each, and the same in the earlier runs of the same job (`family`, the newest first) with their median."},
+          "fom": {"type": "array", "items": {"type": "object"}, "description": "Figures of merit that the unit reported."},
           "findings": {"type": "array", "items": {"type": "object"}, "description": "Suggestions, the most useful first, with lines to type in the language of the manager."}
         }
       })json",
@@ -317,7 +320,11 @@ Endpoints units_report_endpoints() {
                R"("cost":{"amount":1.51,"currency":"EUR"},"compared":{"family_n":20,)"
                R"("family_median_kwh":6.4,"family_cpu_low":0.92,"family_cpu_high":0.95,)"
                R"("family_mem_median":0.06,"family_gpu_low":null,"family_gpu_high":null,)"
-               R"("project_month_share":0.014},"findings":[{"rule":"mem-excess","severity":"suggest",)"
+               R"("project_month_share":0.014},"phases":[{"region":"solve","count":1250,"nodes":1,)"
+               R"("seconds":58822,"share":0.87,"kwh":5.6,"self_kwh":5.6,"watts":343,)"
+               R"("slowest":null,"longer":null}],"results":[{"result":"step","unit":null,"n":1250,)"
+               R"("joules_per":18100,"family_joules_per":18400,"family":[{"uuid":"4705",)"
+               R"("started_at_ts":1794803120000,"joules_per":18400}]}],"fom":[],"findings":[{"rule":"mem-excess","severity":"suggest",)"
                R"("confidence":"sure","runs":8,"values":{"want":10737418240},"text":"Memory: 7.9 GiB a node )"
                R"(at most, 128 GiB reserved.","lines":[{"type":"#SBATCH --mem=10G","was":"--mem=128G"}],)"
                R"("sbatch":["--mem=10G"],"was":["--mem=128G"],"saves":{}}]})"},
