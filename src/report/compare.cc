@@ -12,6 +12,7 @@ namespace ceems::report {
 namespace {
 
 using advice::Catalogue;
+using advice::Facts;
 
 /// How the numbers of a row are written, and how their change.
 enum class Kind { kShare, kEnergy, kGrams, kBytes, kTime };
@@ -82,6 +83,20 @@ std::string compare_text(const Report& a, const Report& b, const View& view) {
     cells.push_back(
         {std::string(words.word("money")), cell(a.cost), cell(b.cost),
          same ? change_of(*a.cost.amount, *b.cost.amount, Kind::kEnergy) : std::string()});
+  }
+  for (const JobResult& result : a.results) {
+    const auto same = std::ranges::find_if(b.results, [&result](const JobResult& other) {
+      return other.result == result.result && other.unit == result.unit;
+    });
+    const Number theirs = same != b.results.end() ? same->joules : Number();
+    if (result.joules && theirs) {
+      Facts values;
+      values.set("result", plain_text(result.result));
+      cells.push_back({advice::fill(words.word("result.compared"), values, words.notation)
+                           .value_or(std::string()),
+                       joules_text(*result.joules, words), joules_text(*theirs, words),
+                       change_of(*result.joules, *theirs, Kind::kEnergy)});
+    }
   }
   std::array<std::size_t, 4> widths{};
   for (const auto& row : cells) {

@@ -67,36 +67,48 @@ std::string bars_html(const Sheet& sheet) {
   return html + "</tbody>\n</table>\n";
 }
 
-std::string nodes_html(const Sheet& sheet) {
-  if (sheet.nodes.empty()) {
+std::string table_html(const std::vector<std::string>& columns,
+                       const std::vector<std::vector<std::string>>& rows) {
+  if (rows.empty()) {
     return {};
   }
   std::string html = "<div class=\"wide\" tabindex=\"0\">\n<table>\n<thead><tr>";
-  for (const std::string& column : sheet.node_columns) {
+  for (const std::string& column : columns) {
     html += fmt::format("<th scope=\"col\">{}</th>", escape_html(column));
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : sheet.nodes) {
+  for (const auto& row : rows) {
     html += fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n", escape_html(row.front()),
                         cells("td", {row.begin() + 1, row.end()}));
   }
   return html + "</tbody>\n</table>\n</div>\n";
 }
 
-std::string costs_html(const Sheet& sheet) {
-  if (sheet.costs.empty()) {
+std::string lines_html(const std::string& title,
+                       const std::string& remark,
+                       const std::vector<Line>& lines) {
+  if (lines.empty()) {
     return {};
   }
-  std::string html = fmt::format("<h2>{}</h2>\n", escape_html(sheet.cost_title));
-  if (!sheet.cost_remark.empty()) {
-    html += fmt::format("<p class=\"remark\">{}</p>\n", escape_html(sheet.cost_remark));
+  std::string html = fmt::format("<h2>{}</h2>\n", escape_html(title));
+  if (!remark.empty()) {
+    html += fmt::format("<p class=\"remark\">{}</p>\n", escape_html(remark));
   }
   html += "<table>\n<tbody>\n";
-  for (const Line& cost : sheet.costs) {
-    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(cost.label),
-                        escape_html(cost.value));
+  for (const Line& line : lines) {
+    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(line.label),
+                        escape_html(line.value));
   }
   return html + "</tbody>\n</table>\n";
+}
+
+std::string phases_html(const Sheet& sheet) {
+  std::string html;
+  if (!sheet.phases.empty()) {
+    html = fmt::format("<h2>{}</h2>\n", escape_html(sheet.phase_title));
+    html += table_html(sheet.phase_columns, sheet.phases);
+  }
+  return html + lines_html(sheet.result_title, "", sheet.results);
 }
 
 std::string advice_html(const Sheet& sheet) {
@@ -159,7 +171,8 @@ std::string html_form(const Sheet& sheet, const View& view) {
   if (!sheet.when.empty()) {
     html += fmt::format("<p>{}</p>\n", sentence(sheet.when));
   }
-  html += bars_html(sheet) + nodes_html(sheet) + costs_html(sheet) + advice_html(sheet);
+  html += bars_html(sheet) + table_html(sheet.node_columns, sheet.nodes) + phases_html(sheet) +
+          lines_html(sheet.cost_title, sheet.cost_remark, sheet.costs) + advice_html(sheet);
   if (!sheet.help.empty()) {
     html += fmt::format("<p>{}</p>\n", escape_html(sheet.help));
   }

@@ -38,20 +38,22 @@ std::string sentence(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string costs_of(const Sheet& sheet) {
-  if (sheet.costs.empty()) {
+std::string lines_of(const std::string& title,
+                     const std::string& remark,
+                     const std::vector<Line>& lines) {
+  if (lines.empty()) {
     return {};
   }
-  std::string text = fmt::format("## {}\n\n", escape_markdown(sheet.cost_title));
-  if (!sheet.cost_remark.empty()) {
-    text += escape_markdown(sheet.cost_remark) + "\n\n";
+  std::string text = fmt::format("## {}\n\n", escape_markdown(title));
+  if (!remark.empty()) {
+    text += escape_markdown(remark) + "\n\n";
   }
-  std::vector<std::vector<std::string>> costs;
-  costs.reserve(sheet.costs.size());
-  for (const Line& cost : sheet.costs) {
-    costs.push_back({cost.label, cost.value});
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(lines.size());
+  for (const Line& line : lines) {
+    rows.push_back({line.label, line.value});
   }
-  return text + table_of({"", ""}, costs);
+  return text + table_of({"", ""}, rows);
 }
 
 }  // namespace
@@ -76,7 +78,12 @@ std::string markdown_form(const Sheet& sheet) {
   if (!sheet.nodes.empty()) {
     text += table_of(sheet.node_columns, sheet.nodes);
   }
-  text += costs_of(sheet);
+  if (!sheet.phases.empty()) {
+    text += fmt::format("## {}\n\n", escape_markdown(sheet.phase_title));
+    text += table_of(sheet.phase_columns, sheet.phases);
+  }
+  text += lines_of(sheet.result_title, "", sheet.results);
+  text += lines_of(sheet.cost_title, sheet.cost_remark, sheet.costs);
   if (!sheet.partly.empty()) {
     text += escape_markdown(sheet.partly) + "\n\n";
   }

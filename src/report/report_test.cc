@@ -107,6 +107,39 @@ Report gpu_report() {
   return report;
 }
 
+/// The same job with marks.
+Report marked_report() {
+  Report report = gpu_report();
+  report.findings.clear();
+  report.phases = {{.region = "solve",
+                    .count = 1250,
+                    .nodes = 2,
+                    .seconds = 58'822.4,
+                    .share = 0.8738,
+                    .kwh = 36.0214,
+                    .self_kwh = 35.5,
+                    .watts = 1102.4,
+                    .slowest = "g15",
+                    .longer = 0.0912},
+                   {.region = "read",
+                    .count = 1,
+                    .nodes = 2,
+                    .seconds = 370,
+                    .share = 0.0055,
+                    .slowest = "g14",
+                    .longer = 0.004}};
+  report.results = {{.result = "step", .n = 1250, .joules = 25'978, .family_joules = 27'100},
+                    {.result = "simulated", .unit = "ns", .n = 0.25, .family_joules = 1}};
+  for (int i = 0; i < 19; ++i) {
+    report.results[0].family.push_back(
+        {.uuid = std::to_string(4710 - i), .started_ms = 1'794'000'000'000, .joules = 27'123});
+  }
+  report.merits = {{.fom = "speed", .unit = "ns/day", .last = 83.2, .mean = 81.4444},
+                   {.fom = "loss", .last = -0.5, .mean = -0.5}};
+  round_report(report);
+  return report;
+}
+
 /// A job of which next to nothing is known.
 Report bare_report() {
   Report report{.cluster_id = "hpc-a", .uuid = "12", .started_ms = 1, .started_text = "2026-11-17"};
@@ -149,6 +182,7 @@ TEST(Report, LooksLikeThis) {
   running.ended_ms = 0;
   running.findings.clear();
   expect_all_forms("running", running);
+  expect_all_forms("marked", marked_report());
   expect_golden("gpu_de.txt", to_text(gpu_report(), {.language = "de"}));
   expect_golden("gpu_fr_ascii_60.txt",
                 to_text(gpu_report(), {.language = "fr", .width = 60, .ascii = true}));
@@ -196,6 +230,43 @@ TEST(Report, ComparesTwo) {
   other.job.elapsed = 60000;
   expect_golden("compared.txt", compare_text(gpu_report(), other, {}));
   EXPECT_THAT(compare_text(gpu_report(), other, {.language = "de"}), HasSubstr("41,3 kWh"));
+}
+
+TEST(Report, ShowsWhatTheJobHasMarked) {
+  const std::string text = to_text(marked_report(), {});
+  EXPECT_THAT(text, HasSubstr("\nPhases\n"
+                              "  Phase         Time      Share  Energy  W per node  Slowest node\n"
+                              "  solve × 1250  16:20:22  87 %   36 kWh  1100        g15 +9 %\n"
+                              "  read          00:06:10  1 %    –       –\n"
+                              "\nResults\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  step       1250 · 26 kJ each · 4 % less than the median of 19 earlier runs\n"
+                "  simulated  0.25 ns\n"
+                "  speed      83.2 ns/day · 81.4 ns/day on average\n"
+                "  loss       -0.5\n"));
+  EXPECT_THAT(to_text(gpu_report(), {}), Not(HasSubstr("Phases")));
+  EXPECT_THAT(to_text(gpu_report(), {}), Not(HasSubstr("Results")));
+  const std::string json = to_json(marked_report(), {});
+  EXPECT_THAT(json, HasSubstr(R"("phases":[{"region":"solve","count":1250,"nodes":2,)"
+                              R"("seconds":58822,"share":0.87,"kwh":36,"self_kwh":35.5,)"
+                              R"("watts":1100,"slowest":"g15","longer":0.09},)"));
+  EXPECT_THAT(json,
+              HasSubstr(R"("results":[{"result":"step","unit":null,"n":1250,)"
+                        R"("joules_per":26000,"family_joules_per":27100,"family":[{"uuid":"4710",)"
+                        R"("started_at_ts":1794000000000,"joules_per":27100},)"));
+  EXPECT_THAT(json, HasSubstr(R"("fom":[{"fom":"speed","unit":"ns/day","last":83.2,)"
+                              R"("mean":81.4444},)"));
+}
+
+TEST(Report, ComparesResultsThatBothHave) {
+  Report other = marked_report();
+  other.results = {{.result = "step", .n = 10, .joules = 28'600},
+                   {.result = "simulated", .unit = "ps", .n = 1, .joules = 1}};
+  const std::string text = compare_text(marked_report(), other, {});
+  EXPECT_THAT(text, HasSubstr("  Energy per step  26 kJ "));
+  EXPECT_THAT(text, HasSubstr("  28.6 kJ      +10 %\n"));
+  EXPECT_THAT(text, Not(HasSubstr("simulated")));
 }
 
 /// JSON has the same digits as the text.
@@ -360,6 +431,9 @@ TEST(Report, WithholdsWhatPeopleWrote) {
   report.job.array = "4711_5";
   report.job.qos = "secret qos";
   report.findings[0].lines = {{.type = "#SBATCH --secret", .was = "--secret"}};
+  report.phases = {{.region = "secret-phase"}};
+  report.results = {{.result = "secret-result"}};
+  report.merits = {{.fom = "secret-fom"}};
   withhold_written(report);
   for (const std::string& text : {to_text(report, {}), to_json(report, {}), to_html(report, {})}) {
     EXPECT_THAT(text, Not(HasSubstr("secret")));

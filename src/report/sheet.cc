@@ -88,6 +88,8 @@ class Writer {
     }
     add_bars();
     add_nodes();
+    add_phases();
+    add_results();
     add_costs();
     add_suggestions();
     if (!view_.help_url.empty()) {
@@ -263,6 +265,84 @@ class Writer {
     }
   }
 
+  void add_phases() {
+    if (report_.phases.empty()) {
+      return;
+    }
+    sheet_.phase_title = word("phases");
+    for (const auto* column :
+         {"column.phase", "time", "column.share", "energy", "column.watts", "column.slowest"}) {
+      sheet_.phase_columns.push_back(word(column));
+    }
+    const auto known = [](const Number& number, const auto& written) {
+      return number ? written(*number) : std::string("–");
+    };
+    for (const Phase& phase : report_.phases) {
+      std::string name = plain_text(phase.region);
+      if (phase.count && *phase.count > 1) {
+        name += " × " + whole(phase.count);
+      }
+      std::string slowest = plain_text(phase.slowest);
+      if (phase.longer && *phase.longer >= 0.01) {
+        slowest += " +" + percent_text(*phase.longer, words_);
+      } else {
+        slowest.clear();  // none is slower than the others
+      }
+      const auto share = [this](double number) { return percent_text(number, words_); };
+      sheet_.phases.push_back(
+          {std::move(name), known(phase.seconds, clock_text), known(phase.share, share),
+           known(phase.kwh, [this](double kwh) { return energy_text(kwh, words_); }),
+           known(phase.watts, [this](double watts) { return digits_of(watts, words_); }),
+           std::move(slowest)});
+    }
+  }
+
+  [[nodiscard]] std::string compared_text(const JobResult& result) const {
+    const bool known = result.family.size() + 1 >= kKnownFamily && result.family_joules &&
+                       *result.family_joules > 0 && result.joules;
+    if (!known) {
+      return {};
+    }
+    Facts values;
+    const double share = std::round((*result.joules / *result.family_joules - 1) * 100) / 100;
+    values.set("n", static_cast<double>(result.family.size()));
+    values.set("share", std::abs(share));
+    return filled(words_.word(share == 0  ? "result.same"
+                              : share < 0 ? "result.less"
+                                          : "result.more"),
+                  values, words_);
+  }
+
+  void add_results() {
+    const auto add = [this](const std::string& name, std::vector<std::string> parts) {
+      std::erase(parts, std::string());
+      sheet_.results.push_back(
+          {.label = plain_text(name), .value = fmt::format("{}", fmt::join(parts, " · "))});
+    };
+    const auto with_unit = [this](const Number& number, const std::string& unit) {
+      return number ? digits_of(*number, words_) + (unit.empty() ? "" : " " + plain_text(unit))
+                    : std::string();
+    };
+    for (const JobResult& result : report_.results) {
+      Facts values;
+      values.set("joules", joules_text(result.joules.value_or(0), words_));
+      add(result.result,
+          {with_unit(result.n, result.unit),
+           result.joules ? filled(words_.word("result.each"), values, words_) : std::string(),
+           compared_text(result)});
+    }
+    for (const Merit& merit : report_.merits) {
+      Facts values;
+      values.set("mean", with_unit(merit.mean, merit.unit));
+      const bool steady = !merit.mean || merit.mean == merit.last;
+      add(merit.fom, {with_unit(merit.last, merit.unit),
+                      steady ? std::string() : filled(words_.word("fom.mean"), values, words_)});
+    }
+    if (!sheet_.results.empty()) {
+      sheet_.result_title = word("results");
+    }
+  }
+
   void add_costs() {
     sheet_.cost_title = word("cost");
     std::string remark = report_.energy.method.empty() ? "" : word(report_.energy.method);
@@ -427,6 +507,12 @@ std::string energy_text(double kwh, const Catalogue& words) {
     return digits_of(kwh * 1000, words) + " Wh";
   }
   return scaled_text(kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}}, words);
+}
+
+std::string joules_text(double joules, const Catalogue& words) {
+  return joules == 0
+             ? "0 J"
+             : scaled_text(joules, {{1e6, "MJ"}, {1e3, "kJ"}, {1, "J"}, {1e-3, "mJ"}}, words);
 }
 
 std::string grams_text(double grams, const Catalogue& words) {

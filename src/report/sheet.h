@@ -35,6 +35,11 @@ struct Sheet {
   std::vector<Bar> bars;
   std::vector<std::string> node_columns;
   std::vector<std::vector<std::string>> nodes;
+  std::string phase_title;
+  std::vector<std::string> phase_columns;
+  std::vector<std::vector<std::string>> phases;
+  std::string result_title;
+  std::vector<Line> results;
   std::string cost_title, cost_remark;
   std::vector<Line> costs;
   std::string advice_title, nothing;
@@ -58,6 +63,7 @@ std::string html_form(const Sheet& sheet, const View& view);
 // Numbers as all forms show them. `words` gives the decimal separator.
 std::string percent_text(double share, const advice::Catalogue& words);
 std::string energy_text(double kwh, const advice::Catalogue& words);
+std::string joules_text(double joules, const advice::Catalogue& words);
 std::string grams_text(double grams, const advice::Catalogue& words);
 /// The amount must be known.
 std::string money_text(const Cost& cost, const advice::Catalogue& words);

@@ -120,14 +120,17 @@ void add_bars(Page& page, const Sheet& sheet) {
   }
 }
 
-void add_nodes(Page& page, const Sheet& sheet) {
-  if (sheet.nodes.empty()) {
+/// Its last column may be empty, and is broken where it is long.
+void add_table(Page& page,
+               const std::vector<std::string>& columns,
+               const std::vector<std::vector<std::string>>& rows) {
+  if (rows.empty()) {
     return;
   }
-  std::vector<std::size_t> widths(sheet.node_columns.size(), 0);
+  std::vector<std::size_t> widths(columns.size(), 0);
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
-    widths[i] = columns_of(sheet.node_columns[i]);
-    for (const auto& row : sheet.nodes) {
+    widths[i] = columns_of(columns[i]);
+    for (const auto& row : rows) {
       widths[i] = std::max(widths[i], columns_of(row[i]));
     }
   }
@@ -152,31 +155,41 @@ void add_nodes(Page& page, const Sheet& sheet) {
       page.paragraph(spaces(hang), row.back(), hang);
     }
   };
-  const bool noted =
-      std::ranges::any_of(sheet.nodes, [](const auto& row) { return !row.back().empty(); });
-  std::vector<std::string> header = sheet.node_columns;
+  const bool noted = std::ranges::any_of(rows, [](const auto& row) { return !row.back().empty(); });
+  std::vector<std::string> header = columns;
   if (!noted) {
     header.back().clear();
   }
   add(header);
-  for (const auto& row : sheet.nodes) {
+  for (const auto& row : rows) {
     add(row);
   }
 }
 
-void add_costs(Page& page, const Sheet& sheet) {
-  if (sheet.costs.empty()) {
+void add_lines(Page& page,
+               std::string_view title,
+               std::string_view remark,
+               const std::vector<Line>& lines) {
+  if (lines.empty()) {
     return;
   }
-  page.heading(sheet.cost_title, sheet.cost_remark);
+  page.heading(title, remark);
   std::size_t label = 0;
-  for (const Line& cost : sheet.costs) {
-    label = std::max(label, columns_of(cost.label));
+  for (const Line& line : lines) {
+    label = std::max(label, columns_of(line.label));
   }
   const std::size_t hang = kMargin + label + 2;
-  for (const Line& cost : sheet.costs) {
-    page.paragraph(spaces(kMargin) + padded(cost.label, label + 2), cost.value, hang);
+  for (const Line& line : lines) {
+    page.paragraph(spaces(kMargin) + padded(line.label, label + 2), line.value, hang);
   }
+}
+
+void add_phases(Page& page, const Sheet& sheet) {
+  if (!sheet.phases.empty()) {
+    page.heading(sheet.phase_title, "");
+    add_table(page, sheet.phase_columns, sheet.phases);
+  }
+  add_lines(page, sheet.result_title, "", sheet.results);
 }
 
 void add_advice(Page& page, const Sheet& sheet) {
@@ -243,18 +256,21 @@ void make_ascii(Suggestion& suggestion) {
 }
 void make_ascii(Sheet& sheet) {
   for (std::string* text :
-       {&sheet.title, &sheet.partly, &sheet.used_title, &sheet.usual_title, &sheet.cost_title,
-        &sheet.cost_remark, &sheet.advice_title, &sheet.nothing, &sheet.more, &sheet.help}) {
+       {&sheet.title, &sheet.partly, &sheet.used_title, &sheet.usual_title, &sheet.phase_title,
+        &sheet.result_title, &sheet.cost_title, &sheet.cost_remark, &sheet.advice_title,
+        &sheet.nothing, &sheet.more, &sheet.help}) {
     make_ascii(*text);
   }
-  for (auto* list : {&sheet.about, &sheet.when, &sheet.node_columns}) {
+  for (auto* list : {&sheet.about, &sheet.when, &sheet.node_columns, &sheet.phase_columns}) {
     for (std::string& text : *list) {
       make_ascii(text);
     }
   }
-  for (auto& row : sheet.nodes) {
-    for (std::string& text : row) {
-      make_ascii(text);
+  for (auto* rows : {&sheet.nodes, &sheet.phases}) {
+    for (auto& row : *rows) {
+      for (std::string& text : row) {
+        make_ascii(text);
+      }
     }
   }
   const auto each = [](auto& list) {
@@ -263,6 +279,7 @@ void make_ascii(Sheet& sheet) {
     }
   };
   each(sheet.bars);
+  each(sheet.results);
   each(sheet.costs);
   each(sheet.suggestions);
 }
@@ -281,8 +298,9 @@ std::string text_form(Sheet sheet, const View& view) {
     page.paragraph("", joined(sheet.when), 2);
   }
   add_bars(page, sheet);
-  add_nodes(page, sheet);
-  add_costs(page, sheet);
+  add_table(page, sheet.node_columns, sheet.nodes);
+  add_phases(page, sheet);
+  add_lines(page, sheet.cost_title, sheet.cost_remark, sheet.costs);
   add_advice(page, sheet);
   if (!sheet.help.empty()) {
     page.line();
