@@ -197,5 +197,33 @@ TEST(MarksTsdb, OfManyUnitsAreTwoQueries) {
   EXPECT_TRUE(read_marks(f.tsdb, "c1", {})->empty());
 }
 
+TEST(MarksTsdb, OfAUnitThatAsksTooMuchAreLeftOut) {
+  MarksFixture f([](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
+    const std::string query = request.first("query");
+    if (query.find("uuid=\"big\"") != std::string::npos) {
+      return FakeTransport::status(
+          422, R"({"status":"error","errorType":"execution","error":"too many samples"})");
+    }
+    return FakeTransport::ok(one_region("1", query));
+  });
+  UnitRun big = short_run();
+  big.uuid = "big";
+  UnitRun third = short_run();
+  third.uuid = "3";
+  const auto all = read_marks(f.tsdb, "c1", {big, short_run(), third});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_TRUE((*all)[0].nodes.empty());
+  EXPECT_EQ((*all)[1].nodes.size(), 1U);
+  EXPECT_TRUE((*all)[2].nodes.empty());
+  EXPECT_EQ(read_marks(f.tsdb, "c1", {big}).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(MarksTsdb, ReportWhatGoesWrong) {
+  MarksFixture f(
+      [](const FakeTransport::Request& /*request*/) { return FakeTransport::status(500, "no"); });
+  EXPECT_EQ(read_marks(f.tsdb, "c1", {short_run(), short_run()}).error().code,
+            ErrorCode::kUnavailable);
+}
+
 }  // namespace
 }  // namespace ceems::api
