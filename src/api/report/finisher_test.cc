@@ -1,7 +1,11 @@
 // The finisher on every kind of database: each end of a unit gets exactly one final report.
 #include "api/report/finisher.h"
 
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -43,7 +47,21 @@ class FakeMeasurements final : public MeasurementSource {
                                        .node_cpus = 64,
                                        .node_mem = 256 * kGiB,
                                        .covered_seconds = coverage * seconds}},
-                            .method = "measured"};
+                            .method = "measured",
+                            .marked = marked.contains(run.uuid)};
+  }
+  Result<std::vector<UnitMarks>> marks(const std::string& /*cluster_id*/,
+                                       const std::vector<UnitRun>& runs) override {
+    ++marks_asked;
+    if (marks_failure) {
+      return fail(*marks_failure);
+    }
+    std::vector<UnitMarks> all(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      all[i].nodes = {{.name = "n1", .regions = {{"solve", {.seconds = 3600, .count = 2}}}}};
+      all[i].results = {{.name = "step", .unit = "", .n = marked.at(runs[i].uuid)}};
+    }
+    return all;
   }
   Result<std::vector<RunMeasurements>> measure_runs(const std::string& /*cluster_id*/,
                                                     const std::vector<UnitRun>& runs) override {
@@ -65,6 +83,9 @@ class FakeMeasurements final : public MeasurementSource {
   std::optional<Error> failure;
   std::string refused;
   std::size_t asked = 0, earlier_asked = 0;
+  std::map<std::string, double> marked;  ///< units with marks, and their results
+  std::optional<Error> marks_failure;
+  std::size_t marks_asked = 0;
 };
 
 /// A run of two hours that used 2 of its 32 GiB, and two hours of its day.
@@ -142,6 +163,47 @@ TEST_P(FinisherTest, StoredReportsHaveTheirCost) {
   const report::Report report = stored("0", kNow + 1000);
   EXPECT_EQ(report.cost.amount, 0.5 * 0.5 + 0.1 * 8);
   EXPECT_EQ(report.cost.currency, "EUR");
+}
+
+TEST_P(FinisherTest, ReportsHaveWhatUnitsHaveMarked) {
+  measurements_.marked = {{"0", 100}, {"2", 300}};
+  end_units(3);
+  EXPECT_EQ(finish_all(), 3U);
+  EXPECT_EQ(measurements_.marks_asked, 1U) << "of both at once";
+  const report::Report first = stored("0", kNow + 1000);
+  ASSERT_EQ(first.phases.size(), 1U);
+  EXPECT_EQ(first.phases[0].region, "solve");
+  EXPECT_EQ(first.phases[0].share, 0.5);
+  ASSERT_EQ(first.results.size(), 1U);
+  EXPECT_EQ(first.results[0].joules, 18'000);  // 0.5 kWh
+  EXPECT_TRUE(first.results[0].family.empty());
+  EXPECT_TRUE(stored("1", kNow + 2000).results.empty());
+  EXPECT_EQ(stored("2", kNow + 3000).results.at(0).joules, 6000);
+
+  measurements_.marked = {{"9", 50}};
+  write(store::update(kNow + kHour, kNow + 2 * kHour, {wide_job("9", kNow + 2 * kHour)}, "hpc"));
+  at(kNow + 3 * kHour);
+  EXPECT_EQ(finish_all(), 1U);
+  const report::Report later = stored("9", kNow + 2 * kHour);
+  ASSERT_EQ(later.results.size(), 1U);
+  ASSERT_EQ(later.results[0].family.size(), 2U);
+  EXPECT_EQ(later.results[0].family[0].uuid, "2");  // the newest first
+  EXPECT_EQ(later.results[0].family[1].joules, 18'000);
+  EXPECT_EQ(later.results[0].family_joules, 12'000);
+}
+
+TEST_P(FinisherTest, NoReportWaitsForMarks) {
+  measurements_.marked = {{"0", 100}};
+  measurements_.marks_failure = Error{ErrorCode::kUnavailable, "down"};
+  end_units(2);
+  EXPECT_EQ(finish_all(), 2U);
+  EXPECT_EQ(made("final"), 2);
+  EXPECT_TRUE(stored("0", kNow + 1000).results.empty());
+  measurements_.marked.clear();
+  end_units(1, "hpc-2");
+  measurements_.marks_asked = 0;
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_EQ(measurements_.marks_asked, 0U) << "nothing is asked without marks";
 }
 
 TEST_P(FinisherTest, MakesOneFinalReportOfEachEnd) {

@@ -156,6 +156,7 @@ struct ReportMaker::Batch {
   std::string cluster_id = {};
   std::vector<UnitRun> runs = {};
   std::vector<std::optional<UnitMeasurements>> measured = {};
+  std::map<std::size_t, UnitMarks> marks = {};  ///< by place
   std::vector<Family> families = {};
   std::map<store::ReportKey, double> not_used_kwh = {};  ///< where it is known
   std::vector<model::Flavor> flavors = {};               ///< none if no rule needs them
@@ -391,6 +392,36 @@ void ReportMaker::measure(Batch& batch) const {
   }
 }
 
+/// Of those that have marks. A report without them is still a report.
+void ReportMaker::read_marks(Batch& batch) const {
+  std::vector<UnitRun> runs;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.runs.size(); ++i) {
+    const bool another = std::ranges::find(runs, batch.runs[i].uuid, &UnitRun::uuid) != runs.end();
+    const auto& measured = batch.measured[i];
+    if (measured && measured->marked && !another) {
+      runs.push_back(batch.runs[i]);
+      places.push_back(i);
+    }
+  }
+  if (runs.empty()) {
+    return;
+  }
+  auto found = measurements_->marks(batch.cluster_id, runs);
+  if (!found) {
+    log::warn("cannot read what units have marked", {{"err", found.error().message}});
+    return;
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    batch.marks.emplace(places[i], std::move((*found)[i]));
+  }
+}
+
+Result<UnitMarks> ReportMaker::marks(const std::string& cluster_id, const UnitRun& run) const {
+  CEEMS_TRY(found, measurements_->marks(cluster_id, {run}));
+  return std::move(found.front());
+}
+
 /// Servers run for longer than a TSDB keeps samples. What they need is judged by the last days.
 void ReportMaker::measure_recent(Batch& batch) const {
   if (batch.flavors.empty() || measurements_ == nullptr || batch.missing) {
@@ -459,6 +490,9 @@ report::Report ReportMaker::finish(const Batch& batch,
       .longest_limit = longest == batch.longest_limits.end() ? report::Number() : longest->second,
       .not_used_kwh = not_used == batch.not_used_kwh.end() ? report::Number() : not_used->second};
   report::Report report = report_of(evidence);
+  if (const auto marks = batch.marks.find(place); marks != batch.marks.end()) {
+    add_marks(marks->second, report);
+  }
   advice::Case judged{.facts = judged_facts(batch, place, evidence, report, rules),
                       .manager = unit.unit.resource_manager,
                       .earlier = {}};
@@ -515,6 +549,7 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   Batch batch{.units = units, .cluster_id = units.front().unit.cluster_id};
   set_ends(batch, now_ms);
   measure(batch);
+  read_marks(batch);
   CEEMS_TRY(find_families(batch));
   measure_earlier(batch);
   const auto rules = rules_.get();
@@ -533,6 +568,7 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
   }
   for (std::size_t i = 0; i < units.size(); ++i) {
     report::Report report = finish(batch, i, *rules);
+    compare_results(reader_, batch.families[i].runs, report);
     CEEMS_TRY(share, months.share_of(units[i].unit, report.energy.kwh));
     report.compared.project_month_share = share;
     if (costs) {

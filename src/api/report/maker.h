@@ -93,6 +93,8 @@ class ReportMaker {
                                            const UnitRun& run) const {
     return measurements_->strip(cluster_id, run);
   }
+  /// What a run has marked (MeasurementSource::marks()). The cluster must have a TSDB.
+  [[nodiscard]] Result<UnitMarks> marks(const std::string& cluster_id, const UnitRun& run) const;
 
  private:
   struct Family;
@@ -105,6 +107,7 @@ class ReportMaker {
   void measure_recent(Batch& batch) const;
   void set_ends(Batch& batch, std::int64_t now_ms) const;
   void measure(Batch& batch) const;
+  void read_marks(Batch& batch) const;
   void set_cost(const StoredUnit& unit,
                 Costs& costs,
                 std::int64_t now_ms,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/report/marks.h"
 #include "base/result.h"
 #include "report/report.h"
 #include "store/reports.h"
@@ -37,6 +38,7 @@ struct NodeMeasurements {
 struct UnitMeasurements {
   std::vector<NodeMeasurements> nodes = {};
   std::string method = {};  ///< the weakest of "measured", "derived" and "modelled"; empty: unknown
+  bool marked = false;      ///< it has series of marks (marks())
 };
 
 /// One life of a unit.
@@ -74,6 +76,12 @@ class MeasurementSource {
   /// is too short, and where this is not measured.
   virtual Result<store::Strip> strip(const std::string& /*cluster_id*/, const UnitRun& /*run*/) {
     return store::Strip{};
+  }
+  /// What units have marked, in the order of the runs, none of which has the ID of another, by few
+  /// questions. Nothing where this is not read.
+  virtual Result<std::vector<UnitMarks>> marks(const std::string& /*cluster_id*/,
+                                               const std::vector<UnitRun>& runs) {
+    return std::vector<UnitMarks>(runs.size());
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "api/tsdb/marks_tsdb.h"
 #include "base/strings.h"
 
 namespace ceems::api {
@@ -401,8 +402,14 @@ class Asker {
                        std::min(life_of(run), std::max(kLastValues, 5 * settings_.scrape_interval));
                    query += fmt::format("last_over_time({{__name__=~\"{}\",{}}}[{}]{})", kCounters,
                                         selector_of(run), tsdb::duration_text(back), at(run));
+                   query += fmt::format(
+                       " or count by (uuid) (last_over_time({{__name__=~\"{}\",{}}}{}{}))",
+                       names_of_marks(), selector_of(run), life_range(run), at(run));
                  }),
-        [](Part& part, const tsdb::Series& series) { part.collector.add(series); });
+        [](Part& part, const tsdb::Series& series) {
+          part.result->marked |= series.labels.get("__name__").empty();
+          part.collector.add(series);
+        });
     if (done) {
       done = ask_group(
           group,
@@ -598,6 +605,12 @@ Result<store::Strip> TsdbMeasurementSource::strip(const std::string& cluster_id,
                                                   const UnitRun& run) {
   const auto found = tsdbs_.find(cluster_id);
   return found == tsdbs_.end() ? no_tsdb(cluster_id) : Asker(found->second, cluster_id).strip(run);
+}
+
+Result<std::vector<UnitMarks>> TsdbMeasurementSource::marks(const std::string& cluster_id,
+                                                            const std::vector<UnitRun>& runs) {
+  const auto found = tsdbs_.find(cluster_id);
+  return found == tsdbs_.end() ? no_tsdb(cluster_id) : read_marks(found->second, cluster_id, runs);
 }
 
 }  // namespace ceems::api

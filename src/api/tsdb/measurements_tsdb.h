@@ -30,6 +30,8 @@ class TsdbMeasurementSource final : public MeasurementSource {
   Result<std::vector<RunMeasurements>> measure_runs(const std::string& cluster_id,
                                                     const std::vector<UnitRun>& runs) override;
   Result<store::Strip> strip(const std::string& cluster_id, const UnitRun& run) override;
+  Result<std::vector<UnitMarks>> marks(const std::string& cluster_id,
+                                       const std::vector<UnitRun>& runs) override;
 
  private:
   ClusterTsdbs tsdbs_;

@@ -142,6 +142,8 @@ TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
   const auto queries = f.queries();
   ASSERT_EQ(queries.size(), 4U);
   EXPECT_THAT(queries[0], HasSubstr("uuid=\"4711\"}[600s])"));
+  EXPECT_THAT(queries[0], HasSubstr("|fom)\",uuid=\"4711\"}[690s]))"));
+  EXPECT_FALSE(unit->marked);
   EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[690s])");
 }
 
