@@ -58,7 +58,8 @@ class AccessMatrix : public AccessTest {
     if (endpoint.starts_with("units/compare") || endpoint.starts_with("units/report")) {
       return observed_reports(endpoint, user);
     }
-    if (endpoint == "units/profile" || endpoint == "units/series" || endpoint == "units/verify") {
+    if (endpoint == "units/profile" || endpoint == "units/regions" || endpoint == "units/series" ||
+        endpoint == "units/verify") {
       return observed_by_unit(endpoint, user);
     }
     if (endpoint.starts_with("usage/digest")) {

@@ -396,8 +396,9 @@ TEST_F(AnswersTest, WhatNeedsNoTsdbDoesNotWait) {
   }
   for (const std::string path :
        {"grid", "grid/forecast", "nodes/map/admin", "gpus", "gpus/admin", "units/profile",
-        "units/series", "units/report", "units/compare/admin", "nodes/admin", "nodes/series/admin",
-        "units/on-node/admin", "insight/idle", "insight/bill/admin", "usage/series?step=hour"}) {
+        "units/regions", "units/series", "units/report", "units/compare/admin", "nodes/admin",
+        "nodes/series/admin", "units/on-node/admin", "insight/idle", "insight/bill/admin",
+        "usage/series?step=hour"}) {
     EXPECT_TRUE(waits(path)) << path;
   }
   EXPECT_FALSE(server_->waits(request_for("GET", "/health")));

@@ -17,6 +17,7 @@ Endpoints stats_endpoints();
 Endpoints demo_endpoints();
 Endpoints units_profile_endpoints();
 Endpoints units_series_endpoints();
+Endpoints units_regions_endpoints();
 Endpoints units_verify_endpoints();
 Endpoints whoami_endpoints();
 Endpoints site_endpoints();

@@ -39,7 +39,19 @@ class FakeMeasurements final : public MeasurementSource {
     }
     return std::vector<RunMeasurements>(runs.size(), {.mem_peak = earlier_peak});
   }
+  Result<std::vector<UnitMarks>> marks(const std::string& /*cluster_id*/,
+                                       const std::vector<UnitRun>& runs) override {
+    for (const UnitRun& run : runs) {
+      marks_asked.push_back(fmt::format("{} {} {} {}", run.uuid, run.started_ms - kNow,
+                                        run.ended_ms - kNow, run.until_ms - kNow));
+    }
+    return marks_failure ? Result<std::vector<UnitMarks>>(fail(*marks_failure))
+                         : std::vector<UnitMarks>(runs.size(), marked);
+  }
   UnitMeasurements unit;
+  UnitMarks marked;
+  std::optional<Error> marks_failure;
+  std::vector<std::string> marks_asked;
   Number earlier_peak = 2.0 * kGiB;
   std::optional<Error> failure;
   std::vector<std::string> asked;
