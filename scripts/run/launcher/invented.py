@@ -35,16 +35,17 @@ class Kind:
     GPU; `read` and `write` are bytes per second."""
 
     def __init__(self, name, user, project, cpus, gib, hours, limit, cpu, memory, busy=(), sm=0.0, state="COMPLETED", weight=2, nodes=1, tasks=1,
-                 wave=0.05, ipc=1.4, read=2e6, write=1e6, waits=0.0):
+                 wave=0.05, ipc=1.4, read=2e6, write=1e6, waits=0.0, result=None):
         self.name, self.user, self.project = name, user, project
         self.cpus, self.gib, self.hours, self.limit = cpus, gib, hours, limit
         self.cpu, self.memory, self.busy, self.sm, self.state, self.weight = cpu, memory, busy, sm, state, weight
         self.nodes, self.tasks = nodes, tasks  # tasks: of a job array
         self.wave, self.ipc, self.read, self.write, self.waits = wave, ipc, read, write, waits  # waits: for memory
+        self.result = result  # (name, seconds of work for each) of jobs that mark what they do
 
 
 KINDS = (
-    Kind("channel-flow", "demo-user", "demo-fluids", 64, 200, (4, 9), 12, 0.92, 0.62, weight=2, nodes=4, ipc=0.9, write=9e7),
+    Kind("channel-flow", "demo-user", "demo-fluids", 64, 200, (4, 9), 12, 0.92, 0.62, weight=2, nodes=4, ipc=0.9, write=9e7, result=("step", 4.0)),
     Kind("wing-sweep", "demo-ada", "demo-fluids", 32, 128, (2.1, 5), 24, 0.88, 0.40, weight=1, tasks=6, ipc=1.1),
     Kind("post-process", "demo-user", "demo-fluids", 16, 200, (2.1, 4), 8, 0.0625, 0.04, weight=3, read=2.4e8),
     Kind("mesh-refine", "demo-emmy", "demo-fluids", 32, 64, (0.5, 2), 4, 0.70, 0.99, state="OUT_OF_MEMORY", weight=1, waits=0.12),
@@ -54,7 +55,8 @@ KINDS = (
     Kind("assembly", "demo-lin", "demo-genomics", 32, 240, (6, 11), 11, 0.88, 0.85, state="TIMEOUT", weight=1, waits=0.02),
     Kind("variant-calls", "demo-paul", "demo-genomics", 8, 32, (0.3, 1), 2, 0.90, 0.70, state="FAILED", weight=2),
     Kind("train-language-model", "demo-user", "demo-ai", 32, 256, (5, 10), 24, 0.45, 0.30, (0.92, 0.90, 0.0, 0.0), 0.55, weight=3, read=4e8),
-    Kind("train-vision", "demo-lin", "demo-ai", 32, 128, (3, 8), 12, 0.60, 0.35, (0.94, 0.93, 0.94, 0.92), 0.62, weight=3, read=6e8),
+    Kind("train-vision", "demo-lin", "demo-ai", 32, 128, (3, 8), 12, 0.60, 0.35, (0.94, 0.93, 0.94, 0.92), 0.62, weight=3, read=6e8,
+         result=("batch", 0.25)),
     Kind("pretrain", "demo-noor", "demo-ai", 64, 400, (8, 14), 24, 0.35, 0.45, (0.95, 0.95, 0.95, 0.95), 0.81, weight=1, nodes=2, read=3e8, write=5e7),
     Kind("inference", "demo-noor", "demo-ai", 8, 64, (2.1, 5), 24, 0.30, 0.20, (0.11,), 0.05, weight=2, wave=0.8),
     Kind("notebook", "demo-user", "demo-ai", 16, 128, (5, 9), 12, 0.004, 0.05, (0.0,), 0.0, state="CANCELLED by 1000", weight=2, wave=0.8),
@@ -175,6 +177,28 @@ class Job:
         for index, busy in enumerate(kind.busy):
             labels = ',index="%d",gpuuuid="GPU-%s-%d",gpuiid=""' % (index, node[0], index)
             yield self.series("compute_unit_gpu_memory_peak_bytes", node, labels), GPU_BYTES * (0.7 if busy > 0.5 else 0.1 if busy else 0.005)
+        if kind.result:
+            yield from self.marks(age, node)
+
+    def marks(self, age, node):
+        """(series, value) of a job that marks what it does: it reads for a while, then it solves. One of its nodes counts results."""
+        life = self.end - self.start
+        read = 0.06 * life * (1.1 if node[0] == SLOW else 1.0)
+        for region, begin, end in (("read", 0.0, read), ("solve", read, life)):
+            if age <= begin:
+                continue
+            labels, until = ',region="%s"' % region, min(age, end)
+            before, joules = self.joules(begin, node), self.joules(until, node)
+            yield self.series("compute_unit_region_seconds_total", node, labels), until - begin
+            yield self.series("compute_unit_region_count_total", node, labels), int(age >= end)
+            yield self.series("compute_unit_region_self_energy_joules_total", node, labels), joules["node"] - before["node"]
+            for domain in joules:
+                if domain != "gpu" or self.kind.busy:
+                    yield self.series("compute_unit_region_energy_joules_total", node, '%s,domain="%s"' % (labels, domain)), joules[domain] - before[domain]
+        if node == self.nodes[0]:
+            name, seconds = self.kind.result
+            done = self.work(age) - self.work(min(age, read))
+            yield self.series("compute_unit_results_total", node, ',result="%s",unit=""' % name), int(done / seconds)
 
 
 def facts(node):
