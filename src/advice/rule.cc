@@ -112,10 +112,10 @@ bool is_word(std::string_view text, std::string_view more) {
 
 /// The keys of a rule.
 std::vector<std::string_view> known_keys(bool core) {
-  std::vector<std::string_view> keys{"id",        "enabled", "basis",      "needs", "limits",
-                                     "let",       "when",    "unless",     "clear", "important",
-                                     "severity",  "alone",   "instead_of", "say",   "text",
-                                     "saves_kwh", "sessions"};
+  std::vector<std::string_view> keys{"id",        "enabled",  "basis",      "needs", "limits",
+                                     "let",       "when",     "unless",     "clear", "important",
+                                     "severity",  "alone",    "instead_of", "say",   "text",
+                                     "saves_kwh", "sessions", "suggests"};
   if (core) {
     keys.insert(keys.end(), kCoreKeys.begin(), kCoreKeys.end());
   }
@@ -145,6 +145,10 @@ class RuleReader {
     }
     choose(section, "basis", {"measured", "accounting", "node-lost"}, rule_.basis);
     choose(section, "severity", {"good", "info", "suggest", "important"}, rule_.severity);
+    choose(section, "suggests",
+           {"nothing", "less cpus", "less memory", "less gpus", "less nodes", "less time",
+            "more memory", "more time"},
+           rule_.suggests);
     if (section.ok()) {
       section.also(read_limits());
     }

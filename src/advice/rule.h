@@ -28,6 +28,19 @@ enum class Basis : std::uint8_t {
   kNodeLost,    ///< said only when the coverage is too low
 };
 
+/// How a later request differs that follows the suggestion, so that it can be told whether it
+/// helped (report/helped.h).
+enum class Suggests : std::uint8_t {
+  kNothing,  ///< that a request could show
+  kLessCpus,
+  kLessMemory,  ///< on a node
+  kLessGpus,
+  kLessNodes,
+  kLessTime,
+  kMoreMemory,
+  kMoreTime,
+};
+
 /// The share of the node time that must be covered by measurements before a rule may say anything.
 inline constexpr double kCoverage = 0.9;
 /// Shorter runs get no advice, in seconds.
@@ -56,6 +69,7 @@ struct Rule {
   std::optional<Expression> clear = {};      ///< this run alone leaves no doubt
   std::optional<Expression> important = {};  ///< raises the severity
   Severity severity = Severity::kSuggest;
+  Suggests suggests = Suggests::kNothing;
   bool alone = false;                        ///< said only if no other rule has something to say
   bool sessions = false;                     ///< also said of a person's session
   std::vector<std::string> instead_of = {};  ///< rules that are not said beside it
