@@ -33,6 +33,7 @@ Endpoints node_history_endpoints();
 Endpoints gpus_endpoints();
 Endpoints grid_endpoints();
 Endpoints grid_forecast_endpoints();
+Endpoints insight_helped_endpoints();
 Endpoints insight_idle_endpoints();
 Endpoints insight_budgets_endpoints();
 Endpoints insight_bill_endpoints();

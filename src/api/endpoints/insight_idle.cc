@@ -191,26 +191,12 @@ constexpr std::array<std::pair<std::string_view, Fact>, 4> kShareBy{
      {"cluster", Fact::kClusterId}}};
 
 Result<store::SummaryQuery> share_query(const Services& services, const Call& call) {
-  constexpr std::int64_t kDefaultDays = 30;
-  constexpr std::int64_t kMaxDays = 400;
   const auto by = std::ranges::find(kShareBy, call.params.text(Param::kBy),
                                     &std::pair<std::string_view, Fact>::first);
   if (by == kShareBy.end()) {
     return wrong_parameter("'by': expected project, partition, user or cluster");
   }
-  const auto from = parse_seconds("from", call.params.from);
-  const auto to = parse_seconds("to", call.params.to);
-  if (!from || !to) {
-    return fail((from ? to : from).error());
-  }
-  const std::optional<std::int64_t>& first = *from;
-  const std::optional<std::int64_t>& last = *to;
-  store::TimeRange ended;
-  ended.to_ms = last ? *last * kSecondMs : services.now_ms();
-  ended.from_ms = first ? *first * kSecondMs : ended.to_ms - kDefaultDays * kDayMs;
-  if (ended.from_ms >= ended.to_ms || ended.to_ms - ended.from_ms > kMaxDays * kDayMs) {
-    return wrong_parameter(fmt::format("'from': expected at most {} days before 'to'", kMaxDays));
-  }
+  CEEMS_TRY(ended, parse_days(call.params, services.now_ms()));
   store::SummaryQuery query;
   query.filter.projects = split_lists(call.params.projects);
   query.filter.clusters = split_lists(call.params.clusters);

@@ -11,6 +11,7 @@
 
 #include "api/request/paging.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
 #include "store/advice_rules.h"
 
 namespace ceems::api {
@@ -109,6 +110,20 @@ Result<> read_words(const Params& params, store::FactFilter& filter) {
 }
 
 }  // namespace
+
+Result<store::TimeRange> parse_days(const Params& params, std::int64_t now_ms) {
+  constexpr std::int64_t kDefaultDays = 30;
+  constexpr std::int64_t kMaxDays = 400;
+  CEEMS_TRY(from, parse_seconds("from", params.from));
+  CEEMS_TRY(to, parse_seconds("to", params.to));
+  store::TimeRange range;
+  range.to_ms = to ? *to * kSecondMs : now_ms;
+  range.from_ms = from ? *from * kSecondMs : range.to_ms - kDefaultDays * kDayMs;
+  if (range.from_ms >= range.to_ms || range.to_ms - range.from_ms > kMaxDays * kDayMs) {
+    return wrong(Param::kFrom, fmt::format("at most {} days before 'to'", kMaxDays));
+  }
+  return range;
+}
 
 Result<store::FactRange> parse_range(std::string_view name,
                                      std::string_view text,

@@ -22,6 +22,10 @@ inline constexpr std::int64_t kMaxUnits = 2'000'000;
 /// The states that `state=failed` stands for, as stored.
 std::vector<std::string> failed_states();
 
+/// The period from `from` (default: 30 days before `to`) to `to` (default: now), of at most 400
+/// days.
+Result<store::TimeRange> parse_days(const Params& params, std::int64_t now_ms);
+
 /// What the parameters select. Owners and names are left to access/lists.h. `window` is that of the
 /// call.
 Result<store::FactFilter> parse_fact_filter(const Params& params,

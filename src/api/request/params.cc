@@ -157,7 +157,8 @@ constexpr std::array kParams = {
     ParamInfo{
         Param::kBy, "by", ParamType::kText,
         "`none` (default), `project`, `user`, `cluster` or `component`; of idle units `project`, "
-        "`partition`, `user` or `cluster`; of a unit's series `sum` (default), `node`, `gpu` or "
+        "`partition`, `user` or `cluster`; of what helped `project` (default) or `rule`; of a "
+        "unit's series `sum` (default), `node`, `gpu` or "
         "`component`.",
         "project"},
     ParamInfo{
