@@ -30,7 +30,7 @@ constexpr double kPercentOf = 100;
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::string_view, 3> kTopics{"idle", "budgets", "bill"};
+constexpr std::array<std::string_view, 4> kTopics{"idle", "budgets", "bill", "helped"};
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -225,6 +225,33 @@ std::string bill_text(const sj::array& rows) {
                      hints.empty() ? "" : "What may explain the rest:\n", hints);
 }
 
+std::string helped_text(const sj::array& rows) {
+  if (rows.size() == 0) {
+    return "No suggestion was followed.\n";
+  }
+  Columns columns({{"ACCOUNT"},
+                   {"SUGGESTION"},
+                   {"KINDS", true},
+                   {"JOBS", true},
+                   {"CORE-HOURS", true},
+                   {"GPU-HOURS", true},
+                   {"GIB-HOURS", true},
+                   {"KWH", true}});
+  double kwh = 0;
+  for (const sj::element row : rows) {
+    const auto known = number_of(row, "kwh");
+    kwh += known.value_or(0);
+    const auto hours = [&row](const char* name) {
+      return grouped(number_of(row, name).value_or(0));
+    };
+    columns.add({text_of(row, "project"), text_of(row, "rule"), shown(number_of(row, "kinds"), 0),
+                 shown(number_of(row, "runs"), 0), hours("core_hours"), hours("gpu_hours"),
+                 hours("gib_hours"), shown(known, 1)});
+  }
+  return fmt::format("What jobs reserved less after a suggestion, about {:.1f} kWh\n{}", kwh,
+                     indented(columns));
+}
+
 std::string cell_of(const sj::element& value) {
   std::string_view text;
   double number = 0;
@@ -244,10 +271,16 @@ constexpr std::array<const char*, 10> kBudgetColumns{"project", "cluster_id", "u
                                                      "used",    "used_share", "burn", "period",
                                                      "from_ts", "state"};
 constexpr std::array<const char*, 5> kBillColumns{"part", "kwh", "share", "how", "billed_kwh"};
+constexpr std::array<const char*, 9> kHelpedColumns{"cluster_id", "project",   "rule",
+                                                    "kinds",      "runs",      "core_hours",
+                                                    "gpu_hours",  "gib_hours", "kwh"};
 
 std::span<const char* const> columns_of(std::string_view topic, bool by) {
   if (topic == "idle") {
     return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
+  }
+  if (topic == "helped") {
+    return kHelpedColumns;
   }
   return topic == "budgets" ? std::span<const char* const>(kBudgetColumns) : kBillColumns;
 }
@@ -294,6 +327,9 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   if (topic == "idle") {
     return by ? share_text(rows) : idle_text(rows);
   }
+  if (topic == "helped") {
+    return helped_text(rows);
+  }
   return topic == "budgets" ? budget_text(rows) : bill_text(rows);
 }
 
@@ -316,8 +352,9 @@ Result<std::string> insight_csv(std::string_view topic, bool by, const std::stri
 void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.positionals(
       "TOPIC", options.topic,
-      "idle: jobs that do nothing; budgets: of your projects; bill: energy of a month "
-      "against the utility's meter, for operators.");
+      "idle: jobs that do nothing; budgets: of your projects; helped: what jobs reserved less "
+      "after suggestions, in the last 30 days; bill: energy of a month against the utility's "
+      "meter, for operators.");
   flags.add("json", options.json, {.help = "Print the JSON of the API server."});
   flags.add("csv", options.csv, {.help = "Print CSV."});
   flags.add("allusers", options.all_users,

@@ -87,6 +87,21 @@ TEST(InsightText, ShowsSharesAndSaysWhatIsUnknown) {
             "not_used_share\r\nfluids,12,16,16,4,0.25,8,0.8,0.1\r\nold,1,1,,0.5,0.5,,,\r\n");
 }
 
+TEST(InsightText, ShowsWhatHelped) {
+  const std::string rows =
+      R"({"cluster_id":"hpc-a","project":"fluids","rule":"gpu-unused","kinds":3,"runs":41,)"
+      R"("core_hours":0,"gpu_hours":1230.4,"gib_hours":0,"kwh":210.42},)"
+      R"({"cluster_id":"hpc-a","project":"[31m","rule":"oom","kinds":1,"runs":2,)"
+      R"("core_hours":-0.2,"gpu_hours":0,"gib_hours":0,"kwh":null})";
+  const std::string shown = text("helped", rows);
+  EXPECT_THAT(shown, HasSubstr("after a suggestion, about 210.4 kWh\n"));
+  EXPECT_THAT(shown, HasSubstr("  fluids   gpu-unused      3    41           0      1,230"));
+  EXPECT_EQ(shown.find('\033'), std::string::npos);
+  EXPECT_EQ(text("helped", ""), "No suggestion was followed.\n");
+  EXPECT_THAT(*insight_csv("helped", false, answer(rows)),
+              HasSubstr("\r\nhpc-a,fluids,gpu-unused,3,41,0,1230.4,0,210.42\r\n"));
+}
+
 TEST(InsightCsv, IsSafeForSpreadsheets) {
   EXPECT_EQ(*insight_csv("bill", false,
                          answer(R"({"part":"=1+1","kwh":-1.5,"share":null,"how":"a,\"b"})")),
