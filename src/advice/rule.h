@@ -28,8 +28,8 @@ enum class Basis : std::uint8_t {
   kNodeLost,    ///< said only when the coverage is too low
 };
 
-/// How a later request differs that follows the suggestion, so that it can be told whether it
-/// helped (report/helped.h).
+/// How a later request differs that follows the suggestion, which shows whether it helped
+/// (report/helped.h).
 enum class Suggests : std::uint8_t {
   kNothing,  ///< that a request could show
   kLessCpus,

@@ -13,9 +13,9 @@
 
 namespace ceems::report {
 
-// What followed suggestions brought (docs/report.md, "What helped"). Runs of one kind are those of
-// a user and project on a cluster whose names differ in numbers only. A run follows a suggestion if
-// an earlier run of its kind had the finding, this one was judged and has not, and its request
+// What followed suggestions brought (docs/report.md, "What helped"). Runs of one kind have the
+// same user, project and cluster, and names that differ in numbers only. A run follows a suggestion
+// if an earlier run of its kind had the finding, this one was judged and has not, and its request
 // differs from that of the last run with the finding in the way that the rule suggests. If the
 // finding comes back, the runs since then did not follow: kinds of two sizes change between them.
 
@@ -84,7 +84,7 @@ class HelpedCounter {
     std::int64_t last_ms = 0;          ///< the end of the last run with the finding, or following
     HelpedRequest request = {};        ///< of the last run with the finding
     double hours = 0, timed_runs = 0;  ///< of such runs
-    double not_used_kwh = 0, its_hours = 0;  ///< of those of which both are known
+    double not_used_kwh = 0, its_hours = 0;  ///< of such runs, where both are known
     bool followed = false;                   ///< by a run since then
     HelpedSum since = {};                    ///< of the runs that followed
   };

@@ -135,7 +135,7 @@ Result<Question> parse_question(const Services& services, Call& call) {
   question.runs.projects = split_lists(call.params.projects);
   question.runs.ended = store::TimeRange{period.from_ms - report::kHelpedMs, period.to_ms};
   if (call.admin_route) {
-    access::list_statistics(question.runs);  // support sees no names, but kinds are told by them
+    access::list_statistics(question.runs);  // names tell kinds apart, and none is shown
     call.foreign = true;
   } else {
     access::list_own(call.identity, access::parse_part(call.params.scope), question.runs);
