@@ -233,7 +233,7 @@ class Mock:
                 "projects": [{"cluster_id": "hpc-a", "project": one} for one in sorted({job[3] for job in seen}) if text in one],
                 "nodes": [{"cluster_id": "hpc-a", "host": "n05"}] if everybody and text in "n05" else [],
             })
-        if what in ("insight/bill", "insight/budgets", "insight/idle") and self.insight != "none":
+        if what in ("insight/bill", "insight/budgets", "insight/helped", "insight/idle") and self.insight != "none":
             if self.insight == "busy":
                 return bad(503, "timeout", "the TSDB is busy")
             if what == "insight/bill":
@@ -249,6 +249,8 @@ class Mock:
             if what == "insight/budgets":
                 own = {job[3] for job in JOBS if job[2] == user} | set(led)
                 return good(mock_insight.budgets(None if role in ("admin", "support") else own, now))
+            if what == "insight/helped":
+                return good(mock_insight.helped(visible))
             return good(mock_insight.shares(visible, query["by"][0]) if "by" in query else mock_insight.idle(visible, now, self.currency))
         if path in ("nodes/admin", "nodes/series/admin", "units/on-node/admin"):
             if what == "nodes":

@@ -7,7 +7,7 @@ import { addTexts, named, setLanguage, t } from "../../text/i18n";
 import en from "../../text/locales/en.json";
 import german from "../../text/locales/managers.de.json";
 import texts from "../../text/locales/managers.en.json";
-import { billOf, budgetsOf, budgetText, dayText, gauge, idleOf, kParts, outlook, sharesOf, type BudgetRow } from "./managers";
+import { billOf, budgetsOf, budgetText, dayText, gauge, helpedOf, idleOf, kParts, outlook, sharesOf, type BudgetRow } from "./managers";
 import { matches, sorted } from "../../tables/table";
 import { defaultTable, readTable, writeTable } from "../../tables/tablestate";
 
@@ -112,6 +112,12 @@ test("idle units and shares keep what is not known apart from 0", () => {
   assert.deepEqual(sharesOf([{ value: "p", units: 1, kwh: 2, measured_kwh: 0, idle_kwh: null, share: null, not_used_of_kwh: 2, not_used_kwh: 1, not_used_share: 0.5 }]), [
     { value: "p", units: 1, kwh: 2, measured: 0, idle: null, share: null, notUsedOf: 2, notUsed: 1, notUsedShare: 0.5 },
   ]);
+});
+
+test("what helped is sorted by energy, and what is not known is no 0", () => {
+  const rows = helpedOf([{ project: "p", rule: "oom", runs: 9, kwh: null }, { project: "q", rule: "idle", runs: 1, kwh: -1 }, { project: "p", rule: "gpu-none", runs: 2, kwh: 3 }, { project: 5 }]);
+  assert.deepEqual(rows.map((row) => [row.project, row.kwh]), [["p", 3], ["q", -1], ["p", null], ["", null]]);
+  assert.equal(rows[3]!.runs, 0);
 });
 
 test("lists are sorted with what is not known last, and filtered by words", () => {

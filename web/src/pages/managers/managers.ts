@@ -320,6 +320,39 @@ export const idle = (api: Api, view: View, signal: AbortSignal) => ask(api, path
 export const idleShares = (api: Api, view: View, by: string, signal: AbortSignal) =>
   ask(api, pathOf("insight/idle", view), [["by", by], ...scopeOf(view)], signal, sharesOf);
 
+/** What runs reserved less after a suggestion. null: not measured. */
+export interface HelpedRow {
+  key: string;
+  cluster: string;
+  project: string;
+  rule: string;
+  kinds: number;
+  runs: number;
+  coreHours: number;
+  gpuHours: number;
+  gibHours: number;
+  kwh: number | null;
+}
+
+/** The most energy first. */
+export function helpedOf(data: Fields[]): HelpedRow[] {
+  const rows = data.map((row) => ({
+    key: JSON.stringify([row.cluster_id, row.project, row.rule]),
+    cluster: text(row.cluster_id),
+    project: text(row.project),
+    rule: text(row.rule),
+    kinds: number(row.kinds) ?? 0,
+    runs: number(row.runs) ?? 0,
+    coreHours: number(row.core_hours) ?? 0,
+    gpuHours: number(row.gpu_hours) ?? 0,
+    gibHours: number(row.gib_hours) ?? 0,
+    kwh: number(row.kwh),
+  }));
+  return rows.sort((a, b) => (b.kwh ?? -Infinity) - (a.kwh ?? -Infinity) || b.runs - a.runs);
+}
+
+export const helped = (api: Api, view: View, signal: AbortSignal) => ask(api, pathOf("insight/helped", view), scopeOf(view), signal, helpedOf);
+
 /** In a sentence: what went wrong, or that the server does not have such answers yet. */
 export function failureOf(error: unknown): ApiError {
   const failure = inGeneral(error);
