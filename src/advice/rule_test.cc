@@ -213,7 +213,7 @@ TEST(Rules, AreDocumented) {
     EXPECT_THAT(page.str(), HasSubstr(fmt::format("`{}`", fact)));
   }
   for (const Rule& rule : core_rules().rules) {
-    EXPECT_THAT(page.str(), HasSubstr(fmt::format("| `{}` |", rule.id)));
+    EXPECT_THAT(page.str(), HasSubstr(fmt::format("| [`{0}`](advice.md#{0}) |", rule.id)));
     for (const auto& [name, value] : rule.limits) {
       EXPECT_THAT(page.str(), HasSubstr(fmt::format("`{}` {:.12g}", name, value))) << rule.id;
     }

@@ -14,6 +14,8 @@
 
 #include "api/access_test_support.h"
 #include "base/strings.h"
+#include "base/time/durations.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
@@ -332,7 +334,42 @@ class AccessMatrix : public AccessTest {
     return word_for(seen, user);
   }
 
-  /// Budgets by their project, idle units by their user.
+  /// Each user follows a suggestion on each cluster. Other endpoints see the units, too, so they
+  /// come before.
+  void follow_suggestions() {
+    for (const std::string cluster : {"a", "b"}) {
+      store::ClusterUpdate update;
+      update.cluster = {.id = cluster, .manager = "slurm", .updaters = {}};
+      update.window = {kNow, kNow + kHour};
+      std::vector<store::ReportRow> rows;
+      for (const std::string& user : kPeople) {
+        for (const bool follows : {false, true}) {
+          model::Unit& unit = update.units.emplace_back();
+          unit.resource_manager = "slurm";
+          unit.uuid = user + "-" + cluster + (follows ? "-less" : "-much");
+          unit.name = "followed";
+          unit.username = user;
+          unit.project = "p-" + user;
+          unit.state = "COMPLETED";
+          unit.ended_at_ts = kNow - (follows ? 10 : 20) * kDayMs;
+          unit.started_at_ts = unit.ended_at_ts - kHour;
+          unit.allocation = follows ? R"({"mem":1024,"nodes":1})" : R"({"mem":4096,"nodes":1})";
+          store::ReportRow& row = rows.emplace_back();
+          row.key = {.cluster_id = cluster, .uuid = unit.uuid, .started_at_ts = unit.started_at_ts};
+          row.ended_at_ts = unit.ended_at_ts;
+          row.final = true;
+          row.verdict = store::Verdict::kFits;
+          if (!follows) {
+            row.findings = {{.rule = "mem-excess", .numbers = "{}"}};
+          }
+        }
+      }
+      write(update);
+      ASSERT_TRUE(db_->writer().store_reports(rows));
+    }
+  }
+
+  /// Budgets and what helped by their project, idle units by their user.
   static std::string observed_insight(const std::string& endpoint,
                                       const json::array& rows,
                                       const std::string& user) {
@@ -417,12 +454,20 @@ INSTANTIATE_TEST_SUITE_P(Leads,
 TEST_P(AccessMatrix, IsWhatTheDocumentationSays) {
   const Table table = documented();
   ASSERT_FALSE(table.empty());
-  for (const auto& [endpoint, roles] : table) {
-    ASSERT_EQ(roles.size(), kCallers.size()) << endpoint;
-    for (const auto& [role, word] : roles) {
-      EXPECT_EQ(observed(endpoint, kCallers.at(role)), word) << endpoint << " as " << role;
+  const auto compare = [this, &table](bool helped) {
+    for (const auto& [endpoint, roles] : table) {
+      if (endpoint.starts_with("insight/helped") != helped) {
+        continue;
+      }
+      ASSERT_EQ(roles.size(), kCallers.size()) << endpoint;
+      for (const auto& [role, word] : roles) {
+        EXPECT_EQ(observed(endpoint, kCallers.at(role)), word) << endpoint << " as " << role;
+      }
     }
-  }
+  };
+  compare(false);
+  ASSERT_NO_FATAL_FAILURE(follow_suggestions());
+  compare(true);
 }
 
 TEST_P(AccessMatrix, HasEveryEndpoint) {

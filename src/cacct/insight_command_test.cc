@@ -91,7 +91,7 @@ TEST(InsightText, ShowsWhatHelped) {
   const std::string rows =
       R"({"cluster_id":"hpc-a","project":"fluids","rule":"gpu-unused","kinds":3,"runs":41,)"
       R"("core_hours":0,"gpu_hours":1230.4,"gib_hours":0,"kwh":210.42},)"
-      R"({"cluster_id":"hpc-a","project":"[31m","rule":"oom","kinds":1,"runs":2,)"
+      R"({"cluster_id":"hpc-a","project":"\u001b[31m","rule":"oom","kinds":1,"runs":2,)"
       R"("core_hours":-0.2,"gpu_hours":0,"gib_hours":0,"kwh":null})";
   const std::string shown = text("helped", rows);
   EXPECT_THAT(shown, HasSubstr("after a suggestion, about 210.4 kWh\n"));

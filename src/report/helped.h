@@ -52,13 +52,13 @@ struct HelpedRun {
 /// for as long as they took, but no longer than the runs with the finding took on average, less
 /// what they had reserved themselves. Negative where less of it made them take too much longer.
 struct HelpedSum {
-  std::size_t kinds = 0, runs = 0;
+  std::int64_t kinds = 0, runs = 0;
   double core_hours = 0, gpu_hours = 0, gib_hours = 0;
   /// Energy that was not used of what was reserved: in that time at the rate of the runs with the
   /// finding, less that of the following runs themselves. A run that follows several rules counts
   /// for each with an equal part. Of `kwh_runs` it is known.
   double kwh = 0;
-  std::size_t kwh_runs = 0;
+  std::int64_t kwh_runs = 0;
 
   HelpedSum& operator+=(const HelpedSum& other);
 };

@@ -46,13 +46,13 @@ TEST(Helped, RunsThatAskForLessAfterwardsSaveHours) {
   counter.add(run(100, 0, 1, 64));
   counter.add(run(101, 0, 2, 64));
   const HelpedSum sum = sum_of(counter, "gpu-unused");
-  EXPECT_EQ(sum.kinds, 1U);
-  EXPECT_EQ(sum.runs, 2U);
+  EXPECT_EQ(sum.kinds, 1);
+  EXPECT_EQ(sum.runs, 2);
   EXPECT_DOUBLE_EQ(sum.gpu_hours, 3 * 2 + 2 * 2);
   EXPECT_DOUBLE_EQ(sum.core_hours, 0);
   // 1 kWh an hour was not used; 2 hours each, of which 0.5 and 1 kWh were still not used.
   EXPECT_DOUBLE_EQ(sum.kwh, (2 - 0.5) + (2 - 1));
-  EXPECT_EQ(sum.kwh_runs, 2U);
+  EXPECT_EQ(sum.kwh_runs, 2);
   EXPECT_EQ(counter.sums().size(), 1U);
 }
 
@@ -80,7 +80,7 @@ TEST(Helped, RunsBetweenTwoFindingsDidNotFollow) {
     counter.add(run(day, kGpu, 4, 64));
     counter.add(run(day + 1, 0, 1, 64));
   }
-  EXPECT_EQ(sum_of(counter, "gpu-unused").runs, 1U);
+  EXPECT_EQ(sum_of(counter, "gpu-unused").runs, 1);
   counter.add(run(94, kGpu, 4, 64));
   EXPECT_TRUE(counter.sums().empty());
 }
@@ -91,7 +91,7 @@ TEST(Helped, ASuggestionCountsForAMonthAfterItWasLastFollowed) {
   counter.add(run(120, 0, 1, 64));
   counter.add(run(150, 0, 1, 64));
   counter.add(run(181, 0, 1, 64));
-  EXPECT_EQ(sum_of(counter, "gpu-unused").runs, 2U);
+  EXPECT_EQ(sum_of(counter, "gpu-unused").runs, 2);
 }
 
 TEST(Helped, ARunThatTakesLongerSavesLess) {
@@ -128,10 +128,10 @@ TEST(Helped, MemoryIsComparedByNodeAndMoreOfItSavesNothing) {
   counter.add(wide);
   EXPECT_TRUE(counter.sums().empty());
   counter.add(run(92, 0, 0, 80));
-  EXPECT_EQ(sum_of(counter, "oom").runs, 1U);
+  EXPECT_EQ(sum_of(counter, "oom").runs, 1);
   EXPECT_DOUBLE_EQ(sum_of(counter, "oom").gib_hours, 0);
-  EXPECT_EQ(sum_of(counter, "oom").kwh_runs, 0U);
-  EXPECT_EQ(sum_of(counter, "mem-excess").runs, 0U);
+  EXPECT_EQ(sum_of(counter, "oom").kwh_runs, 0);
+  EXPECT_EQ(sum_of(counter, "mem-excess").runs, 0);
 }
 
 TEST(Helped, UnknownEnergyIsNotZero) {
@@ -141,7 +141,7 @@ TEST(Helped, UnknownEnergyIsNotZero) {
   counter.add(before);
   counter.add(run(91, 0, 2, 64));
   EXPECT_DOUBLE_EQ(sum_of(counter, "gpu-unused").gpu_hours, 4);
-  EXPECT_EQ(sum_of(counter, "gpu-unused").kwh_runs, 0U);
+  EXPECT_EQ(sum_of(counter, "gpu-unused").kwh_runs, 0);
 }
 
 }  // namespace
