@@ -30,6 +30,7 @@
 #include "exporter/options.h"
 #include "exporter/profile/command.h"
 #include "exporter/routes.h"
+#include "exporter/run/command.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
 #include "net/server/daemon.h"
@@ -48,7 +49,8 @@ constexpr std::string_view kDescription =
     "their use of CPU and memory, their energy, and the node they run on. 'ceems_exporter doctor "
     "[flags]' reports what works on this host, and how to fix what does not; 'ceems_exporter "
     "profile "
-    "UNIT|PID' shows where the CPU time of a unit or process goes.";
+    "UNIT|PID' shows where the CPU time of a unit or process goes; 'ceems_exporter run -- COMMAND' "
+    "reports what a command of an ordinary user uses, without a server.";
 
 void log_start() {
   const ceems::Version& v = ceems::version();
@@ -158,6 +160,9 @@ int run(int argc, const char* const* argv) {
   }
   if (argc > 1 && std::string_view(argv[1]) == "profile") {
     return exporter::profile::run_command(argc, argv);
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "run") {
+    return exporter::run::run_command(argc, argv);
   }
   const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
   bool doctor_json = false;
