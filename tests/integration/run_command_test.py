@@ -120,6 +120,13 @@ def exit_statuses(directory):
         assert done.returncode == status, (words, done)
     assert load(os.path.join(work, "out-2"), "report.json")["exit_status"] == 3
     assert sorted(os.listdir(work)) == ["out", "out-2", "out-3", "out-4", "out-5", "out-6", "out-7", "plain"], os.listdir(work)
+    # The reader of stderr is gone.
+    read, closed = os.pipe()
+    os.close(read)
+    done = subprocess.run(as_user([EXPORTER, "run", "--", "/bin/sh", "-c", "sleep 1.2; exit 9"]), cwd=work, env=environment(), stderr=closed,
+                          timeout=PATIENCE, check=False)
+    os.close(closed)
+    assert done.returncode == 9, done
     assert "none: no such program" in run(work, ["./none"], ["--no-report"]).stderr
 
 

@@ -44,7 +44,9 @@ std::vector<std::vector<std::string>> fanout_commands(Fanout fanout,
       break;
     case Fanout::kSrun:
       // --ntasks, because that of the job is in the environment and takes precedence otherwise.
-      add({"srun", "--overlap", fmt::format("--ntasks={}", job.node_count), "--ntasks-per-node=1",
+      // Ways of asking for memory exclude each other, so the job's settings are removed.
+      add({"env", "-u", "SLURM_MEM_PER_CPU", "-u", "SLURM_MEM_PER_GPU", "-u", "SLURM_MEM_PER_NODE",
+           "srun", "--overlap", fmt::format("--ntasks={}", job.node_count), "--ntasks-per-node=1",
            fmt::format("--nodes={}", job.node_count), "--mem=0", "--cpu-bind=none",
            "--kill-on-bad-exit=0"});
       break;

@@ -43,10 +43,12 @@ TEST(Fanout, SaysWhatItCannotDo) {
 TEST(Fanout, MakesCommands) {
   const std::vector<std::string> agent{"/bin/x", "run", "--name=a 'b'"};
   EXPECT_THAT(fanout_commands(Fanout::kNone, job_on("slurm", {"n1"}), agent), IsEmpty());
-  EXPECT_THAT(fanout_commands(Fanout::kSrun, job_on("slurm", {"n1", "n2"}), agent),
-              ElementsAre(ElementsAre("srun", "--overlap", "--ntasks=2", "--ntasks-per-node=1",
-                                      "--nodes=2", "--mem=0", "--cpu-bind=none",
-                                      "--kill-on-bad-exit=0", "/bin/x", "run", "--name=a 'b'")));
+  EXPECT_THAT(
+      fanout_commands(Fanout::kSrun, job_on("slurm", {"n1", "n2"}), agent),
+      ElementsAre(ElementsAre("env", "-u", "SLURM_MEM_PER_CPU", "-u", "SLURM_MEM_PER_GPU", "-u",
+                              "SLURM_MEM_PER_NODE", "srun", "--overlap", "--ntasks=2",
+                              "--ntasks-per-node=1", "--nodes=2", "--mem=0", "--cpu-bind=none",
+                              "--kill-on-bad-exit=0", "/bin/x", "run", "--name=a 'b'")));
   EXPECT_THAT(fanout_commands(Fanout::kPbsdsh, job_on("pbs", {"n1", "n2"}), agent),
               ElementsAre(ElementsAre("pbsdsh", "-u", "--", "/bin/x", "run", "--name=a 'b'")));
   EXPECT_THAT(fanout_commands(Fanout::kBlaunch, job_on("lsf", {"n1", "n2"}), agent),

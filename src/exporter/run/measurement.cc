@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -199,13 +200,22 @@ void Measurement::flush() {
   }
 }
 
+/// An exception would end the program, and with it the exit status of the command.
+void Measurement::try_flush() {
+  try {
+    flush();
+  } catch (const std::exception& exception) {
+    note(fail(ErrorCode::kInternal, "{}", exception.what()));
+  }
+}
+
 void Measurement::write(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    flush();
+    try_flush();
     MutexLock lock(mutex_);
     wake_.wait_for(lock, stop, options_.flush, [] { return false; });
   }
-  flush();
+  try_flush();
   const MutexLock lock(mutex_);
   done_ = true;
   wake_.notify_all();

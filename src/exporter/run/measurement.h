@@ -66,6 +66,7 @@ class Measurement {
               const Clock& clock);
   void write(const std::stop_token& stop) CEEMS_EXCLUDES(mutex_);
   void flush() CEEMS_EXCLUDES(mutex_);
+  void try_flush() CEEMS_EXCLUDES(mutex_);
   void note(const Result<>& result) CEEMS_EXCLUDES(mutex_);
 
   const MeasurementOptions options_;

@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "exporter/run/child.h"
 #include "exporter/run/report/report.h"
+#include "os/file.h"
 
 namespace ceems::exporter::run {
 namespace {
@@ -27,8 +28,9 @@ constexpr std::string_view kAgentLog = "agents.log";
 constexpr auto kAgentPatience = std::chrono::seconds(60);
 constexpr auto kAgentTerm = std::chrono::seconds(10);  // then they are asked by a signal, too
 
+/// Whether anyone reads stderr does not matter, so errors are ignored.
 void say(std::string_view line) {
-  fmt::print(stderr, "[ceems] {}\n", line);
+  static_cast<void>(os::write_all(STDERR_FILENO, fmt::format("[ceems] {}\n", line)));
 }
 
 std::string name_of_run(const Options& options, const Job& job, const std::string& program) {
