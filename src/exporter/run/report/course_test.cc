@@ -13,17 +13,17 @@ using ::testing::IsEmpty;
 
 /// A sample of a node with two domains that draw 60 W and 40 W, and two busy CPUs.
 void add_sample(NodeCourse& course, std::int64_t ms) {
-  const double seconds = static_cast<double>(ms) / 1000;
+  const double elapsed = static_cast<double>(ms) / 1000;
   const std::string labels = R"(hostname="n1",uuid="a b } 7")";
   course.add(fmt::format("ceems_compute_unit_cpu_user_seconds_total{{{}}} {} {}", labels,
-                         1.5 * seconds, ms));
+                         1.5 * elapsed, ms));
   course.add(fmt::format("ceems_compute_unit_cpu_system_seconds_total{{{}}} {} {}", labels,
-                         0.5 * seconds, ms));
+                         0.5 * elapsed, ms));
   course.add(fmt::format("ceems_compute_unit_memory_rss_bytes{{{}}} {} {}", labels, 1000, ms));
   course.add(fmt::format("ceems_compute_unit_energy_joules_total{{{},domain=\"gpu\"}} {} {}",
-                         labels, 60 * seconds, ms));
+                         labels, 60 * elapsed, ms));
   course.add(fmt::format("ceems_compute_unit_energy_joules_total{{{},domain=\"other\"}} {} {}",
-                         labels, 40 * seconds, ms));
+                         labels, 40 * elapsed, ms));
 }
 
 TEST(NodeCourse, JoinsTheLinesOfASample) {
