@@ -13,6 +13,7 @@
 #include "store/outbox.h"
 #include "store/reader.h"
 #include "store/store.h"
+#include "store/tokens.h"
 
 namespace ceems::store {
 
@@ -62,6 +63,11 @@ class Database {
   /// must be destroyed before close().
   virtual Result<std::unique_ptr<Outbox>> open_outbox() {
     return fail(ErrorCode::kInvalidArgument, "this database has no outbox");
+  }
+
+  /// The same for the writer of tokens.
+  virtual Result<std::unique_ptr<TokenWriter>> open_tokens() {
+    return fail(ErrorCode::kInvalidArgument, "this database has no tokens");
   }
 
   /// Waits until the database is upgraded. Until then the writer fails with kUnavailable, and so do

@@ -159,7 +159,8 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
       "DROP TABLE ceems_unit_reports; DROP TABLE ceems_findings;"
       "DROP TABLE ceems_outbox; DROP TABLE ceems_contacts;"
       "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
-      "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members;"
+      "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members; DROP TABLE "
+      "ceems_tokens;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());

@@ -16,6 +16,7 @@
 #include "store/fields.h"
 #include "store/schema/sums_columns.h"
 #include "store/tags.h"
+#include "store/tokens.h"
 
 namespace ceems::store {
 
@@ -255,6 +256,16 @@ class Reader {
   virtual Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id);
   /// By cluster, to when its data was read: the end of the last window that was written (epoch ms).
   virtual Result<std::map<std::string, std::int64_t>> watermarks();
+
+  // Personal API tokens (store/tokens.h).
+
+  virtual Result<std::optional<Token>> find_token(const std::string& /*hash*/) {
+    return std::optional<Token>();
+  }
+  /// By owner and creation; of everybody without a name.
+  virtual Result<std::vector<Token>> tokens_of(const std::optional<std::string>& /*username*/) {
+    return std::vector<Token>{};
+  }
 };
 
 }  // namespace ceems::store

@@ -22,6 +22,7 @@
 #include "store/sql/upgrading.h"
 #include "store/writer/node_days.h"
 #include "store/writer/session_outbox.h"
+#include "store/writer/session_tokens.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::postgres {
@@ -209,6 +210,9 @@ class PgDatabase final : public Database {
   Reader& reader() override { return reader_; }
   Result<std::unique_ptr<Outbox>> open_outbox() override {
     return std::make_unique<SessionOutbox>(std::make_unique<PgSession>(*connector_, coordinator_));
+  }
+  Result<std::unique_ptr<TokenWriter>> open_tokens() override {
+    return std::make_unique<SessionTokens>(std::make_unique<PgSession>(*connector_, coordinator_));
   }
   bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 

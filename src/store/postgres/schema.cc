@@ -16,6 +16,7 @@
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
+#include "store/schema/token_table.h"
 
 namespace ceems::store::postgres {
 namespace {
@@ -190,11 +191,17 @@ std::string judgement_columns() {
   return add_judgement(Dialect::kPostgres);
 }
 
+/// Version 18: personal API tokens.
+std::string token_table() {
+  return create_token_table(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 17> kSteps{
-    first_tables, sums_tables,       gap_tables,    leads_table,     names_table,      counts_index,
-    nothing,      reference_version, facts_table,   report_tables,   mail_tables,      node_tables,
-    flavor_table, arrays_index,      members_table, not_used_column, judgement_columns};
+constexpr std::array<std::string (*)(), 18> kSteps{
+    first_tables,    sums_tables,       gap_tables,        leads_table,  names_table,
+    counts_index,    nothing,           reference_version, facts_table,  report_tables,
+    mail_tables,     node_tables,       flavor_table,      arrays_index, members_table,
+    not_used_column, judgement_columns, token_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

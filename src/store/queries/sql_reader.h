@@ -63,6 +63,8 @@ class SqlReader : public Reader {
   Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
   Result<std::vector<Bill>> bills(const TimeRange& period) override;
   Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id) override;
+  Result<std::optional<Token>> find_token(const std::string& hash) override;
+  Result<std::vector<Token>> tokens_of(const std::optional<std::string>& username) override;
 
  protected:
   /// The limit of short questions. Queries with a longer one are listings.

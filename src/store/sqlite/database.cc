@@ -35,6 +35,7 @@
 #include "store/sqlite/session.h"
 #include "store/writer/node_days.h"
 #include "store/writer/session_outbox.h"
+#include "store/writer/session_tokens.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::sqlite {
@@ -235,9 +236,12 @@ class SqliteDatabase final : public Database {
   Writer& writer() override { return *writer_; }
   Reader& reader() override { return reader_; }
   Result<std::unique_ptr<Outbox>> open_outbox() override {
-    CEEMS_TRY(connection, Connection::open(path_, OpenMode::kReadWrite));
-    CEEMS_TRY(session, SqliteSession::create(std::move(connection), reference_));
+    CEEMS_TRY(session, open_session());
     return std::make_unique<SessionOutbox>(std::move(session));
+  }
+  Result<std::unique_ptr<TokenWriter>> open_tokens() override {
+    CEEMS_TRY(session, open_session());
+    return std::make_unique<SessionTokens>(std::move(session));
   }
   bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 
@@ -275,6 +279,14 @@ class SqliteDatabase final : public Database {
   }
 
  private:
+  /// A session with a connection of its own.
+  Result<std::unique_ptr<Session>> open_session() {
+    CEEMS_TRY(upgrading_.ready());
+    CEEMS_TRY(connection, Connection::open(path_, OpenMode::kReadWrite));
+    CEEMS_TRY(session, SqliteSession::create(std::move(connection), reference_));
+    return session;
+  }
+
   Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
     CEEMS_TRY(version, upgrade(connection, path_, zone_, clock_->now_ms(), target_, stop));
     reference_ = version;

@@ -11,6 +11,7 @@
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
+#include "store/schema/token_table.h"
 
 namespace ceems::store::sqlite {
 namespace {
@@ -130,6 +131,8 @@ std::string own_tables(int version) {
       return add_not_used(Dialect::kSqlite);
     case 17:
       return add_judgement(Dialect::kSqlite);
+    case 18:
+      return create_token_table(Dialect::kSqlite);
     default:
       return {};
   }

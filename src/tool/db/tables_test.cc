@@ -74,7 +74,8 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_node_progress: cluster_id",
                                             "ceems_bills: cluster_id start_ms",
                                             "ceems_flavors: cluster_id region id",
-                                            "ceems_members: name cluster_id project"}));
+                                            "ceems_members: name cluster_id project",
+                                            "ceems_tokens: id"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

@@ -105,3 +105,7 @@ ALTER TABLE ceems_unit_facts ADD COLUMN not_used_energy bigint NOT NULL default 
 ALTER TABLE ceems_unit_facts ADD COLUMN verdict bigint NOT NULL default -1;
 ALTER TABLE ceems_unit_facts ADD COLUMN strip text COLLATE "C" NOT NULL default '';
 UPDATE ceems_unit_facts SET verdict = coalesce((SELECT max(CASE WHEN severity = 3 OR severity = 2 AND rule IN ('idle', 'mem-tight') THEN 2 WHEN severity = 2 THEN 1 WHEN rule = 'node-fail' THEN -1 ELSE 0 END) FROM ceems_findings WHERE ceems_findings.cluster_id = ceems_unit_facts.cluster_id AND ceems_findings.uuid = ceems_unit_facts.uuid AND ceems_findings.started_at_ts = ceems_unit_facts.started_at_ts), -1) WHERE advice <> 0;
+-- version 18
+CREATE TABLE ceems_tokens (id text COLLATE "C" NOT NULL DEFAULT '', hash text COLLATE "C" NOT NULL DEFAULT '', username text COLLATE "C" NOT NULL DEFAULT '', name text COLLATE "C" NOT NULL DEFAULT '', scope text COLLATE "C" NOT NULL DEFAULT '',created_ms bigint NOT NULL DEFAULT 0, expires_ms bigint NOT NULL DEFAULT 0, used_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (id));
+CREATE UNIQUE INDEX ceems_tokens_hash ON ceems_tokens (hash);
+CREATE INDEX ceems_tokens_user ON ceems_tokens (username);

@@ -79,3 +79,6 @@ CREATE TABLE ceems_bills (cluster_id text not null default '',start_ms integer n
 CREATE TABLE ceems_flavors (cluster_id text not null default '', region text not null default '', id text not null default '', name text not null default '', vcpus integer not null default 0,ram_mib integer not null default 0, disk_gb integer not null default 0, ephemeral_gb integer not null default 0, swap_mb integer not null default 0, extra_specs text not null default '', offered integer not null default 0,PRIMARY KEY (cluster_id, region, id)) WITHOUT ROWID;
 CREATE INDEX ceems_unit_facts_array ON ceems_unit_facts (array_id) WHERE array_id <> '';
 CREATE TABLE ceems_members (name text not null default '', cluster_id text not null default '', project text not null default '', since_ms integer not null default 0, left_ms integer not null default 0,PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;
+CREATE TABLE ceems_tokens (id text not null default '', hash text not null default '', username text not null default '', name text not null default '', scope text not null default '',created_ms integer not null default 0, expires_ms integer not null default 0, used_ms integer not null default 0,PRIMARY KEY (id)) WITHOUT ROWID;
+CREATE UNIQUE INDEX ceems_tokens_hash ON ceems_tokens (hash);
+CREATE INDEX ceems_tokens_user ON ceems_tokens (username);
