@@ -1,5 +1,6 @@
 #include "audit/log.h"
 
+#include <array>
 #include <chrono>
 #include <ctime>
 
@@ -47,7 +48,8 @@ std::string Log::line_of(const Event& event) const {
   std::string line;
   JsonWriter json(line, JsonEscape::kPlain);
   json.begin_object().member("time", time_text(clock_->now())).member("program", program_);
-  json.member("event", event.what == What::kRead ? "read" : "denied");
+  constexpr std::array<std::string_view, 3> kEvents{"read", "changed", "denied"};
+  json.member("event", kEvents.at(static_cast<std::size_t>(event.what)));
   json.member("user", shortened(event.user)).member("role", event.role);
   if (event.request != nullptr) {
     json.member("peer", event.request->remote_address)

@@ -17,8 +17,9 @@
 namespace ceems::audit {
 
 enum class What : std::uint8_t {
-  kRead,    ///< somebody read data of other people, which their role allows
-  kDenied,  ///< a request was refused because of who sent it, or of what it asked for
+  kRead,     ///< somebody read data of other people, which their role allows
+  kChanged,  ///< somebody changed who may read data: a personal token was made or revoked
+  kDenied,   ///< a request was refused because of who sent it, or of what it asked for
 };
 
 /// One request that is worth a line. The texts come from clients and must not hold secrets: no
@@ -30,7 +31,7 @@ struct Event {
   const net::Request* request = nullptr;
   std::string_view route = {};  ///< instead of the path of the request, if not empty
   int status = 0;
-  std::string_view reason = {};  ///< of a denial; may be empty
+  std::string_view reason = {};  ///< of a denial, or what was changed; may be empty
   /// The values of the selecting parameters: {"uuid", {"1", "2"}}. Empty lists are left out.
   std::vector<std::pair<std::string_view, std::vector<std::string>>> selected = {};
 };
