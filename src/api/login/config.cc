@@ -140,6 +140,25 @@ Result<> read_session(const config::Node& node,
   return section.done();
 }
 
+Result<> read_tokens(const config::Node& node, LoginOptions& options) {
+  constexpr std::chrono::days kDay(1);
+  config::Section section(node);
+  TokenOptions& tokens = options.tokens;
+  section.only({"enabled", "default_lifetime", "max_lifetime"})
+      .boolean("enabled", tokens.enabled)
+      .duration("default_lifetime", tokens.default_lifetime)
+      .duration("max_lifetime", tokens.max_lifetime)
+      .refuse(tokens.max_lifetime < kDay || tokens.max_lifetime > std::chrono::days(365),
+              "max_lifetime", "expected 1d to 1y")
+      .refuse(tokens.default_lifetime < kDay, "default_lifetime", "expected at least 1d")
+      .refuse(node["default_lifetime"].present() && tokens.default_lifetime > tokens.max_lifetime,
+              "default_lifetime", "expected at most max_lifetime")
+      .refuse(node["enabled"].present() && tokens.enabled && !options.offers_tokens(), "enabled",
+              "every peer may name users by header, so anybody could make tokens of anybody: set "
+              "header.trusted_proxies, or header.enabled: false");
+  return section.done();
+}
+
 Result<> read_leads(const config::Node& node, access::Roles& roles) {
   if (!node.present()) {
     return {};
@@ -172,12 +191,13 @@ Result<LoginOptions> parse_login(const config::Node& identity,
   LoginOptions options;
   bool header_said = false;
   config::Section section(identity);
-  section.only({"header", "local", "oidc", "session", "service_account"});
+  section.only({"header", "local", "oidc", "session", "service_account", "tokens"});
   section.also(read_header(identity["header"], directory, options, header_said));
   section.also(read_service_account(identity["service_account"], directory, options));
   section.also(read_local(identity["local"], directory, options));
   section.also(read_oidc(identity["oidc"], directory, options));
   section.also(read_session(identity["session"], directory, options));
+  section.also(read_tokens(identity["tokens"], options));
   if (section.ok() && options.has_sessions() && options.header) {
     if (!header_said) {
       return fail(identity.error(

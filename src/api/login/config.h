@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,13 @@ struct ServiceAccountOptions {
   std::string token_file = {};  ///< with the text that ceems_lb sends in model::kServiceTokenHeader
 };
 
+/// Personal API tokens (tokens.h).
+struct TokenOptions {
+  bool enabled = true;
+  std::chrono::milliseconds default_lifetime{std::chrono::days(90)};
+  std::chrono::milliseconds max_lifetime{std::chrono::days(365)};
+};
+
 /// `ceems_api_server.identity` and `ceems_api_server.roles` (docs/api/configuration.md). By default
 /// every peer may name the user by header, as in the reference.
 struct LoginOptions {
@@ -52,10 +60,16 @@ struct LoginOptions {
   std::optional<LocalOptions> local = {};
   std::optional<OidcOptions> oidc = {};
   access::SessionLimits session = {};
+  TokenOptions tokens = {};
   std::string session_key_file = {};  ///< empty: a generated key in the data directory
   access::Roles roles = {};
 
   [[nodiscard]] bool has_sessions() const { return local.has_value() || oidc.has_value(); }
+  /// Whether people can make personal tokens. While every peer may name users by header, anybody
+  /// could make tokens of anybody, which would stay valid when that is no longer so.
+  [[nodiscard]] bool offers_tokens() const {
+    return tokens.enabled && (!header || trusted_proxies.has_value());
+  }
   /// Whether the service account has to prove who it is. By default its name in the header does, as
   /// in the reference.
   [[nodiscard]] bool guards_service_account() const {

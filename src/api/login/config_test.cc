@@ -1,5 +1,7 @@
 #include "api/login/config.h"
 
+#include <chrono>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +55,36 @@ TEST(LoginConfig, TheServiceAccountIsGuardedUnlessNothingIsConfigured) {
   EXPECT_EQ(options->service_account->token_file, "/etc/ceems/t");
   EXPECT_THAT(login_complaint("identity: {service_account: {}}"), HasSubstr("c.yml:1"));
   EXPECT_THAT(login_complaint("identity: {service_account: {token: t}}"), HasSubstr("unknown key"));
+}
+
+TEST(LoginConfig, TokensAreOffWhileEveryPeerMayNameUsers) {
+  EXPECT_FALSE(login_of("{}")->offers_tokens());
+  EXPECT_FALSE(login_of("identity: {tokens: {max_lifetime: 30d}}")->offers_tokens());
+  EXPECT_TRUE(login_of("identity: {header: {trusted_proxies: []}}")->offers_tokens());
+  EXPECT_TRUE(login_of("identity: {header: {enabled: false}}")->offers_tokens());
+  EXPECT_FALSE(
+      login_of("identity: {header: {enabled: false}, tokens: {enabled: false}}")->offers_tokens());
+  EXPECT_THAT(login_complaint("identity: {tokens: {enabled: true}}"),
+              HasSubstr("anybody could make tokens of anybody"));
+}
+
+TEST(LoginConfig, TokensHaveLimits) {
+  const auto limits = [](const std::string& keys) {
+    return login_of("identity: {tokens: {" + keys + "}}");
+  };
+  EXPECT_EQ(limits("")->tokens.max_lifetime, std::chrono::days(365));
+  EXPECT_EQ(limits("")->tokens.default_lifetime, std::chrono::days(90));
+  EXPECT_EQ(limits("max_lifetime: 2w")->tokens.max_lifetime, std::chrono::days(14));
+  EXPECT_EQ(limits("default_lifetime: 1w")->tokens.default_lifetime, std::chrono::days(7));
+  const auto complaint = [](const std::string& keys) {
+    return login_complaint("identity: {tokens: {" + keys + "}}");
+  };
+  EXPECT_THAT(complaint("max_lifetime: 366d"), HasSubstr("max_lifetime: expected 1d to 1y"));
+  EXPECT_THAT(complaint("max_lifetime: 23h"), HasSubstr("expected 1d to 1y"));
+  EXPECT_THAT(complaint("default_lifetime: 0s"), HasSubstr("expected at least 1d"));
+  EXPECT_THAT(complaint("default_lifetime: 3w, max_lifetime: 2w"),
+              HasSubstr("expected at most max_lifetime"));
+  EXPECT_THAT(complaint("lifetime: 3w"), HasSubstr("unknown key"));
 }
 
 TEST(LoginConfig, WhatStrangersMayDoIsSaid) {
