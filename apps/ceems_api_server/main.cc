@@ -24,6 +24,7 @@
 #include "advice/rules_in_use.h"
 #include "api/config.h"
 #include "api/login/sign_in.h"
+#include "api/login/tokens.h"
 #include "api/mail/service.h"
 #include "api/profiles/pyroscope.h"
 #include "api/report/finisher.h"
@@ -259,6 +260,15 @@ int serve_database(api::Config config,
     return os::give_up(sign_in.error());
   }
   api_options.sign_in = sign_in->get();
+  api::login::Tokens tokens({.login = config.login,
+                             .user_headers = api_options.user_headers,
+                             .external_url = api_options.external_url,
+                             .open_writer = [&database] { return (*database)->open_tokens(); }},
+                            (*database)->reader(), clock);
+  if (config.login.offers_tokens()) {
+    api_options.tokens = &tokens;
+    config.site.tokens = true;
+  }
   std::unique_ptr<ceems::audit::Log> audit;
   if (config.audit.enabled()) {
     auto opened = ceems::audit::Log::open(config.audit, "ceems_api_server", clock);
@@ -310,6 +320,7 @@ int serve_database(api::Config config,
     (*mails)->stop();
   }
   handler.reset();  // its threads use the TSDBs and the database
+  tokens.close();
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {
     log::error("cannot close the database", {{"err", closed.error().message}});

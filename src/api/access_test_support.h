@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "api/login/tokens.h"
 #include "api/server.h"
 #include "api/test_request.h"
 #include "api/tsdb/fleet.h"
@@ -117,7 +119,23 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
           }),
           clock_);
     }
+    login::LoginOptions login{.roles = {.support = {"sue"}}};
+    if (GetParam() == LeadsFrom::kConfiguration) {
+      login.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
+    }
+    tokens_ = std::make_unique<login::Tokens>(
+        login::Tokens::Setup{.login = std::move(login),
+                             .user_headers = {"X-Grafana-User"},
+                             .open_writer = [this] { return db_->open_tokens(); }},
+        db_->reader(), clock_);
+    for (const std::string& user : kPeople) {
+      const auto made =
+          tokens_->make(user, "token of " + user, access::TokenScope::kLed, std::nullopt);
+      ASSERT_TRUE(made && *made);
+      secrets_[user] = (*made)->secret;
+    }
     ApiOptions options;
+    options.tokens = tokens_.get();
     options.fleet = &fleet_;
     options.roles.support = {"sue"};
     options.site.clusters = {{.id = "a", .manager = "slurm", .series = true},
@@ -167,11 +185,18 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
     ASSERT_EQ(*stored, kPeople.size());
   }
 
-  net::Response get(const std::string& target, const std::string& user) {
-    net::Headers headers;
-    if (!user.empty()) {
+  /// By name, or by token.
+  void identify(net::Headers& headers, const std::string& user) const {
+    if (!user.empty() && by_token_) {
+      headers.emplace_back("Authorization", "Bearer " + secrets_.at(user));
+    } else if (!user.empty()) {
       headers.emplace_back("X-Grafana-User", user);
     }
+  }
+
+  net::Response get(const std::string& target, const std::string& user) {
+    net::Headers headers;
+    identify(headers, user);
     net::Response response;
     server_->handle(request_for("GET", "/api/v1/" + target, headers), response);
     read_whole(response);
@@ -181,9 +206,7 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
   /// A request of an endpoint that takes a body.
   net::Response post(const std::string& target, const std::string& body, const std::string& user) {
     net::Headers headers{{"Content-Type", "application/json"}};
-    if (!user.empty()) {
-      headers.emplace_back("X-Grafana-User", user);
-    }
+    identify(headers, user);
     net::Request request = request_for("POST", "/api/v1/" + target, headers);
     request.body = body;
     net::Response response;
@@ -235,6 +258,9 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
   metrics::Registry registry_{"ceems_api_server", "the API server"};
+  std::unique_ptr<login::Tokens> tokens_;
+  bool by_token_ = false;
+  std::map<std::string, std::string> secrets_;  ///< a token of each, which reads led projects
   std::unique_ptr<ApiServer> server_;
 };
 

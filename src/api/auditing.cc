@@ -22,6 +22,9 @@ std::string_view role_of(const access::Identity& identity) {
 }
 
 std::string_view reason_of(const Endpoint& endpoint, const Call& call) {
+  if (!call.denied_for.empty()) {
+    return call.denied_for;
+  }
   if (call.identity.user.empty()) {
     return "no_identity";
   }
@@ -39,21 +42,27 @@ void audit_call(audit::Log* log, const Endpoint& endpoint, const Call& call) {
     return;
   }
   const int status = call.response->status;
-  const bool denied = status == kUnauthorized || status == kForbidden;
-  if (!denied && (!call.foreign || (status != kOk && status != kNotModified))) {
+  const bool denied = status == kUnauthorized || status == kForbidden ||
+                      (status == kTooMany && !call.denied_for.empty());
+  const bool changed = status == kOk && !call.changed.empty();
+  if (!denied && !changed && (!call.foreign || (status != kOk && status != kNotModified))) {
     return;
   }
   const Params& params = call.params;
-  log->write({.what = denied ? audit::What::kDenied : audit::What::kRead,
+  using audit::What;
+  log->write({.what = denied    ? What::kDenied
+                      : changed ? What::kChanged
+                                : What::kRead,
               .user = call.identity.user,
               .role = role_of(call.identity),
               .request = call.request,
               .status = status,
-              .reason = denied ? reason_of(endpoint, call) : std::string_view(),
+              .reason = denied ? reason_of(endpoint, call) : call.changed,
               .selected = {{"endpoint", {std::string(endpoint.path)}},
                            {"cluster_id", params.clusters},
                            {"project", params.projects},
-                           {"of_user", params.users},
+                           {"of_user", changed ? list_of(call.changed_owner) : params.users},
+                           {"token", list_of(call.changed_token)},
                            {"uuid", params.uuids},
                            {"from", list_of(params.from)},
                            {"to", list_of(params.to)}}});

@@ -159,6 +159,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
+                .tokens = options_.tokens,
                 .site = &options_.site,
                 .clock = &clock,
                 .max_period_ms = options_.max_period_ms,
@@ -197,8 +198,8 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
     path.remove_prefix(prefix.size());
   }
   if (path.starts_with(kApi) && (prefixed || prefix.empty())) {
-    const Endpoint* const found = find_endpoint(path.substr(kApi.size()));
-    if (found != nullptr && (request.method == found->method() || request.method == "OPTIONS")) {
+    const Endpoint* const found = find_endpoint(path.substr(kApi.size()), request.method);
+    if (found != nullptr) {
       target.endpoint = found;
       target.place = Place::kEndpoint;
     }
@@ -239,6 +240,48 @@ Result<access::Identity> ApiServer::identify(const net::Request& request, net::R
     auto named = access::user_name(request.headers, options_.user_headers);
     return access::identify(*services_.reader, options_.roles, std::move(named).value_or(""));
   });
+}
+
+bool ApiServer::identify_by_token(const Endpoint& endpoint, Call& call) {
+  using Verdict = login::Tokens::Verdict;
+  net::Response& response = *call.response;
+  call.denied_for = "token";
+  login::Tokens::Checked checked;
+  const bool misplaced = login::has_token_in_query(*call.request);
+  if (options_.tokens != nullptr && !misplaced) {
+    QueryTimer timer(metrics_, Query::kIdentity);
+    auto found = timer.run([&] { return options_.tokens->check(*call.request); });
+    if (!found) {
+      answer_failure(response, found.error());
+      return false;
+    }
+    checked = *std::move(found);
+  }
+  if (checked.verdict != Verdict::kGood) {
+    std::string_view why = "the personal token is not valid";
+    if (misplaced) {
+      why = "personal tokens are sent in the header Authorization; revoke the one in the address";
+    } else if (checked.verdict == Verdict::kMixed) {
+      why = "the request has a personal token and names another user";
+    }
+    answer_error(response, ApiErrorType::kUnauthorized, why);
+    response.set_header("WWW-Authenticate", "Bearer error=\"invalid_token\"");
+    if (checked.verdict == Verdict::kTooMany) {
+      constexpr int kTooManyRequests = 429;
+      response.status = kTooManyRequests;
+      response.set_header("Retry-After", std::to_string(checked.wait.count()));
+    }
+    return false;
+  }
+  call.identity = std::move(checked.identity);
+  call.by_token = true;
+  if (!endpoint.takes_tokens()) {
+    call.denied_for = "token_scope";
+    answer_error(response, ApiErrorType::kForbidden, "a personal token may not do this");
+    return false;
+  }
+  call.denied_for = {};
+  return true;
 }
 
 Result<> ApiServer::read_params(const Endpoint& endpoint, Call& call) const {
@@ -290,7 +333,12 @@ void ApiServer::serve_endpoint(const Endpoint& endpoint, Call& call) {
   const net::Request& request = *call.request;
   net::Response& response = *call.response;
   call.params = parse_params(request.query, endpoint.params);
-  if (endpoint.caller != Caller::kAnyone) {
+  if (endpoint.caller != Caller::kAnyone &&
+      (login::has_token(request) || login::has_token_in_query(request))) {
+    if (!identify_by_token(endpoint, call)) {
+      return;
+    }
+  } else if (endpoint.caller != Caller::kAnyone) {
     auto identity = identify(request, response);
     if (!identity) {
       answer_failure(response, identity.error());

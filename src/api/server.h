@@ -18,6 +18,7 @@
 #include "api/documentation/openapi.h"
 #include "api/endpoints/endpoint.h"
 #include "api/login/sign_in.h"
+#include "api/login/tokens.h"
 #include "api/rate_limit.h"
 #include "api/site.h"
 #include "api/tsdb/series.h"
@@ -47,6 +48,7 @@ struct ApiOptions {
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
+  login::Tokens* tokens = nullptr;   ///< outlives the server; null: personal tokens are off
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
   /// Behind the suggestions of reports; never null.
@@ -102,6 +104,8 @@ class ApiServer {
   void answer(const Target& target, const net::Request& request, net::Response& response);
   /// The caller of a request; the identity without a name if no user is logged in.
   Result<access::Identity> identify(const net::Request& request, net::Response& response);
+  /// Identifies a request that has a personal token. False after answering one that is refused.
+  [[nodiscard]] bool identify_by_token(const Endpoint& endpoint, Call& call);
   void call_endpoint(const Endpoint& endpoint,
                      const net::Request& request,
                      net::Response& response);

@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "api/login/tokens.h"
 #include "api/server.h"
 #include "api/test_request.h"
 #include "store/test_database.h"
@@ -117,7 +119,16 @@ class ServerTest : public store::AnyDatabase {
           {.name = "optics", .users = {"eve"}}};
       write(update);
     }
-    make();
+    tokens_ = make_tokens();
+    make({.tokens = tokens_.get()});
+  }
+
+  std::unique_ptr<login::Tokens> make_tokens(login::LoginOptions options = {}) {
+    return std::make_unique<login::Tokens>(
+        login::Tokens::Setup{.login = std::move(options),
+                             .user_headers = {"X-Grafana-User"},
+                             .open_writer = [this] { return db_->open_tokens(); }},
+        db_->reader(), clock_);
   }
 
   void make(ApiOptions options = {}) {
@@ -151,6 +162,7 @@ class ServerTest : public store::AnyDatabase {
 
   FakeSeries series_;
   metrics::Registry registry_{"ceems_api_server", "the API server"};
+  std::unique_ptr<login::Tokens> tokens_;
   std::unique_ptr<ApiServer> server_;
 };
 

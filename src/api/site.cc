@@ -148,7 +148,7 @@ std::string site_json(const SiteOptions& site,
     json.key(name);
     append_number(json, value);
   };
-  json.member("priced", priced);
+  json.member("priced", priced).member("tokens", site.tokens);
   number("price_kwh", site.prices.kwh);
   number("price_core_hour", site.prices.core_hour);
   number("price_gpu_hour", site.prices.gpu_hour);

@@ -54,6 +54,7 @@ struct SiteOptions {
   // Not in this block; for answers.
   std::vector<SiteCluster> clusters = {};
   std::string time_zone = {};
+  bool tokens = false;  ///< people can make personal tokens
 
   /// help_url as texts show it: a mail address without "mailto:".
   [[nodiscard]] std::string help_text() const;

@@ -81,7 +81,7 @@ TEST(Site, HasNothingByDefault) {
       R"({"name":"","currency":"","help_url":"","time_zone":"","unit_word":"","version":")" +
           std::string(version().version) +
           R"(","languages":["en"],)"
-          R"("unit_links":[],"priced":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
+          R"("unit_links":[],"priced":false,"tokens":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
           R"("pue":null,"budgets":[],"clusters":[]})");
 }
 

@@ -324,7 +324,6 @@ std::string operation_id(const Endpoint& endpoint) {
 }
 
 void add_endpoint(JsonWriter& json, const Endpoint& endpoint) {
-  json.key(fmt::format("/{}", endpoint.path)).begin_object();
   json.key(to_lower(endpoint.method()))
       .begin_object()
       .member("operationId", operation_id(endpoint));
@@ -358,13 +357,17 @@ void add_endpoint(JsonWriter& json, const Endpoint& endpoint) {
   }
   add_reference_to(json, "429", "TooManyRequests");
   json.end_object().end_object();
+}
+
+/// The preflight of all endpoints at a path, of which this one is the first.
+void add_preflight(JsonWriter& json, const Endpoint& endpoint) {
   json.key("options").begin_object().member("operationId", "preflight_" + operation_id(endpoint));
   json.key("tags").begin_array().value(tag_of_path(endpoint.path)).end_array();
   json.member("summary", "Preflight of a cross-origin request.").raw_member("security", "[]");
   json.key("responses").begin_object();
   add_reference_to(json, "200", "Preflight");
   add_reference_to(json, "429", "TooManyRequests");
-  json.end_object().end_object().end_object();
+  json.end_object().end_object();
 }
 
 std::string json_string(std::string_view text) {
@@ -390,6 +393,7 @@ void add_user_headers(const DocumentOptions& options, TemplateData& data) {
         "manual.");
     schemes.end_object();
   }
+  ways.begin_object().raw_member("token", "[]").end_object();
   if (!headers.empty()) {
     headers += ',';
   }
@@ -443,17 +447,27 @@ std::string openapi_json(const DocumentOptions& options) {
       {"root_url", json_string(root.empty() ? "/" : root)},
       {"server_headers", header_references(server)},
       {"health_headers", header_references(joined(server, cors_headers()))},
-      {"page_headers",
-       header_references(joined(server, {"ETag", "Content-Security-Policy", "Referrer-Policy"}))},
+      {"page_headers", header_references(joined(server, {"ETag", "Content-Security-Policy",
+                                                         "Referrer-Policy"}))},
       {"api_headers", header_references(api_headers())},
       {"not_modified_headers", header_references(joined(api_headers(), {"ETag"}))},
       {"preflight_headers", header_references(joined(common_headers(), cors_headers()))},
       {"too_many_headers", header_references(joined(common_headers(), {"Retry-After"}))},
   };
   JsonWriter paths(data.texts["endpoints"]);
+  std::string_view path;
   for (const Endpoint& endpoint : all_endpoints()) {
+    if (endpoint.path != path) {
+      if (!path.empty()) {
+        paths.end_object();
+      }
+      path = endpoint.path;
+      paths.key(fmt::format("/{}", path)).begin_object();
+      add_preflight(paths, endpoint);
+    }
     add_endpoint(paths, endpoint);
   }
+  paths.end_object();
   data.texts["schemas"] = data_schemas();
   add_errors(data);
   add_user_headers(options, data);

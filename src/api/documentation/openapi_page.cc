@@ -1,9 +1,13 @@
 // The description of the API for people: a page without scripts.
+#include <utility>
+
 #include <boost/json.hpp>
 
 #include "api/answer/envelope.h"
 #include "api/documentation/openapi.h"
 #include "api/documentation/texts.h"
+#include "api/endpoints/endpoint.h"
+#include "base/strings.h"
 #include "base/text/html.h"
 #include "base/text/template.h"
 #include "base/version.h"
@@ -56,7 +60,11 @@ TemplateData param_data(const Endpoint& endpoint, const ParamInfo& info) {
 }
 
 TemplateData endpoint_data(const Endpoint& endpoint) {
-  TemplateData data{.texts = {{"id", id_of(endpoint.path)},
+  std::string id = id_of(endpoint.path);
+  if (endpoint.method() != "GET" && find_endpoint(endpoint.path, "GET") != nullptr) {
+    id += "-" + to_lower(endpoint.method());
+  }
+  TemplateData data{.texts = {{"id", std::move(id)},
                               {"path", std::string(endpoint.path)},
                               {"method", std::string(endpoint.method())},
                               {"form", endpoint.method() == "GET" ? "yes" : ""},

@@ -20,6 +20,7 @@ Endpoints units_series_endpoints();
 Endpoints units_regions_endpoints();
 Endpoints units_verify_endpoints();
 Endpoints whoami_endpoints();
+Endpoints tokens_endpoints();
 Endpoints site_endpoints();
 Endpoints units_report_endpoints();
 Endpoints units_list_endpoints();

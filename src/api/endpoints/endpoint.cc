@@ -35,16 +35,24 @@ Endpoint Endpoint::for_admins(std::string_view at, std::string_view what, ParamS
 const Endpoints& all_endpoints() {
   static const Endpoints kAll = [] {
     Endpoints all = endpoints_as_listed();
-    std::ranges::sort(all, {}, &Endpoint::path);
+    std::ranges::sort(all, {}, [](const Endpoint& endpoint) {
+      return std::pair(endpoint.path, endpoint.method());
+    });
     return all;
   }();
   return kAll;
 }
 
-const Endpoint* find_endpoint(std::string_view path) {
+const Endpoint* find_endpoint(std::string_view path, std::string_view method) {
   const Endpoints& all = all_endpoints();
-  const auto found = std::ranges::lower_bound(all, path, {}, &Endpoint::path);
-  return found != all.end() && found->path == path ? &*found : nullptr;
+  auto found = std::ranges::lower_bound(all, path, {}, &Endpoint::path);
+  while (found != all.end() && found->path == path) {
+    if (method == "OPTIONS" || found->method() == method) {
+      return &*found;
+    }
+    ++found;
+  }
+  return nullptr;
 }
 
 std::int64_t Services::now_ms() const {

@@ -15,6 +15,7 @@
 #include "api/answer/stream_slots.h"
 #include "api/answer/usage_cache.h"
 #include "api/login/sign_in.h"
+#include "api/login/tokens.h"
 #include "api/request/paging.h"
 #include "api/request/params.h"
 #include "api/site.h"
@@ -47,6 +48,7 @@ struct Services {
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
+  login::Tokens* tokens = nullptr;    ///< null: personal tokens are off
   const SiteOptions* site = nullptr;  ///< never null
   const Clock* clock = nullptr;
   std::int64_t max_period_ms = 0;  ///< maximum length of a window; 0: no limit
@@ -66,6 +68,12 @@ struct Call {
   StreamSlots* streams = nullptr;  ///< never null
   bool foreign = false;            ///< the answer has data of other people, which is for the audit
   bool admin_route = false;        ///< the caller is an administrator
+  bool by_token = false;           ///< `identity` is that of a personal token
+  // For the audit.
+  std::string_view denied_for = {};  ///< why, if that does not follow from the endpoint
+  std::string_view changed = {};     ///< what was done, of requests that change something
+  std::string changed_token = {};    ///< the id of a personal token
+  std::string changed_owner = {};
   std::optional<store::TimeRange> window = {};  ///< as WindowKind of the endpoint says
   Sorting sorting = {};                         ///< of endpoints with `sort`
   /// The path and its sorting: a cursor is valid only for the listing that it comes from.
@@ -77,6 +85,13 @@ using ApiHandler = void (*)(const Services& services, Call& call);
 
 /// Who may call an endpoint. The zero value is the strictest.
 enum class Caller : std::uint8_t { kAdmin, kUser, kAnyone };
+
+/// Whether an endpoint may be called with a personal token.
+enum class ByToken : std::uint8_t {
+  kReads,  ///< with GET
+  kNever,
+  kAlways,  ///< for those that only read, although they take a body
+};
 
 /// How an endpoint interprets `from` and `to`.
 enum class WindowKind : std::uint8_t {
@@ -121,12 +136,19 @@ struct Endpoint {
   bool priced = false;  ///< they have costs, for which prices in a TSDB are read
   /// What admins and support read there is data of other people, which the audit records.
   bool audited = true;
-  bool raw_ids = false;                     ///< `uuid` names units only as they are stored
+  bool raw_ids = false;  ///< `uuid` names units only as they are stored
+  ByToken by_token = ByToken::kReads;
+  std::string_view verb = {};               ///< instead of GET or POST
   bool login = false;                       ///< callers without identity get the ways to log in
   std::string_view header = {};             ///< that its answers have, and no others
   std::vector<ApiErrorType> refusals = {};  ///< that do not follow from caller and parameters
 
-  [[nodiscard]] std::string_view method() const { return body.name.empty() ? "GET" : "POST"; }
+  [[nodiscard]] std::string_view method() const {
+    return !verb.empty() ? verb : body.name.empty() ? "GET" : "POST";
+  }
+  [[nodiscard]] bool takes_tokens() const {
+    return by_token == ByToken::kAlways || (by_token == ByToken::kReads && method() == "GET");
+  }
   /// This endpoint at a path of its own, for users or for admins. `more` are further parameters.
   [[nodiscard]] Endpoint for_users(std::string_view at,
                                    std::string_view what,
@@ -137,11 +159,11 @@ struct Endpoint {
 };
 using Endpoints = std::vector<Endpoint>;
 
-/// All endpoints of all.h, by path.
+/// All endpoints of all.h, by path and method.
 const Endpoints& all_endpoints();
 
-/// The endpoint with exactly this path, or null.
-const Endpoint* find_endpoint(std::string_view path);
+/// The endpoint with exactly this path and method, or null. OPTIONS finds any.
+const Endpoint* find_endpoint(std::string_view path, std::string_view method);
 
 /// The result of a query: rows or an error. `key_columns` are the fields of the key of a row if the
 /// endpoint has pages. `placed` is true if the query itself started after `page->after`.

@@ -65,7 +65,7 @@ Endpoints site_endpoints() {
            {.name = "Site",
             .definitions = R"json("Site": {
         "type": "object",
-        "required": ["name", "currency", "help_url", "time_zone", "unit_word", "version", "languages", "unit_links", "priced", "price_kwh", "price_core_hour", "price_gpu_hour", "pue", "budgets", "clusters"],
+        "required": ["name", "currency", "help_url", "time_zone", "unit_word", "version", "languages", "unit_links", "priced", "tokens", "price_kwh", "price_core_hour", "price_gpu_hour", "pue", "budgets", "clusters"],
         "additionalProperties": false,
         "properties": {
           "name": {"type": "string", "description": "Name of the site."},
@@ -76,6 +76,7 @@ Endpoints site_endpoints() {
           "version": {"type": "string", "description": "Version of the server."},
           "languages": {"type": "array", "items": {"type": "string"}, "description": "Languages of texts of the server."},
           "priced": {"type": "boolean", "description": "Whether answers have costs."},
+          "tokens": {"type": "boolean", "description": "Whether people can make personal API tokens."},
           "price_kwh": {"type": ["number", "null"], "description": "Price of a kWh of the block ui; null if it comes from prices.yml."},
           "price_core_hour": {"type": ["number", "null"], "description": "Price of a core for an hour."},
           "price_gpu_hour": {"type": ["number", "null"], "description": "Price of a GPU for an hour."},
@@ -133,7 +134,7 @@ Endpoints site_endpoints() {
                 R"("time_zone":"Europe/Paris","unit_word":"","version":"0.1.0","languages":["en"],)"
                 R"("unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
                 R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}],)"
-                R"("priced":true,"price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
+                R"("priced":true,"tokens":true,"price_kwh":0.24,"price_core_hour":null,"price_gpu_hour":null,"pue":1.2,)"
                 R"("budgets":[{"cluster":"hpc-a","project":"fluids","kwh_per_month":3000}],)"
                 R"("clusters":[{"id":"hpc-a","manager":"slurm","series":true,"nodes":true,"gpus":true,)"
                 R"("partitions":true,"updated":1767225600000}]})"},

@@ -212,6 +212,7 @@ Endpoints units_check_endpoints() {
        .params = {Param::kLanguage},
        .tagged = false,
        .audited = false,
+       .by_token = ByToken::kAlways,
        .refusals = {ApiErrorType::kBadData}}};
 }
 

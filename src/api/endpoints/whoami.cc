@@ -8,7 +8,7 @@ namespace ceems::api {
 namespace {
 
 void get_whoami(const Services& services, Call& call) {
-  if (services.sign_in != nullptr) {
+  if (services.sign_in != nullptr && !call.by_token) {
     answer_data(*call.response, "[" + services.sign_in->whoami(*call.request, call.identity) + "]");
     return;
   }
@@ -16,7 +16,16 @@ void get_whoami(const Services& services, Call& call) {
   JsonWriter json(data);
   json.begin_array().begin_object().member("user", call.identity.user);
   json.member("admin", call.identity.role == access::Role::kAdmin);
-  json.member("role", access::role_name(call.identity.role)).end_object().end_array();
+  json.member("role", access::role_name(call.identity.role));
+  if (call.by_token) {
+    json.member("via", "token").key("led").begin_array();
+    for (const store::ClusterProject& led : call.identity.led) {
+      json.begin_object().member("cluster_id", led.cluster_id);
+      json.member("project", led.project).end_object();
+    }
+    json.end_array();
+  }
+  json.end_object().end_array();
   answer_data(*call.response, data);
 }
 
@@ -38,7 +47,7 @@ Endpoints whoami_endpoints() {
           "user": {"type": "string", "description": "Name of the caller."},
           "admin": {"type": "boolean", "description": "Whether the caller is an administrator."},
           "role": {"enum": ["user", "project_lead", "support", "admin"], "description": "Role of the caller."},
-          "via": {"enum": ["header", "service_account", "local", "oidc"], "description": "How the caller was identified."},
+          "via": {"enum": ["header", "service_account", "local", "oidc", "token"], "description": "How the caller was identified."},
           "led": {
             "type": "array",
             "description": "Projects that the caller leads.",

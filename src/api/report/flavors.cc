@@ -111,9 +111,9 @@ const model::Flavor* smaller_flavor(const model::Flavor& now,
 }
 
 std::optional<std::string> shell_word(std::string_view text) {
-  constexpr std::size_t kMaxBytes = 255;
+  constexpr std::size_t kMaxWordBytes = 255;
   constexpr std::string_view kPlain = "_-./:@%+,";
-  if (text.empty() || text.size() > kMaxBytes || text.front() == '-' ||
+  if (text.empty() || text.size() > kMaxWordBytes || text.front() == '-' ||
       !std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) {
     return std::nullopt;
   }

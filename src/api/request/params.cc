@@ -201,6 +201,8 @@ constexpr std::array kParams = {
               "lines"},
     ParamInfo{Param::kPoints, "points", ParamType::kText,
               "The most points of a line: 2 to 300 (default).", "300"},
+    ParamInfo{Param::kTokenId, "id", ParamType::kText, "The ID of a personal token.",
+              "pRX3vZy0q1Tk"},
 };
 
 constexpr bool in_order() {

@@ -74,6 +74,7 @@ enum class Param : std::uint8_t {
   kMonth,
   kAggregation,
   kPoints,
+  kTokenId,
 };
 
 class ParamSet {
