@@ -122,6 +122,9 @@ class AccessMatrix : public AccessTest {
     if (endpoint == "site") {
       return rows.size() == 1 && rows[0].at("unit_links").is_array() ? "all" : "something else";
     }
+    if (endpoint.starts_with("tokens")) {
+      return observed_tokens(rows, user);
+    }
     if (endpoint == "whoami") {
       return rows.size() == 1 && rows[0].at("user").as_string() == user.c_str() ? "own"
                                                                                 : "something else";
@@ -134,6 +137,15 @@ class AccessMatrix : public AccessTest {
       return rows.empty() ? "nothing" : "all";
     }
     return word_for(rows, user);
+  }
+
+  static std::string observed_tokens(const json::array& rows, const std::string& user) {
+    std::set<std::string> seen;
+    for (const json::value& row : rows) {
+      seen.emplace(row.at("user").as_string());
+    }
+    const bool all = seen.size() == kPeople.size();
+    return all ? "all" : seen == std::set{user} ? "own" : "something else";
   }
 
   /// Whether it is a row of units, usage, users or projects.
@@ -468,6 +480,22 @@ TEST_P(AccessMatrix, IsWhatTheDocumentationSays) {
   compare(false);
   ASSERT_NO_FATAL_FAILURE(follow_suggestions());
   compare(true);
+}
+
+// A token of anybody is at most a user who may lead a project. What it sees of each endpoint is
+// what such a user sees, even if its owner is an admin.
+TEST_P(AccessMatrix, OfTokensIsThatOfUsers) {
+  const Table table = documented();
+  by_token_ = true;
+  for (const auto& [endpoint, roles] : table) {
+    const bool never = endpoint.starts_with("tokens");
+    for (const auto& [role, user] : kCallers) {
+      const std::string& word =
+          roles.at(role == "nobody" || role == "project_lead" ? role : "user");
+      const bool refused = word != "401" && never && !endpoint.ends_with("admin");
+      EXPECT_EQ(observed(endpoint, user), refused ? "403" : word) << endpoint << " as " << role;
+    }
+  }
 }
 
 TEST_P(AccessMatrix, HasEveryEndpoint) {
