@@ -468,7 +468,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       break;
     case Place::kAsset:
       if (target.asset) {
-        answer_asset(*target.asset, request, response);
+        answer_asset(*target.asset, options_.site.embed_ancestors, request, response);
       }
       break;
     case Place::kLanding:

@@ -528,6 +528,30 @@ TEST_F(ServerTest, PagesNeedNoUser) {
   EXPECT_EQ(get("/ui/nothing.js").status, 404);
 }
 
+TEST_F(ServerTest, PagesAreFramedOnlyWhereTheConfigurationSaysSo) {
+  const auto policy = [this](const std::string& target) {
+    const auto page = get(target);
+    const std::string all = header(page, "Content-Security-Policy");
+    return all.substr(all.find("frame-ancestors")) + ", " + header(page, "X-Frame-Options");
+  };
+  constexpr std::string_view kNowhere = "frame-ancestors 'none', DENY";
+  EXPECT_EQ(policy("/"), kNowhere);
+  EXPECT_EQ(policy("/?embed=1"), kNowhere);
+  EXPECT_EQ(policy("/swagger/index.html?embed=1"), kNowhere);
+  make({.site = {.embed_ancestors = {"https://portal.example.org", "https://ood.example.org"}}});
+  EXPECT_EQ(policy("/swagger/index.html?embed=1"), kNowhere);
+  for (const std::string target : {"/", "/ui/", "/?embed=", "/?embed=0", "/?x=embed=1"}) {
+    EXPECT_EQ(policy(target), kNowhere) << target;
+  }
+  if (webui::available()) {
+    for (const std::string target : {"/?embed=1", "/ui/?user=ada&embed=1"}) {
+      EXPECT_EQ(policy(target),
+                "frame-ancestors https://portal.example.org https://ood.example.org, (none)")
+          << target;
+    }
+  }
+}
+
 TEST_F(ServerTest, DatabaseErrorsAreNotShownToClients) {
   ASSERT_TRUE(db_->close());
   EXPECT_EQ(get("/health").status, 503);

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "api/answer/numbers.h"
+#include "api/login/cookies.h"
 #include "base/json.h"
+#include "base/strings.h"
 #include "base/version.h"
 #include "config/section.h"
 
@@ -73,6 +75,18 @@ Result<> read_budget(const config::Node& node, SiteOptions& site) {
   return section.done();
 }
 
+Result<> read_embed(const config::Node& node, SiteOptions& site) {
+  config::Section section(node);
+  section.only({"ancestors"}).list("ancestors", site.embed_ancestors);
+  for (const std::string& ancestor : site.embed_ancestors) {
+    // Exactly an origin: what else a policy may hold would let more pages in than are named.
+    section.refuse(ancestor.empty() || login::origin_of(ancestor) != ancestor, "ancestors",
+                   fmt::format("expected origins such as https://portal.example.org, got '{}'",
+                               printable(ancestor, 80)));
+  }
+  return section.done();
+}
+
 void read_number(config::Section& section,
                  std::string_view key,
                  double least,
@@ -99,7 +113,7 @@ Result<SiteOptions> read_site(const config::Node& node, const std::string& direc
   config::Section section(node);
   section
       .only({"unit_links", "name", "currency", "help_url", "price_kwh", "price_core_hour",
-             "price_gpu_hour", "pue", "budgets", "racks", "unit_word"})
+             "price_gpu_hour", "pue", "budgets", "racks", "unit_word", "embed"})
       .text("name", site.name)
       .text("currency", site.currency)
       .text("help_url", site.help_url)
@@ -119,6 +133,7 @@ Result<SiteOptions> read_site(const config::Node& node, const std::string& direc
     const std::string mistake = mistake_in(site.help_url);
     section.refuse(!mistake.empty(), "help_url", mistake);
   }
+  section.also(read_embed(node["embed"], site));
   CEEMS_TRY(section.done());
   CEEMS_TRY(racks, Racks::read(node["racks"], directory));
   site.racks = std::move(racks);

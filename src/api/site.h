@@ -51,6 +51,8 @@ struct SiteOptions {
   std::optional<double> pue = {};
   std::vector<Budget> budgets = {};
   Racks racks = {};
+  /// Origins whose pages may show the page in a frame: "https://portal.example.org".
+  std::vector<std::string> embed_ancestors = {};
   // Not in this block; for answers.
   std::vector<SiteCluster> clusters = {};
   std::string time_zone = {};

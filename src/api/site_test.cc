@@ -1,6 +1,8 @@
 #include "api/site.h"
 
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,6 +85,25 @@ TEST(Site, HasNothingByDefault) {
           R"(","languages":["en"],)"
           R"("unit_links":[],"priced":false,"tokens":false,"price_kwh":null,"price_core_hour":null,"price_gpu_hour":null,)"
           R"("pue":null,"budgets":[],"clusters":[]})");
+}
+
+TEST(Site, IsEmbeddedByTheOriginsThatItNames) {
+  EXPECT_TRUE(site_of("ui: {}")->embed_ancestors.empty());
+  const auto site =
+      site_of("ui: {embed: {ancestors: ['https://portal.example.org', 'http://localhost:8080']}}");
+  ASSERT_TRUE(site) << site.error().message;
+  EXPECT_EQ(site->embed_ancestors,
+            (std::vector<std::string>{"https://portal.example.org", "http://localhost:8080"}));
+  for (const std::string wrong :
+       {"*", "https:", "https://*.example.org", "https://portal.example.org/", "'self'",
+        "https://Portal.example.org", "https://portal.example.org:443", "portal.example.org",
+        "https://a.example https://b.example", "https://a.example; script-src *", "ftp://a.example",
+        "https://a.example/page", "https://user@a.example", "data:", ""}) {
+    const auto refused = site_of("ui: {embed: {ancestors: [\"" + wrong + "\"]}}");
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("c.yml:1: ui.embed.ancestors")) << wrong;
+  }
+  EXPECT_FALSE(site_of("ui: {embed: {ancestor: []}}"));
 }
 
 TEST(Site, HasPricesAndBudgets) {

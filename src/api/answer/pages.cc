@@ -1,6 +1,12 @@
 #include "api/answer/pages.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/answer/entity_tag.h"
 #include "base/text/template.h"
@@ -11,13 +17,20 @@
 namespace ceems::api {
 namespace {
 
-/// Forbids content from other origins, inline scripts and styles, and framing.
-void set_page_headers(net::Response& response, bool forms = false) {
+/// Forbids content from other origins, inline scripts and styles, and framing except by pages of
+/// these origins.
+void set_page_headers(net::Response& response,
+                      bool forms = false,
+                      const std::vector<std::string>& ancestors = {}) {
   response.set_header(
       "Content-Security-Policy",
       fmt::format("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                  "connect-src 'self'; base-uri 'none'; form-action {}; frame-ancestors 'none'",
-                  forms ? "'self'" : "'none'"));
+                  "connect-src 'self'; base-uri 'none'; form-action {}; frame-ancestors {}",
+                  forms ? "'self'" : "'none'",
+                  ancestors.empty() ? "'none'" : fmt::format("{}", fmt::join(ancestors, " "))));
+  if (ancestors.empty()) {  // which cannot name origins (RFC 7034)
+    response.set_header("X-Frame-Options", "DENY");
+  }
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");
 }
@@ -66,8 +79,14 @@ void answer_static(const StaticText& file, const net::Request& request, net::Res
   response.body = file.text;
 }
 
-void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response) {
-  set_page_headers(response);
+void answer_asset(const webui::Asset& asset,
+                  const std::vector<std::string>& ancestors,
+                  const net::Request& request,
+                  net::Response& response) {
+  const auto query = net::parse_query(request.query);
+  const bool embedded =
+      std::ranges::find(query, std::pair<std::string, std::string>("embed", "1")) != query.end();
+  set_page_headers(response, false, embedded ? ancestors : std::vector<std::string>());
   response.set_header("Vary", "Accept-Encoding");
   response.set_header("Cache-Control",
                       asset.immutable ? "public, max-age=31536000, immutable" : "no-cache");

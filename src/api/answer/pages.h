@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "metrics/registry.h"
 #include "net/http.h"
@@ -25,8 +26,12 @@ struct StaticText {
 void answer_static(const StaticText& file, const net::Request& request, net::Response& response);
 
 /// Answers with a file of the web page, with entity tag, cache and security headers, or with 304 if
-/// the client already has it.
-void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response);
+/// the client already has it. Pages of `ancestors`, a list of origins, may show it in a frame if
+/// the request has the parameter `embed=1`.
+void answer_asset(const webui::Asset& asset,
+                  const std::vector<std::string>& ancestors,
+                  const net::Request& request,
+                  net::Response& response);
 
 /// web/pages/api_server.html, a template (base/text/template.h).
 extern const std::string_view kApiServerHtml;

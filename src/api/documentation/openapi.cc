@@ -448,7 +448,7 @@ std::string openapi_json(const DocumentOptions& options) {
       {"server_headers", header_references(server)},
       {"health_headers", header_references(joined(server, cors_headers()))},
       {"page_headers", header_references(joined(server, {"ETag", "Content-Security-Policy",
-                                                         "Referrer-Policy"}))},
+                                                         "Referrer-Policy", "X-Frame-Options"}))},
       {"api_headers", header_references(api_headers())},
       {"not_modified_headers", header_references(joined(api_headers(), {"ETag"}))},
       {"preflight_headers", header_references(joined(common_headers(), cors_headers()))},

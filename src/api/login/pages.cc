@@ -12,6 +12,7 @@ void set_page_headers(net::Response& response, int status) {
   response.set_header("Content-Security-Policy",
                       "default-src 'none'; form-action 'self'; base-uri 'none'; "
                       "frame-ancestors 'none'");
+  response.set_header("X-Frame-Options", "DENY");
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");
   response.set_header("Cache-Control", "no-store");
