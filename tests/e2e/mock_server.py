@@ -9,7 +9,7 @@ changes the behaviour through POST /control with a JSON object: {"mode": "ok" | 
 "hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
 "insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own, "idle": seconds by which the unit with an idle GPU began earlier,
-"gpus": of each unit with GPUs, if not 0,
+"gpus": of each unit with GPUs, if not 0, "tokens": personal tokens or null,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
 each user is their name, and the provider knows only lin. With --late, each answer comes up to 0.3 s later, by chance."""
 
@@ -77,6 +77,7 @@ class Mock:
         self.managers = []  # one cluster of each
         self.name = ""  # of the site
         self.gpus = 0
+        self.tokens = None  # of everybody; None: the site offers none
         self.idle = 0  # ocean began so many seconds earlier
 
     def jobs(self):
@@ -204,7 +205,7 @@ class Mock:
             clusters = [("hpc-%d" % i, manager) for i, manager in enumerate(self.managers)] or [(cluster, "local") for cluster in mock_fleet.CLUSTERS]
             return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
                                           "clusters": []}],
-                          "name": self.name, "currency": self.currency, "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",
+                          "tokens": self.tokens is not None, "name": self.name, "currency": self.currency, "version": "1.2.3", "pue": 1.2, "time_zone": "UTC",
                           "clusters": [{"id": cluster, "manager": manager, "series": self.fleet != "none", "nodes": self.fleet != "none", "gpus": cluster == "gpu-b",
                                         "partitions": True, "updated": int((time.time() - 180) * 1000)} for cluster, manager in clusters]}])
         if path.endswith("admin") and role not in ("admin", "support"):
@@ -219,6 +220,8 @@ class Mock:
             return bad(503, "timeout", "the TSDB is busy") if self.fleet == "silent" else good(mock_fleet.forecast(now, self.fleet))
         if path == "nodes/map/admin":
             return good(mock_fleet.nodes_map(query, now, self.fleet))
+        if path == "tokens" and self.tokens is not None:
+            return good([{key: value for key, value in token.items() if key != "token"} for token in self.tokens if token["user"] == user])
         if path == "search":
             text = query["q"][0].lower()
             everybody = role in ("admin", "support")
@@ -410,8 +413,23 @@ def handler(mock, late):
             with open(full, "rb") as f:
                 self.send(200, mimetypes.guess_type(full)[0] or "application/octet-stream", f.read())
 
+        def do_DELETE(self):
+            wanted = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("id", [""])[0]
+            left = [token for token in mock.tokens if token["id"] != wanted]
+            gone, mock.tokens = len(left) < len(mock.tokens), left
+            self.send(200 if gone else 404, "application/json", json.dumps({"status": "success" if gone else "error", "data": None, "error": "there is no such token"}).encode())
+
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/api/v1/tokens":
+                wish, user = json.loads(body), mock.proxy_user or self.headers.get("X-Grafana-User") or self.session()
+                now = int(1000 * time.time())
+                if self.headers["Content-Type"] != "application/json" or len(mock.tokens) > 19:
+                    return self.send(409, "application/json", b'{"status":"error","errorType":"conflict","error":"you have 20 tokens already: revoke one first","data":null}')
+                token = {"id": "id%d" % len(mock.tokens), "user": user, "name": wish["name"], "scope": wish["scope"], "created_ts": now,
+                         "expires_ts": now + wish["days"] * 86400000, "used_ts": None, "token": "ceems_pat_" + "x" * 43}
+                mock.tokens.append(token)
+                return self.send(200, "application/json", json.dumps({"status": "success", "data": token}).encode())
             if self.path in ("/login", "/logout"):
                 form = {k: v[0] for k, v in urllib.parse.parse_qs(body.decode()).items()}
                 out = self.path == "/logout"

@@ -53,6 +53,7 @@ export interface Site {
   version?: string;
   time_zone?: string;
   clusters?: SiteCluster[];
+  tokens?: boolean; // people can make tokens
 }
 
 /** A configured cluster. */
@@ -102,7 +103,7 @@ export interface Identity {
   user: string;
   admin: boolean;
   role?: Role;
-  via?: "header" | "local" | "oidc";
+  via?: "header" | "local" | "oidc" | "token";
   led?: { cluster_id: string; project: string }[];
   login?: Login;
 }
@@ -209,7 +210,8 @@ export class Api {
     return response.blob();
   }
 
-  private async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T | null>> {
+  /** A request as it is, below the root. A body in JSON is a Blob of that type. */
+  async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T | null>> {
     const headers = new Headers({ Accept: "application/json" });
     if (this.user !== null) headers.set(this.header, this.user);
     const url = this.root + path;

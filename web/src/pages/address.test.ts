@@ -57,6 +57,7 @@ test("the other pages keep their state, too", () => {
   const routes: Route[] = [
     { page: "help", at: null },
     { page: "help", at: "profiles" },
+    { page: "tokens" },
     { page: "year", year: null, by: "project" },
     { page: "year", year: 2025, by: "user" },
     { page: "projects", month: null },

@@ -29,7 +29,7 @@ export type Route =
   | { page: "site"; month: Month | null }
   | { page: "nodes"; nodes: NodesState }
   | { page: "node"; cluster: string; host: string; hours: number } // hours: how far back
-  | { page: "grid" }
+  | { page: "grid" | "tokens" }
   | { page: "bill"; month: Month | null; cluster: string } // an empty cluster: the site
   | { page: "year"; year: number | null; by: YearGroup }
   | { page: "budgets" | "idle"; table: TableState }
@@ -62,7 +62,7 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   const [page, cluster, host] = parts;
   if (parts.length === 1 && (page === "users" || page === "site")) return { page, month: readMonth(query.get("month")) };
   if (parts.length === 1 && page === "nodes") return { page, nodes: readNodes(query) };
-  if (parts.length === 1 && page === "grid") return { page };
+  if (parts.length === 1 && (page === "grid" || page === "tokens")) return { page };
   if (parts.length === 1 && page === "bill") return { page, month: readMonth(query.get("month")), cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
   if (parts.length === 1 && page === "year") {
     const year = /^[1-9]\d{3}$/.exec(query.get("year") ?? "");
@@ -112,7 +112,8 @@ export function write(route: Route): string {
     case "node":
       return `#/node/${part(route.cluster)}/${part(route.host)}${route.hours === kNodeHours ? "" : `?period=${route.hours}h`}`;
     case "grid":
-      return "#/grid";
+    case "tokens":
+      return `#/${route.page}`;
     case "bill": {
       const query = new URLSearchParams(writeMonth(route.month));
       if (route.cluster) query.set("cluster", route.cluster);

@@ -27,14 +27,17 @@ import managersFr from "./locales/managers.fr.json";
 import paletteDe from "./locales/palette.de.json";
 import paletteEn from "./locales/palette.en.json";
 import paletteFr from "./locales/palette.fr.json";
+import tokensDe from "./locales/tokens.de.json";
+import tokensEn from "./locales/tokens.en.json";
+import tokensFr from "./locales/tokens.fr.json";
 import unitDe from "./locales/unit.de.json";
 import unitEn from "./locales/unit.en.json";
 import unitFr from "./locales/unit.fr.json";
 
 const tables: Record<string, Table> = {
-  en: { ...en, ...alertsEn, ...fleetEn, ...jobsEn, ...managersEn, ...paletteEn, ...unitEn },
-  de: { ...de, ...alertsDe, ...fleetDe, ...jobsDe, ...managersDe, ...paletteDe, ...unitDe },
-  fr: { ...fr, ...alertsFr, ...fleetFr, ...jobsFr, ...managersFr, ...paletteFr, ...unitFr },
+  en: { ...en, ...alertsEn, ...fleetEn, ...jobsEn, ...managersEn, ...paletteEn, ...tokensEn, ...unitEn },
+  de: { ...de, ...alertsDe, ...fleetDe, ...jobsDe, ...managersDe, ...paletteDe, ...tokensDe, ...unitDe },
+  fr: { ...fr, ...alertsFr, ...fleetFr, ...jobsFr, ...managersFr, ...paletteFr, ...tokensFr, ...unitFr },
 };
 const source: Table = tables.en!;
 const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
@@ -62,7 +65,7 @@ test("every language has every text, with the same values in it", () => {
 });
 
 test("no text is in two files", () => {
-  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn), ...Object.keys(alertsEn), ...Object.keys(paletteEn), ...Object.keys(unitEn)].filter((key) => key in en), []);
+  assert.deepEqual([...Object.keys(managersEn), ...Object.keys(fleetEn), ...Object.keys(jobsEn), ...Object.keys(alertsEn), ...Object.keys(paletteEn), ...Object.keys(tokensEn), ...Object.keys(unitEn)].filter((key) => key in en), []);
 });
 
 test("the help says the same in every language", () => {

@@ -8,10 +8,11 @@ import type fleet from "./locales/fleet.en.json";
 import type jobs from "./locales/jobs.en.json";
 import type managers from "./locales/managers.en.json";
 import type palette from "./locales/palette.en.json";
+import type tokens from "./locales/tokens.en.json";
 import type unit from "./locales/unit.en.json";
 
 /** A key with "@job" is what its text is where units are jobs. */
-export type Key = Exclude<keyof typeof en | keyof typeof alerts | keyof typeof fleet | keyof typeof jobs | keyof typeof managers | keyof typeof palette | keyof typeof unit, `${string}@${string}`>;
+export type Key = Exclude<keyof typeof en | keyof typeof alerts | keyof typeof fleet | keyof typeof jobs | keyof typeof managers | keyof typeof palette | keyof typeof tokens | keyof typeof unit, `${string}@${string}`>;
 /** Forms by plural rule, chosen by the value n. */
 export type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
 export type Table = Record<string, Entry>;
