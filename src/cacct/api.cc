@@ -71,7 +71,11 @@ Result<Api> Api::create(std::string url,
   options.connect_timeout = std::min(options.connect_timeout, timeout);
   options.max_response_bytes = kMaxAnswerBytes;
   CEEMS_TRY_IN("ceems_api_server.web", client, net::Client::create(std::move(options)));
-  return Api(std::move(url), std::move(client), {{user_header, user}, {"Accept-Encoding", "gzip"}});
+  net::Headers headers{{"Accept-Encoding", "gzip"}};
+  if (!user_header.empty()) {
+    headers.emplace_back(user_header, user);
+  }
+  return Api(std::move(url), std::move(client), std::move(headers));
 }
 
 Result<net::ClientResponse> Api::fetch(const std::string& url) {

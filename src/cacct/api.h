@@ -83,7 +83,8 @@ class Api {
  public:
   static constexpr std::chrono::milliseconds kTimeout{60'000};
 
-  /// `user` is sent in `user_header` with every request, in place of any configured value.
+  /// `user` is sent in `user_header` with every request, in place of any configured value. Without
+  /// a name of the header, the credentials say who asks.
   static Result<Api> create(std::string url,
                             net::ClientOptions options,
                             const std::string& user_header,

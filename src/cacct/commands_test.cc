@@ -43,7 +43,8 @@ class Commands : public ::testing::Test {
           const MutexLock lock(mutex_);
           targets_.push_back(request.target + (request.body.empty() ? "" : "?") + request.body);
           const std::string* user = net::find_header(request.headers, "X-Grafana-User");
-          users_.push_back(user == nullptr ? "nobody" : *user);
+          const std::string* token = net::find_header(request.headers, "Authorization");
+          users_.push_back(user != nullptr ? *user : token != nullptr ? *token : "nobody");
           answer(request, response);
         });
     ASSERT_TRUE(server) << server.error().message;
@@ -130,6 +131,19 @@ TEST_F(Commands, CompareTwoJobs) {
     EXPECT_THAT(report({.compare = true, .ids = ids}, 1).second,
                 StartsWith("cacct: error: expected the IDs of two "));
   }
+}
+
+TEST_F(Commands, AskByAPersonalTokenInPlaceOfTheName) {
+  set_answer(200, "both\n");
+  const std::string token = "ceems_pat_" + std::string(43, 'x');
+  const ReportOptions options{.compare = true, .ids = {"1", "2"}, .ascii = true};
+  ::setenv("CEEMS_TOKEN", token.c_str(), 1);
+  EXPECT_EQ(report(options).first, "both\n");
+  ::setenv("CEEMS_TOKEN", "ceems_pat_short", 1);
+  EXPECT_THAT(report(options, 1).second, HasSubstr("CEEMS_TOKEN: expected a personal token"));
+  ::unsetenv("CEEMS_TOKEN");
+  EXPECT_EQ(report(options).first, "both\n");
+  EXPECT_THAT(users(), ElementsAre("Bearer " + token, "ada"));
 }
 
 TEST_F(Commands, ReportEachJobOfAnArrayAndTheirSum) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cacct/token.h"
 #include "config/yaml.h"
 
 namespace ceems::cacct {
@@ -27,6 +28,12 @@ Result<Session> open_session(const Caller& caller) {
     // The message may quote a file that the caller must not read.
     return fail(ErrorCode::kInvalidArgument,
                 "the configuration cannot be used; run cacct as root to see why");
+  }
+  if (session && !caller.privileged) {
+    CEEMS_TRY(token, find_token(caller.uid));
+    if (!token.empty()) {
+      use_token(std::move(token), session->config);
+    }
   }
   return session;
 }

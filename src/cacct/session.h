@@ -13,8 +13,9 @@ struct Session {
   LogFile log = {};
 };
 
-/// Reads the configuration with its secrets, opens the log, and becomes the caller for good. Errors
-/// of a privileged program do not quote the configuration; kNotFound if there is none.
+/// Reads the configuration with its secrets, opens the log, and becomes the caller for good.
+/// Without privileges, a personal token of the caller is used, if there is one (token.h). Errors of
+/// a privileged program do not quote the configuration; kNotFound if there is none.
 Result<Session> open_session(const Caller& caller);
 
 }  // namespace ceems::cacct
