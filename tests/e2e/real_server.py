@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starts the real ceems_api_server with a database of invented units, and prints its address. It ends with the standard input.
 
-    real_server.py [UNITS]
+    real_server.py [UNITS [ORIGIN]]    ORIGIN: its pages may show the page in a frame
 
 The newest unit is UNITS - 1; unit i used i Wh of CPU energy on 1 + i % 32 CPUs and ended i minutes after the first. The last one has run
 for two hours and does nothing. For managers: a kWh costs EUR 0.25; a quarter of the energy of units with GPUs was not used, of others that
@@ -77,6 +77,7 @@ ceems_api_server:
   ui:
     currency: EUR
     pue: 1.2
+    embed: {ancestors: [%(ancestors)s]}
   accounting:
     other_power: pdu_watts
 clusters:
@@ -149,7 +150,7 @@ def main():
         write(os.path.join(directory, "budgets.yml"), BUDGETS)
         write(os.path.join(directory, "prices.yml"), "energy:\n  - kwh: 0.25\n")
         bill = write(os.path.join(directory, "bill.csv"), "period_start,period_end,kwh,cost,currency\n2026-03-01,2026-04-01,500,120.50,EUR\n")
-        program, url = start_api_server(directory, CONFIG % {"data": data, "tsdb": series.url}, FLAGS)
+        program, url = start_api_server(directory, CONFIG % {"data": data, "tsdb": series.url, "ancestors": '"%s"' % sys.argv[2] if len(sys.argv) > 2 else ""}, FLAGS)
         with program:
             measure(os.path.join(data, "ceems.db"))
             subprocess.run([os.path.join(BIN, "ceems_api_server"), "import-bill", "--config.file=" + os.path.join(directory, "api.yml"), bill],

@@ -9,23 +9,29 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { accessible, becomes, launch, open, shot as pictured } from "./browser.mjs";
+import { startPortal } from "./portal.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const kUnits = 1000;
 
-let browser, server, url;
+let browser, server, url, portal, stranger;
 
 before(async () => {
-  server = spawn("python3", [join(here, "real_server.py"), String(kUnits)], { stdio: ["pipe", "pipe", "inherit"] });
+  [portal, stranger] = await Promise.all([startPortal(), startPortal()]);
+  server = spawn("python3", [join(here, "real_server.py"), String(kUnits), portal.origin], { stdio: ["pipe", "pipe", "inherit"] });
   url = await new Promise((resolve, reject) => {
     server.stdout.once("data", (data) => resolve(String(data).trim()));
     server.once("exit", () => reject(new Error("the server did not start")));
   });
   browser = await launch();
+  portal.forward(url, "ada");
+  stranger.forward(url, "ada");
 });
 
 after(async () => {
   await browser?.close();
+  portal?.close();
+  stranger?.close();
   server?.stdin.end();
 });
 
@@ -236,4 +242,53 @@ test("each role finds its own budgets and idle units, and the bill is for admini
   await becomes(() => words(lead.getByRole("region", { name: "Idle power of reservations, last 30 days" }).getByRole("row").nth(1)), "optics 333 199 kWh 12.1 kWh 25 % unknown –");
   const support = await visit(t, "sue", "#/budgets");
   await becomes(() => support.locator("table.units tbody th").count(), 2);
+});
+
+/** A page of a portal with frames; `refused`: what the browser says about those that it does not show. */
+async function framed(t, portal, ...frames) {
+  const page = await open(browser, { viewport: { width: 1000, height: 700 } });
+  t.after(() => page.context().close());
+  page.refused = [];
+  page.on("console", (message) => /frame-ancestors|X-Frame-Options/.test(message.text()) && page.refused.push(message.text()));
+  await page.goto(`${portal.origin}/?${new URLSearchParams(frames.map((frame) => ["frame", frame]))}`);
+  return page;
+}
+
+test("a portal shows cards and pages in frames, without a cookie", async (t) => {
+  const page = await framed(t, portal, "?embed=1#/card", "?embed=1#/card/hpc-a/100990", "?embed=1#/jobs", "?embed=1#/card/hpc-a/100001");
+  const [last, one, list, foreign] = [0, 1, 2, 3].map((i) => page.frameLocator(`iframe >> nth=${i}`));
+  await becomes(() => last.getByRole("listitem").count(), 4);
+  await becomes(() => last.getByRole("link").first().getAttribute("href"), "/#/jobs");
+  await becomes(() => last.getByRole("link").nth(1).getAttribute("target"), "_blank");
+  await becomes(() => one.getByRole("heading", { level: 1 }).textContent(), "task_00990");
+  await one.getByText("2.97 kWh").waitFor();
+  await list.getByRole("heading", { level: 1 }).waitFor();
+  await becomes(() => list.locator("header.top, nav.pages, footer.bottom").evaluateAll((all) => all.filter((one) => one.checkVisibility()).length), 0);
+  await becomes(() => foreign.getByRole("heading").textContent(), "Jobs", "lin's job");
+  await foreign.getByText("You can see no job 100001").waitFor();
+  for (const [frame, name] of [[page.frames()[1], "last"], [page.frames()[2], "one"]]) {
+    const size = () => frame.evaluate(() => [document.documentElement.scrollWidth <= 300, document.documentElement.scrollHeight <= 200]);
+    await becomes(size, [true, true], `${name} fits into 300 × 200 px`);
+    await accessible(frame, name);
+  }
+  assert.deepEqual(await page.context().cookies(), []);
+  assert.deepEqual(page.refused, []);
+  await shot(page, "portal");
+});
+
+test("no other page shows it in a frame, and a portal only what says so", async (t) => {
+  const page = await framed(t, stranger, "?embed=1#/card", "#/jobs");
+  await becomes(() => page.refused.length, 2);
+  const own = await framed(t, portal, "#/jobs", "swagger/index.html?embed=1", "?embed=0#/card");
+  await becomes(() => own.refused.length, 3);
+});
+
+test("a page in a frame makes no tokens, and has no form to log in", async (t) => {
+  const page = await framed(t, portal, "?embed=1#/tokens");
+  await page.frameLocator("iframe").getByText("Tokens are not made inside another page.").waitFor();
+  portal.forward(url, "");
+  t.after(() => portal.forward(url, "ada"));
+  const out = await framed(t, portal, "?embed=1#/jobs");
+  await becomes(() => out.frameLocator("iframe").getByRole("link", { name: "Log in" }).getAttribute("target"), "_blank");
+  await becomes(() => out.frameLocator("iframe").locator("input").count(), 0);
 });

@@ -17,6 +17,7 @@ import { chosenTheme, showTheme } from "./style/theme";
 await loadLanguage(chosenLanguage());
 document.documentElement.lang = currentLanguage();
 showTheme(chosenTheme());
+if (/[?&]embed=1(&|$)/.test(location.search)) document.documentElement.classList.add("embed"); // without frame and navigation
 const target = document.getElementById("app")!;
 target.textContent = "";
 mount(App, { target });

@@ -58,6 +58,8 @@ test("the other pages keep their state, too", () => {
     { page: "help", at: null },
     { page: "help", at: "profiles" },
     { page: "tokens" },
+    { page: "card", cluster: "", uuid: null },
+    { page: "card", cluster: "a/b", uuid: "50%/é#?" },
     { page: "year", year: null, by: "project" },
     { page: "year", year: 2025, by: "user" },
     { page: "projects", month: null },

@@ -30,6 +30,7 @@ export type Route =
   | { page: "nodes"; nodes: NodesState }
   | { page: "node"; cluster: string; host: string; hours: number } // hours: how far back
   | { page: "grid" | "tokens" }
+  | { page: "card"; cluster: string; uuid: string | null } // null: the last units
   | { page: "bill"; month: Month | null; cluster: string } // an empty cluster: the site
   | { page: "year"; year: number | null; by: YearGroup }
   | { page: "budgets" | "idle"; table: TableState }
@@ -57,12 +58,13 @@ export function read(hash: string): Route {
   return readSite(parts, query) ?? { page: "unknown" };
 }
 
-/** The pages of the whole site. */
+/** The pages of the whole site, and what is shown elsewhere. */
 function readSite(parts: readonly string[], query: URLSearchParams): Route | null {
   const [page, cluster, host] = parts;
   if (parts.length === 1 && (page === "users" || page === "site")) return { page, month: readMonth(query.get("month")) };
   if (parts.length === 1 && page === "nodes") return { page, nodes: readNodes(query) };
   if (parts.length === 1 && (page === "grid" || page === "tokens")) return { page };
+  if (page === "card" && (parts.length === 1 || parts.length === 3)) return { page, cluster: cluster ?? "", uuid: host || null };
   if (parts.length === 1 && page === "bill") return { page, month: readMonth(query.get("month")), cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
   if (parts.length === 1 && page === "year") {
     const year = /^[1-9]\d{3}$/.exec(query.get("year") ?? "");
@@ -128,6 +130,8 @@ export function write(route: Route): string {
     case "budgets":
     case "idle":
       return `#/${route.page}${writeTable(route.table)}`;
+    case "card":
+      return route.uuid === null ? "#/card" : `#/card/${idOf({ ...route, uuid: route.uuid, started: null })}`;
     case "unknown":
       return "#/unknown";
   }
