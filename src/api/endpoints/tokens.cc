@@ -140,24 +140,29 @@ void make_token(const Services& services, Call& call) {
   }
   const auto made =
       services.tokens->make(call.identity.user, wish->name, wish->scope, wish->lifetime);
-  if (!made && made.error().code == ErrorCode::kInvalidArgument) {
-    answer_bad_request(call, made.error());
-  } else if (!made) {
-    answer_failure(*call.response, made.error());
-  } else if (!*made) {
+  if (!made) {
+    if (made.error().code == ErrorCode::kInvalidArgument) {
+      answer_bad_request(call, made.error());
+    } else {
+      answer_failure(*call.response, made.error());
+    }
+    return;
+  }
+  const std::optional<login::Tokens::Made>& fresh = made.value();
+  if (!fresh) {
     answer_error(
         *call.response, ApiErrorType::kConflict,
         fmt::format("you have {} tokens already: revoke one first", login::Tokens::kMaxPerUser));
-  } else {
-    call.changed = "token_made";
-    call.changed_token = (*made)->token.id;
-    call.changed_owner = call.identity.user;
-    std::string data;
-    JsonWriter json(data);
-    append_token(json, (*made)->token);
-    json.member("token", (*made)->secret).end_object();
-    answer_data(*call.response, data);
+    return;
   }
+  call.changed = "token_made";
+  call.changed_token = fresh->token.id;
+  call.changed_owner = call.identity.user;
+  std::string data;
+  JsonWriter json(data);
+  append_token(json, fresh->token);
+  json.member("token", fresh->secret).end_object();
+  answer_data(*call.response, data);
 }
 
 void revoke_token(const Services& services, Call& call) {
@@ -170,17 +175,20 @@ void revoke_token(const Services& services, Call& call) {
                  "query parameter 'id': expected the ID of a token");
     return;
   }
-  const auto owner = services.tokens->revoke(id, owner_of(call));
-  if (!owner) {
-    answer_failure(*call.response, owner.error());
-  } else if (!*owner) {
-    answer_error(*call.response, ApiErrorType::kNotFound, "there is no such token");
-  } else {
-    call.changed = "token_revoked";
-    call.changed_token = id;
-    call.changed_owner = **owner;
-    answer_data(*call.response, "null");
+  const auto revoked = services.tokens->revoke(id, owner_of(call));
+  if (!revoked) {
+    answer_failure(*call.response, revoked.error());
+    return;
   }
+  const std::optional<std::string>& owner = revoked.value();
+  if (!owner) {
+    answer_error(*call.response, ApiErrorType::kNotFound, "there is no such token");
+    return;
+  }
+  call.changed = "token_revoked";
+  call.changed_token = id;
+  call.changed_owner = *owner;
+  answer_data(*call.response, "null");
 }
 
 constexpr std::string_view kTokenMembers = R"json(
