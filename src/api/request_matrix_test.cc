@@ -41,7 +41,7 @@ class AskedServer final : public ServerTest {
         for (const std::string& target : targets(endpoint)) {
           const net::Response response = endpoint.method() == "GET"
                                              ? get("/api/v1/" + target, std::string(user))
-                                             : post("/api/v1/" + target, endpoint, user);
+                                             : change("/api/v1/" + target, endpoint, user);
           all[fmt::format("{} {}", role, target)] =
               fmt::format("{} {}", response.status, response.body);
         }
@@ -51,12 +51,12 @@ class AskedServer final : public ServerTest {
   }
 
  private:
-  net::Response post(const std::string& target, const Endpoint& endpoint, std::string_view user) {
+  net::Response change(const std::string& target, const Endpoint& endpoint, std::string_view user) {
     net::Headers headers{{"Content-Type", "application/json"}};
     if (!user.empty()) {
       headers.emplace_back("X-Grafana-User", std::string(user));
     }
-    net::Request request = request_for("POST", target, std::move(headers));
+    net::Request request = request_for(std::string(endpoint.method()), target, std::move(headers));
     request.body = endpoint.body.example;
     net::Response response;
     server_->handle(request, response);
