@@ -65,11 +65,11 @@ void answer_metrics(metrics::Registry& registry, net::Response& response) {
 }
 
 void answer_static(const StaticText& file, const net::Request& request, net::Response& response) {
-  constexpr std::size_t kTagBytes = 18;
+  constexpr std::size_t kPageTagBytes = 18;
   set_page_headers(response, file.forms);
   response.set_header("Cache-Control", "no-cache");
   const std::string tag =
-      "W/\"" + crypto::base64url_encode(crypto::sha256(file.text).substr(0, kTagBytes)) + "\"";
+      "W/\"" + crypto::base64url_encode(crypto::sha256(file.text).substr(0, kPageTagBytes)) + "\"";
   response.set_header("ETag", tag);
   if (client_has(request, tag)) {
     response.status = 304;

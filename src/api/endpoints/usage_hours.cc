@@ -237,8 +237,8 @@ Result<std::vector<bool>> idle_hours(const Services& services,
 Result<std::vector<HourLife>> other_lives(const Services& services,
                                           const std::string& cluster,
                                           const std::vector<HourUnit>& units) {
-  using Times = std::tuple<std::string, std::int64_t, std::int64_t>;
-  std::multiset<Times> known;
+  using LifeKey = std::tuple<std::string, std::int64_t, std::int64_t>;
+  std::multiset<LifeKey> known;
   std::set<std::string> ids;
   for (const HourUnit& unit : units) {
     known.emplace(unit.uuid, unit.created_ms, unit.started_ms);
@@ -253,7 +253,7 @@ Result<std::vector<HourLife>> other_lives(const Services& services,
         all.begin() + static_cast<std::ptrdiff_t>(std::min(i + kIdsPerQuery, all.size())));
     CEEMS_TRY(lives, timer.run([&] { return services.reader->unit_lives({}, cluster, some); }));
     for (const store::UnitLife& life : lives) {
-      const auto found = known.find(Times(life.uuid, life.created_ms, life.started_ms));
+      const auto found = known.find(LifeKey(life.uuid, life.created_ms, life.started_ms));
       if (found != known.end()) {
         known.erase(found);
       } else {

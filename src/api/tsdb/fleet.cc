@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 constexpr std::int64_t kSilentMs = 5 * kMinuteMs;
 constexpr double kIdlePercent = 5;
 constexpr std::size_t kMaxNodes = 50'000;
-constexpr std::size_t kMaxUnits = 2000;
+constexpr std::size_t kMaxIdleUnits = 2000;
 
 /// A matcher of the cluster's series: empty or {ceems_id="hpc-a"}, with further ones after it.
 std::string matchers(const ClusterTsdb& tsdb, const std::string& cluster_id, std::string more) {
@@ -225,7 +225,7 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
                      matcher, std::max<std::int64_t>((to_ms - from_ms) / kSecondMs, 60)),
                  .time_ms = to_ms,
                  .timeout = kFleetTimeout,
-                 .max_series = kMaxUnits}));
+                 .max_series = kMaxIdleUnits}));
   std::set<std::string> ids;
   for (const tsdb::Series& series : answer.series) {
     if (const std::string_view uuid = series.labels.get("uuid"); !uuid.empty()) {
