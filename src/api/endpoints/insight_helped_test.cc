@@ -1,8 +1,14 @@
 // What followed suggestions brought, through the API.
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "api/server_test_support.h"
 #include "base/time/durations.h"
+#include "store/facts.h"
+#include "store/reports.h"
 
 namespace ceems::api {
 namespace {
