@@ -1,8 +1,10 @@
 #include "store/facts.h"
 
+#include <string>
 #include <tuple>
 
 #include "store/facts_test_support.h"
+#include "store/schema/tables.h"
 
 namespace ceems::store {
 namespace {
@@ -118,12 +120,12 @@ TEST_P(UnitFacts, OfVersion15DoNotKnowWhatWasNotUsed) {
   unit.not_used_kwh = 0.25;
   write(kNow - kHour, kNow, {unit});
   execute(
-      "ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
+      "DROP TABLE ceems_tokens; ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN strip;"
       "UPDATE ceems_schema SET version = 15");
   open();
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "17");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), std::to_string(kOwnVersion));
   EXPECT_EQ(column_of_all(Fact::kUnused), Texts{"500000000"});
   EXPECT_EQ(column_of_all(Fact::kNotUsed), Texts{"-1"});
   ASSERT_TRUE(db_->writer().lead());

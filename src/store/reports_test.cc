@@ -2,10 +2,12 @@
 #include "store/reports.h"
 
 #include <stop_token>
+#include <string>
 
 #include <gmock/gmock.h>
 
 #include "store/advice_rules.h"
+#include "store/schema/tables.h"
 #include "store/test_database.h"
 
 namespace ceems::store {
@@ -204,7 +206,7 @@ TEST_P(Reports, OfVersion16GetTheirVerdictsFromTheirFindings) {
            text("SELECT verdict FROM ceems_unit_facts WHERE uuid = '2'");
   };
   EXPECT_EQ(upgraded(""), "1 0 -1");
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "17");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), std::to_string(kOwnVersion));
   EXPECT_EQ(text("SELECT strip FROM ceems_unit_facts WHERE uuid = '1'"), "");
   EXPECT_EQ(upgraded("UPDATE ceems_findings SET rule = 'idle' WHERE rule = 'mem-excess';"),
             "2 0 -1");
