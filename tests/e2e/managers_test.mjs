@@ -189,8 +189,8 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await becomes(() => text(shares.getByRole("row", { name: /^fluids/ })), "fluids 812 2,950 kWh 319 kWh 11 % 96 kWh 4 %");
   await becomes(() => text(shares.getByRole("row").nth(3)), `${kHostile} 3 12 kWh – – unknown –`);
   const helped = page.getByRole("region", { name: "What suggestions saved, last 30 days" });
-  await becomes(() => text(helped.getByRole("row").nth(1)), "fluids Some GPUs not used 41 – 1,230 – 210.4 kWh");
-  await becomes(() => text(helped.getByRole("row").nth(2)), `${kHostile} site-rule 3 -3 – 64 -0.5 kWh`);
+  await becomes(() => text(helped.getByRole("row").nth(1)), "fluids Some GPUs not used 41 – 1,230 – 210 kWh");
+  await becomes(() => text(helped.getByRole("row").nth(2)), `${kHostile} site-rule 3 −3 – 64 −0.5 kWh`);
   await becomes(() => text(helped.getByRole("row").nth(3)), "fluids Out of memory 2 – – – unknown");
   assert.match(await saved(page, /^CSV ?: What suggestions/), /^cluster_id,project,rule,kinds,units,core_hours,gpu_hours,gib_hours,energy_kwh\r\nhpc-a,fluids,gpu-unused,3,41,0,1230\.4,0,210\.42\r\n/);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
