@@ -21,11 +21,12 @@ ADMIN = {"X-Grafana-User": "operator"}
 
 
 def months():
-    """The first moments of the month before last, of the last month and of this one."""
+    """The first moments of the month before last, of the last month, of this one and of the next."""
     now = datetime.datetime.now(datetime.timezone.utc)
     this = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     last = (this - datetime.timedelta(days=1)).replace(day=1)
-    return [int(moment.timestamp()) for moment in ((last - datetime.timedelta(days=1)).replace(day=1), last, this)]
+    following = (this + datetime.timedelta(days=32)).replace(day=1)
+    return [int(moment.timestamp()) for moment in ((last - datetime.timedelta(days=1)).replace(day=1), last, this, following)]
 
 
 def jobs_of(begin, today):
@@ -40,7 +41,7 @@ def jobs_of(begin, today):
 
 
 def numbers_agree(directory):
-    _, last, this = months()
+    _, last, this, following = months()
     today = int(time.time()) // DAY * DAY
     begin = last + UNKNOWN_DAYS * DAY
     jobs = jobs_of(begin, today)
@@ -53,10 +54,10 @@ def numbers_agree(directory):
             assert answer.status == 200, (path, answer.text)
             return answer.json["data"]
         wait_until("all jobs are known", lambda: ask("units/summary/admin?from=%d&to=%d" % (begin, today + DAY), "operator")["count"] == len(jobs), 120, 0.2)
-        compare(directory, url, ask, jobs, last, this, today)
+        compare(directory, url, ask, jobs, last, this, following, today)
 
 
-def compare(directory, url, ask, jobs, last, this, today):
+def compare(directory, url, ask, jobs, last, this, following, today):
     inside = [job for job in jobs if last <= job["end"] < this]
     hours = sum(job["cpus"] * (job["end"] - job["start"]) for job in inside) / 3600
     # Units that ended in the month, and their core-hours.
@@ -94,7 +95,7 @@ def compare(directory, url, ask, jobs, last, this, today):
     compared = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours&previous=1" % (last + DAY // 2, this - DAY // 2), "operator")["compared"]
     assert compared["coverage"] == 0 and compared["energy_coverage"] == 0, compared
     # The month that runs is compared with as many days of the last one, without today.
-    running = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours&previous=1" % (this + DAY // 2, this + 27 * DAY), "operator")
+    running = ask("usage/series/admin?from=%d&to=%d&step=month&by=none&field=core_hours&previous=1" % (this + DAY // 2, following - DAY // 2), "operator")
     done = (today - this) // DAY
     if done == 0:
         assert "compared" not in running, running

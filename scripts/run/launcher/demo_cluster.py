@@ -20,7 +20,7 @@ from .terminal import Waiting
 PAST = 33 * DAY  # before the first start: in the TSDB
 OLDER = 363 * DAY  # before that: only sums of days, in the database
 AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
-DENSE = 8 * HOUR  # jobs that had ended before have charts of a few points
+DENSE = 8 * HOUR  # jobs that had ended before have charts of a few points, except the last of each kind
 FEW = 13  # a rate of such a chart needs two in a sixth of the run
 HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
@@ -136,8 +136,14 @@ class DemoCluster:
     def _missed(self, now, part=None):
         """(series, [(value, time)]) of all, or of one of PARTS, each series in order of time. Charts need points that are as close as the page
         asks for them; for sums, a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for
-        averages and for how much of a run is covered, one every four. Charts of jobs that ended hours ago have few points."""
+        averages and for how much of a run is covered, one every four. Charts of jobs that ended hours ago have few points, except the last of each kind."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
+        last = {}  # end of the last run of each kind
+        for job in (job for machine in self.machines for job in machine.jobs if job.end <= now):
+            last[job.kind.name] = max(job.end, last.get(job.kind.name, 0))
+
+        def is_recent(job):
+            return job.end > now - DENSE or job.end == last[job.kind.name]
         for machine in self.machines[part::PARTS] if part is not None else self.machines:
             node = machine.node
             for job in machine.jobs:
@@ -146,7 +152,7 @@ class DemoCluster:
                     continue
                 life = end - job.start
                 close = max(self.interval, life // 600 // 5 * 5)
-                recent = job.end > now - DENSE
+                recent = is_recent(job)
                 few = max(MINUTE, life // FEW // MINUTE * MINUTE)
 
                 def of_job(values, step, begin=begin, end=end, node=node):
@@ -163,7 +169,8 @@ class DemoCluster:
                 yield series, [(value, at) for at in known]
             yield from sampled(machine.use, since, now, 2 * MINUTE)
             yield from joined(sampled(machine.energy, self.until, since, METERS), sampled(machine.energy, since + MINUTE, now, 2 * MINUTE))
-            yield from sampled(machine.gpus, max(self.until, now - DENSE - 12 * HOUR), now, 2 * MINUTE)
+            shown = min([now - DENSE - 12 * HOUR, *(job.start for job in machine.jobs if job.start < now and is_recent(job))])
+            yield from sampled(machine.gpus, max(self.until, shown), now, 2 * MINUTE)
         if part:
             return
         yield from sampled(invented.grid_series, self.until, now, 5 * MINUTE)
