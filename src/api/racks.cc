@@ -8,8 +8,8 @@
 #include <re2/re2.h>
 
 #include "base/strings.h"
+#include "base/text/node_list.h"
 #include "config/section.h"
-#include "ingest/manager/slurm/job.h"
 
 namespace ceems::api {
 namespace {
@@ -44,7 +44,7 @@ Result<> Racks::read_file(const std::string& path) {
     }
     std::int64_t slot = 0;
     for (const std::string& list : lists) {
-      const auto hosts = ingest::expand_node_list(list);
+      const auto hosts = expand_node_list(list);
       if (!hosts) {
         return fail(nodes.error("expected names of nodes, such as n[01-16]"));
       }

@@ -417,7 +417,7 @@ def handler(mock, late):
             wanted = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("id", [""])[0]
             left = [token for token in mock.tokens if token["id"] != wanted]
             gone, mock.tokens = len(left) < len(mock.tokens), left
-            self.send(200 if gone else 404, "application/json", json.dumps({"status": "success" if gone else "error", "data": None, "error": "there is no such token"}).encode())
+            self.send(200 if gone else 404, "application/json", json.dumps({"status": "success" if gone else "error", "data": None, "error": "no token has this ID"}).encode())
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -182,7 +182,7 @@ void revoke_token(const Services& services, Call& call) {
   }
   const std::optional<std::string>& owner = revoked.value();
   if (!owner) {
-    answer_error(*call.response, ApiErrorType::kNotFound, "there is no such token");
+    answer_error(*call.response, ApiErrorType::kNotFound, "no token has this ID");
     return;
   }
   call.changed = "token_revoked";

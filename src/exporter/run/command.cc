@@ -38,13 +38,13 @@ namespace {
 
 constexpr std::string_view kDescription =
     "Runs a command and reports what it used: energy, CPU time, memory and GPUs, on all nodes of "
-    "its "
-    "job. Needs no administrator, no server and no root: put it in front of the command in a job "
+    "its job. Needs no administrator, no server and no root: put it in front of the command in a "
+    "job "
     "script, such as 'ceems_exporter run -- srun ./a.out', or use it on a workstation. The exit "
     "status is that of the command, or 128 and the number of the signal that ended it. The command "
     "starts at once and is never held up; if something cannot be measured, it runs without. "
-    "Reports "
-    "and samples are in a new directory, ./ceems-JOB. GPUs are measured where their driver's "
+    "Reports and samples are in a new directory, ./ceems-JOB. GPUs are measured where their "
+    "driver's "
     "library shows them. CPUs are measured where the kernel lets users read their counters (RAPL "
     "usually needs root); otherwise their energy is estimated from their use, and the report says "
     "so. 'ceems_exporter run --merge DIR' makes the report again from what a run has left, also "
@@ -116,8 +116,8 @@ Job this_job() {
   return job;
 }
 
-/// Waits for the command and passes signals on to it. Returns its wait status. `announce` is called
-/// once, after a second.
+/// Waits for the command and passes signals on to it. Returns its wait status. The session says
+/// what is measured after a second.
 int wait_for_command(pid_t command, Session& session) {
   sigset_t set = passed_signals();
   ::sigaddset(&set, SIGCHLD);
@@ -158,7 +158,7 @@ int watch(const Options& options, Job job) {
   const auto begun = stat();
   struct stat owner{};
   if (!begun || ::stat(folder.c_str(), &owner) != 0) {
-    return complain(fmt::format("--watch: there is no process {}", options.watch));
+    return complain(fmt::format("--watch: process {} does not run", options.watch));
   }
   if (owner.st_uid != ::geteuid()) {
     return complain(fmt::format("--watch: process {} belongs to another user", options.watch));

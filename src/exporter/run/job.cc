@@ -1,48 +1,15 @@
 #include "exporter/run/job.h"
 
 #include <algorithm>
-#include <array>
-
-#include <fmt/format.h>
 
 #include "base/strings.h"
+#include "base/text/node_list.h"
 
 namespace ceems::exporter::run {
 namespace {
 
 constexpr std::size_t kMaxNodes = 65'536;
 constexpr std::size_t kMaxFileName = 64;
-constexpr std::size_t kMaxDigits = 9;  // of a number in a list of nodes
-
-/// Expands an item of a list of nodes, which may have several brackets. False if it is malformed.
-bool expand_item(std::string_view item, std::vector<std::string>& nodes) {
-  const auto open = item.find('[');
-  if (open == std::string_view::npos) {
-    nodes.emplace_back(item);
-    return !item.empty() && item.find(']') == std::string_view::npos && nodes.size() <= kMaxNodes;
-  }
-  const auto close = item.find(']', open);
-  if (close == std::string_view::npos) {
-    return false;
-  }
-  const std::string prefix(item.substr(0, open));
-  const std::string_view suffix = item.substr(close + 1);
-  for (const std::string_view range : split(item.substr(open + 1, close - open - 1), ',')) {
-    const auto dash = range.find('-');
-    const std::string_view from = range.substr(0, dash);
-    const std::string_view to = dash == std::string_view::npos ? from : range.substr(dash + 1);
-    if (!is_number(from, kMaxDigits) || !is_number(to, kMaxDigits)) {
-      return false;
-    }
-    const auto last = parse_int<std::size_t>(to).value_or(0);
-    for (auto number = parse_int<std::size_t>(from).value_or(0); number <= last; ++number) {
-      if (!expand_item(fmt::format("{}{:0{}}{}", prefix, number, from.size(), suffix), nodes)) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
 
 std::vector<std::string> words_of(std::string_view list) {
   std::vector<std::string> words;
@@ -61,7 +28,8 @@ std::string_view without_domain(std::string_view host) {
 void describe_slurm(const Environment& environment, Job& job) {
   job.name = environment("SLURM_JOB_NAME");
   job.cluster = environment("SLURM_CLUSTER_NAME");
-  job.nodes = expand_nodes(environment("SLURM_JOB_NODELIST"));
+  job.nodes =
+      expand_node_list(environment("SLURM_JOB_NODELIST")).value_or(std::vector<std::string>());
   job.node_count = parse_int<std::size_t>(environment("SLURM_JOB_NUM_NODES"))
                        .value_or(std::max<std::size_t>(job.nodes.size(), 1));
   const std::string node = environment("SLURMD_NODENAME");
@@ -78,21 +46,6 @@ void describe_slurm(const Environment& environment, Job& job) {
 }
 
 }  // namespace
-
-std::vector<std::string> expand_nodes(std::string_view list) {
-  std::vector<std::string> nodes;
-  while (!list.empty()) {
-    std::size_t end = 0;
-    for (bool inside = false; end < list.size() && (inside || list[end] != ','); ++end) {
-      inside = list[end] == '[' || (inside && list[end] != ']');
-    }
-    if (!expand_item(list.substr(0, end), nodes)) {
-      return {};
-    }
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return nodes;
-}
 
 std::vector<std::string> nodes_in_file(std::string_view text) {
   std::vector<std::string> nodes;

@@ -45,10 +45,6 @@ void set_manager(Job& job, const std::string& manager, const std::string& id);
 /// domain if it is none of them.
 std::string node_name_of(const std::vector<std::string>& nodes, std::string_view hostname);
 
-/// Expands a list of nodes of SLURM ("n[01-03,07],login1", scontrol(1)). Empty if it is malformed
-/// or names more than 65,536 nodes.
-std::vector<std::string> expand_nodes(std::string_view list);
-
 /// The names in a file with a line for each slot, each once, in their order.
 std::vector<std::string> nodes_in_file(std::string_view text);
 

@@ -10,7 +10,6 @@ namespace ceems::exporter::run {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 Environment variables(std::map<std::string, std::string> values) {
   return [values = std::move(values)](const std::string& name) {
@@ -82,21 +81,6 @@ TEST(RunJob, IsThatOfPbsAndLsf) {
   const Job lsf = describe_job(variables({{"LSB_JOBID", "13"}}), "n1", 1);
   EXPECT_EQ(lsf.manager, "lsf");
   EXPECT_EQ(lsf.id, "13");
-}
-
-TEST(RunJob, ExpandsLists) {
-  EXPECT_THAT(expand_nodes("n1"), ElementsAre("n1"));
-  EXPECT_THAT(expand_nodes("n[08-10],login"), ElementsAre("n08", "n09", "n10", "login"));
-  EXPECT_THAT(expand_nodes("r[1,3]n[1-2]x"), ElementsAre("r1n1x", "r1n2x", "r3n1x", "r3n2x"));
-  EXPECT_THAT(expand_nodes(""), IsEmpty());
-}
-
-TEST(RunJob, RefusesListsThatAreNone) {
-  for (const char* list :
-       {"n[1", "n]1", "n[a-b]", "n[1-]", "n[-1]", "n[]", ",", "a,,b", "n[0-999999999]",
-        "n[0-999][0-999]", "n[1-2-3]", "n[99999999999999999999]"}) {
-    EXPECT_THAT(expand_nodes(list), IsEmpty()) << list;
-  }
 }
 
 TEST(RunJob, ReadsAFileOfSlots) {

@@ -33,7 +33,6 @@ export const browserStore: NameStore = {
 /** Header values cannot contain control characters. The API compares names exactly, so only the ends are trimmed. */
 export function cleanName(text: string): string | null {
   const name = text.trim();
-  // eslint-disable-next-line no-control-regex
   return name && name.length <= 256 && !/[\x00-\x1f\x7f]|[^\x00-\xff]/.test(name) ? name : null;
 }
 

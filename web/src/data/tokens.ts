@@ -35,6 +35,5 @@ export async function revokeToken(api: Api, id: string): Promise<void> {
 /** As the server accepts it: 1 to 100 bytes without control characters; null if the text is none. */
 export function tokenName(text: string): string | null {
   const name = text.trim();
-  // eslint-disable-next-line no-control-regex
   return name !== "" && !/[\x00-\x1f\x7f]/.test(name) && new TextEncoder().encode(name).length <= 100 ? name : null;
 }

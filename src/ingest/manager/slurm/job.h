@@ -45,12 +45,6 @@ class AllocationBuilder {
 /// E as powers of 1024; without a letter it is in MiB. Elements that do not parse count as absent.
 Allocation parse_alloc_tres(std::string_view text, MemoryRule rule);
 
-/// Returns the node names of a SLURM host list such as "n[08-11,15]-x,login1": names separated by
-/// commas. Brackets hold numbers and ranges, padded to the width of the range's first number.
-/// Several brackets expand left to right (hostlist expressions, scontrol(1)). kParse for anything
-/// else and for more than 65536 names.
-Result<std::vector<std::string>> expand_node_list(std::string_view text);
-
 /// The request at submission, and fields of newer versions of SLURM. Absent or empty: unknown, or
 /// unlimited.
 struct SlurmDetails {

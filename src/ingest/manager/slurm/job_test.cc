@@ -9,8 +9,6 @@
 namespace ceems::ingest {
 namespace {
 
-using ::testing::ElementsAre;
-
 Allocation tres(std::string_view text, MemoryRule rule = MemoryRule::kExact) {
   return parse_alloc_tres(text, rule);
 }
@@ -64,23 +62,6 @@ TEST(AllocTres, CountsGpusByTheTotalOrElseByTypes) {
   EXPECT_EQ(all.nodes, 2);
 }
 
-TEST(NodeList, Expands) {
-  const auto expand = [](std::string_view text) { return expand_node_list(text).value(); };
-  EXPECT_THAT(expand("compute-[0-2]"), ElementsAre("compute-0", "compute-1", "compute-2"));
-  EXPECT_THAT(expand("n[08-11]-x.y"), ElementsAre("n08-x.y", "n09-x.y", "n10-x.y", "n11-x.y"));
-  EXPECT_THAT(expand("a-[0-1]-b-[3-4],c"),
-              ElementsAre("a-0-b-3", "a-0-b-4", "a-1-b-3", "a-1-b-4", "c"));
-  EXPECT_THAT(expand("c[01-02,5]"), ElementsAre("c01", "c02", "c5"));
-  EXPECT_THAT(expand(""), ElementsAre());
-}
-
-TEST(NodeList, RefusesWhatIsNone) {
-  for (const char* bad : {"a[0-1,3", "a]", "a[3-1]", "a[x-y]", "a[]", "a[1-2", ",", "a,", "a,,b",
-                          "[", "a[0-999999999]", "a[0-999][0-999]", "a[99999999999999999999]"}) {
-    EXPECT_FALSE(expand_node_list(bad)) << bad;
-  }
-}
-
 TEST(SlurmJob, CountsTheTimeInTheWindow) {
   const model::Window window{.start_ms = 900'000, .end_ms = 1'800'000};
   EXPECT_EQ(active_ms(job_of(0, std::nullopt), window), 900'000);
@@ -101,6 +82,8 @@ struct Seen {
   double walltime = -1;
   bool operator==(const Seen&) const = default;
 };
+// GoogleTest calls it by this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Seen& seen, std::ostream* out) {
   *out << "ended " << seen.ended_ms << ", walltime " << seen.walltime;
 }

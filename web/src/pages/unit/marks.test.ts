@@ -46,7 +46,7 @@ test("the bar has each joule once", () => {
     { phase: null, x: 90, width: 10 },
   ]);
   const rest = { ...marks, kwh: 36.1 };
-  assert.deepEqual(partsOf(rest).map((part) => part.phase), [0, 1], "rounded digits are no part");
+  assert.deepEqual(partsOf(rest).map((part) => part.phase), [0, 1], "rounding adds no part");
   assert.deepEqual(partsOf({ ...marks, kwh: 20 }).map((part) => Math.round(part.width)), [83, 17], "parts are never more than the whole");
   assert.deepEqual(partsOf({ ...marks, phases: [] }), []);
 });
