@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""`ceems_tool validate energy` with the real exporter and loads in real cgroups. The power of the node is made of the CPU time that is
-really used; a stand-in for a wattmeter writes it to a file, and the exporter reads it from an ACPI power meter that is right, or 40 % too
+"""`ceems_tool validate energy` with the real exporter and loads in real cgroups. The power of the node is made of the CPU time that the
+loads really use; a stand-in for a wattmeter writes it to a file, and the exporter reads it from an ACPI power meter that is right, or 40 % too
 high. The error is found, the file is accepted by `validate check`, and changed files are not. Needs root and cgroups that can be written."""
 
+import contextlib
+import glob
 import json
 import os
 import re
@@ -23,12 +25,13 @@ PATTERN = "^/ceems_validate/(?P<id>[^/]+)$"
 
 
 class Wattmeter(threading.Thread):
-    """The power of the node by its real use, as a line a third of a second in a file, and, times a factor, as the power meter of a
-    fake sysfs for an exporter."""
+    """The power of the node by what the loads really use, as a line a third of a second in a file, and, times a factor, as the power
+    meter of a fake sysfs for an exporter. Nothing else on the machine counts, so that the power of the idle node is constant."""
 
     def __init__(self, directory, factor):
         super().__init__(daemon=True)
         self.csv, self.sys, self.factor, self.stopped = directory + "/watts.csv", directory + "/sys", factor, False
+        self.loads = "none"  # the names of their cgroups
         harness.write(self.sys + "/class/hwmon/hwmon0/name", "power_meter\n")
         self.write_power(IDLE)
         harness.write(self.csv, "time,watts\n")
@@ -38,19 +41,24 @@ class Wattmeter(threading.Thread):
         harness.write(path + ".new", "%d\n" % (1e6 * self.factor * watts))
         os.rename(path + ".new", path)
 
-    @staticmethod
-    def cpu_seconds():
-        with open("/proc/stat", encoding="ascii") as f:
-            times = [int(field) for field in f.readline().split()[1:9]]
-        return (sum(times) - times[3] - times[4] - times[7]) / os.sysconf("SC_CLK_TCK")
+    def cpu_seconds(self):
+        """Of each load of the tool, by its cgroup."""
+        found = {}
+        for pattern in ("/sys/fs/cgroup/cpu*/ceems_validate/%s/cpuacct.usage", "/sys/fs/cgroup/ceems_validate/%s/cpu.stat"):
+            for path in glob.glob(pattern % self.loads):
+                with contextlib.suppress(OSError), open(path, encoding="ascii") as f:
+                    text = f.read().split()
+                    found[os.path.basename(os.path.dirname(path))] = 1e-6 * int(text[1]) if text[0] == "usage_usec" else 1e-9 * int(text[0])
+        return found
 
     def run(self):
-        used, then = self.cpu_seconds(), time.time()
+        used, then, odd = {}, time.time(), 0
         with open(self.csv, "a", encoding="ascii") as f:
             while not self.stopped:
                 time.sleep(0.33)
                 now, seconds = time.time(), self.cpu_seconds()
-                watts = IDLE + CORE * (seconds - used) / (now - then)
+                odd = 0.2 - odd  # no meter stands still
+                watts = IDLE + odd + CORE * sum(seconds[load] - used.get(load, 0) for load in seconds) / (now - then)
                 used, then = seconds, now
                 self.write_power(watts)
                 f.write("%.3f,%.3f\n" % (now, watts))
@@ -103,6 +111,7 @@ def run_with(directory, factor, cpu, found):
         with exporter:
             time.sleep(2)
             process = start(command(url, meter, "--duration=45s", "--allow-busy", "--key=" + directory + "/key.pem", "--json"), directory, cpu)
+            meter.loads = "load-%d-*" % process.pid
             found[factor] = (directory, *finish(process, 0), url)
 
 

@@ -20,7 +20,7 @@ from .terminal import Waiting
 PAST = 33 * DAY  # before the first start: in the TSDB
 OLDER = 363 * DAY  # before that: only sums of days, in the database
 AHEAD = 14 * DAY  # jobs are known for as long as the launcher may run
-DENSE = 8 * HOUR  # jobs that had ended before have charts of a few points, except the last of each kind
+DENSE = 8 * HOUR  # jobs that had ended before have charts of a few points, except the last two of each kind
 FEW = 13  # a rate of such a chart needs two in a sixth of the run
 HOURLY = 4 * DAY  # the page shows hours
 EDITION = 2  # of the cluster; a state directory keeps the one that it began with
@@ -136,14 +136,18 @@ class DemoCluster:
     def _missed(self, now, part=None):
         """(series, [(value, time)]) of all, or of one of PARTS, each series in order of time. Charts need points that are as close as the page
         asks for them; for sums, a point every few hours does, for meters of nodes, which the bill is made of, one every twelve minutes, and for
-        averages and for how much of a run is covered, one every four. Charts of jobs that ended hours ago have few points, except the last of each kind."""
+        averages and for how much of a run is covered, one every four. Charts of jobs that ended hours ago have few points, except the last two of
+        each kind."""
         since = max(self.until, now - 2 * HOUR)  # from then on machines have series of their own
-        last = {}  # end of the last run of each kind
+        ends = {}  # of each kind
         for job in (job for machine in self.machines for job in machine.jobs if job.end <= now):
-            last[job.kind.name] = max(job.end, last.get(job.kind.name, 0))
+            ends.setdefault(job.kind.name, set()).add(job.end)
+        # Two, because the API server does not know yet what ended a moment ago.
+        last = {(name, end) for name, all_ends in ends.items() for end in sorted(all_ends)[-2:]}
 
         def is_recent(job):
-            return job.end > now - DENSE or job.end == last[job.kind.name]
+            return job.end > now - DENSE or (job.kind.name, job.end) in last
+
         for machine in self.machines[part::PARTS] if part is not None else self.machines:
             node = machine.node
             for job in machine.jobs:
