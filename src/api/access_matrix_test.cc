@@ -91,8 +91,7 @@ class AccessMatrix : public AccessTest {
     if (endpoint.starts_with("units/compare") || endpoint.starts_with("units/report")) {
       return observed_reports(endpoint, user);
     }
-    if (endpoint == "units/profile" || endpoint == "units/regions" || endpoint == "units/series" ||
-        endpoint == "units/verify") {
+    if (requires_param(endpoint, Param::kUuid)) {
       return observed_by_unit(endpoint, user);
     }
     if (endpoint.starts_with("usage/digest")) {
@@ -104,18 +103,18 @@ class AccessMatrix : public AccessTest {
     if (endpoint == "units/check") {
       return observed_check(user);
     }
-    if (endpoint == "units/on-node/admin") {
-      return observed_on_nodes(endpoint, user);
+    if (endpoint == "nodes/series/admin") {
+      const auto response = get(endpoint + "?cluster_id=c&host=n1", user);
+      return response.status == 200 ? "all" : std::to_string(response.status);
     }
-    const bool series = endpoint == "nodes/series/admin";
-    const auto response = get(series ? endpoint + "?cluster_id=c&host=n1" : endpoint, user);
+    if (requires_param(endpoint, Param::kClusterId)) {
+      return observed_by_cluster(endpoint, user);
+    }
+    const auto response = get(endpoint, user);
     if (response.status != 200) {
       return std::to_string(response.status);
     }
     const json::value data = json::parse(response.body).at("data");
-    if (series) {
-      return data.is_array() ? "all" : "something else";
-    }
     if (endpoint.starts_with("grid") || endpoint == "nodes/admin" ||
         endpoint == "nodes/map/admin") {
       const char* const member = endpoint == "grid"          ? "now"
@@ -126,9 +125,6 @@ class AccessMatrix : public AccessTest {
     if (endpoint.starts_with("gpus")) {
       return observed_on_gpus(data, user);
     }
-    if (endpoint.starts_with("units/list")) {
-      return word_for(rows_of_table(data), user);
-    }
     for (const char* list : {"findings", "kinds"}) {
       if (endpoint.starts_with(std::string("units/") + list)) {
         return word_for(rows_of_list(data.at(list)), user);
@@ -137,10 +133,10 @@ class AccessMatrix : public AccessTest {
     if (endpoint.starts_with("units/summary") || endpoint.starts_with("usage/series")) {
       return observed_by_user(endpoint, user);
     }
-    if (!data.is_array()) {
+    if (!data.is_array() && !is_table(data)) {
       return "all";
     }
-    const json::array& rows = data.as_array();
+    const json::array rows = is_table(data) ? rows_of_table(data) : data.as_array();
     if (endpoint.starts_with("insight/")) {
       return observed_insight(endpoint, rows, user);
     }
@@ -170,6 +166,11 @@ class AccessMatrix : public AccessTest {
     return word_for(rows, user);
   }
 
+  static bool requires_param(const std::string& endpoint, Param param) {
+    const Endpoint* known = find_endpoint(endpoint.substr(0, endpoint.find('?')), "GET");
+    return known != nullptr && known->required.contains(param);
+  }
+
   static std::string observed_tokens(const json::array& rows, const std::string& user) {
     std::set<std::string> seen;
     for (const json::value& row : rows) {
@@ -184,6 +185,11 @@ class AccessMatrix : public AccessTest {
     const json::object* members = row.if_object();
     return members != nullptr && members->contains("cluster_id") &&
            (members->contains("username") || members->contains("name"));
+  }
+
+  static bool is_table(const json::value& data) {
+    const json::object* members = data.if_object();
+    return members != nullptr && members->contains("columns") && members->contains("rows");
   }
 
   /// The rows of a table as rows of `units`. A name that is withheld is left out, and tags with it.
@@ -211,7 +217,6 @@ class AccessMatrix : public AccessTest {
     return rows;
   }
 
-  /// Findings as rows of `units`, in the same way.
   /// Findings or kinds as rows of `units`.
   static json::array rows_of_list(const json::value& list) {
     json::array rows;
@@ -344,16 +349,19 @@ class AccessMatrix : public AccessTest {
     return word_for(seen, user);
   }
 
-  /// The units that the TSDB has on a node of each cluster.
-  std::string observed_on_nodes(const std::string& endpoint, const std::string& user) {
+  /// The rows of both clusters, of an endpoint that requires one. If it requires a node as well,
+  /// the TSDB of each cluster has one of this name.
+  std::string observed_by_cluster(const std::string& endpoint, const std::string& user) {
     json::array rows;
     for (const std::string cluster : {"a", "b"}) {
       const auto response = get(endpoint + "?host=n1&cluster_id=" + cluster, user);
       if (response.status != 200) {
         return std::to_string(response.status);
       }
-      for (json::value& row : rows_of_table(json::parse(response.body).at("data"))) {
-        row.as_object()["cluster_id"] = cluster;
+      const json::value data = json::parse(response.body).at("data");
+      for (const json::value& found : is_table(data) ? rows_of_table(data) : data.as_array()) {
+        json::object row = found.as_object();
+        row["cluster_id"] = cluster;
         rows.push_back(row);
       }
     }

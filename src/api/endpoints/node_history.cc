@@ -184,7 +184,7 @@ Endpoints node_history_endpoints() {
            .handler = get_node_series,
            .data = lines_of_charts(),
            .params = {Param::kClusterId, Param::kHost, Param::kMetric, Param::kFrom, Param::kTo},
-           .required = {Param::kClusterId},
+           .required = {Param::kClusterId, Param::kHost},
            .window = WindowKind::kOwn,
            .tagged = false,
            .waits = true,
@@ -208,6 +208,7 @@ Endpoints node_history_endpoints() {
                     .example = R"({"columns":["uuid","started","ended","cpu"],)"
                                R"("rows":[["7001",1933128450000,null,97.1]],"source":"tsdb"})"},
            .params = {Param::kClusterId, Param::kHost, Param::kFrom, Param::kTo},
+           .required = {Param::kClusterId, Param::kHost},
            .window = WindowKind::kOwn,
            .tagged = false,
            .waits = true}};
