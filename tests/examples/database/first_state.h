@@ -19,7 +19,7 @@ inline constexpr std::array kFirstState = std::to_array<Column>({
      .place = Place::kBody,
      .help = "State when the unit was first seen, in the manager's words.",
      .example = R"("PENDING")",
-     .since = 14},
+     .since = store::kOwnVersion + 1},
 });
 
 }  // namespace ceems::example

@@ -21,11 +21,11 @@ constexpr store::Table kTable{.name = "units",
 
 TEST(FirstState, IsAddedToDatabasesOfEarlierVersions) {
   for (const Dialect dialect : {Dialect::kSqlite, Dialect::kPostgres}) {
-    EXPECT_EQ(add_columns(dialect, kTable, 13), "");
-    EXPECT_THAT(add_columns(dialect, kTable, 14), HasSubstr("first_state"));
+    EXPECT_EQ(add_columns(dialect, kTable, store::kOwnVersion), "");
+    EXPECT_THAT(add_columns(dialect, kTable, store::kOwnVersion + 1), HasSubstr("first_state"));
     EXPECT_THAT(create_table(dialect, kTable), Not(HasSubstr("first_state")));
   }
-  EXPECT_EQ(add_columns(Dialect::kSqlite, kTable, 14),
+  EXPECT_EQ(add_columns(Dialect::kSqlite, kTable, store::kOwnVersion + 1),
             "ALTER TABLE units ADD COLUMN first_state text;");
 }
 
