@@ -44,7 +44,7 @@ store::FactFilter filter_for(const std::string& cluster_id, const std::string& u
 }
 
 /// Energy in kWh; nothing if it is not known.
-report::Number kwh_of(const StoredUnit& unit) {
+report::Number unit_kwh(const StoredUnit& unit) {
   const auto cpus = unit.metric(model::Metric::kTotalCpuEnergyUsageKwh, "total");
   const auto gpus = unit.metric(model::Metric::kTotalGpuEnergyUsageKwh, "total");
   return cpus || gpus ? report::Number(cpus.value_or(0) + gpus.value_or(0)) : std::nullopt;
@@ -109,7 +109,7 @@ Result<> MailReports::add_energy(const std::string& cluster_id,
       }
     }
     for (const auto& [uuid, unit] : last) {
-      if (const auto kwh = kwh_of(*unit)) {
+      if (const auto kwh = unit_kwh(*unit)) {
         sums.known += 1;
         sums.kwh = sums.kwh.value_or(0) + *kwh;
       }

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kMiB = 1024.0 * 1024;
+constexpr double kFlavorMib = 1024.0 * 1024;
 
 std::string_view text_at(const json::object& object, std::string_view key) {
   const auto* const value = object.if_contains(json::string_view(key.data(), key.size()));
@@ -102,8 +102,9 @@ const model::Flavor* smaller_flavor(const model::Flavor& now,
   const model::Flavor* best = nullptr;
   for (const model::Flavor& flavor : flavors) {
     if (may_replace(now, flavor) && static_cast<double>(flavor.vcpus) >= needs.vcpus &&
-        static_cast<double>(flavor.ram_mib) * kMiB >= needs.bytes && shell_word(flavor.name) &&
-        is_found_by_name(flavor, flavors) && (best == nullptr || size(flavor) < size(*best))) {
+        static_cast<double>(flavor.ram_mib) * kFlavorMib >= needs.bytes &&
+        shell_word(flavor.name) && is_found_by_name(flavor, flavors) &&
+        (best == nullptr || size(flavor) < size(*best))) {
       best = &flavor;
     }
   }
@@ -151,7 +152,7 @@ void add_flavor(const Evidence& evidence,
   }
   facts.set("flavor.name", shell_word(smaller->name).value_or(""));
   facts.set("flavor.vcpus", static_cast<double>(smaller->vcpus));
-  facts.set("flavor.mem", static_cast<double>(smaller->ram_mib) * kMiB);
+  facts.set("flavor.mem", static_cast<double>(smaller->ram_mib) * kFlavorMib);
   if (const auto name = shell_word(now->name)) {
     facts.set("flavor.now", *name);
   }
