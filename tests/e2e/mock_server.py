@@ -149,7 +149,9 @@ class Mock:
                 gpus, use = GPUS.get(uuid, (0, 0.0))
                 lines = []
                 for metric in metrics:
-                    if metric == "gpu_use" and by == "gpu" and self.gpus:  # of many, the last one of each node does nothing
+                    if metric == "gpu_use" and by == "gpu" and 0 < self.gpus <= 64:  # as many lines as an answer has; the last one of each node does nothing
+                        lines += [line(metric, "percent", 0 if i % 8 == 7 else i + 1, labels={"hostname": "n%03d" % (i // 8), "index": str(i % 8)}) for i in range(self.gpus)]
+                    elif metric == "gpu_use" and by == "gpu" and self.gpus:  # of many, the last one of each node does nothing
                         if agg == "mean":
                             lines += [{"name": metric, "unit": "percent", "labels": {"hostname": "n%03d" % (i // 8), "index": str(i % 8)},
                                        "points": [[int(1000 * last), 0 if i % 8 == 7 else (i * 13 + 38) % 100 + 1]]} for i in range(self.gpus)]

@@ -422,6 +422,32 @@ test("a unit's page has a strip for each GPU, the least used first, and more cha
   await shot(page, "unit-more");
 });
 
+test("of dozens of GPUs, strips far below the window are drawn when one comes near, by keyboard and for paper", async (t) => {
+  const open = () => visit(t, "/?user=operator#/unit/hpc-b/48190", { server: { gpus: 64 }, context: { viewport: { width: 1280, height: 600 } } });
+  const page = await open();
+  const strips = page.locator(".strip");
+  await becomes(() => strips.count(), 24);
+  await page.getByRole("img", { name: /^GPUs, on average: n000, GPU 7: 0 %; .*; n007, GPU 6: 6\d(\.\d)? %$/ }).waitFor();
+  const height = () => page.locator(".strips [role=img]").evaluate((box) => box.getBoundingClientRect().height);
+  const before = await height();
+  await page.locator(".strips .waiting").scrollIntoViewIfNeeded();
+  await becomes(() => strips.count(), 64);
+  assert.ok(Math.abs((await height()) - before) < 8, `what is drawn has had its room: ${before}, then ${await height()}`);
+  assert.equal(await strips.evaluateAll((all) => all.filter((strip) => strip.querySelector("path").getAttribute("d") !== "").length), 64);
+  await becomes(() => strips.evaluateAll((all) => [all[7], all[8], all[63]].map((strip) => strip.innerText.replace(/\s+/g, " ")).join(",")), /^n007, GPU 7 not used,n000, GPU 0 1(\.\d+)? %,n007, GPU 6 6\d(\.\d)? %$/);
+
+  const other = await open();
+  await other.locator(".strips [tabindex='0']").first().focus();
+  for (let i = 0; i < 25; i++) await other.keyboard.press("ArrowDown");
+  await becomes(() => other.locator(".strips .readout").innerText(), /^n00\d, GPU \d, .*: \d+(\.\d+)? %$/);
+  assert.ok((await other.locator(".strip").count()) >= 48);
+
+  const printed = await open();
+  await becomes(() => printed.locator(".strip").count(), 24);
+  await printed.emulateMedia({ media: "print" });
+  await becomes(() => printed.locator(".strip").count(), 64);
+});
+
 test("each of thousands of GPUs is a cell of one picture, with a text, by keyboard and over time", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-b/48190", { server: { gpus: 4096 } });
   await becomes(() => page.locator(".strip").count(), 5, "quantiles");

@@ -2,15 +2,15 @@
 
 const kNear = 1200; // px
 
-/** Calls `then` once, when the element is in the window or not far from it. The result ends the waiting. */
-export function whenNear(element: Element, then: () => void): () => void {
+/** Calls `then` once, when the element is in the window or not far from it, which is in `px`. The result ends the waiting. */
+export function whenNear(element: Element, then: () => void, px = kNear): () => void {
   const observer = new IntersectionObserver(
     (seen) => {
       if (!seen.some((one) => one.isIntersecting)) return;
       observer.disconnect();
       then();
     },
-    { rootMargin: `${kNear}px` },
+    { rootMargin: `${px}px` },
   );
   observer.observe(element);
   return () => observer.disconnect();

@@ -12,13 +12,14 @@ export interface Track {
 export function toTrack(series: Series | undefined): Track {
   // There are thousands of readings, which the server sends in order: they are looked at in place.
   let points = series?.points ?? [];
-  if (points.some(([t], i) => !Number.isFinite(t) || (i > 0 && t < points[i - 1]![0]))) points = points.filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
-  const steps = new Float64Array(Math.max(0, points.length - 1));
-  for (let i = 1; i < points.length; i++) steps[i - 1] = points[i]![0] - points[i - 1]![0];
-  const step = steps.sort()[steps.length >> 1] ?? 0;
+  if (!inOrder(points)) points = points.filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
+  const step = stepOf(points);
   const track: Track = { times: [], values: [] };
   let before = Infinity;
-  for (const [t, v] of points) {
+  for (let i = 0; i < points.length; i++) {
+    const point = points[i]!;
+    const t = point[0];
+    const v = point[1];
     if (step > 0 && t - before > 2.5 * step) {
       track.times.push(before + step);
       track.values.push(null);
@@ -28,6 +29,26 @@ export function toTrack(series: Series | undefined): Track {
     before = t;
   }
   return track;
+}
+
+function inOrder(points: Series["points"]): boolean {
+  for (let i = 0, before = -Infinity; i < points.length; i++) {
+    const t = points[i]![0];
+    if (!Number.isFinite(t) || t < before) return false;
+    before = t;
+  }
+  return true;
+}
+
+/** The usual time between two readings: the median, which is not looked for where all are the same. */
+function stepOf(points: Series["points"]): number {
+  const steps = new Float64Array(Math.max(0, points.length - 1));
+  let same = true;
+  for (let i = 1; i < points.length; i++) {
+    steps[i - 1] = points[i]![0] - points[i - 1]![0];
+    same &&= steps[i - 1] === steps[0];
+  }
+  return (same ? steps[0] : steps.sort()[steps.length >> 1]) ?? 0;
 }
 
 export interface Summary {

@@ -35,6 +35,7 @@ let numbers = new Intl.NumberFormat("en-GB");
 export function t(key: Key, values: Record<string, string | number> = {}, kind: Kind = units): string {
   const entry = table[`${key}@${kind}`] ?? table[key] ?? english[key]!;
   const text = typeof entry === "string" ? entry : (entry[rules.select(Number(values.n))] ?? entry.other ?? "");
+  if (!text.includes("{")) return text;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : value;
@@ -102,8 +103,9 @@ export function named<T extends object>(more: T, texts: object): T {
 
 /** Texts of pages that are loaded when they are needed: in English, and as they were loaded in the language of the page. */
 export function addTexts(more: Table, texts: object | null): void {
-  english = { ...english, ...more };
-  table = { ...table, ...(texts === null ? more : named(more, texts)) };
+  const same = table === english;
+  english = Object.assign(english === en ? { ...en } : english, more); // to copy hundreds of texts for each part takes its time
+  table = same && texts === null ? english : { ...table, ...(texts === null ? more : named(more, texts)) };
 }
 
 /** Loads a language. The page is in English if that fails. */
