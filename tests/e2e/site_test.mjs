@@ -222,13 +222,31 @@ test("the map of the nodes shows what the API says, by keyboard and over the las
     return Object.fromEntries(rows.map((row) => [row[1], Object.fromEntries(columns.map((column, i) => [column, row[i]]))]));
   };
   const power = await ask("power");
-  const cells = () => page.locator(".nodemap g[data-at] > text").allTextContents();
+  const cells = () => page.locator(".nodemap g[data-at] > text:not(.host)").allTextContents();
   const short = (watts) => (watts === null ? "–" : watts < 1000 ? String(Math.round(watts)) : `${Number((watts / 1000).toPrecision(3))}k`);
   // gpu-b has no racks, so its nodes come in the order of their names; then the racks of hpc-a.
   const order = [...Object.keys(power).filter((host) => host.startsWith("g")).sort(), ...Object.keys(power).filter((host) => host.startsWith("n")).sort()];
   await becomes(cells, order.map((host) => short(power[host].watts)));
   await becomes(() => page.locator(".nodemap text.rack").allTextContents(), ["gpu-b", "hpc-a R1", "hpc-a R2", "hpc-a R3", "hpc-a R4"]);
   await becomes(() => page.locator(".nodemap use[href$=-silent]").count(), 2, "n050 and the legend");
+  // The racks fill the page, and a cell with room has its node's name.
+  const used = () => page.locator(".nodemap .drawing svg").evaluate((svg) => {
+    const room = svg.getBoundingClientRect();
+    const right = Math.max(...[...svg.querySelectorAll("rect.cell")].map((cell) => cell.getBoundingClientRect().right));
+    return (right - room.left) / room.width;
+  });
+  const hosts = () => page.locator(".nodemap text.host").allTextContents();
+  await becomes(async () => (await used()) > 0.97, true);
+  await becomes(hosts, order);
+  const overlaps = await page.locator(".nodemap g[data-at]").evaluateAll((all) => all.filter((cell) => {
+    const [name, value] = [...cell.querySelectorAll("text")].map((text) => text.getBoundingClientRect());
+    return name.right + 2 > value.left;
+  }).length);
+  assert.equal(overlaps, 0);
+  await page.setViewportSize({ width: 390, height: 900 });
+  await becomes(hosts, []);
+  await becomes(async () => [(await used()) > 0.95, (await used()) <= 1], [true, true]);
+  await page.setViewportSize({ width: 1440, height: 900 });
 
   const map = page.getByRole("group", { name: "Map of the nodes, Power" });
   const readout = page.locator(".nodemap .readout");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "./api";
-import { arrange, cellAt, deviceUse, nodeMap, scaleEnd, stateOf, stepOf, valueOf, type MapNode } from "./nodemap";
+import { arrange, cellAt, cellWidth, deviceUse, nodeMap, scaleEnd, stateOf, stepOf, valueOf, type MapNode } from "./nodemap";
 import { defaultNodes } from "./nodestate";
 
 function node(host: string, more: Partial<MapNode> = {}): MapNode {
@@ -67,4 +67,24 @@ test("arrows go to the nearest node in their direction", () => {
   assert.deepEqual([to(1, "ArrowRight"), to(2, "ArrowLeft"), to(1, "ArrowUp")], [2, 0, 0]);
   assert.deepEqual([to(1, "Home"), to(0, "End"), to(-1, "ArrowRight"), to(0, "x"), to(0, "Enter")], [0, 2, 0, null, null]);
   assert.equal(cellAt([], -1, "Home"), null);
+});
+
+test("cells are as wide as the lines of racks have room for", () => {
+  const rack = (name: string, n: number) => Array.from({ length: n }, (_, i) => node(`${name}${i}`, { rack: name, slot: i + 1 }));
+  const cell = { width: 50, height: 20 };
+  const widest = (nodes: MapNode[], width: number, most = 120) => cellWidth(arrange(nodes, width, cell, 10, 10).blocks, width, cell.width, most, 10);
+  const two = [...rack("a", 30), ...rack("b", 10)]; // three columns
+  assert.equal(widest(two, 310), 100);
+  assert.equal(widest(two, 310, 80), 80, "not wider than it should be");
+  assert.equal(widest(two, 160), 50, "it just fits");
+  assert.equal(widest(two, 110), 50, "one below the other");
+  assert.equal(widest([...two, ...Array.from({ length: 9 }, (_, i) => node(`z${i}`))], 310), 100, "lines without racks follow");
+  assert.equal(widest([node("z1"), node("z2")], 210), 105, "without racks");
+  for (const width of [170, 311, 640]) {
+    const wide = widest(two, width, 400);
+    const { blocks } = arrange(two, width, { width: wide, height: 20 }, 10, 10);
+    assert.deepEqual(blocks.map(({ y }) => y), [0, 0], `${width}: still one line`);
+    assert.ok(blocks.at(-1)!.x + blocks.at(-1)!.width <= width && blocks.at(-1)!.x + blocks.at(-1)!.width > width - 3, `${width} is filled`);
+  }
+  assert.equal(widest([], 310, 120), 120);
 });

@@ -153,6 +153,19 @@ export function arrange(nodes: readonly MapNode[], width: number, cell: { width:
   return { blocks, cells, height: bottom };
 }
 
+/** How wide a cell may be so that the racks fill the width, up to `most` and not less than `least`, which it has in `blocks`. Lines of nodes
+ * without racks follow, where there are racks. */
+export function cellWidth(blocks: readonly Block[], width: number, least: number, most: number, gap: number): number {
+  const lines = new Map<number, { cells: number; gaps: number }>();
+  const racks = blocks.filter(({ rack }) => rack);
+  for (const block of racks.length ? racks : blocks) {
+    const line = lines.get(block.y) ?? { cells: 0, gaps: -gap };
+    lines.set(block.y, { cells: line.cells + Math.round(block.width / least), gaps: line.gaps + gap });
+  }
+  const fits = Math.min(...[...lines.values()].map(({ cells, gaps }) => Math.floor((width - gaps) / cells)));
+  return Math.max(least, Math.min(most, fits));
+}
+
 /** The cell that a key leads to: the nearest one in that direction, those in line with it first. null: the key does not move. */
 export function cellAt(cells: readonly Placed[], at: number, key: string): number | null {
   if (!/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(key) || cells.length === 0) return null;
