@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { accessible, becomes, control, fits, focused, shot, url, visit } from "./stand_in.mjs";
+import { accessible, becomes, control, fits, focused, scrolling, shot, url, visit } from "./stand_in.mjs";
 
 const kWide = { viewport: { width: 1720, height: 900 } };
 const kPhone = { viewport: { width: 390, height: 844 }, colorScheme: "dark" };
@@ -97,8 +97,23 @@ test("comparing on a phone, without series, with what is not there, and where th
   const phone = await visit(t, `/?user=operator${kTwo}&u=hpc-a/48213`, { context: kPhone });
   await phone.locator(".compared svg .line").nth(8).waitFor();
   await becomes(() => fits(phone), true);
+  // Three are columns below one heading; of more, each value has its run's name. Nothing scrolls sideways.
+  const differences = phone.getByRole("region", { name: "What is different" });
+  const heading = differences.getByRole("columnheader", { name: "lattice-qcd" });
+  const energy = () => differences.getByRole("row", { name: /^Energy / }).evaluate((row) => [...row.cells].slice(1).map((cell) => [cell.offsetTop, cell.offsetLeft, getComputedStyle(cell, "::before").content]));
+  await becomes(() => heading.isVisible(), true);
+  await becomes(() => scrolling(phone), []);
+  const three = await energy();
+  assert.ok(three[0][0] === three[2][0] && three[0][1] < three[1][1] && three[1][1] < three[2][1], `beside each other: ${JSON.stringify(three)}`);
+  assert.equal(Math.round(await heading.evaluate((cell) => cell.offsetLeft)), three[2][1], "below its heading");
   await accessible(phone, "comparing on a phone, dark");
   await shot(phone, "compare-phone-dark");
+  await phone.evaluate(() => (location.hash += "&u=hpc-a/48214"));
+  await becomes(async () => (await energy()).map((cell) => cell[2]), ["train-<b>bold</b>&co", "mesh", "lattice-qcd", "ocean"].map((name) => JSON.stringify(name)));
+  await becomes(() => heading.isVisible(), false);
+  await becomes(() => scrolling(phone), []);
+  await accessible(phone, "comparing four on a phone, dark");
+  await shot(phone, "compare-phone-four");
 
   const support = await visit(t, `/?user=sue${kTwo}`);
   await support.getByText("Measurements over time are shown to the owner").waitFor();
@@ -126,6 +141,7 @@ test("the heat map: arrows move, each cell has a label, Enter lists its units", 
   await becomes(() => hash(page), "#/jobs?period=all&heat=mem");
   await becomes(() => map.getByRole("gridcell").count(), 400);
   await becomes(() => map.locator('[tabindex="0"]').count(), 1, "one stop of the Tab key");
+  await becomes(() => map.evaluate((svg) => svg.getBoundingClientRect().width / svg.parentElement.clientWidth > 0.9), true, "it fills the page");
   await accessible(page, "heat map");
   await shot(page, "heat-light");
   await map.locator('[tabindex="0"]').focus();

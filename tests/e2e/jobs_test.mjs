@@ -556,6 +556,16 @@ test("by kind, runs whose names differ in numbers are one row that leads to them
   const trained = table.getByRole("row", { name: /^train-/ });
   await becomes(async () => (await cells(trained)).slice(-2), ["3 of 4 GPUs never ran a kernel.", "#SBATCH --gres=gpu:1 Copy"]);
   await becomes(() => trained.getByRole("link", { name: "3 of 4 GPUs never ran a kernel." }).getAttribute("href"), /^#\/unit\/hpc-a\/48190\/\d+$/);
+  // A bar of use is below its number and its note, in the high row with a suggestion as in the low ones.
+  const bars = () => table.locator("tbody td.meter").evaluateAll((all) => all.map((cell) => {
+    const text = document.createRange();
+    text.selectNodeContents(cell);
+    const box = cell.getBoundingClientRect();
+    return { high: box.height, below: cell.querySelector("*") === null ? 0 : text.getBoundingClientRect().bottom - box.top, at: getComputedStyle(cell).backgroundPositionY };
+  }));
+  const drawn = await bars();
+  assert.ok(drawn.length > 5 && Math.max(...drawn.map(({ high }) => high)) > 1.3 * Math.min(...drawn.map(({ high }) => high)), `rows differ: ${JSON.stringify(drawn)}`);
+  for (const { at, below } of drawn) assert.ok(/^\d+px/.test(at) && parseFloat(at) >= below - 1 && parseFloat(at) < 40, `at a distance from the top: ${at}, ${below}`);
   await accessible(page, "by kind");
   await shot(page, "kinds");
   await table.getByRole("button", { name: "Runs" }).click();
@@ -574,6 +584,10 @@ test("support sees kinds without names, a phone sees cards, and an older server 
   assert.equal(await page.getByText("mesh").count(), 0);
   await becomes(() => fits(page), true);
   await accessible(page, "kinds on a phone");
+  // A kind without a suggestion has no empty line for it.
+  const lone = await page.locator(".short tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].filter((cell) => cell.textContent.trim() === "").map((cell) => cell.getClientRects().length)));
+  assert.ok(lone.flat().length > 0, "there are empty cells");
+  assert.deepEqual(lone.flat().filter((boxes) => boxes > 0), []);
   await page.getByLabel("Sort by").last().selectOption({ label: "Runs, highest first" });
   await becomes(() => new URL(page.url()).hash, /kinds=units/);
   await control({ lists: false });

@@ -217,6 +217,23 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await title(page, "ocean");
 });
 
+test("on a phone, the tables of managers' pages are cards, without what is not known", async (t) => {
+  const page = await visit(t, "/?user=operator#/idle", { server: { currency: "EUR" }, context: { viewport: { width: 390, height: 844 } } });
+  const helped = page.getByRole("region", { name: "What suggestions saved, last 30 days" });
+  const labels = (row) => row.evaluate((all) => [...all.cells].filter((cell) => cell.getClientRects().length > 0 && cell.dataset.label).map((cell) => cell.dataset.label));
+  await becomes(() => labels(helped.getByRole("row", { name: /^fluids/ }).first()), ["Suggestion followed", "Units", "GPU-hours", "Energy"]);
+  const shares = page.getByRole("region", { name: "Idle power of reservations, last 30 days" });
+  await becomes(() => labels(shares.getByRole("row", { name: /^optics/ })), ["Units", "Energy", "Idle power", "Share"]);
+  for (const address of ["#/idle", "#/bill?month=2026-11", "#/budgets", "#/year"]) {
+    await page.evaluate((to) => (location.hash = to), address);
+    await page.getByRole("table").or(page.getByRole("grid")).first().waitFor();
+    await page.waitForLoadState("networkidle");
+    await becomes(() => scrolling(page), [], address);
+    await becomes(() => fits(page), true, address);
+  }
+  await accessible(page, "year on a phone");
+});
+
 test("each role sees what the server gives it, and is not offered the rest", async (t) => {
   const tabs = (page) => page.getByRole("navigation", { name: "Reports", exact: true });
   const links = (page) => tabs(page).getByRole("link").allTextContents();

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { ruleNames } from "../../web/rules.mjs";
-import { accessible, shot, shots, url, visit } from "./stand_in.mjs";
+import { accessible, scrolling, shot, shots, url, visit } from "./stand_in.mjs";
 
 const kPages = [
   ["overview", "#/", ".stack .part"],
@@ -21,7 +21,9 @@ const kPages = [
   ["thumbnails", "#/jobs?form=thumbnails&period=all", ".thumbnails path"],
   ["nothing", "#/jobs?q=none%20of%20it", ".notice button"],
   ["compare", "#/compare?u=hpc-a/48190&u=hpc-a/48188&u=hpc-a/48213", ".compared .line"],
+  ["compare four", "#/compare?u=hpc-a/48190&u=hpc-a/48188&u=hpc-a/48213&u=hpc-a/48214", ".compared .line"],
   ["unit", "#/unit/hpc-a/48190", ".devices canvas"],
+  ["unit of several nodes", "#/unit/hpc-a/48213", ".charts canvas"],
   ["own usage", "#/user/operator", "h1"],
   ["no unit", "#/unit/hpc-a/1", "h1"],
   ["projects", "#/projects", ".plain tbody tr"],
@@ -41,8 +43,12 @@ const kPages = [
   ["idle", "#/idle", ".plain tbody tr"],
   ["year", "#/year", ".stack .legend"],
   ["numbers", "#/help/numbers", ".prose"],
+  ["tokens", "#/tokens", "tbody tr"],
+  ["cards", "#/card", "main a"],
+  ["card", "#/card/hpc-a/48190", "main a"],
   ["unknown", "#/unknown", "h1"],
 ];
+const kServer = { many: 60, gpus: 4096, tokens: [{ id: "old", user: "operator", name: "nightly report", scope: "read-own", created_ts: 0, expires_ts: 1000, used_ts: 500 }] };
 const here = dirname(fileURLToPath(import.meta.url));
 // Report cards as the server makes them.
 const cards = join(here, "../golden/report");
@@ -86,13 +92,14 @@ for (const [theme, look] of Object.entries(kThemes)) {
     for (const size of [100, 200]) {
       const name = `${theme} ${width} ${size} %`;
       test(name, { skip: !name.includes(only) }, async (t) => {
-        const page = await visit(t, "/?user=operator#/help/numbers", { server: { many: 60, gpus: 4096 }, context: { ...look, viewport: { width, height: 900 } } });
+        const page = await visit(t, "/?user=operator#/help/numbers", { server: kServer, context: { ...look, viewport: { width, height: 900 } } });
         await setTextSize(page, size);
         const faults = [];
         for (const [what, hash, wanted] of kPages) {
           await open(page, hash, wanted);
           await accessible(page, what).catch((error) => faults.push(`${what}: ${error.message}`));
           for (const found of await wide(page)) faults.push(`${what} is too wide: ${found}`);
+          if (size === 100 && width >= 390) for (const found of await scrolling(page)) faults.push(`${what} scrolls sideways: ${found}`);
           await shot(page, `matrix-${theme}-${width}-${size}-${what.replace(" ", "-")}`);
           if (shots) await setTextSize(page, size); // a picture of the whole page resets it
         }
@@ -154,7 +161,7 @@ const kData =
   /operator|waves|\bgpu\b|service|\b(EUR|RTE|FR)\b|\b(ada|lin|grace|sue|lea)\b|fluids|optics|hpc-a|main|train-|bold|lattice-qcd|ocean|waiting room|mesh|sweep|probe|short|archive|task_[\d#]+|#SBATCH.*|--\S+|gpu-\w+|time-limit|normal|workdir|partition|\/home\/\S+|slurm|Running|Pending|Completed|Failed|Cancelled( by \d+)?|Out of memory|<i>site<\/i>|<img.*|See \{docs\}.*|3 von 4 GPUs.*|Zeit: solche Läufe.*|The job ran out of its memory of.*|CEEMS|CSV|XLSX|Ctrl\+K|Deutsch|English|Français|Profiles|http\S+|Markdown|HTML|none of it|\b(CO2e|GPU|CPU|GiB|MiB|KiB|kWh|MWh|GWh|Wh|mJ|kJ|W|mW|mg|µg|kg|min|uid|qos|UTC)\b|\b(Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w*\b|Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonntag|Koordinierte Weltzeit|\bum\b/g;
 
 test("pseudo-locale", { skip: !"pseudo-locale".includes(only) }, async (t) => {
-  const page = await visit(t, "/?user=operator#/unknown", { server: { many: 60, gpus: 4096 }, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
+  const page = await visit(t, "/?user=operator#/unknown", { server: kServer, context: { locale: "en", viewport: { width: 1440, height: 900 } } });
   // German comes in files of its own, as lists in the order of English; these stand in for them.
   await page.route(/assets\/(\w+\.)?de-[^/]*\.js$/, (route) => {
     const [, part = ""] = /assets\/(\w+\.)?de-/.exec(route.request().url());

@@ -395,6 +395,16 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
   await becomes(() => focused(page), "Compute units");
 });
 
+test("on a phone, the state of a unit begins where its name does", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48190", { context: { viewport: { width: 390, height: 844 } } });
+  const places = () => page.evaluate(() => ["h1", ".unit-head .when"].map((one) => Math.round(document.querySelector(one).getBoundingClientRect().left)));
+  await page.locator(".unit-head .when").waitFor();
+  const [name, state] = await places();
+  assert.equal(state, name);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await becomes(async () => { const [name, state] = await places(); return state > name + 100; }, true, "beside the name where there is room");
+});
+
 test("a unit's page has a strip for each GPU, the least used first, and more charts when asked for", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-b/48190");
   const strips = page.locator(".strip");
