@@ -315,6 +315,16 @@ test("a line below the header shows alerts until they are dismissed", async (t) 
   await becomes(() => alerts.getByRole("listitem").count(), 1);
   await accessible(page, "an alert");
   await shot(page, "alert");
+  // Below it, a short page begins where a long one does.
+  await page.evaluate(() => (location.hash = "#/unknown"));
+  await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
+  for (const width of [1440, 1024, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await becomes(async () => (await alerts.evaluate((line) => line.getBoundingClientRect().height)) < (width > 1000 ? 60 : 120), true, `a line at ${width} px`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goBack();
+  await page.getByRole("link", { name: "48213" }).waitFor();
   await alerts.getByRole("button", { name: "Dismiss: Over budget." }).click();
   await alerts.waitFor({ state: "detached" });
   await becomes(() => page.evaluate(() => document.activeElement.id), "content");
