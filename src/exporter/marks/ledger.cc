@@ -90,6 +90,13 @@ void Ledger::close(Entry& entry, Stream& stream, Clock::SteadyTime now) {
   }
 }
 
+void Ledger::end_all(Clock::SteadyTime now) {
+  const MutexLock lock(mutex_);
+  for (const auto& entry : units_) {
+    entry->marks.end_all(now);
+  }
+}
+
 void Ledger::count_dropped(Drop drop, std::uint64_t messages) {
   const MutexLock lock(mutex_);
   dropped_.at(static_cast<std::size_t>(drop)) += messages;

@@ -46,6 +46,8 @@ class Ledger {
       CEEMS_EXCLUDES(mutex_);
   /// Ends the regions of a connection.
   void close(Entry& entry, Stream& stream, Clock::SteadyTime now) CEEMS_EXCLUDES(mutex_);
+  /// Ends all regions: the units have ended. Call it before the last advance().
+  void end_all(Clock::SteadyTime now) CEEMS_EXCLUDES(mutex_);
   void count_dropped(Drop drop, std::uint64_t messages = 1) CEEMS_EXCLUDES(mutex_);
 
   /// Takes the energy of an interval of the account, which ends at `now`.

@@ -32,6 +32,11 @@ bool lives(const UniqueFd& process) {
   return ::poll(&waiting, 1, 0) == 0;
 }
 
+std::string process_text(const std::filesystem::path& proc, pid_t pid, std::string_view file) {
+  auto text = host::read_file((proc / std::to_string(pid) / file).string(), kMaxText);
+  return text ? *std::move(text) : std::string();
+}
+
 bool is_inside(std::string_view path, std::string_view directory) {
   return !directory.empty() && path.starts_with(directory) &&
          (path.size() == directory.size() || path[directory.size()] == '/');
@@ -65,14 +70,26 @@ Credentials credentials_of(int socket) {
   return peer;
 }
 
+bool look_at_peer(const std::filesystem::path& proc,
+                  const Credentials& peer,
+                  const std::function<void()>& look) {
+  if (peer.pid <= 0 || peer.ended) {
+    return false;
+  }
+  const auto start = host::parse_start_ticks(process_text(proc, peer.pid, "stat"));
+  look();
+  const auto uid = host::parse_status_uid(process_text(proc, peer.pid, "status"));
+  return start && uid && start == host::parse_start_ticks(process_text(proc, peer.pid, "stat")) &&
+         (peer.process.valid() ? lives(peer.process) : *uid == peer.uid);
+}
+
 PeerFinder::PeerFinder(host::Paths paths,
                        std::vector<std::shared_ptr<UnitSource>> sources,
                        const Clock& clock)
     : paths_(std::move(paths)), sources_(std::move(sources)), clock_(clock) {}
 
 std::string PeerFinder::text_of(pid_t pid, std::string_view file) const {
-  auto text = host::read_file((paths_.proc / std::to_string(pid) / file).string(), kMaxText);
-  return text ? *std::move(text) : std::string();
+  return process_text(paths_.proc, pid, file);
 }
 
 std::optional<PeerFinder::Found> PeerFinder::find_unit(std::string_view cgroups,
@@ -154,14 +171,8 @@ bool PeerFinder::may_mark(uid_t uid, const UnitSource& source, const Unit& unit)
 }
 
 std::variant<PeerFinder::Found, Refusal> PeerFinder::find(const Credentials& peer) {
-  if (peer.pid <= 0 || peer.ended) {
-    return Refusal::kGone;
-  }
-  const auto start = host::parse_start_ticks(text_of(peer.pid, "stat"));
-  const std::string cgroups = text_of(peer.pid, "cgroup");
-  const auto uid = host::parse_status_uid(text_of(peer.pid, "status"));
-  if (!start || !uid || start != host::parse_start_ticks(text_of(peer.pid, "stat")) ||
-      (peer.process.valid() ? !lives(peer.process) : *uid != peer.uid)) {
+  std::string cgroups;
+  if (!look_at_peer(paths_.proc, peer, [&] { cgroups = text_of(peer.pid, "cgroup"); })) {
     return Refusal::kGone;
   }
   auto found = find_unit(cgroups, kSnapshotAge);

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,12 +47,25 @@ struct Credentials {
 /// By SO_PEERCRED and SO_PEERPIDFD (unix(7)).
 Credentials credentials_of(int socket);
 
+/// Calls `look`, which reads files of the peer in /proc, and returns whether they belonged to the
+/// peer. Its pid may have been given to another process since it connected, so the pidfd must show
+/// that the process lives afterwards. Without a pidfd, the user must be that of the process now and
+/// its start time the same before and after, so at worst a user reaches another process of the same
+/// user.
+bool look_at_peer(const std::filesystem::path& proc,
+                  const Credentials& peer,
+                  const std::function<void()>& look);
+
+/// The unit that a process marks.
+struct PeerUnit {
+  std::shared_ptr<const UnitSnapshot> snapshot;
+  const Unit* unit = nullptr;  ///< in the snapshot
+};
+/// Decides about a connection.
+using FindPeer = std::function<std::variant<PeerUnit, Refusal>(const Credentials& peer)>;
+
 /// Finds the unit of a process. Everything comes from the kernel: the pid and user of the
-/// connection, the cgroup of the pid, the units of the last snapshot. The pid may have been given
-/// to another process since it connected, so the pidfd must show that the process lives after its
-/// cgroup was read. Without a pidfd, the user must be that of the process now and its start time
-/// the same before and after, so at worst a user reaches another unit of the same user. Not
-/// thread-safe.
+/// connection, the cgroup of the pid, the units of the last snapshot. Not thread-safe.
 class PeerFinder {
  public:
   /// Age up to which a snapshot and the owner of a unit are used.
@@ -59,16 +74,14 @@ class PeerFinder {
   /// If the unit is unknown, the snapshot may be this old.
   static constexpr auto kNewSnapshotAge = std::chrono::milliseconds(200);
 
-  struct Found {
-    std::shared_ptr<const UnitSnapshot> snapshot;
-    const Unit* unit = nullptr;  ///< in the snapshot
-  };
+  using Found = PeerUnit;
 
   PeerFinder(host::Paths paths,
              std::vector<std::shared_ptr<UnitSource>> sources,
              const Clock& clock);
 
   std::variant<Found, Refusal> find(const Credentials& peer);
+  std::variant<Found, Refusal> operator()(const Credentials& peer) { return find(peer); }
 
  private:
   struct Owner {

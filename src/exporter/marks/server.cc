@@ -72,7 +72,7 @@ Result<UniqueFd> listen_at(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::create(const std::string& path,
-                                               PeerFinder finder,
+                                               FindPeer finder,
                                                std::shared_ptr<Ledger> ledger,
                                                const Clock& clock,
                                                Limits limits) {
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Server>> Server::create(const std::string& path,
 Server::Server(UniqueFd listener,
                UniqueFd epoll,
                UniqueFd wake,
-               PeerFinder finder,
+               FindPeer finder,
                std::shared_ptr<Ledger> ledger,
                const Clock& clock,
                Limits limits)
@@ -114,6 +114,15 @@ Server::~Server() {
   const std::uint64_t one = 1;
   while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+void Server::finish() {
+  finishing_ = true;
+  thread_.request_stop();
+  const std::uint64_t one = 1;
+  while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+  thread_ = {};
 }
 
 void Server::start() {
@@ -137,28 +146,44 @@ int Server::wait_time() const {
   return std::max(1, static_cast<int>(left.count()) + 1);
 }
 
-void Server::run(const std::stop_token& stop) {
+/// Returns how many sockets had something, or a negative number if nothing can be read any more.
+int Server::take_events(int patience) {
   std::array<struct epoll_event, 64> events{};
-  while (!stop.stop_requested()) {
-    const int count =
-        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_time());
-    if (count < 0 && errno != EINTR) {
-      log::error("stopped reading marks", {{"err", errno_error(errno, "epoll_wait").message}});
-      return;
-    }
-    try {
-      for (int i = 0; i < count && !stop.stop_requested(); ++i) {
-        const int socket = events.at(static_cast<std::size_t>(i)).data.fd;
-        if (socket == listener_.get()) {
-          accept_all();
-        } else if (socket != wake_.get()) {
-          serve(socket);
-        }
+  const int count =
+      ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience);
+  if (count < 0 && errno != EINTR) {
+    log::error("stopped reading marks", {{"err", errno_error(errno, "epoll_wait").message}});
+    return -1;
+  }
+  int taken = 0;
+  try {
+    for (int i = 0; i < count; ++i) {
+      const int socket = events.at(static_cast<std::size_t>(i)).data.fd;
+      taken += socket == wake_.get() ? 0 : 1;
+      if (socket == listener_.get()) {
+        accept_all();
+      } else if (socket != wake_.get()) {
+        serve(socket);
       }
-      resume();
-    } catch (const std::exception& error) {
-      log::error("a mark could not be taken", {{"err", error.what()}});
     }
+    resume();
+  } catch (const std::exception& error) {
+    log::error("a mark could not be taken", {{"err", error.what()}});
+  }
+  return taken;
+}
+
+void Server::run(const std::stop_token& stop) {
+  while (!stop.stop_requested() && take_events(wait_time()) >= 0) {
+  }
+  if (finishing_) {
+    drain();
+  }
+}
+
+void Server::drain() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (take_events(0) > 0 && std::chrono::steady_clock::now() < end) {
   }
 }
 
@@ -200,11 +225,11 @@ std::optional<Refusal> Server::admit(UniqueFd& socket) {
   if (connections_.size() >= limits_.node_connections) {
     return Refusal::kConnections;
   }
-  const auto found = finder_.find(peer);
+  const auto found = finder_(peer);
   if (const Refusal* refusal = std::get_if<Refusal>(&found)) {
     return *refusal;
   }
-  const auto& unit = std::get<PeerFinder::Found>(found);
+  const auto& unit = std::get<PeerUnit>(found);
   auto entry = ledger_->open(*unit.snapshot, *unit.unit, clock_.steady_now());
   if (entry == nullptr) {
     return Refusal::kUnits;

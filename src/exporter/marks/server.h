@@ -45,11 +45,11 @@ class Server {
   static constexpr int kThrownAway = 64;
 
   /// Makes the socket, which everybody may connect to, and the directory it is in. A socket that an
-  /// earlier process has left behind is replaced. Call it before privileges are dropped.
-  /// `ledger` is shared with the collector. Errors: kInvalidArgument for a path that is not
-  /// absolute or too long; the errors of bind(2).
+  /// earlier process has left behind is replaced. Call it before privileges are dropped. `finder`
+  /// is used by the thread alone. `ledger` is shared with the collector. Errors: kInvalidArgument
+  /// for a path that is not absolute or too long; the errors of bind(2).
   static Result<std::unique_ptr<Server>> create(const std::string& path,
-                                                PeerFinder finder,
+                                                FindPeer finder,
                                                 std::shared_ptr<Ledger> ledger,
                                                 const Clock& clock,
                                                 Limits limits = {});
@@ -59,6 +59,8 @@ class Server {
 
   /// Starts the thread. Call it once, after privileges were dropped.
   void start();
+  /// Takes what has been sent so far, for a second at most, and stops the thread.
+  void finish();
 
   /// Connections that were refused so far. Safe for concurrent use.
   [[nodiscard]] std::uint64_t refused(Refusal refusal) const {
@@ -83,12 +85,14 @@ class Server {
   Server(UniqueFd listener,
          UniqueFd epoll,
          UniqueFd wake,
-         PeerFinder finder,
+         FindPeer finder,
          std::shared_ptr<Ledger> ledger,
          const Clock& clock,
          Limits limits);
 
   void run(const std::stop_token& stop);
+  int take_events(int patience);
+  void drain();
   int wait_time() const;
   void accept_all();
   std::optional<Refusal> admit(UniqueFd& socket);
@@ -102,11 +106,12 @@ class Server {
   UniqueFd listener_;
   UniqueFd epoll_;
   UniqueFd wake_;
-  PeerFinder finder_;
+  FindPeer finder_;
   std::shared_ptr<Ledger> ledger_;
   const Clock& clock_;
   Limits limits_;
   std::array<std::atomic<std::uint64_t>, kRefusalCount> refused_{};
+  std::atomic<bool> finishing_ = false;
 
   // Used by the thread alone.
   std::unordered_map<int, Connection> connections_;
