@@ -1,11 +1,11 @@
-"""cacct and ceems_tool for users of a cluster, from the tarball that `make packages` makes (docs/install.md)."""
+"""cacct, ceems_tool and the user mode of ceems_exporter for users of a cluster, from the tarball that `make packages` makes (docs/install.md)."""
 import os
 
 from spack.package import *
 
 
 class Ceems(Package):
-    """What jobs cost in energy, emissions, CPU and GPU time: cacct shows it, as sacct does."""
+    """What jobs cost in energy, emissions, CPU and GPU time: cacct shows it, as sacct does, and `ceems_exporter run` measures it."""
 
     homepage = "https://github.com/ceems-dev/ceems"
     manual_download = True
@@ -23,7 +23,8 @@ class Ceems(Package):
         return f"file://{os.getcwd()}/ceems-{version}-linux-x86_64.tar.gz"
 
     def install(self, spec, prefix):
-        mkdirp(prefix.bin, prefix.share.man.man8)
-        for program in ("cacct", "ceems_tool"):
+        mkdirp(prefix.bin, prefix.include, prefix.share.man.man8)
+        install("include/ceems_mark.h", prefix.include)
+        for program in ("cacct", "ceems_exporter", "ceems_mark", "ceems_tool"):
             install(f"bin/{program}", prefix.bin)
             install(f"share/man/man8/{program}.8.gz", prefix.share.man.man8)
