@@ -12,7 +12,7 @@ for f in "$D"/run/slurmrestd.pid "$D"/run/slurmd.*.pid "$D"/run/slurmctld.pid "$
   [ -n "$q" ] && kill "$q" 2>/dev/null
   for _ in $(seq 100); do kill -0 "$q" 2>/dev/null || break; sleep .1; done
 done
-for n in "$N" "w${N#t}n"; do
+for n in "$N" "w${N#t}n" "p${N#t}n"; do
   for _ in 1 2 3; do find /sys/fs/cgroup -depth -type d \( -path "*/slurm_$n*" -o -path "*/${n}_slurmstepd.scope*" \) -exec rmdir {} \; 2>/dev/null; done
 done
 true

@@ -6,7 +6,8 @@
 # Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
 # installed, it listens on run/rest/socket. The node has 1,500 MB, or MEMORY_MB. WIDE=1: also the partition `wide` of three nodes that say
 # they have 16 CPUs, 64,000 MB and four GPUs each, for requests that are looked at and never run; `tight`, `percpu` and `spread` have the
-# same nodes and limits of time, memory, CPUs and nodes, and `capped` a QOS. Limits of QOS and accounts are then enforced, too.
+# same nodes and limits of time, memory, CPUs and nodes, and `capped` a QOS. Limits of QOS and accounts are then enforced, too. PAIR=1: also the
+# partition `pair` of two nodes that run jobs; each has a /DIR/tmp of its own, as machines have.
 set -euo pipefail
 # Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
@@ -111,6 +112,13 @@ PartitionName=spread Nodes=$wide MaxTime=2-00:00:00 MinNodes=2 MaxCPUsPerNode=4 
 PartitionName=capped Nodes=$wide MaxTime=2-00:00:00 QOS=narrow DefMemPerCPU=1000 State=UP
 X
 fi
+if [ -n "${PAIR:-}" ]; then
+  mkdir -p tmp && chmod 1777 tmp
+  cat >>etc/slurm.conf <<X
+NodeName=p${B}n[1-2] NodeHostname=$H NodeAddr=127.0.0.1 Port=[$((B + 11))-$((B + 12))] CPUs=$(nproc) RealMemory=1000
+PartitionName=pair Nodes=p${B}n[1-2] OverSubscribe=FORCE:40 MaxTime=INFINITE State=UP
+X
+fi
 for i in 0 1 2 3; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
 echo "NodeName=$N Name=gpu Type=a100 File=$D/dev/nvidia[0-1]" >etc/gres.conf
 [ -z "$wide" ] || echo "NodeName=$wide Name=gpu Type=a100 File=$D/dev/nvidia[0-3]" >>etc/gres.conf
@@ -131,6 +139,11 @@ sacctmgr -i add user games account=elsewhere cluster=other >/dev/null || true
 slurmctld
 slurmd -N $N
 if [ -n "$wide" ]; then for i in 1 2 3; do slurmd -N "w${B}n$i"; done; fi
+if [ -n "${PAIR:-}" ]; then
+  for i in 1 2; do
+    unshare -m sh -c "mount -t tmpfs -o mode=1777 tmpfs '$D/tmp' && exec slurmd -N p${B}n$i"
+  done
+fi
 if [ -n "$wide" ]; then
   # SLURM knows no gres/gpu before its controller has said that there is one.
   for _ in $(seq 100); do sacctmgr -n list tres 2>/dev/null | grep -q gpu && break; sleep .1; done
