@@ -28,6 +28,7 @@ struct Job {
   std::string id_variable = {};        ///< variable that holds `id` in processes of the job
 
   int watched = 0;  ///< process to measure with its descendants; 0: our own descendants
+  std::vector<int> members = {};  ///< some processes of the job, if this process is not one of them
   /// The first task of a step, or in none: `srun ceems_exporter run` starts one run for each task.
   bool first_task = true;
 

@@ -1,99 +1,25 @@
 #include "exporter/run/job_source.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "base/strings.h"
-#include "host/cgroup/mount.h"
-#include "host/read_file.h"
+#include "exporter/run/job_processes.h"
 
 namespace ceems::exporter::run {
-namespace {
-
-constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
-constexpr std::size_t kMaxDirectories = 10'000;
-
-/// Says whether a process is the one that is watched, or has the job's number in its environment,
-/// which only its own user can read.
-std::function<bool(int pid)> has_job(const host::Paths& paths, const Job& job) {
-  if (job.watched > 0) {
-    return [watched = job.watched](int pid) { return pid == watched; };
-  }
-  if (job.id_variable.empty()) {
-    return {};
-  }
-  return [proc = paths.proc, line = job.id_variable + "=" + job.id](int pid) {
-    const auto text =
-        host::read_file((proc / std::to_string(pid) / "environ").string(), kMaxEnvironment);
-    if (!text) {
-      return false;
-    }
-    const auto variables = split(*text, '\0');
-    return std::ranges::find(variables, line) != variables.end();
-  };
-}
-
-/// The processes of a cgroup and of those below it, ascending.
-std::vector<int> processes_below(const std::string& directory) {
-  std::vector<int> pids;
-  const auto add = [&pids](const std::filesystem::path& folder) {
-    if (const auto text = host::read_file((folder / "cgroup.procs").string())) {
-      for (const std::string_view line : split(*text, '\n')) {
-        if (const auto pid = parse_int<int>(line)) {
-          pids.push_back(*pid);
-        }
-      }
-    }
-  };
-  add(directory);
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator entry(directory, error);
-  std::size_t seen = 0;
-  for (; !error && entry != std::filesystem::recursive_directory_iterator() &&
-         ++seen < kMaxDirectories;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_directory(ignored)) {
-      add(entry->path());
-    }
-  }
-  std::ranges::sort(pids);
-  return pids;
-}
-
-}  // namespace
 
 JobSource::JobSource(Options options, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
       cpu_set_(std::make_shared<const std::vector<int>>(options_.allowed_cpus)),
-      tree_(options_.paths.proc, options_.self, has_job(options_.paths, options_.job)) {
-  const host::CgroupMount mount =
-      host::detect_cgroup(options_.paths.cgroup, options_.cgroup_version);
-  std::string controller;
-  std::string active;
-  if (mount.mode == host::CgroupMode::kLegacy) {
-    const auto found = host::find_v1_hierarchy(options_.paths.cgroup, "cpuacct", true);
-    controller = "cpuacct";
-    active = found.value_or(std::string());
-  }
-  const auto directory = job_directory(options_.self_cgroups, controller, options_.job);
-  if (!directory) {
-    return;
-  }
-  const std::filesystem::path root =
-      active.empty() ? options_.paths.cgroup : options_.paths.cgroup / active;
-  cgroup_root_ = root.string();
-  if (host::is_directory(cgroup_root_ + *directory)) {
-    directory_ = *directory;
+      tree_(options_.paths.proc, options_.self, names_job(options_.paths, options_.job)) {
+  const JobCgroup cgroup =
+      find_job_cgroup(options_.paths, options_.cgroup_version, options_.self_cgroups, options_.job);
+  cgroup_root_ = cgroup.root;
+  directory_ = cgroup.directory;
+  if (has_cgroup()) {
     const MutexLock lock(mutex_);
-    reader_ = std::make_unique<StatReader>(options_.paths, mount, active,
+    reader_ = std::make_unique<StatReader>(options_.paths, cgroup.mount, cgroup.active,
                                            StatOptions{.flavour = StatFlavour::kGeneric},
                                            UnitFiles::kCount);
   }
@@ -162,6 +88,14 @@ Result<std::shared_ptr<const UnitSnapshot>> JobSource::snapshot(std::chrono::mil
   unit.last_seen = result->wall;
   last_ = result;
   return last_;
+}
+
+std::vector<int> JobSource::pids() const {
+  if (has_cgroup()) {
+    return processes_below(cgroup_root_ + directory_);
+  }
+  const MutexLock lock(mutex_);
+  return pids_;
 }
 
 void JobSource::want_processes() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -46,6 +47,8 @@ class JobSource final : public UnitSource {
 
   /// The job as it was last seen; its CPU times never decrease.
   [[nodiscard]] UnitStats last() const CEEMS_EXCLUDES(mutex_);
+  /// Its processes: the ones in the cgroup now, or else in the last snapshot.
+  [[nodiscard]] std::vector<int> pids() const CEEMS_EXCLUDES(mutex_);
   /// Whether it is read from a cgroup.
   [[nodiscard]] bool has_cgroup() const { return !directory_.empty(); }
   [[nodiscard]] ProcessTree& processes() { return tree_; }
