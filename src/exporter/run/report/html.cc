@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "base/time/time_text.h"
+#include "exporter/run/report/phases.h"
 #include "exporter/run/report/report.h"
 
 namespace ceems::exporter::run {
@@ -163,7 +164,9 @@ std::string to_html(const Report& report) {
                   [](double value) { return fmt::format("{:.3g}", value); });
     html += chart("Memory", course.memory_bytes, course.step_seconds, bytes_text);
   }
-  return html + node_table(report) + gpu_table(report) +
+  const std::string placement = placement_line(report);
+  return html + phases_html(report) + node_table(report) + gpu_table(report) +
+         (placement.empty() ? "" : fmt::format("<p>{}</p>\n", escape_html(placement))) +
          "<p>Energy of CPUs, memory and the rest of a node is the job's share of it. What is "
          "modelled was not measured: it is estimated from the use of the "
          "CPUs.</p>\n</body></html>\n";

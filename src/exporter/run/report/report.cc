@@ -224,6 +224,9 @@ std::vector<std::string> remarks(const Report& report) {
       found.push_back(fmt::format(
           "The end of the run was not recorded on {}; up to 10 s may be missing.", name));
     }
+    for (const std::string& fault : node.placement_faults) {
+      found.push_back(fmt::format("On {}, {}.", name, printable(fault)));
+    }
     if (node.elapsed_seconds() < kShort) {
       continue;
     }
@@ -240,6 +243,24 @@ std::vector<std::string> remarks(const Report& report) {
   }
   found.insert(found.end(), report.faults.begin(), report.faults.end());
   return found;
+}
+
+std::string placement_line(const Report& report) {
+  std::map<std::string, std::size_t> nodes;
+  for (const NodeSummary& node : report.nodes) {
+    nodes[node.placement] += node.placement.empty() ? 0 : 1;
+  }
+  const auto most =
+      std::ranges::max_element(nodes, {}, [](const auto& pair) { return pair.second; });
+  if (most == nodes.end() || most->second == 0) {
+    return {};
+  }
+  const std::size_t all = report.nodes.size();
+  return fmt::format("Placement{}: {}",
+                     all == 1              ? std::string()
+                     : most->second == all ? fmt::format(" on each of {} nodes", all)
+                                           : fmt::format(" on {} of {} nodes", most->second, all),
+                     printable(most->first));
 }
 
 std::string bytes_text(double bytes) {

@@ -64,6 +64,10 @@ Result<Report> read_report(const DataDirectory& directory);
 /// Sentences on what is worth a look: missing data, unused GPUs and CPUs.
 std::vector<std::string> remarks(const Report& report);
 
+/// "Placement on each of 8 nodes: 4 ranks, each on 8 CPUs (2 a core)", as on most nodes. Empty if
+/// no ranks were seen.
+std::string placement_line(const Report& report);
+
 /// "9.84 kWh (GPUs 8.02 measured, rest 1.82 modelled ±50 %)". No sign of precision that there is
 /// not.
 std::string energy_text(const Report& report);

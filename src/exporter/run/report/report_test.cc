@@ -55,6 +55,21 @@ class RunReport : public ::testing::Test {
   DataDirectory directory_ = DataDirectory::create((root_.path() / "run").string()).value();
 };
 
+TEST_F(RunReport, SaysWhereMostRanksWere) {
+  Report report;
+  report.nodes = {summary_of("n1", 1, 1), summary_of("n2", 1, 1), summary_of("n3", 1, 1)};
+  EXPECT_EQ(placement_line(report), "");
+  report.nodes[0].placement = report.nodes[2].placement = "4 ranks, each on 1 CPU (1 a core)";
+  report.nodes[1].placement = "3 ranks\x1b";
+  report.nodes[1].placement_faults = {"3 ranks share 2 CPUs (0-1): 0, 1, 2"};
+  EXPECT_EQ(placement_line(report), "Placement on 2 of 3 nodes: 4 ranks, each on 1 CPU (1 a core)");
+  EXPECT_THAT(remarks(report), Contains("On n2, 3 ranks share 2 CPUs (0-1): 0, 1, 2."));
+  EXPECT_THAT(to_text(report), HasSubstr("\nPlacement on 2 of 3 nodes: 4 ranks"));
+  EXPECT_THAT(to_html(report), HasSubstr("<p>Placement on 2 of 3 nodes: 4 ranks"));
+  report.nodes.resize(1);
+  EXPECT_EQ(placement_line(report), "Placement: 4 ranks, each on 1 CPU (1 a core)");
+}
+
 TEST_F(RunReport, AddsNodes) {
   NodeSummary first = summary_of("n07", 5'400'000, 1'800'000);
   first.exit_status = 3;

@@ -11,7 +11,7 @@
 namespace ceems::exporter::run {
 namespace {
 
-constexpr std::size_t kMaxGpuSummaries = 1024;
+constexpr std::size_t kMaxItems = 1024;  // of a list
 constexpr std::size_t kMaxDomains = 64;
 constexpr int kDepth = 4;
 
@@ -68,13 +68,14 @@ class Reader {
       return map.size() < kMaxDomains && read(map[name]);
     });
   }
-  bool read(std::vector<GpuSummary>& gpus) {
+  template <typename Item>
+  bool read(std::vector<Item>& items) {
     if (!scanner_.take('[')) {
       return false;
     }
     while (!scanner_.take(']')) {
-      if ((!gpus.empty() && !scanner_.take(',')) || gpus.size() >= kMaxGpuSummaries ||
-          !read(gpus.emplace_back())) {
+      if ((!items.empty() && !scanner_.take(',')) || items.size() >= kMaxItems ||
+          !read(items.emplace_back())) {
         return false;
       }
     }
@@ -98,33 +99,94 @@ class Reader {
                                         : skip();
     });
   }
+  bool read(RegionSummary& region) {
+    return each_member(scanner_, [&](const std::string& name) {
+      return name == "region"          ? read(region.name)
+             : name == "seconds"       ? read(region.seconds)
+             : name == "count"         ? read(region.count)
+             : name == "energy_j"      ? read(region.joules)
+             : name == "self_energy_j" ? read(region.self_joules)
+                                       : skip();
+    });
+  }
+  bool read(ResultSummary& result) {
+    return each_member(scanner_, [&](const std::string& name) {
+      return name == "result" ? read(result.name)
+             : name == "unit" ? read(result.measure)
+             : name == "n"    ? read(result.total)
+                              : skip();
+    });
+  }
+  bool read(FomSummary& fom) {
+    return each_member(scanner_, [&](const std::string& name) {
+      return name == "fom"       ? read(fom.name)
+             : name == "unit"    ? read(fom.measure)
+             : name == "last"    ? read_signed(fom.last)
+             : name == "mean"    ? read_signed(fom.mean)
+             : name == "seconds" ? read(fom.seconds)
+                                 : skip();
+    });
+  }
+  bool read_signed(double& value) {
+    const auto number = parse_double(scanner_.number());
+    value = number.value_or(0);
+    return number && std::isfinite(value);
+  }
   JsonScanner& scanner_;
 };
 
+void write_marks(JsonWriter& json, const NodeSummary& summary) {
+  json.key("regions").begin_array();
+  for (const RegionSummary& region : summary.regions) {
+    json.begin_object().member("region", region.name).member("seconds", region.seconds);
+    json.member("count", static_cast<std::int64_t>(region.count));
+    write_optional(json, "energy_j", region.joules);
+    write_optional(json, "self_energy_j", region.self_joules);
+    json.end_object();
+  }
+  json.end_array().key("results").begin_array();
+  for (const ResultSummary& result : summary.results) {
+    json.begin_object().member("result", result.name).member("unit", result.measure);
+    json.member("n", result.total).end_object();
+  }
+  json.end_array().key("fom").begin_array();
+  for (const FomSummary& fom : summary.foms) {
+    json.begin_object().member("fom", fom.name).member("unit", fom.measure);
+    json.member("last", fom.last).member("mean", fom.mean).member("seconds", fom.seconds);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 bool read_member(Reader& reader, const std::string& name, NodeSummary& summary, double& version) {
-  return name == "v"                 ? reader.read(version)
-         : name == "job"             ? reader.read(summary.job)
-         : name == "name"            ? reader.read(summary.name)
-         : name == "cluster"         ? reader.read(summary.cluster)
-         : name == "node"            ? reader.read(summary.node)
-         : name == "unit"            ? reader.read(summary.unit)
-         : name == "t0"              ? reader.read(summary.begin_ms)
-         : name == "t1"              ? reader.read(summary.end_ms)
-         : name == "ended"           ? reader.read(summary.ended)
-         : name == "exit_status"     ? reader.read(summary.exit_status)
-         : name == "seconds"         ? reader.read(summary.seconds)
-         : name == "cpus"            ? reader.read(summary.cpus)
-         : name == "cpu_seconds"     ? reader.read(summary.cpu_seconds)
-         : name == "cpu_max"         ? reader.read(summary.cpu_max)
-         : name == "mem_peak_bytes"  ? reader.read(summary.memory_peak_bytes)
-         : name == "mem_limit_bytes" ? reader.read(summary.memory_limit_bytes)
-         : name == "energy_j"        ? reader.read(summary.energy_joules)
-         : name == "idle_energy_j"   ? reader.read(summary.idle_energy_joules)
-         : name == "method"          ? reader.read(summary.method)
-         : name == "gpus"            ? reader.read(summary.gpus)
-         : name == "samples"         ? reader.read(summary.samples)
-         : name == "gaps"            ? reader.read(summary.gaps)
-                                     : reader.skip();
+  return name == "v"                  ? reader.read(version)
+         : name == "job"              ? reader.read(summary.job)
+         : name == "name"             ? reader.read(summary.name)
+         : name == "cluster"          ? reader.read(summary.cluster)
+         : name == "node"             ? reader.read(summary.node)
+         : name == "unit"             ? reader.read(summary.unit)
+         : name == "t0"               ? reader.read(summary.begin_ms)
+         : name == "t1"               ? reader.read(summary.end_ms)
+         : name == "ended"            ? reader.read(summary.ended)
+         : name == "exit_status"      ? reader.read(summary.exit_status)
+         : name == "seconds"          ? reader.read(summary.seconds)
+         : name == "cpus"             ? reader.read(summary.cpus)
+         : name == "cpu_seconds"      ? reader.read(summary.cpu_seconds)
+         : name == "cpu_max"          ? reader.read(summary.cpu_max)
+         : name == "mem_peak_bytes"   ? reader.read(summary.memory_peak_bytes)
+         : name == "mem_limit_bytes"  ? reader.read(summary.memory_limit_bytes)
+         : name == "energy_j"         ? reader.read(summary.energy_joules)
+         : name == "idle_energy_j"    ? reader.read(summary.idle_energy_joules)
+         : name == "method"           ? reader.read(summary.method)
+         : name == "gpus"             ? reader.read(summary.gpus)
+         : name == "regions"          ? reader.read(summary.regions)
+         : name == "results"          ? reader.read(summary.results)
+         : name == "fom"              ? reader.read(summary.foms)
+         : name == "placement"        ? reader.read(summary.placement)
+         : name == "placement_faults" ? reader.read(summary.placement_faults)
+         : name == "samples"          ? reader.read(summary.samples)
+         : name == "gaps"             ? reader.read(summary.gaps)
+                                      : reader.skip();
 }
 
 }  // namespace
@@ -172,6 +234,12 @@ std::string to_json(const NodeSummary& summary) {
     write_optional(json, "sm_s", gpu.sm_seconds);
     write_optional(json, "mem_peak_bytes", gpu.memory_peak_bytes);
     json.end_object();
+  }
+  json.end_array();
+  write_marks(json, summary);
+  json.member("placement", summary.placement).key("placement_faults").begin_array();
+  for (const std::string& fault : summary.placement_faults) {
+    json.value(fault);
   }
   json.end_array();
   json.member("samples", static_cast<std::int64_t>(summary.samples));

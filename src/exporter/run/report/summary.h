@@ -20,6 +20,27 @@ struct GpuSummary {
   std::optional<double> memory_peak_bytes = {};
 };
 
+/// What the job said about itself on a node (docs/marks.md).
+struct RegionSummary {
+  std::string name = {};
+  double seconds = 0;                      ///< while it was open
+  std::uint64_t count = 0;                 ///< ends
+  std::optional<double> joules = {};       ///< absent if the region was too short
+  std::optional<double> self_joules = {};  ///< while it was the innermost
+};
+struct ResultSummary {
+  std::string name = {};
+  std::string measure = {};  ///< unit of measurement, empty if not given
+  double total = 0;
+};
+struct FomSummary {
+  std::string name = {};
+  std::string measure = {};
+  double last = 0;
+  double mean = 0;  ///< over the time since it was first set
+  double seconds = 0;
+};
+
 /// The content of NODE.sum: what the job has used on a node so far. Unknown values are absent.
 /// The job controls the texts, so they are data.
 struct NodeSummary {
@@ -43,6 +64,11 @@ struct NodeSummary {
       {};                                          ///< of these: of what was reserved and idle
   std::map<std::string, std::string> method = {};  ///< of each domain: measured, modelled, …
   std::vector<GpuSummary> gpus = {};
+  std::vector<RegionSummary> regions = {};
+  std::vector<ResultSummary> results = {};
+  std::vector<FomSummary> foms = {};
+  std::string placement = {};  ///< of its ranks, in words; empty if none were seen
+  std::vector<std::string> placement_faults = {};
   std::uint64_t samples = 0;
   std::uint64_t gaps = 0;  ///< times that are missing between two samples
 

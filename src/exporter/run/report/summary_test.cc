@@ -27,6 +27,12 @@ NodeSummary example() {
           .method = {{"gpu", "measured"}, {"other", "modelled"}},
           .gpus = {{.uuid = "GPU-1", .index = "0", .busy_seconds = 9.5},
                    {.uuid = "GPU-2", .index = "1", .memory_peak_bytes = 1e9}},
+          .regions = {{.name = "solve", .seconds = 4.5, .count = 3, .joules = 9, .self_joules = 8},
+                      {.name = "read", .seconds = 0.5}},
+          .results = {{.name = "step", .measure = "ns", .total = 0.25}},
+          .foms = {{.name = "gain", .measure = "dB", .last = -3, .mean = -2.5, .seconds = 4}},
+          .placement = "2 ranks",
+          .placement_faults = {"a", "b\""},
           .samples = 11,
           .gaps = 1};
 }
@@ -45,6 +51,13 @@ TEST(NodeSummary, ReadsBackWhatWasWritten) {
   ASSERT_EQ(after.gpus.size(), 2U);
   EXPECT_EQ(after.gpus[0].busy_seconds, 9.5);
   EXPECT_EQ(after.gpus[1].busy_seconds, std::nullopt);
+  ASSERT_EQ(after.regions.size(), 2U);
+  EXPECT_EQ(after.regions[0].self_joules, 8);
+  EXPECT_EQ(after.regions[1].joules, std::nullopt);
+  EXPECT_EQ(after.results.at(0).measure, "ns");
+  EXPECT_EQ(after.foms.at(0).last, -3);
+  EXPECT_EQ(after.placement, "2 ranks");
+  EXPECT_EQ(after.placement_faults, before.placement_faults);
   EXPECT_EQ(after.total_joules(), 1250.5);
   EXPECT_EQ(after.joules("gpu"), 1000.5);
   EXPECT_EQ(after.joules("dram"), 0);
@@ -55,7 +68,8 @@ TEST(NodeSummary, ReadsBackWhatWasWritten) {
 }
 
 TEST(NodeSummary, IgnoresMembersThatItDoesNotKnow) {
-  const auto summary = parse_summary(R"({"regions":[{"a":1}],"v":1,"job":"7","hist":{}})");
+  const auto summary =
+      parse_summary(R"({"phases":[{"a":1}],"regions":[{"later":[1]}],"v":1,"job":"7","hist":{}})");
   ASSERT_TRUE(summary);
   EXPECT_EQ(summary->job, "7");
   EXPECT_EQ(summary->exit_status, std::nullopt);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "base/time/time_text.h"
+#include "exporter/run/report/phases.h"
 #include "exporter/run/report/report.h"
 
 namespace ceems::exporter::run {
@@ -98,6 +100,7 @@ std::vector<std::string> summary_lines(const Report& report) {
                          report.nodes.size() > 1 ? " on a node" : "");
   }
   std::vector<std::string> lines{std::move(first)};
+  std::ranges::move(result_lines(report), std::back_inserter(lines));
   for (std::string& remark : remarks(report)) {
     lines.push_back(std::move(remark));
   }
@@ -128,7 +131,8 @@ std::string to_text(const Report& report) {
                     node.cpu_seconds, most > 0 ? percent_text(node.cpu_seconds / most) : "-",
                     node.memory_peak_bytes ? bytes_text(*node.memory_peak_bytes) : "-");
   }
-  return text;
+  const std::string placement = placement_line(report);
+  return text + phases_text(report) + (placement.empty() ? "" : "\n" + placement + "\n");
 }
 
 std::string to_json(const Report& report) {
@@ -163,6 +167,8 @@ std::string to_json(const Report& report) {
     json.raw(trim(summary));
   }
   json.end_array();
+  write_marks(json, report);
+  json.member("placement", placement_line(report));
   for (const auto& [name, texts] :
        {std::pair{"missing", report.missing}, std::pair{"remarks", remarks(report)}}) {
     json.key(name).begin_array();
