@@ -19,6 +19,7 @@
 #include "exporter/energy/meter/socket_rails.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/run/own_devices.h"
+#include "exporter/run/placement.h"
 #include "exporter/run/report/report.h"
 #include "host/read_file.h"
 
@@ -32,21 +33,34 @@ bool shows_rapl(const host::Paths& paths) {
          });
 }
 
-/// The CPUs on which this process may run.
-std::vector<int> allowed_cpus() {
+/// The CPUs on which at least one of the processes may run, ascending.
+std::vector<int> allowed_cpus(const std::vector<int>& pids) {
   constexpr int kMaxCpus = 8192;
   std::vector<int> cpus;
   cpu_set_t* const set = CPU_ALLOC(kMaxCpus);
+  cpu_set_t* const all = CPU_ALLOC(kMaxCpus);
   const std::size_t size = CPU_ALLOC_SIZE(kMaxCpus);
-  if (set != nullptr && ::sched_getaffinity(0, size, set) == 0) {
+  if (set != nullptr && all != nullptr) {
+    CPU_ZERO_S(size, all);
+    for (const int pid : pids) {
+      if (::sched_getaffinity(pid, size, set) == 0) {
+        CPU_OR_S(size, all, all, set);
+      }
+    }
     for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
-      if (CPU_ISSET_S(static_cast<unsigned>(cpu), size, set)) {
+      if (CPU_ISSET_S(static_cast<unsigned>(cpu), size, all)) {
         cpus.push_back(cpu);
       }
     }
   }
+  CPU_FREE(all);
   CPU_FREE(set);
   return cpus;
+}
+
+/// The processes of the job that are known without looking for them.
+std::vector<int> known_processes(const Job& job) {
+  return job.members.empty() ? std::vector<int>{::getpid()} : job.members;
 }
 
 std::string header_of(const MeasurementOptions& options) {
@@ -103,12 +117,15 @@ Measurement::Measurement(const MeasurementOptions& options,
       has_rapl_(shows_rapl(options.paths)),
       next_limit_(options.max_bytes) {
   constexpr std::size_t kMaxCgroups = 65'536;
-  const auto cgroups = host::read_file((options.paths.proc / "self/cgroup").string(), kMaxCgroups);
+  const std::vector<int> known = known_processes(options.job);
+  const std::string process = options.job.members.empty() ? "self" : std::to_string(known.front());
+  const auto cgroups =
+      host::read_file((options.paths.proc / process / "cgroup").string(), kMaxCgroups);
   source_ = std::make_shared<JobSource>(
       JobSource::Options{.paths = options.paths,
                          .job = options.job,
                          .self_cgroups = cgroups.value_or(std::string()),
-                         .allowed_cpus = allowed_cpus(),
+                         .allowed_cpus = allowed_cpus(known),
                          .self = ::getpid()},
       clock);
   recorder_ = std::make_unique<Recorder>(NodeSummary{.job = options.job.id,
@@ -118,7 +135,7 @@ Measurement::Measurement(const MeasurementOptions& options,
                                                      .unit = {},
                                                      .begin_ms = options.begin_ms,
                                                      .end_ms = options.begin_ms},
-                                         source_, options.interval, clock);
+                                         source_, options.marks, options.interval, clock);
   const energy::SocketParts parts{.rails = std::make_shared<energy::SocketRails>(),
                                   .apu = std::make_shared<energy::ApuPower>()};
   auto meters = energy::find_meters(options.paths, clock, {}, parts);
@@ -189,7 +206,16 @@ void Measurement::note(const Result<>& result) {
   }
 }
 
+/// When they have ended, what was seen before stays.
+void Measurement::look_at_ranks() {
+  const auto ranks = read_ranks(options_.paths, source_->pids());
+  if (!ranks.empty()) {
+    recorder_->set_placement(placement_text(options_.paths, ranks), placement_faults(ranks));
+  }
+}
+
 void Measurement::flush() {
+  look_at_ranks();
   const Recorder::Part part = recorder_->take_part();
   note(file_->append(part.lines));
   note(directory_.replace(file_name_ + std::string(kSummaryEnding), to_json(part.summary)));

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "exporter/energy/sampler.h"
 #include "exporter/gpu/monitor.h"
+#include "exporter/marks/ledger.h"
 #include "exporter/run/directory.h"
 #include "exporter/run/job.h"
 #include "exporter/run/job_file.h"
@@ -29,6 +30,7 @@ struct MeasurementOptions {
   std::chrono::milliseconds interval{1000};
   std::chrono::milliseconds flush{10'000};
   std::uint64_t max_bytes = std::uint64_t{200} << 20U;  ///< of the job file, beyond which it thins
+  std::shared_ptr<marks::Ledger> marks = {};            ///< what the job says about itself; or null
 };
 
 /// How the energy of the job is known on this node: "GPUs measured, CPUs modelled (RAPL needs root
@@ -67,6 +69,7 @@ class Measurement {
   void write(const std::stop_token& stop) CEEMS_EXCLUDES(mutex_);
   void flush() CEEMS_EXCLUDES(mutex_);
   void try_flush() CEEMS_EXCLUDES(mutex_);
+  void look_at_ranks();
   void note(const Result<>& result) CEEMS_EXCLUDES(mutex_);
 
   const MeasurementOptions options_;

@@ -42,7 +42,7 @@ class RecorderTest : public ::testing::Test {
                                     clock_);
     recorder_ = std::make_unique<Recorder>(
         NodeSummary{.job = "a\"b\\", .name = "x", .node = "n1", .begin_ms = clock_.now_ms()},
-        source_, seconds(1), clock_);
+        source_, marks_, seconds(1), clock_);
     account_.add_source({.name = "power-model",
                          .domain = Domain::kNode,
                          .method = Method::kModelled,
@@ -74,6 +74,7 @@ class RecorderTest : public ::testing::Test {
   testing::FakeClock clock_;
   int ticks_ = 0;
   std::shared_ptr<JobSource> source_;
+  std::shared_ptr<marks::Ledger> marks_ = std::make_shared<marks::Ledger>();
   std::unique_ptr<Recorder> recorder_;
   energy::Account account_{energy::AccountOptions{}};
 };
@@ -125,6 +126,50 @@ TEST_F(RecorderTest, ThinsLinesButNotTheSummary) {
   EXPECT_EQ(std::ranges::count(part.lines, '\n'), 2 * 4);
   EXPECT_EQ(part.summary.samples, 9U);
   EXPECT_DOUBLE_EQ(part.summary.cpu_seconds, 16);
+}
+
+TEST_F(RecorderTest, TakesWhatTheJobSaysAboutItself) {
+  UnitSnapshot snapshot;
+  snapshot.manager = "run";
+  snapshot.units.emplace_back().uuid = "a\"b\\";
+  const auto entry = marks_->open(snapshot, snapshot.units.front(), clock_.steady_now());
+  marks::Stream stream;
+  const auto say = [&](std::string_view text) {
+    ASSERT_TRUE(marks_->take(*entry, *marks::parse_message(text), stream, clock_.steady_now()));
+  };
+  step(1);
+  const double before = account_.units().front()->joules(Domain::kNode);
+  say("begin solve");
+  say("result step 50");
+  say("fom speed -2 ns/day");
+  step(4);
+  say("fom speed 4 ns/day");
+  say("end solve");
+  const double solved = account_.units().front()->joules(Domain::kNode) - before;
+  step(2);
+  say("begin last");
+  step(3);
+  marks_->end_all(clock_.steady_now());
+  step(0);
+  const Recorder::Part part = recorder_->take_part();
+  ASSERT_EQ(part.summary.regions.size(), 2U);
+  const RegionSummary& solve = part.summary.regions[0];
+  EXPECT_EQ(solve.name, "solve");
+  EXPECT_DOUBLE_EQ(solve.seconds, 4);
+  EXPECT_EQ(solve.count, 1U);
+  EXPECT_GT(solved, 100);
+  EXPECT_NEAR(solve.joules.value(), solved, 1e-6);
+  EXPECT_NEAR(solve.self_joules.value(), solved, 1e-6);
+  EXPECT_DOUBLE_EQ(part.summary.regions[1].seconds, 3);
+  EXPECT_EQ(part.summary.regions[1].count, 1U);
+  ASSERT_EQ(part.summary.results.size(), 1U);
+  EXPECT_DOUBLE_EQ(part.summary.results[0].total, 50);
+  ASSERT_EQ(part.summary.foms.size(), 1U);
+  EXPECT_DOUBLE_EQ(part.summary.foms[0].last, 4);
+  EXPECT_DOUBLE_EQ(part.summary.foms[0].mean, (4 * -2 + 5 * 4) / 9.0);
+  EXPECT_THAT(part.lines, HasSubstr("ceems_compute_unit_results_total{hostname=\"n1\",uuid="
+                                    "\"a\\\"b\\\\\",result=\"step\",unit=\"\"} 50 "));
+  EXPECT_THAT(part.lines, HasSubstr(",region=\"solve\",domain=\"node\"} "));
 }
 
 TEST_F(RecorderTest, CountsGaps) {
