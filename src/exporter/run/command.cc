@@ -28,9 +28,10 @@
 #include "base/strings.h"
 #include "config/flags.h"
 #include "exporter/energy/options.h"
+#include "exporter/run/background.h"
 #include "exporter/run/child.h"
-#include "exporter/run/process_tree.h"
 #include "exporter/run/session.h"
+#include "exporter/run/watch.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::run {
@@ -74,10 +75,18 @@ void add_flags(config::FlagSet& flags, Options& options, std::vector<std::string
                           "SLURM, otherwise none), srun, pbsdsh, blaunch, ssh, none"});
   flags.add("max-size", options.max_megabytes,
             {.help = "Size of the samples of a node in MB, beyond which fewer are kept"});
+  flags.add("marks", options.marks,
+            {.help = "Take regions and results that the command reports (ceems_mark); on by "
+                     "default. Otherwise they go to the site's exporter, if there is one"});
   flags.add("watch", options.watch,
-            {.help = "Measure this process of yours and its descendants until it ends or this "
-                     "program is stopped, and run nothing",
-             .placeholder = "PID"});
+            {.help = "Measure this process of yours with its descendants, or this job of yours in "
+                     "SLURM on this node, until it ends or this program is stopped, and run "
+                     "nothing. A number is a job if no process of yours has it; job:4711 always is",
+             .placeholder = "PID|JOB"});
+  flags.add("start", options.start,
+            {.help = "Measure the job in the background until --stop or the end of its script, and "
+                     "run nothing: eval \"$(ceems_exporter run --start)\""});
+  flags.add("stop", options.stop, {.help = "End what --start began, and wait for its report"});
   flags.add("merge", options.merge,
             {.help = "Make the report again from the data in this directory, and run nothing",
              .placeholder = "DIR"});
@@ -85,6 +94,7 @@ void add_flags(config::FlagSet& flags, Options& options, std::vector<std::string
   flags.add("skip-node", options.skip_node, {.help = "Node that has no agent", .hidden = true});
   flags.add("manager", options.manager, {.help = "Manager of the job", .hidden = true});
   flags.add("job", options.job, {.help = "Number of the job", .hidden = true});
+  flags.add("mark-socket", options.mark_socket, {.help = "Socket for marks", .hidden = true});
   flags.add("path.procfs", options.proc, {.help = "Mount point of procfs", .hidden = true});
   flags.add("path.sysfs", options.sys, {.help = "Mount point of sysfs", .hidden = true});
   flags.add("path.cgroupfs", options.cgroup, {.help = "Mount point of cgroupfs", .hidden = true});
@@ -147,50 +157,46 @@ int wait_for_command(pid_t command, Session& session) {
   }
 }
 
-/// Measures a process that runs already, until it ends or a signal comes.
-int watch(const Options& options, Job job) {
-  const std::string folder = fmt::format("{}/{}", options.proc, options.watch);
-  const auto stat = [&]() -> std::optional<ProcessStat> {
-    const auto text = host::read_file(folder + "/stat");
-    const auto parsed = text ? parse_process_stat(*text) : std::nullopt;
-    return parsed && !parsed->ended ? parsed : std::nullopt;
+/// What the flags and the command contradict each other in; empty if they do not.
+std::string clash_of(const Options& options,
+                     const std::vector<std::string>& words,
+                     const std::vector<std::string>& misplaced) {
+  std::vector<std::string_view> modes;
+  const auto add = [&modes](std::string_view name, bool on) {
+    if (on) {
+      modes.push_back(name);
+    }
   };
-  const auto begun = stat();
-  struct stat owner{};
-  if (!begun || ::stat(folder.c_str(), &owner) != 0) {
-    return complain(fmt::format("--watch: process {} does not run", options.watch));
+  add("--watch", !options.watch.empty());
+  add("--merge", !options.merge.empty());
+  add("--start", options.start);
+  add("--stop", options.stop);
+  if (modes.size() > 1) {
+    return fmt::format("{} and {} exclude each other", modes[0], modes[1]);
   }
-  if (owner.st_uid != ::geteuid()) {
-    return complain(fmt::format("--watch: process {} belongs to another user", options.watch));
+  if (options.start && !options.report) {
+    return "--start always writes a report; leave out --no-report";
   }
-  set_manager(job, "run", std::to_string(options.watch));
-  job.watched = static_cast<int>(options.watch);
-  job.on_node = true;
-  prepare_signals();
-  const auto name = host::read_file(folder + "/comm");
-  Session session(options, std::move(job), std::string(name ? trim(*name) : std::string_view()),
-                  real_clock().now_ms());
-  session.begin();
-  const sigset_t set = passed_signals();
-  bool stopped = false;
-  for (auto now = begun; now && now->start_ticks == begun->start_ticks && !stopped; now = stat()) {
-    const timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
-    stopped = ::sigtimedwait(&set, nullptr, &pause) > 0;
-    session.announce();
+  if (!modes.empty() && (!words.empty() || !misplaced.empty())) {
+    return fmt::format("{} runs no command, got: {}", modes.front(),
+                       printable(words.empty() ? misplaced.front() : words.front(), 1024));
   }
-  session.end(std::nullopt);
-  return 0;
+  return {};
 }
 
 int run_words(const Options& options, const std::vector<std::string>& words, Job job) {
   prepare_signals();
+  auto marks = open_marks(options, job, {});
+  if (marks != nullptr) {
+    ::setenv(kMarkVariable, marks->path().c_str(), 1);  // there is no other thread yet
+  }
   const std::int64_t begin_ms = real_clock().now_ms();
   const auto command = start_command(words);
   if (!command) {
     return complain(command.error().message);
   }
   const std::string program = std::filesystem::path(words.front()).filename().string();
-  Session session(options, std::move(job), program, begin_ms);
+  Session session(options, std::move(job), program, std::move(marks), begin_ms);
   session.begin();
   const int status = exit_status_of(wait_for_command(*command, session));
   session.end(status);
@@ -226,6 +232,9 @@ int run_command(int argc, const char* const* argv) {
   if (options.max_megabytes < 1) {
     return complain("--max-size: expected at least 1");
   }
+  if (const std::string clash = clash_of(options, words, misplaced); !clash.empty()) {
+    return complain(clash);
+  }
   if (!options.merge.empty()) {
     return merge(options.merge);
   }
@@ -233,8 +242,16 @@ int run_command(int argc, const char* const* argv) {
   if (!options.agent.empty()) {
     return run_agent(options, std::move(job));
   }
-  if (options.watch > 0 && words.empty()) {
-    return watch(options, std::move(job));
+  if (!options.watch.empty()) {
+    const auto watched = watch(options, std::move(job));
+    return watched ? 0 : complain("--watch: " + watched.error().message);
+  }
+  if (options.start || options.stop) {
+    const auto done = options.start ? start_in_background(options, std::move(job))
+                                    : stop_in_background(options, job);
+    return done ? 0
+                : complain(fmt::format("{}: {}", options.start ? "--start" : "--stop",
+                                       printable(done.error().message, 1024)));
   }
   if (words.empty() || !misplaced.empty()) {
     return complain(

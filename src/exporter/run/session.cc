@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string_view>
@@ -23,7 +24,6 @@
 namespace ceems::exporter::run {
 namespace {
 
-constexpr std::string_view kStopFile = "stop";
 constexpr std::string_view kAgentLog = "agents.log";
 constexpr auto kAgentPatience = std::chrono::seconds(60);
 constexpr auto kAgentTerm = std::chrono::seconds(10);  // then they are asked by a signal, too
@@ -41,11 +41,6 @@ std::string name_of_run(const Options& options, const Job& job, const std::strin
   return name.substr(0, kMaxName);
 }
 
-std::string default_directory(const Options& options, const Job& job) {
-  const bool named = !job.managed() && !options.name.empty();
-  return "./ceems-" + file_name_of(named ? options.name : job.id);
-}
-
 std::string duration_of(std::chrono::milliseconds time) {
   return fmt::format("{} s", std::chrono::duration<double>(time).count());
 }
@@ -53,22 +48,38 @@ std::string duration_of(std::chrono::milliseconds time) {
 MeasurementOptions measurement_options(const Options& options,
                                        const Job& job,
                                        const std::string& name,
+                                       const MarkSocket* marks,
                                        std::int64_t begin_ms) {
   return {.paths = {.proc = options.proc, .sys = options.sys, .cgroup = options.cgroup},
           .job = job,
           .name = name,
           .begin_ms = begin_ms,
           .interval = options.period,
-          .max_bytes = static_cast<std::uint64_t>(options.max_megabytes) * 1'000'000};
+          .max_bytes = static_cast<std::uint64_t>(options.max_megabytes) * 1'000'000,
+          .marks = marks != nullptr ? marks->ledger() : nullptr};
 }
 
 }  // namespace
 
-Session::Session(Options options, Job job, const std::string& program, std::int64_t begin_ms)
+std::string default_directory(const Options& options, const Job& job) {
+  const bool named = !job.managed() && !options.name.empty();
+  return "./ceems-" + file_name_of(named ? options.name : job.id);
+}
+
+Session::Session(Options options,
+                 Job job,
+                 const std::string& program,
+                 std::unique_ptr<MarkSocket> marks,
+                 std::int64_t begin_ms)
     : options_(std::move(options)),
       job_(std::move(job)),
       name_(name_of_run(options_, job_, program)),
-      begin_ms_(begin_ms) {}
+      begin_ms_(begin_ms),
+      marks_(std::move(marks)) {
+  if (marks_ != nullptr) {
+    marks_->start();
+  }
+}
 
 Session::~Session() = default;
 
@@ -93,8 +104,9 @@ Result<> Session::try_begin() {
       to_json(
           RunFacts{.job = job_.id, .name = name_, .cluster = job_.cluster, .nodes = job_.nodes})));
   if (job_.on_node) {
-    CEEMS_TRY(made, Measurement::create(measurement_options(options_, job_, name_, begin_ms_),
-                                        *directory_, real_clock()));
+    CEEMS_TRY(made, Measurement::create(
+                        measurement_options(options_, job_, name_, marks_.get(), begin_ms_),
+                        *directory_, real_clock()));
     measurement_ = std::move(made);
   }
   if (const auto started = start_agents(); !started) {
@@ -107,6 +119,14 @@ Result<> Session::try_begin() {
     measurement_->start();
   }
   return {};
+}
+
+std::string Session::measured_directory() const {
+  std::error_code error;
+  const bool measuring = measurement_ != nullptr || fanned_out_;
+  return directory_ == nullptr || !measuring
+             ? std::string()
+             : std::filesystem::absolute(directory_->path(), error).lexically_normal().string();
 }
 
 Result<> Session::start_agents() {
@@ -128,6 +148,9 @@ Result<> Session::start_agents() {
                                  "--manager=" + job_.manager,
                                  "--job=" + job_.id,
                                  "--name=" + name_};
+  if (marks_ != nullptr) {
+    agent.push_back("--mark-socket=" + marks_->path());
+  }
   if (job_.on_node) {
     agent.push_back("--skip-node=" + job_.node);
   }
@@ -176,7 +199,7 @@ void Session::stop_agents() {
   if (!fanned_out_) {
     return;
   }
-  if (const auto made = directory_->create_file(std::string(kStopFile)); !made) {
+  if (const auto made = directory_->replace(std::string(kStopFile), ""); !made) {
     say(printable(made.error().message, 1024));
   }
   sigset_t set = passed_signals();
@@ -216,6 +239,9 @@ void Session::end(std::optional<int> exit_status) {
   }
   try {
     announce();
+    if (marks_ != nullptr) {
+      marks_->finish();
+    }
     if (measurement_ != nullptr && !measurement_->finish(exit_status)) {
       say(fmt::format("the file system of {} does not answer; some data is lost",
                       printable(directory_->path(), 1024)));
@@ -234,6 +260,28 @@ void Session::end(std::optional<int> exit_status) {
   } catch (const std::exception& exception) {
     say(fmt::format("no report: {}", exception.what()));
   }
+}
+
+std::unique_ptr<MarkSocket> open_marks(const Options& options,
+                                       const Job& job,
+                                       const std::string& path) {
+  if (!options.marks) {
+    return nullptr;
+  }
+  const char* const temporary = std::getenv("TMPDIR");
+  auto opened = MarkSocket::create(
+      {.paths = {.proc = options.proc, .sys = options.sys, .cgroup = options.cgroup},
+       .job = job,
+       .self = ::getpid(),
+       .path = path,
+       .temporary = temporary != nullptr ? temporary : "/tmp"},
+      real_clock());
+  if (!opened) {
+    say(fmt::format("{}: taking no marks: {}", printable(job.node),
+                    printable(opened.error().message, 1024)));
+    return nullptr;
+  }
+  return *std::move(opened);
 }
 
 int merge(const std::string& path) {
@@ -268,15 +316,23 @@ int run_agent(const Options& options, Job job) {
     if (job.node == options.skip_node) {
       return {};
     }
-    CEEMS_TRY(measurement,
-              Measurement::create(measurement_options(options, job, options.name, begin_ms),
-                                  directory, real_clock()));
+    const auto marks =
+        options.mark_socket.empty() ? nullptr : open_marks(options, job, options.mark_socket);
+    if (marks != nullptr) {
+      marks->start();
+    }
+    CEEMS_TRY(measurement, Measurement::create(measurement_options(options, job, options.name,
+                                                                   marks.get(), begin_ms),
+                                               directory, real_clock()));
     measurement->start();
     sigset_t set = passed_signals();
     bool stopped = false;
     while (!stopped && !directory.has(std::string(kStopFile))) {
       const timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
       stopped = ::sigtimedwait(&set, nullptr, &pause) > 0;
+    }
+    if (marks != nullptr) {
+      marks->finish();
     }
     if (!measurement->finish(std::nullopt)) {
       ::_exit(1);
