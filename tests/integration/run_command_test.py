@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`ceems_exporter run` as an ordinary user: exit statuses and signals of its command, CPU time that agrees with what the command itself
-counts, reports that agree with the data, what is left after kill -9, names and links that somebody planted, and a job of several nodes
-with a srun that is a script."""
+counts, reports that agree with the data, what is left after kill -9, names and links that somebody planted, a job of several nodes
+with a srun that is a script, marks of the command, and processes and jobs that run already."""
 
 import json
 import os
@@ -11,10 +11,15 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
-from harness import BIN, PATIENCE, need_programs, run_tests, wait_until, write
+from harness import BIN, PATIENCE, get, need_programs, run_tests, samples, start_exporter, wait_until, write
+from marks_test import CPUS, Node
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEADERS = os.path.join(HERE, "..", "..", "apps", "ceems_mark")
+MARK = os.path.abspath(os.path.join(BIN, "ceems_mark"))
 EXPORTER = os.path.abspath(os.path.join(BIN, "ceems_exporter"))
 NOBODY = 65534
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
@@ -58,6 +63,22 @@ SLURMD_NODENAME=n2 "$@" &
 agents="$agents $!"
 wait
 wait
+"""
+
+
+MARKER = """#include <stdio.h>
+#include "ceems_mark.h"
+int main(void) {
+  int step;
+  ceems_mark_begin("inner");
+  for (step = 0; step <= 20; ++step) {
+    ceems_mark_progress(step, "iteration");
+  }
+  ceems_mark_fom("speed", 83.5, "ns/day");
+  ceems_mark_end("inner");
+  printf("%lu\\n", ceems_mark_dropped());
+  return 0;
+}
 """
 
 
@@ -294,6 +315,188 @@ def several_nodes(directory):
     assert done.returncode == 0 and "2 of 3 nodes sent no data: n2, n3." in done.stderr, done
 
 
+def marks(directory):
+    """What the command says about itself by the shell and by C, and what others say about it."""
+    need_programs("cc")
+    work = prepare(directory)
+    write(os.path.join(directory, "marker.c"), MARKER)
+    subprocess.run(["cc", "-std=c99", "-D_GNU_SOURCE", "-I", HEADERS, "-o", os.path.join(work, "marker"),
+                    os.path.join(directory, "marker.c")], check=True)
+    program = "set -e; echo $CEEMS_MARK_SOCKET > socket.tmp; mv socket.tmp socket\n" \
+              "%(mark)s -v begin solve; while [ ! -e go ]; do sleep 0.05; done; %(mark)s -v result step 40\n" \
+              "%(mark)s -v result step 10; ./marker; %(mark)s -v end solve; %(mark)s -v begin open; sleep 1.2" % {"mark": MARK}
+    running = start(work, ["/bin/sh", "-c", program], ["--interval=100ms", "--name=m"], {"TMPDIR": work})
+    wait_until("the command runs", lambda: os.path.exists(os.path.join(work, "socket")))
+    with open(os.path.join(work, "socket"), encoding="utf-8") as f:
+        socket = f.read().strip()
+    folder = os.path.dirname(socket)
+    assert os.path.dirname(folder) == work and stat.S_IMODE(os.stat(folder).st_mode) == 0o700, socket
+    # Neither another process of the user nor root is a part of the run.
+    for words, refused in [(as_user([MARK, "-v", "result", "step", "1000"]), "no_unit"),
+                           ([MARK, "-v", "result", "step", "1000"], "other_user" if os.geteuid() == 0 else "no_unit")]:
+        done = subprocess.run(words, env=environment({"CEEMS_MARK_SOCKET": socket}), capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and refused in done.stderr, done
+    time.sleep(1)  # so long that the region has an energy
+    write(os.path.join(work, "go"), "")
+    output, errors = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0 and output == "0\n", (running.returncode, output, errors)
+    data = os.path.join(work, "ceems-m")
+    report = load(data, "report.json")
+    (node,) = report["nodes"]
+    results = {result["result"]: result for result in report["results"]}
+    assert {name: result["n"] for name, result in results.items()} == {"step": 50, "iteration": 20}, results
+    assert abs(results["step"]["joules_per"] - report["energy_joules"] / 50) < 1e-9, report
+    phases = {phase["region"]: phase for phase in report["phases"]}
+    assert set(phases) == {"solve", "inner", "open"} and all(phase["count"] == 1 for phase in phases.values()), phases
+    solve = phases["solve"]
+    assert 1 <= solve["seconds"] <= node["seconds"] + 1 and 0 < solve["energy_joules"] < report["energy_joules"], report
+    assert "energy_joules" not in phases["inner"] and phases["open"]["energy_joules"] > 0, phases
+    assert solve["energy_joules"] + phases["open"]["energy_joules"] <= report["energy_joules"] + 1e-6, report
+    assert report["fom"] == [{"fom": "speed", "unit": "ns/day", "last": 83.5, "mean": report["fom"][0]["mean"]}], report["fom"]
+    assert re.search(r"^\[ceems\] step 50 · \S+ m?J each$", errors, re.M), errors
+    with open(os.path.join(data, "report.txt"), encoding="utf-8") as f:
+        assert re.search(r"^solve +\S+ +\d+ % +\S+ m?J", f.read(), re.M)
+    lines = subprocess.run(["zstdcat", os.path.join(data, node["node"] + ".cjf")], capture_output=True, text=True, check=True).stdout
+    assert re.search(r'^ceems_compute_unit_results_total\{hostname="[^"]+",uuid="\d+",result="step",unit=""\} 50 ', lines, re.M), lines
+    assert not os.path.exists(folder), os.listdir(work)
+    # Merging makes the same again, and without marks nothing of it is there.
+    before = open(os.path.join(data, "report.json"), encoding="utf-8").read()
+    subprocess.run(as_user([EXPORTER, "run", "--merge", data]), capture_output=True, env=environment(), check=True)
+    assert open(os.path.join(data, "report.json"), encoding="utf-8").read() == before
+    done = run(work, ["/bin/sh", "-c", "echo ${CEEMS_MARK_SOCKET-none}"], ["--no-marks", "--name=n"])
+    assert done.stdout == "none\n" and load(os.path.join(work, "ceems-n"), "report.json")["phases"] == [], done
+
+
+def contradictions(directory):
+    """Flags that run nothing do not ignore a command."""
+    work = prepare(directory)
+    for words in (["--watch=1", "--", "/bin/echo", "ran"], ["--merge=x", "--", "/bin/echo", "ran"], ["--merge=x", "/bin/echo"],
+                  ["--watch=1", "--merge=x"], ["--watch=x"], ["--watch=0"], ["--watch=job:"], ["--watch=job:4711_3"],
+                  ["--watch=-1"], ["--watch=99999999999999999999"]):
+        done = subprocess.run([EXPORTER, "run", *words], cwd=work, capture_output=True, text=True, env=environment(), check=False)
+        assert done.returncode == 1 and done.stdout == "", (words, done)
+        assert len(done.stderr.splitlines()) == 1 and words[0].split("=")[0] in done.stderr, (words, done)
+    assert os.listdir(work) == []
+
+
+class Load(threading.Thread):
+    """Moves the counters of a node of files for some seconds: each of two jobs keeps a part of its CPU busy, and the package draws 40 W
+    and 60 W more if all CPUs are busy."""
+
+    PARTS = {1: 0.75, 2: 0.25}
+    SECONDS = 5.0
+
+    def __init__(self, node):
+        super().__init__()
+        node.meter.stopped.set()
+        node.meter.join()
+        self.counter = node.meter.counter
+        self.stats = {job: os.open("%s/job_%d/cpu.stat" % (node.scope, job), os.O_WRONLY) for job in self.PARTS}
+        self.stat = os.open(node.proc + "/stat", os.O_WRONLY)
+        self.move(0)
+
+    def move(self, seconds):
+        """The state after so many seconds. Texts are always of the same length, so that a reader never sees a part."""
+        lines = []
+        for cpu in range(CPUS):
+            busy = 100 * seconds * self.PARTS.get(cpu + 1, 0)
+            lines.append((busy, 100 * (10 + seconds) - busy))
+        text = "cpu  %012d 0 0 %012d 0 0 0 0 0 0\n" % (sum(busy for busy, _ in lines), sum(idle for _, idle in lines))
+        text += "".join("cpu%d %012d 0 0 %012d 0 0 0 0 0 0\n" % (cpu, busy, idle) for cpu, (busy, idle) in enumerate(lines))
+        watts = 40 + 60 * sum(self.PARTS.values()) / CPUS
+        os.pwrite(self.stat, text.encode(), 0)
+        os.pwrite(self.counter, b"%015d\n" % int(1e9 + 1e6 * watts * seconds), 0)
+        for job, part in self.PARTS.items():
+            used = int(1e6 * seconds * part)
+            os.pwrite(self.stats[job], b"usage_usec %015d\nuser_usec %015d\nsystem_usec 0\n" % (used, used), 0)
+
+    def run(self):
+        began = time.monotonic()
+        while (seconds := time.monotonic() - began) < self.SECONDS:
+            self.move(seconds)
+            time.sleep(0.01)
+        self.move(self.SECONDS)
+
+
+def agrees_with_the_site(directory):
+    """The same job on the same node of files, by the exporter of a site and by its user: energies within 2 %."""
+    work = prepare(directory)
+    node = Node(os.path.join(directory, "node"))
+    write(node.proc + "/self/cgroup", "0::/system.slice/slurmstepd.scope/job_1/step_0\n")
+    hardware = Load(node)
+    paths = ["--path.procfs=" + node.proc, "--path.sysfs=" + node.sys, "--path.cgroupfs=" + node.cgroup]
+    env = {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "same", "SLURMD_NODENAME": "n1", "SLURM_JOB_NODELIST": "n1"}
+    exporter, url = start_exporter(directory, [*paths, "--collector.cgroups.force-version=v2", "--collector.slurm", "--collector.energy",
+                                               "--collector.energy.interval=200ms", "--no-security.drop-privileges"])
+
+    def site():
+        joules = {}
+        for labels, value in samples(get(url + "/metrics").text, "ceems_compute_unit_energy_joules_total"):
+            if 'uuid="1"' in labels:
+                joules[re.search('domain="([a-z]+)"', labels).group(1)] = value
+        return joules
+
+    with exporter:
+        running = start(work, ["/bin/sh", "-c", "while [ ! -e stop ]; do sleep 0.05; done"], [*paths, "--interval=200ms"], env)
+        data = os.path.join(work, "ceems-1")
+        wait_until("the run measures", lambda: os.path.isdir(data) and summaries(data).get("n1", {}).get("samples"))
+        wait_until("the site knows the job", lambda: "package" in site())
+        hardware.start()
+        hardware.join()
+        last = {}
+
+        def is_still():
+            before = dict(last)
+            last.update(site())
+            return before == last
+        wait_until("the site has counted everything", is_still, every=1)
+        write(os.path.join(work, "stop"), "")
+        _, errors = running.communicate(timeout=PATIENCE)
+        assert running.returncode == 0, errors
+    report = load(data, "report.json")
+    own = report["domains"]
+    assert report["nodes"][0]["unit"] == "cgroup" and "CPUs measured" in errors, (report, errors)
+    compared = set(own) & set(last) - {"node"}
+    assert "package" in compared and all(abs(own[domain] - last[domain]) <= 0.02 * last[domain] for domain in compared), (own, last)
+    expected = Load.SECONDS * (40 + 60 / CPUS)  # of all jobs
+    assert 0.1 * expected < own["package"] < 0.9 * expected, (own, expected)
+    assert abs(report["cpu_seconds"] - Load.SECONDS * Load.PARTS[1]) < 1e-3, report
+    print("  package: %.2f J by its user, %.2f J by its site" % (own["package"], last["package"]))
+
+
+def watched_job(directory):
+    """A job of SLURM that runs already: its processes are those with its number in their environment."""
+    work = prepare(directory)
+    number = "47110815"
+    program = "import os, sys, time\nopen('began', 'w').close()\nwhile not os.path.exists('stop'):\n    time.sleep(0.02)\n"
+    env = environment({"SLURM_JOB_ID": number, "SLURM_JOB_NAME": "wave", "SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_NUM_NODES": "3",
+                       "SLURMD_NODENAME": "n2"})
+    job = subprocess.Popen(as_user([PYTHON, "-c", program]), cwd=work, env=env)
+    try:
+        wait_until("the job runs", lambda: os.path.exists(os.path.join(work, "began")))
+        for word in (number, "job:" + number):
+            data = os.path.join(work, "by-" + word[:3])
+            watcher = subprocess.Popen(as_user([EXPORTER, "run", "--watch=" + word, "--interval=100ms", "--dir=" + data]), cwd=work,
+                                       env=environment(), stderr=subprocess.PIPE, text=True)
+            wait_until("the first data", lambda path=data: os.path.isdir(path) and summaries(path))
+            if word == number:
+                watcher.send_signal(signal.SIGTERM)
+            else:
+                write(os.path.join(work, "stop"), "")
+                job.wait()
+            _, errors = watcher.communicate(timeout=PATIENCE)
+            assert watcher.returncode == 0, errors
+            report = load(data, "report.json")
+            assert (report["job"], report["name"], report["missing"]) == (number, "wave", []), report
+            assert [node["node"] for node in report["nodes"]] == ["n2"] and report["nodes"][0]["ended"], report
+    finally:
+        write(os.path.join(work, "stop"), "")
+        job.wait()
+    done = subprocess.run(as_user([EXPORTER, "run", "--watch=job:" + number]), cwd=work, env=environment(), capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and "job %s of SLURM does not run on this node" % number in done.stderr, done
+
+
 def watched(directory):
     """A process that runs already: what it uses from now on."""
     work = prepare(directory)
@@ -335,7 +538,8 @@ def main():
     if os.geteuid() == 0:
         need_programs("setpriv")
     begin = time.monotonic()
-    status = run_tests([exit_statuses, streams_and_flags, cpu_time, files, signals, killed, hostile, without_a_place, several_nodes, watched],
+    status = run_tests([exit_statuses, streams_and_flags, cpu_time, files, signals, killed, hostile, without_a_place, several_nodes, marks, contradictions, agrees_with_the_site,
+                        watched, watched_job],
                        "ceems-run-")
     print("run_command: %.0f s" % (time.monotonic() - begin))
     return status
