@@ -260,7 +260,7 @@ bool ApiServer::identify_by_token(const Endpoint& endpoint, Call& call) {
   if (checked.verdict != Verdict::kGood) {
     std::string_view why = "the personal token is not valid";
     if (misplaced) {
-      why = "personal tokens are sent in the header Authorization; revoke the one in the address";
+      why = "personal tokens are sent in a header; revoke the one in the address";
     } else if (checked.verdict == Verdict::kMixed) {
       why = "the request has a personal token and names another user";
     }

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/strings.h"
 #include "cacct/caller.h"
+#include "model/protocol.h"
 #include "os/secret.h"
 
 namespace ceems::cacct {
@@ -73,13 +74,18 @@ Result<std::string> find_token(uid_t uid) {
 
 void use_token(std::string token, Config& config) {
   net::ClientOptions& client = config.api_client;
-  client.basic_auth.reset();
   client.oauth2.reset();
-  client.authorization = net::ClientOptions::Authorization{.credentials = std::move(token)};
+  client.authorization.reset();
   std::erase_if(client.headers, [&](const auto& header) {
     return same_in_any_case(header.first, config.user_header) ||
-           same_in_any_case(header.first, "Authorization");
+           same_in_any_case(header.first, "Authorization") ||
+           same_in_any_case(header.first, model::kTokenHeader);
   });
+  if (client.basic_auth) {  // the server's password, without which no request gets in
+    client.headers[std::string(model::kTokenHeader)].secrets = {std::move(token)};
+  } else {
+    client.authorization = net::ClientOptions::Authorization{.credentials = std::move(token)};
+  }
   config.user_header.clear();
 }
 

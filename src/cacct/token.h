@@ -17,7 +17,8 @@ namespace ceems::cacct {
 Result<std::string> find_token(uid_t uid);
 
 /// Makes the program ask the API server by the token, in place of the configured credentials and of
-/// the user's name. Nothing else is given the token.
+/// the user's name. If these are a user and a password, they stay, and the token has its own header
+/// (model::kTokenHeader). Nothing else is given the token.
 void use_token(std::string token, Config& config);
 
 }  // namespace ceems::cacct

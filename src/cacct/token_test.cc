@@ -84,17 +84,33 @@ TEST_F(CallersToken, IsRefusedWithoutBeingShown) {
 
 TEST_F(CallersToken, ReplacesEveryOtherCredential) {
   Config config;
-  config.api_client.basic_auth = net::ClientOptions::BasicAuth{.password = "p"};
+  config.api_client.oauth2 = net::ClientOptions::OAuth2();
   config.api_client.headers["x-grafana-user"].values = {"root"};
+  config.api_client.headers["x-ceems-token"].values = {"another"};
   config.api_client.headers["X-Other"].values = {"1"};
   use_token(token_, config);
-  EXPECT_FALSE(config.api_client.basic_auth);
+  EXPECT_FALSE(config.api_client.oauth2);
   EXPECT_EQ(config.api_client.authorization->type, "Bearer");
   EXPECT_EQ(config.api_client.authorization->credentials, token_);
   EXPECT_EQ(config.api_client.headers.size(), 1U);
   EXPECT_TRUE(config.api_client.headers.contains("X-Other"));
   EXPECT_EQ(config.user_header, "");
   EXPECT_FALSE(config.tsdb_client.authorization);
+}
+
+TEST_F(CallersToken, GoesBesideThePasswordOfTheServer) {
+  Config config;
+  config.api_client.basic_auth = net::ClientOptions::BasicAuth{.username = "u", .password = "p"};
+  config.api_client.headers["X-Grafana-User"].values = {"root"};
+  config.api_client.headers["x-ceems-token"].values = {"another"};
+  use_token(token_, config);
+  EXPECT_EQ(config.api_client.basic_auth->password, "p");
+  EXPECT_FALSE(config.api_client.authorization);
+  ASSERT_EQ(config.api_client.headers.size(), 1U);
+  EXPECT_EQ(config.api_client.headers.at("X-Ceems-Token").secrets,
+            std::vector<std::string>{token_});
+  EXPECT_EQ(config.user_header, "");
+  EXPECT_TRUE(config.tsdb_client.headers.empty());
 }
 
 }  // namespace

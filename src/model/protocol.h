@@ -13,6 +13,12 @@ inline constexpr std::string_view kServiceAccount = "ceems-int-svc";
 /// one that it makes for the user in kUserHeader.
 inline constexpr std::string_view kServiceTokenHeader = "X-Ceems-Service-Token";
 
+/// The request header with the secret of the proxies that may name users.
+inline constexpr std::string_view kProxyTokenHeader = "X-Ceems-Proxy-Token";
+/// The request header with a personal API token, for requests whose Authorization has the password
+/// of the web configuration.
+inline constexpr std::string_view kTokenHeader = "X-Ceems-Token";
+
 /// The request header with the name of the user. Grafana sets it (`send_user_header`).
 inline constexpr std::string_view kUserHeader = "X-Grafana-User";
 /// The request header with the id of the cluster that a request to ceems_lb is for.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The commands of docs/api/scripts.md, with a personal token and a real ceems_api_server that has invented units."""
 
+import base64
 import json
 import os
 import re
@@ -12,7 +13,8 @@ import urllib.error
 import urllib.request
 
 from api_database import create, insert, local
-from harness import BIN, FakeHttp, ROOT, run_tests, scratch, skip, start_api_server
+from harness import BIN, FakeHttp, ROOT, run_tests, skip, start_api_server, write
+from login_test import HASH
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 import real_server  # noqa: E402
@@ -26,9 +28,9 @@ def blocks():
         return re.findall(r"^```sh\n(.*?)^```$", f.read(), re.M | re.S)
 
 
-def make_token(url, user, scope="read-own"):
-    request = urllib.request.Request(url + "/api/v1/tokens", data=json.dumps({"name": "test", "scope": scope}).encode(),
-                                     headers={"X-Grafana-User": user, "Content-Type": "application/json"})
+def make_token(url, user, headers=None):
+    request = urllib.request.Request(url + "/api/v1/tokens", data=json.dumps({"name": "test", "scope": "read-own"}).encode(),
+                                     headers=dict(headers or {}, **{"X-Grafana-User": user, "Content-Type": "application/json"}))
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)["data"]["token"]
 
@@ -62,7 +64,7 @@ def attack(url, token):
 def commands(directory):
     """Each command of the page succeeds for a user with a token, and prints what it promises."""
     texts = blocks()
-    function = next(text for text in texts if text.startswith("api()"))
+    function, with_password = [text for text in texts if text.startswith("api()")]
     questions = [text for text in texts if not text.startswith(("api()", "export"))]
     assert len(questions) == 10, len(questions)
     expected = [
@@ -101,6 +103,34 @@ def commands(directory):
             attack(url, environment["CEEMS_TOKEN"])
             unknown = subprocess.run(["sh", "-c", function + "api whoami"], env=environment, capture_output=True)
             assert unknown.returncode == 22 and b"401" in unknown.stderr, unknown
+        behind_a_password(directory, config, environment, function, with_password)
+
+
+def behind_a_password(directory, config, environment, function, with_password):
+    """The server takes Authorization for its own password, so the token is in the other header, for cacct, too."""
+    web = write(os.path.join(directory, "web.yml"), "basic_auth_users: {scripts: %s}\n" % HASH)
+    program, url = start_api_server(directory, config, real_server.FLAGS + ["--web.config.file=" + web])
+    with program:
+        password = {"Authorization": "Basic " + base64.b64encode(b"scripts:correct horse").decode()}
+        token = make_token(url, "ada", password)
+        environment = dict(environment, CEEMS_API=url, CEEMS_TOKEN=token, CEEMS_PASSWORD="scripts:correct horse")
+
+        def asked(*command, **changed):
+            return subprocess.run(command, env=dict(environment, **changed), capture_output=True, timeout=60)
+        good = asked("sh", "-euc", with_password + 'api whoami | jq -r ".data[0].user"')
+        assert good.stdout == b"ada\n" and not good.stderr, good
+        for script, changed in ((function, {}), (with_password, {"CEEMS_PASSWORD": "scripts:wrong"}), (with_password, {"CEEMS_TOKEN": token[:-1]})):
+            refused = asked("sh", "-euc", script + "api whoami", **changed)
+            assert refused.returncode == 22 and b"401" in refused.stderr, refused
+        for headers, expected in (({"X-Ceems-Token": token}, 401), (dict(password, **{"X-Ceems-Token": token}), 200),
+                                  (dict(password, **{"X-Ceems-Token": token, "X-Grafana-User": "operator"}), 401), (password, 401)):
+            assert status(url + "/api/v1/units", headers) == expected, headers
+        settings = os.path.join(directory, "ceems", "config.yml")
+        write(settings, "ceems_api_server: {cluster_id: hpc-a, web: {url: %s, basic_auth: {username: scripts, password: correct horse}}}\n" % url, 0o600)
+        report = asked(os.path.join(BIN, "cacct"), "report", "100990", "--ascii", XDG_CONFIG_HOME=directory)
+        assert report.returncode == 0 and b"100990" in report.stdout, report
+        report = asked(os.path.join(BIN, "cacct"), "report", "100991", "--ascii", XDG_CONFIG_HOME=directory)
+        assert report.returncode == 1 and b"no such job" in report.stderr, report
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -225,6 +226,43 @@ TEST_F(TokensEndpoint, CannotBeCombinedWithAnotherIdentity) {
       request("GET", "/api/v1/units", {{"X-Grafana-User", "ada"}, {"Authorization", "Bearer abc"}})
           .status,
       200);
+}
+
+TEST_F(TokensEndpoint, TakesTheHeaderBesideAPassword) {
+  const std::string token = secret();
+  const auto asked = [this](const std::string& value, net::Headers headers = {}) {
+    headers.emplace_back("x-ceems-token", value);
+    return request("GET", "/api/v1/units", std::move(headers));
+  };
+  // "a:b" is the password of the web configuration, which does not name a user.
+  const net::Headers password{{"Authorization", "Basic YTpi"}};
+  EXPECT_EQ(owners(asked(token, password)), std::set<std::string>{"ada"});
+  EXPECT_EQ(owners(asked(" " + token)), std::set<std::string>{"ada"});
+  EXPECT_EQ(asked(token, {{"Authorization", "Bearer abc"}}).status, 200);
+  EXPECT_EQ(asked(token, {{"X-Grafana-User", "ada"}}).status, 200);
+  EXPECT_EQ(asked(token, {{"X-Grafana-User", "root"}}).status, 401);
+  EXPECT_EQ(request("DELETE", "/api/v1/tokens?id=x", {{"X-Ceems-Token", token}}).status, 403);
+  // Two tokens, two passwords, and malformed ones: never the identity of the other header.
+  EXPECT_EQ(asked(token, {{"Authorization", "Bearer " + token}}).status, 401);
+  EXPECT_EQ(asked(token, {{"X-Ceems-Token", token}}).status, 401);
+  EXPECT_EQ(asked(token, {{"Authorization", "Basic YTpi"}, {"Authorization", "Basic YTpi"}}).status,
+            401);
+  for (const std::string& value : {std::string(), "Bearer " + token, token + "," + token}) {
+    const int status = asked(value, {{"X-Grafana-User", "ada"}}).status;
+    EXPECT_TRUE(status == 401 || status == 429) << value << " " << status;
+  }
+}
+
+TEST_F(TokensEndpoint, IsRefusedBesideThePasswordOfTheServiceAccount) {
+  start({.service_account = login::ServiceAccountOptions{.web_user = "lb"}});
+  const std::string token = secret();
+  for (const auto& [user, status] : std::map<std::string, int>{{"lb", 401}, {"scripts", 200}}) {
+    net::Request asked = request_for("GET", "/api/v1/units", {{"X-Ceems-Token", token}});
+    asked.authenticated_user = user;
+    net::Response response;
+    server_->handle(asked, response);
+    EXPECT_EQ(response.status, status) << user;
+  }
 }
 
 TEST_F(TokensEndpoint, RefusesWhatIsNotAToken) {

@@ -41,20 +41,25 @@ std::string_view bearer_in(std::string_view header) {
   return same_in_any_case(scheme, "Bearer") ? trim(header) : std::string_view();
 }
 
-/// The token of the request; empty if it has several headers or the token is malformed.
+/// The token of the request; empty if it is malformed, or if the request has several tokens or
+/// several headers Authorization.
 std::string_view token_in(const net::Request& request) {
   std::string_view token;
   int headers = 0;
+  int tokens = 0;
   for (const auto& [name, value] : request.headers) {
-    if (same_in_any_case(name, "Authorization")) {
-      ++headers;
-      token = bearer_in(value);
+    const bool authorization = same_in_any_case(name, "Authorization");
+    const bool bare = same_in_any_case(name, model::kTokenHeader);
+    headers += authorization ? 1 : 0;
+    if (bare || (authorization && bearer_in(value).starts_with(kTokenPrefix))) {
+      ++tokens;
+      token = bare ? trim(value) : bearer_in(value);
     }
   }
   const bool formed = token.size() == kTokenPrefix.size() + kSecretText &&
                       token.starts_with(kTokenPrefix) &&
                       has_only_words(token.substr(kTokenPrefix.size()), "-_");
-  return headers == 1 && formed ? token : std::string_view();
+  return headers <= 1 && tokens == 1 && formed ? token : std::string_view();
 }
 
 /// The secret has 256 random bits, so nothing is gained by a slow hash.
@@ -66,8 +71,9 @@ std::string hash_of(std::string_view token) {
 
 bool has_token(const net::Request& request) {
   return std::ranges::any_of(request.headers, [](const auto& header) {
-    return same_in_any_case(header.first, "Authorization") &&
-           bearer_in(header.second).starts_with(kTokenPrefix);
+    return same_in_any_case(header.first, model::kTokenHeader) ||
+           (same_in_any_case(header.first, "Authorization") &&
+            bearer_in(header.second).starts_with(kTokenPrefix));
   });
 }
 
@@ -109,7 +115,9 @@ Result<T> Tokens::write(const std::function<Result<T>(store::TokenWriter&)>& wor
 }
 
 bool Tokens::is_mixed(const net::Request& request, const std::string& owner) const {
-  if (net::find_header(request.headers, model::kServiceTokenHeader) != nullptr) {
+  const auto& service = setup_.login.service_account;
+  if (net::find_header(request.headers, model::kServiceTokenHeader) != nullptr ||
+      (service && !service->web_user.empty() && request.authenticated_user == service->web_user)) {
     return true;
   }
   const auto named = access::user_name(request.headers, setup_.user_headers);

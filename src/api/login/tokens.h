@@ -28,8 +28,8 @@ namespace ceems::api::login {
 /// recognise them.
 inline constexpr std::string_view kTokenPrefix = "ceems_pat_";
 
-/// Whether the request has a personal token in a header Authorization, valid or not. No other
-/// identity of such a request counts.
+/// Whether the request has a personal token in a header Authorization, or anything in the one for
+/// tokens (model::kTokenHeader), valid or not. No other identity of such a request counts.
 bool has_token(const net::Request& request);
 /// Whether something like a personal token is in the query string, where logs keep it.
 bool has_token_in_query(const net::Request& request);
