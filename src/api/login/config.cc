@@ -28,9 +28,12 @@ Result<> read_header(const config::Node& node,
                      bool& said) {
   config::Section section(node);
   std::vector<std::string> proxies;
-  section.only({"enabled", "trusted_proxies", "map"})
+  section.only({"enabled", "trusted_proxies", "proxy_token_file", "map"})
       .boolean("enabled", options.header)
-      .list("trusted_proxies", proxies);
+      .list("trusted_proxies", proxies)
+      .file("proxy_token_file", options.proxy_token_file, directory)
+      .refuse(node["proxy_token_file"].present() && !node["trusted_proxies"].present(),
+              "proxy_token_file", "set trusted_proxies, too");
   CEEMS_TRY(names, config::NameMap::read(node["map"], directory, model::kServiceAccount));
   options.names = std::move(names);
   const config::Node list = node["trusted_proxies"];

@@ -55,6 +55,8 @@ struct LoginOptions {
   bool header = true;
   /// The peers that may name users by header; absent: all peers.
   std::optional<net::TrustedPeers> trusted_proxies = {};
+  /// With the text that they also have to send in model::kProxyTokenHeader; empty: none.
+  std::string proxy_token_file = {};
   config::NameMap names = {};  ///< for names in the header
   std::optional<ServiceAccountOptions> service_account = {};
   std::optional<LocalOptions> local = {};

@@ -57,6 +57,15 @@ TEST(LoginConfig, TheServiceAccountIsGuardedUnlessNothingIsConfigured) {
   EXPECT_THAT(login_complaint("identity: {service_account: {token: t}}"), HasSubstr("unknown key"));
 }
 
+TEST(LoginConfig, AProxyTokenIsBesideTheAddresses) {
+  const auto options =
+      login_of("identity: {header: {trusted_proxies: [10.0.0.1], proxy_token_file: p}}");
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->proxy_token_file, "/etc/ceems/p");
+  EXPECT_THAT(login_complaint("identity: {header: {proxy_token_file: p}}"),
+              HasSubstr("set trusted_proxies, too"));
+}
+
 TEST(LoginConfig, TokensAreOffWhileEveryPeerMayNameUsers) {
   EXPECT_FALSE(login_of("{}")->offers_tokens());
   EXPECT_FALSE(login_of("identity: {tokens: {max_lifetime: 30d}}")->offers_tokens());

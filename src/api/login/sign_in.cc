@@ -26,7 +26,7 @@ constexpr std::int64_t kClockSkew = 60;
 constexpr std::size_t kMaxRemembered = 10'000;
 constexpr std::size_t kMinTokenBytes = 32;
 
-Result<> read_service_token(const std::string& file, std::string& token) {
+Result<> read_shared_token(const std::string& file, std::string& token) {
   CEEMS_TRY(secret, os::read_secret("", file));
   if (secret.size() < kMinTokenBytes) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected at least {} characters", file,
@@ -103,7 +103,11 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
   const LoginOptions& wanted = made->options_;
   if (wanted.service_account && !wanted.service_account->token_file.empty()) {
     CEEMS_TRY_IN("identity.service_account.token_file",
-                 read_service_token(wanted.service_account->token_file, made->service_token_));
+                 read_shared_token(wanted.service_account->token_file, made->service_token_));
+  }
+  if (!wanted.proxy_token_file.empty()) {
+    CEEMS_TRY_IN("identity.header.proxy_token_file",
+                 read_shared_token(wanted.proxy_token_file, made->proxy_token_));
   }
   if (!wanted.has_sessions()) {
     return made;
@@ -223,6 +227,16 @@ bool SignIn::has_service_credential(const net::Request& request) const {
   return token != nullptr && !service_token_.empty() && access::same_secret(*token, service_token_);
 }
 
+/// Whether the request is of a proxy that may name users.
+bool SignIn::is_of_proxy(const net::Request& request) const {
+  if (!options_.trusted_proxies) {
+    return true;
+  }
+  const std::string* token = net::find_header(request.headers, model::kProxyTokenHeader);
+  return options_.trusted_proxies->contains(request.remote_address) &&
+         (proxy_token_.empty() || (token != nullptr && access::same_secret(*token, proxy_token_)));
+}
+
 Result<access::Identity> SignIn::identify(const net::Request& request, net::Response& response) {
   const bool service = has_service_credential(request);
   if (options_.header || service) {
@@ -237,11 +251,14 @@ Result<access::Identity> SignIn::identify(const net::Request& request, net::Resp
                             "identity.service_account in the configuration of both programs");
         return access::Identity{};
       }
-      if (!service && options_.trusted_proxies &&
-          !options_.trusted_proxies->contains(request.remote_address)) {
-        report_refused_name(
-            request,
-            "a request names a user by header, but its peer is not in trusted_proxies; refused");
+      if (!service && !is_of_proxy(request)) {
+        report_refused_name(request,
+                            proxy_token_.empty()
+                                ? "a request names a user by header, but its peer is not in "
+                                  "trusted_proxies; refused"
+                                : "a request names a user by header, but its peer is not in "
+                                  "trusted_proxies or does not send the token of "
+                                  "proxy_token_file; refused");
         return access::Identity{};
       }
       // The service account passes on names that are mapped already.

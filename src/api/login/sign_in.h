@@ -123,6 +123,7 @@ class SignIn {
   void end_oidc(const net::Request& request, net::Response& response);
   void refuse_oidc(net::Response& response, const net::Request& request, const Error& error);
   [[nodiscard]] std::string client_of(const net::Request& request) const;
+  [[nodiscard]] bool is_of_proxy(const net::Request& request) const;
 
   const LoginOptions options_;
   const Deployment deployment_;
@@ -132,6 +133,7 @@ class SignIn {
   store::Reader& reader_;
   const Clock& clock_;
   std::string service_token_;                     ///< empty: none
+  std::string proxy_token_;                       ///< empty: none
   std::unique_ptr<const access::Signer> signer_;  ///< null: no login method has sessions
   std::unique_ptr<LocalUsers> users_;
   std::unique_ptr<Provider> provider_;

@@ -446,6 +446,33 @@ TEST_F(SignInTest, AnUntrustedHeaderIsRefusedEvenWithASession) {
               HasSubstr(R"("user":"bob","admin":false,"role":"user","via":"header")"));
 }
 
+TEST_F(SignInTest, AProxyThatSharesItsHostProvesItselfByAToken) {
+  const std::string token = "0123456789abcdef0123456789abcdef";
+  std::filesystem::permissions(dir_.write("proxy", token + "\n"), std::filesystem::perms(0600));
+  options_.proxy_token_file = (dir_.path() / "proxy").string();
+  make();
+  const auto as_root = [&](const std::string& peer, const net::Headers& more) {
+    peer_ = peer;
+    net::Headers headers{{"X-Grafana-User", "root"}};
+    headers.insert(headers.end(), more.begin(), more.end());
+    return ask("GET", "/api/v1/units/admin", headers).status;
+  };
+  EXPECT_EQ(as_root("10.0.0.1", {{"x-ceems-proxy-token", token}}), 200);
+  EXPECT_EQ(as_root("unix", {{"X-Ceems-Proxy-Token", token}}), 200);
+  // The peer or the token alone is not enough, and a token alone names no user.
+  EXPECT_EQ(as_root("10.0.0.1", {}), 401);
+  EXPECT_EQ(as_root("unix", {}), 401);
+  EXPECT_EQ(as_root("192.0.2.1", {{"X-Ceems-Proxy-Token", token}}), 401);
+  for (const std::string& wrong : {std::string(), token + "x", token.substr(1)}) {
+    EXPECT_EQ(as_root("10.0.0.1", {{"X-Ceems-Proxy-Token", wrong}}), 401) << wrong;
+  }
+  EXPECT_EQ(as_root("10.0.0.1", {{"X-Ceems-Proxy-Token", "x"}, {"X-Ceems-Proxy-Token", token}}),
+            401);
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Ceems-Proxy-Token", token}}).status, 401);
+  dir_.write("proxy", "short");
+  EXPECT_FALSE(SignIn::create(options_, {}, db_->reader(), clock_));
+}
+
 TEST_F(SignInTest, ADisabledHeaderIsIgnored) {
   options_.header = false;
   make();
