@@ -7,8 +7,10 @@ import os
 import pty
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 from harness import BIN, FakeHttp, ROOT, run_tests, scratch, write
@@ -37,6 +39,31 @@ class Server(FakeHttp):
             time.sleep(delay)
             return answer[0], "application/json", answer[1]
         super().__init__(handler)
+
+
+class Hanging:
+    """A server that takes connections and requests, and never answers."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.taken = []
+        threading.Thread(target=self.take, daemon=True).start()
+
+    def take(self):
+        while True:
+            try:
+                self.taken.append(self.listener.accept()[0])
+            except OSError:
+                return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        for connection in self.taken:
+            connection.close()
 
 
 def configured(directory, url):
@@ -198,9 +225,16 @@ def slurm(directory):
             assert run(lua, "x" * 70000, script)[0] == ""
         line = write(directory + "/cacct", "#!/bin/sh\nprintf 'one\\ntwo\\n'\n", 0o755)
         assert run(lua, script, program=line)[0] == "sbatch: one\n"
-        slow = write(directory + "/slow", "#!/bin/sh\nexec sleep 30\n", 0o755)
+        slow = write(directory + "/slow", "#!/bin/sh\nexec sleep 300\n", 0o755)
         shown, seconds = run(lua, script, program=slow)
-        assert shown == "" and seconds < 5, seconds
+        assert shown == "" and seconds < 30, seconds
+        with Hanging() as server:
+            configured(directory, server.url)
+            shown, seconds = run(lua, script)
+            assert shown == "" and seconds < 30, (shown, seconds)
+            # Started by hand, cacct certainly comes as far as to ask.
+            done = check(directory, "--timeout=5000", script)
+            assert done.returncode == 0 and not done.stdout and done.stderr.count(b"\n") == 1 and server.taken, done
 
 
 FAKE_PBS = """
@@ -241,9 +275,16 @@ def openpbs(directory):
     show = write(directory + "/show", "#!/bin/sh\nid -un\nfor word; do printf '<%s>' \"$word\"; done\n", 0o755)
     assert run(show)[0] == ("nobody\n<check><--brief><--timeout><280><--form><pbs><--><-N><it's; touch owned><-q><gpu><-P><chem>"
                             "<-l><select=2:ncpus=8:ngpus=1><-l><walltime=01:00:00>")
-    slow = write(directory + "/slow", "#!/bin/sh\nexec sleep 30\n", 0o755)
+    slow = write(directory + "/slow", "#!/bin/sh\nexec sleep 300\n", 0o755)
     comment, seconds = run(slow)
-    assert comment is None and seconds < 5, seconds
+    assert comment is None and seconds < 30, seconds
+    with Hanging() as server:
+        configured(directory, server.url)
+        os.chmod(directory + "/ceems", 0o755)
+        os.chmod(directory + "/ceems/config.yml", 0o644)
+        asking = write(directory + "/asking", "#!/bin/sh\nXDG_CONFIG_HOME=%s exec %s \"$@\"\n" % (directory, CACCT), 0o755)
+        comment, seconds = run(asking)
+        assert comment is None and seconds < 30, (comment, seconds)
     for program, user in (("/none", "nobody"), (show, "root"), (show, "no such user"), ("/bin/false", "nobody")):
         assert run(program, user)[0] is None, program
 
