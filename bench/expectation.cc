@@ -22,7 +22,7 @@
 namespace {
 
 constexpr std::size_t kLeastBefore = 5;
-constexpr std::size_t kMostBefore = 60;     // as api/check/past_runs.cc
+constexpr std::size_t kMaxBefore = 60;      // as api/check/past_runs.cc
 constexpr double kBack = 90.0 * 24 * 3600;  // the same
 
 struct Run {
@@ -61,7 +61,7 @@ void judge(const std::string& name, const std::vector<Run>& runs) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<double> before;
-    for (std::size_t j = i; j-- > 0 && before.size() < kMostBefore;) {
+    for (std::size_t j = i; j-- > 0 && before.size() < kMaxBefore;) {
       if (runs[i].time - runs[j].time <= kBack) {
         before.push_back(runs[j].value);
       }
