@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/feedback.h"
 #include "store/outbox.h"
 #include "store/reader.h"
 #include "store/store.h"
@@ -68,6 +69,11 @@ class Database {
   /// The same for the writer of tokens.
   virtual Result<std::unique_ptr<TokenWriter>> open_tokens() {
     return fail(ErrorCode::kInvalidArgument, "this database has no tokens");
+  }
+
+  /// The same for the writer of answers about suggestions.
+  virtual Result<std::unique_ptr<FeedbackWriter>> open_feedback() {
+    return fail(ErrorCode::kInvalidArgument, "this database has no answers");
   }
 
   /// Waits until the database is upgraded. Until then the writer fails with kUnavailable, and so do

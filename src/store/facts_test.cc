@@ -120,7 +120,8 @@ TEST_P(UnitFacts, OfVersion15DoNotKnowWhatWasNotUsed) {
   unit.not_used_kwh = 0.25;
   write(kNow - kHour, kNow, {unit});
   execute(
-      "DROP TABLE ceems_tokens; ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
+      "DROP TABLE ceems_tokens; DROP TABLE ceems_feedback;"
+      "ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN strip;"
       "UPDATE ceems_schema SET version = 15");
@@ -162,7 +163,7 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
       "DROP TABLE ceems_outbox; DROP TABLE ceems_contacts;"
       "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
       "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members; DROP TABLE "
-      "ceems_tokens;"
+      "ceems_tokens; DROP TABLE ceems_feedback;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());

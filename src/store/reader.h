@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "model/flavor.h"
 #include "model/unit.h"
+#include "store/feedback.h"
 #include "store/fields.h"
 #include "store/schema/sums_columns.h"
 #include "store/tags.h"
@@ -135,7 +136,6 @@ struct UsageSeriesQuery;
 struct UsageOfDay;
 
 // store/reports.h
-struct ReportKey;
 struct StoredReport;
 struct FamilyQuery;
 struct FamilyRun;
@@ -256,6 +256,19 @@ class Reader {
   virtual Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id);
   /// By cluster, to when its data was read: the end of the last window that was written (epoch ms).
   virtual Result<std::map<std::string, std::int64_t>> watermarks();
+
+  // What people said of suggestions (store/feedback.h).
+
+  /// The rules that have a stored finding of this run.
+  virtual Result<std::vector<std::string>> rules_found(const ReportKey& /*key*/) {
+    return std::vector<std::string>{};
+  }
+  /// What this person said of the suggestions of a run, by rule.
+  virtual Result<std::vector<Feedback>> feedback_of(const ReportKey& /*key*/,
+                                                    const std::string& /*username*/) {
+    return std::vector<Feedback>{};
+  }
+  virtual Result<std::vector<FeedbackSum>> feedback_by_rule() { return std::vector<FeedbackSum>{}; }
 
   // Personal API tokens (store/tokens.h).
 

@@ -8,18 +8,12 @@
 #include <vector>
 
 #include "store/facts.h"
+#include "store/report_key.h"
 
 namespace ceems::store {
 
 // The tables ceems_unit_reports and ceems_findings (docs/api/database.md, "Reports"). A window that
 // stores the end of a unit queues its report in the same transaction; the finisher makes it.
-
-/// One run of a unit. Each has at most one report.
-struct ReportKey {
-  std::string cluster_id = {}, uuid = {};
-  std::int64_t started_at_ts = 0;
-  auto operator<=>(const ReportKey&) const = default;
-};
 
 enum class ReportState : std::uint8_t {
   kQueued,   ///< the unit has ended

@@ -21,6 +21,7 @@
 #include "store/sql/session.h"
 #include "store/sql/upgrading.h"
 #include "store/writer/node_days.h"
+#include "store/writer/session_feedback.h"
 #include "store/writer/session_outbox.h"
 #include "store/writer/session_tokens.h"
 #include "store/writer/session_writer.h"
@@ -213,6 +214,10 @@ class PgDatabase final : public Database {
   }
   Result<std::unique_ptr<TokenWriter>> open_tokens() override {
     return std::make_unique<SessionTokens>(std::make_unique<PgSession>(*connector_, coordinator_));
+  }
+  Result<std::unique_ptr<FeedbackWriter>> open_feedback() override {
+    return std::make_unique<SessionFeedback>(
+        std::make_unique<PgSession>(*connector_, coordinator_));
   }
   bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 

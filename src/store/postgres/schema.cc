@@ -8,6 +8,7 @@
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
 #include "store/schema/fact_columns.h"
+#include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
 #include "store/schema/members_table.h"
@@ -196,12 +197,17 @@ std::string token_table() {
   return create_token_table(Dialect::kPostgres);
 }
 
+/// Version 19: what people said of suggestions.
+std::string feedback_table() {
+  return create_feedback_table(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 18> kSteps{
-    first_tables,    sums_tables,       gap_tables,        leads_table,  names_table,
-    counts_index,    nothing,           reference_version, facts_table,  report_tables,
-    mail_tables,     node_tables,       flavor_table,      arrays_index, members_table,
-    not_used_column, judgement_columns, token_table};
+constexpr std::array<std::string (*)(), 19> kSteps{
+    first_tables,    sums_tables,       gap_tables,        leads_table,   names_table,
+    counts_index,    nothing,           reference_version, facts_table,   report_tables,
+    mail_tables,     node_tables,       flavor_table,      arrays_index,  members_table,
+    not_used_column, judgement_columns, token_table,       feedback_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -63,6 +63,10 @@ class SqlReader : public Reader {
   Result<std::vector<KnownNode>> known_nodes(const std::vector<std::string>& clusters) override;
   Result<std::vector<Bill>> bills(const TimeRange& period) override;
   Result<std::vector<model::Flavor>> flavors(const std::string& cluster_id) override;
+  Result<std::vector<std::string>> rules_found(const ReportKey& key) override;
+  Result<std::vector<Feedback>> feedback_of(const ReportKey& key,
+                                            const std::string& username) override;
+  Result<std::vector<FeedbackSum>> feedback_by_rule() override;
   Result<std::optional<Token>> find_token(const std::string& hash) override;
   Result<std::vector<Token>> tokens_of(const std::optional<std::string>& username) override;
 

@@ -157,7 +157,7 @@ Result<> store_strip(Session& session, const UnitStrip& strip) {
 }
 
 Result<> purge_reports_of(Session& session, const Sql& units) {
-  for (const std::string_view table : {"ceems_findings", "ceems_unit_reports"}) {
+  for (const std::string_view table : {"ceems_feedback", "ceems_findings", "ceems_unit_reports"}) {
     Sql sql(session.dialect(), "DELETE FROM ");
     sql.add(table).add(
         " WHERE (cluster_id, uuid, started_at_ts) IN"

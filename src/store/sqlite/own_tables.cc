@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/fact_columns.h"
+#include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
 #include "store/schema/mail_tables.h"
 #include "store/schema/members_table.h"
@@ -133,6 +134,8 @@ std::string own_tables(int version) {
       return add_judgement(Dialect::kSqlite);
     case 18:
       return create_token_table(Dialect::kSqlite);
+    case 19:
+      return create_feedback_table(Dialect::kSqlite);
     default:
       return {};
   }

@@ -75,7 +75,9 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_bills: cluster_id start_ms",
                                             "ceems_flavors: cluster_id region id",
                                             "ceems_members: name cluster_id project",
-                                            "ceems_tokens: id"}));
+                                            "ceems_tokens: id",
+                                            "ceems_feedback: cluster_id uuid started_at_ts rule "
+                                            "username"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

@@ -109,3 +109,5 @@ UPDATE ceems_unit_facts SET verdict = coalesce((SELECT max(CASE WHEN severity = 
 CREATE TABLE ceems_tokens (id text COLLATE "C" NOT NULL DEFAULT '', hash text COLLATE "C" NOT NULL DEFAULT '', username text COLLATE "C" NOT NULL DEFAULT '', name text COLLATE "C" NOT NULL DEFAULT '', scope text COLLATE "C" NOT NULL DEFAULT '',created_ms bigint NOT NULL DEFAULT 0, expires_ms bigint NOT NULL DEFAULT 0, used_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (id));
 CREATE UNIQUE INDEX ceems_tokens_hash ON ceems_tokens (hash);
 CREATE INDEX ceems_tokens_user ON ceems_tokens (username);
+-- version 19
+CREATE TABLE ceems_feedback (cluster_id text COLLATE "C" NOT NULL DEFAULT '', uuid text COLLATE "C" NOT NULL DEFAULT '', started_at_ts bigint NOT NULL DEFAULT 0, rule text COLLATE "C" NOT NULL DEFAULT '', username text COLLATE "C" NOT NULL DEFAULT '', answer text COLLATE "C" NOT NULL DEFAULT '', answered_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule, username));

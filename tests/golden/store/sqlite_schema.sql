@@ -82,3 +82,4 @@ CREATE TABLE ceems_members (name text not null default '', cluster_id text not n
 CREATE TABLE ceems_tokens (id text not null default '', hash text not null default '', username text not null default '', name text not null default '', scope text not null default '',created_ms integer not null default 0, expires_ms integer not null default 0, used_ms integer not null default 0,PRIMARY KEY (id)) WITHOUT ROWID;
 CREATE UNIQUE INDEX ceems_tokens_hash ON ceems_tokens (hash);
 CREATE INDEX ceems_tokens_user ON ceems_tokens (username);
+CREATE TABLE ceems_feedback (cluster_id text not null default '', uuid text not null default '', started_at_ts integer not null default 0, rule text not null default '', username text not null default '', answer text not null default '', answered_ms integer not null default 0,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule, username)) WITHOUT ROWID;
