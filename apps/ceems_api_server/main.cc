@@ -269,6 +269,7 @@ int serve_database(api::Config config,
     api_options.tokens = &tokens;
     config.site.tokens = true;
   }
+  api_options.open_feedback = [&database] { return (*database)->open_feedback(); };
   std::unique_ptr<ceems::audit::Log> audit;
   if (config.audit.enabled()) {
     auto opened = ceems::audit::Log::open(config.audit, "ceems_api_server", clock);

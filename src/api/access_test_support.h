@@ -119,6 +119,7 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
           }),
           clock_);
     }
+    ASSERT_NO_FATAL_FAILURE(store_answers());
     login::LoginOptions login{.roles = {.support = {"sue"}}};
     if (GetParam() == LeadsFrom::kConfiguration) {
       login.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
@@ -183,6 +184,19 @@ class AccessTest : public store::AnyDatabase, public ::testing::WithParamInterfa
     const auto stored = db_->writer().store_reports(rows);
     ASSERT_TRUE(stored) << stored.error().message;
     ASSERT_EQ(*stored, kPeople.size());
+  }
+
+  /// Each person has said something of the suggestion for the own unit of cluster a.
+  void store_answers() {
+    const auto writer = db_->open_feedback();
+    ASSERT_TRUE(writer);
+    for (const std::string& user : kPeople) {
+      ASSERT_TRUE((*writer)->answer({.key = {"a", user + "-a", kNow - kHour},
+                                     .rule = "mem-excess",
+                                     .username = user,
+                                     .answer = "no",
+                                     .answered_ms = kNow}));
+    }
   }
 
   /// By name, or by token.

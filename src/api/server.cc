@@ -13,6 +13,7 @@
 #include "api/auditing.h"
 #include "api/check/job_check.h"
 #include "api/endpoints/unit_filter.h"
+#include "api/feedback.h"
 #include "api/mail/mute_page.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
@@ -147,6 +148,8 @@ ApiServer::ApiServer(ApiOptions options,
                             .site = &options_.site,
                             .clock = &clock,
                             .zone = TimeZone::find(options_.site.time_zone).value_or(TimeZone())})),
+      feedback_(
+          std::make_unique<FeedbackBox>(std::move(options_.open_feedback), options_.external_url)),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
@@ -156,6 +159,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .tags = &tags_,
                 .accounting = accounting_.get(),
                 .checks = checks_.get(),
+                .feedback = feedback_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,

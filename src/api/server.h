@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,11 +28,13 @@
 #include "base/result.h"
 #include "model/protocol.h"
 #include "net/http.h"
+#include "store/feedback.h"
 #include "store/reader.h"
 
 namespace ceems::api {
 
 class DigestMaker;
+class FeedbackBox;
 class JobCheck;
 class MeasurementSource;
 class MutePage;
@@ -49,7 +52,9 @@ struct ApiOptions {
   access::Roles roles = {};
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   login::Tokens* tokens = nullptr;   ///< outlives the server; null: personal tokens are off
-  audit::Log* audit = nullptr;       ///< outlives the server; null: none
+  /// Opens the writer of what people say of suggestions.
+  std::function<Result<std::unique_ptr<store::FeedbackWriter>>()> open_feedback = {};
+  audit::Log* audit = nullptr;  ///< outlives the server; null: none
   SiteOptions site = {};
   /// Behind the suggestions of reports; never null.
   std::shared_ptr<const advice::RulesInUse> rules = std::make_shared<advice::RulesInUse>();
@@ -130,6 +135,7 @@ class ApiServer {
   std::unique_ptr<ReportMaker> reports_;
   std::unique_ptr<DigestMaker> digests_;
   std::unique_ptr<JobCheck> checks_;
+  std::unique_ptr<FeedbackBox> feedback_;
   Services services_;
 };
 

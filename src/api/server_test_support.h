@@ -132,6 +132,7 @@ class ServerTest : public store::AnyDatabase {
   }
 
   void make(ApiOptions options = {}) {
+    options.open_feedback = [this] { return db_->open_feedback(); };
     auto server = ApiServer::create(std::move(options), db_->reader(), &series_, registry_, clock_);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);

@@ -29,6 +29,7 @@ namespace ceems::api {
 
 class Accounting;
 class DigestMaker;
+class FeedbackBox;
 class Fleet;
 class JobCheck;
 class ProfileSource;
@@ -45,6 +46,7 @@ struct Services {
   const EntityTags* tags = nullptr;        ///< never null
   const Accounting* accounting = nullptr;  ///< never null
   JobCheck* checks = nullptr;              ///< never null
+  FeedbackBox* feedback = nullptr;         ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user

@@ -9,18 +9,16 @@
 #include <fmt/format.h>
 
 #include "api/endpoints/all.h"
+#include "api/endpoints/find_run.h"
 #include "api/endpoints/text_forms.h"
 #include "api/report/final_report.h"
 #include "api/report/maker.h"
-#include "base/strings.h"
 #include "report/report.h"
 #include "store/reports.h"
 
 namespace ceems::api {
 namespace {
 
-/// How often one ID may have run; a report needs the last of them.
-constexpr std::size_t kMaxRuns = 1000;
 /// Reports of one answer.
 constexpr std::size_t kMaxReports = 100;
 
@@ -32,40 +30,9 @@ struct Request {
 Result<Request> parse_request(const Services& services, const Params& params, Format last) {
   CEEMS_TRY(form, parse_text_form(services, params, last));
   Request request{.form = std::move(form)};
-  if (!params.start.empty()) {
-    request.start_ms = parse_int<std::int64_t>(params.start);
-    if (!request.start_ms || *request.start_ms < 0) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "query parameter 'start': expected milliseconds since 1970");
-    }
-  }
+  CEEMS_TRY(start_ms, parse_start(params));
+  request.start_ms = start_ms;
   return request;
-}
-
-/// The run of a unit that the caller may see: the last one, or the one with this start.
-Result<StoredUnit> find_unit(const Services& services,
-                             Call& call,
-                             const std::string& uuid,
-                             std::optional<std::int64_t> start_ms) {
-  store::UnitQuery query;
-  query.owners = call.admin_route ? access::chosen_rows(call.identity, {}, call.params.projects)
-                                  : access::own_rows(call.identity, call.params.projects);
-  query.projects = call.params.projects;
-  query.clusters = call.params.clusters;
-  query.uuids = {uuid};
-  query.limit = kMaxRuns;
-  QueryTimer timer(*services.metrics, Query::kUnits);
-  CEEMS_TRY(units, timer.run([&] { return read_stored_units(*services.reader, query); }));
-  if (start_ms) {
-    std::erase_if(units,
-                  [&](const StoredUnit& unit) { return unit.unit.started_at_ts != *start_ms; });
-  }
-  const auto last = std::ranges::max_element(
-      units, {}, [](const StoredUnit& unit) { return unit.unit.started_at_ts; });
-  if (last == units.end()) {
-    return fail(ErrorCode::kNotFound, "no such unit");
-  }
-  return std::move(*last);
 }
 
 /// A report, and the entity tag of its answer; empty: the answer may change.
@@ -105,7 +72,7 @@ Result<Answer> make_report(const Services& services,
                            Call& call,
                            const std::string& uuid,
                            std::optional<std::int64_t> start_ms) {
-  CEEMS_TRY(unit, find_unit(services, call, uuid, start_ms));
+  CEEMS_TRY(unit, find_run(services, call, uuid, start_ms));
   if (unit.unit.ended_at_ts <= 0 && !call.params.so_far) {
     return fail(ErrorCode::kNoData, "not ended");
   }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "api/endpoints/endpoint.h"
+#include "api/report/maker.h"
+#include "base/result.h"
+
+namespace ceems::api {
+
+/// The run of a unit that the caller may see: the last one, or the one with this start. kNotFound
+/// if there is none; passes on errors of the reader.
+Result<StoredUnit> find_run(const Services& services,
+                            const Call& call,
+                            const std::string& uuid,
+                            std::optional<std::int64_t> start_ms);
+
+/// The parameter `start`; nothing if it is absent. kInvalidArgument.
+Result<std::optional<std::int64_t>> parse_start(const Params& params);
+
+}  // namespace ceems::api
