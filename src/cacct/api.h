@@ -40,11 +40,11 @@ struct ReportQuestion {
 
 /// What `insight/TOPIC` is asked for.
 struct InsightQuestion {
-  std::string topic;
-  std::string cluster_id;
-  std::vector<std::string> projects;
-  std::string month;
-  std::string by;
+  std::string topic = {};
+  std::string cluster_id = {};
+  std::vector<std::string> projects = {};
+  std::string month = {};
+  std::string by = {};
   bool all_users = false;  ///< only admins may ask for what is of others
 };
 

@@ -30,7 +30,7 @@ constexpr double kPercentOf = 100;
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::string_view, 4> kTopics{"idle", "budgets", "bill", "helped"};
+constexpr std::array<std::string_view, 5> kTopics{"idle", "budgets", "bill", "helped", "feedback"};
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -252,6 +252,20 @@ std::string helped_text(const sj::array& rows) {
                      indented(columns));
 }
 
+std::string feedback_text(const sj::array& rows) {
+  if (rows.size() == 0) {
+    return "No suggestion has answers of five people yet.\n";
+  }
+  Columns columns({{"SUGGESTION"}, {"ANSWERS", true}, {"PEOPLE", true}, {"NOT HELPFUL", true}});
+  for (const sj::element row : rows) {
+    const auto wrong = number_of(row, "false_share");
+    columns.add({text_of(row, "rule"), shown(number_of(row, "answers"), 0),
+                 shown(number_of(row, "people"), 0),
+                 wrong ? fmt::format("{:.0f} %", *wrong * kPercentOf) : "-"});
+  }
+  return "Answers that a suggestion did not help or does not apply\n" + indented(columns);
+}
+
 std::string cell_of(const sj::element& value) {
   std::string_view text;
   double number = 0;
@@ -275,12 +289,18 @@ constexpr std::array<const char*, 9> kHelpedColumns{"cluster_id", "project",   "
                                                     "kinds",      "runs",      "core_hours",
                                                     "gpu_hours",  "gib_hours", "kwh"};
 
+constexpr std::array<const char*, 6> kFeedbackColumns{"rule", "answers",        "people",
+                                                      "no",   "not_applicable", "false_share"};
+
 std::span<const char* const> columns_of(std::string_view topic, bool by) {
   if (topic == "idle") {
     return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
   }
   if (topic == "helped") {
     return kHelpedColumns;
+  }
+  if (topic == "feedback") {
+    return kFeedbackColumns;
   }
   return topic == "budgets" ? std::span<const char* const>(kBudgetColumns) : kBillColumns;
 }
@@ -307,7 +327,8 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                                  .projects = comma_parts(options.projects),
                                  .month = topic == "bill" ? options.month : "",
                                  .by = topic == "idle" ? options.by : "",
-                                 .all_users = options.all_users || topic == "bill"}));
+                                 .all_users =
+                                     options.all_users || topic == "bill" || topic == "feedback"}));
   const bool by = topic == "idle" && !options.by.empty();
   if (options.json) {
     std::string out;
@@ -316,7 +337,16 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
     }
     return terminal_safe(out) + "\n";
   }
-  return options.csv ? insight_csv(topic, by, answer) : insight_text(topic, by, answer);
+  if (options.csv) {
+    return insight_csv(topic, by, answer);
+  }
+  CEEMS_TRY(text, insight_text(topic, by, answer));
+  if (topic == "helped" && options.all_users) {
+    CEEMS_TRY(answers, api.insight({.topic = "feedback", .all_users = true}));
+    CEEMS_TRY(said, insight_text("feedback", false, answers));
+    text += "\n" + said;
+  }
+  return text;
 }
 
 }  // namespace
@@ -329,6 +359,9 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   }
   if (topic == "helped") {
     return helped_text(rows);
+  }
+  if (topic == "feedback") {
+    return feedback_text(rows);
   }
   return topic == "budgets" ? budget_text(rows) : bill_text(rows);
 }
@@ -353,7 +386,9 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.positionals(
       "TOPIC", options.topic,
       "idle: jobs that do nothing; budgets: of your projects; helped: what jobs reserved less "
-      "after suggestions, in the last 30 days; bill: energy of a month against the utility's "
+      "after suggestions, in the last 30 days; feedback: how often people said that suggestions "
+      "did "
+      "not help, for operators; bill: energy of a month against the utility's "
       "meter, for operators.");
   flags.add("json", options.json, {.help = "Print the JSON of the API server."});
   flags.add("csv", options.csv, {.help = "Print CSV."});

@@ -102,6 +102,20 @@ TEST(InsightText, ShowsWhatHelped) {
               HasSubstr("\r\nhpc-a,fluids,gpu-unused,3,41,0,1230.4,0,210.42\r\n"));
 }
 
+TEST(InsightText, ShowsHowOftenSuggestionsDidNotHelp) {
+  const std::string rows =
+      R"({"rule":"mem-excess","answers":40,"people":12,"no":3,"not_applicable":5,"false_share":0.2},)"
+      R"({"rule":"\u001b[31m","answers":5,"people":5,"no":0,"not_applicable":0,"false_share":0})";
+  const std::string shown = text("feedback", rows);
+  EXPECT_THAT(shown, HasSubstr("  mem-excess       40      12         20 %\n"));
+  EXPECT_THAT(shown, HasSubstr("          0 %\n"));
+  EXPECT_EQ(shown.find('\033'), std::string::npos);
+  EXPECT_EQ(text("feedback", ""), "No suggestion has answers of five people yet.\n");
+  EXPECT_THAT(*insight_csv("feedback", false, answer(rows)),
+              HasSubstr("rule,answers,people,no,not_applicable,false_share\r\n"
+                        "mem-excess,40,12,3,5,0.2\r\n"));
+}
+
 TEST(InsightCsv, IsSafeForSpreadsheets) {
   EXPECT_EQ(*insight_csv("bill", false,
                          answer(R"({"part":"=1+1","kwh":-1.5,"share":null,"how":"a,\"b"})")),
