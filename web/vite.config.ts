@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
 
+import { page as advicePage } from "./advice.mjs";
 import { ruleNames } from "./rules.mjs";
 
 // The page as served by the API server loads nothing from elsewhere and runs no inline code; it says so itself, so that
@@ -41,6 +42,14 @@ const locales: Plugin = {
   },
 };
 
+const advice: Plugin = {
+  name: "advice",
+  apply: "build",
+  generateBundle() {
+    this.emitFile({ type: "asset", fileName: "advice.html", source: advicePage() });
+  },
+};
+
 /** What the first view needs, in one file: that compresses a tenth better than many. */
 function together(id: string, { getModuleInfo }: { getModuleInfo: (id: string) => { importedIds: readonly string[] } | null }): string | undefined {
   const add = (one: string) => {
@@ -58,7 +67,7 @@ const first = new Set<string>();
 export default defineConfig({
   // Relative addresses: the page works at "/", "/ui/" and behind a proxy's prefix.
   base: "./",
-  plugins: [svelte(), policy, locales],
+  plugins: [svelte(), policy, locales, advice],
   build: {
     target: "es2022",
     // Five percent less than Vite's own minifier, which is what the budget of the page needs.

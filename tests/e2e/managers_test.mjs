@@ -192,6 +192,9 @@ test("idle reservations are listed with their cost, and so is what was not used"
   await becomes(() => text(helped.getByRole("row").nth(1)), "fluids Some GPUs not used 41 – 1,230 – 210 kWh");
   await becomes(() => text(helped.getByRole("row").nth(2)), `${kHostile} site-rule 3 −3 – 64 −0.5 kWh`);
   await becomes(() => text(helped.getByRole("row").nth(3)), "fluids Out of memory 2 – – – unknown");
+  const answers = page.getByRole("region", { name: "What people said of suggestions" });
+  await becomes(() => text(answers.getByRole("row").nth(1)), "site-rule 8 5 75 %", "those that help least come first");
+  await becomes(() => text(answers.getByRole("row").nth(2)), "Some GPUs not used 40 12 20 %");
   assert.match(await saved(page, /^CSV ?: What suggestions/), /^cluster_id,project,rule,kinds,units,core_hours,gpu_hours,gib_hours,energy_kwh\r\nhpc-a,fluids,gpu-unused,3,41,0,1230\.4,0,210\.42\r\n/);
   await becomes(() => page.locator("main img").count(), 0, "a name is text");
   await accessible(page, "idle");

@@ -100,6 +100,10 @@ def shares(visible, by):
             for value, (units, kwh, measured, idle, of, unused) in sorted(found.items(), key=lambda item: (-(item[1][5] or -1), -(item[1][3] or 0)))]
 
 
+kFeedback = [{"rule": "gpu-unused", "answers": 40, "people": 12, "no": 3, "not_applicable": 5, "false_share": 0.2},
+             {"rule": "site-rule", "answers": 8, "people": 5, "no": 6, "not_applicable": 0, "false_share": 0.75}]
+
+
 def helped(visible):
     rows = [("fluids", "ada", "gpu-unused", 3, 41, 0, 1230.4, 0, 210.42), ("fluids", "ada", "oom", 1, 2, 0, 0, 0, None),
             (HOSTILE, "grace", "site-rule", 1, 3, -2.5, 0, 64.2, -0.5)]

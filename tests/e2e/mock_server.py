@@ -77,6 +77,7 @@ class Mock:
         self.managers = []  # one cluster of each
         self.name = ""  # of the site
         self.gpus = 0
+        self.answers, self.answering = {}, True  # by user, unit and rule
         self.tokens = None  # of everybody; None: the site offers none
         self.idle = 0  # ocean began so many seconds earlier
 
@@ -238,6 +239,8 @@ class Mock:
                 "projects": [{"cluster_id": "hpc-a", "project": one} for one in sorted({job[3] for job in seen}) if text in one],
                 "nodes": [{"cluster_id": "hpc-a", "host": "n05"}] if everybody and text in "n05" else [],
             })
+        if what == "insight/feedback" and self.insight != "none":
+            return good(mock_insight.kFeedback if role in ("admin", "support") else [])
         if what in ("insight/bill", "insight/budgets", "insight/helped", "insight/idle") and self.insight != "none":
             if self.insight == "busy":
                 return bad(503, "timeout", "the TSDB is busy")
@@ -288,6 +291,8 @@ class Mock:
                 return 200, {"status": "success", "data": data, **more}
             except mock_lists.Refused as refused:
                 return bad(400, "bad_data", str(refused))
+        if path == "units/feedback":
+            return good([{"rule": rule, "answer": self.answers.get((user, query["uuid"][0], rule))} for rule in ("gpu-unused", "time-limit")])
         if what == "units/report" and self.reports != "none":
             if self.reports == "refused":
                 return bad(403, "forbidden", "current user does not have admin privileges")
@@ -423,6 +428,10 @@ def handler(mock, late):
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.startswith("/api/v1/units/feedback?") and mock.answering:
+                said, user = json.loads(body), mock.proxy_user or self.headers.get("X-Grafana-User") or self.session()
+                mock.answers[user, urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["uuid"][0], said["rule"]] = said["answer"]
+                return self.send(200, "application/json", b'{"status":"success","data":null}')
             if self.path == "/api/v1/tokens":
                 wish, user = json.loads(body), mock.proxy_user or self.headers.get("X-Grafana-User") or self.session()
                 now = int(1000 * time.time())

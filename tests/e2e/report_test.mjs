@@ -27,9 +27,9 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   const first = () => items(page).first().innerText();
   await becomes(first, /3 of 4 GPUs never ran a kernel/);
   await becomes(first, /#SBATCH --gres=gpu:1\s+Copy\s+was --gres=gpu:4/);
-  await becomes(first, /saves about 72\.6 Wh a run · seen in 8 runs\s+Why\?$/);
+  await becomes(first, /saves about 72\.6 Wh a run · seen in 8 runs\s+Why\?\s+What it means, and when it is wrong \(new tab\)$/);
   for (const item of await items(page).all()) await item.getByText("Why?", { exact: true }).click();
-  await becomes(first, /Confidence: sure\. Rule: gpu-unused\. Judged from [\d.]+ % of the run\.$/);
+  await becomes(first, /Confidence: sure\. Rule: gpu-unused\. Judged from [\d.]+ % of the run\.\s+What it means/);
   await becomes(() => items(page).nth(1).innerText(), /Confidence: likely\. Rule: time-limit\./);
   const third = items(page).nth(2);
   await becomes(() => third.innerText(), /<img src=x onerror=alert\(1\)> See \{docs\} & <b>ask<\/b>\.\s+#SBATCH --comment="a<b>"\s+Copy\s+Why\?\s+Confidence: maybe\. Rule: <i>site<\/i>\./, "texts are text");
@@ -44,11 +44,40 @@ test("suggestions have their reason, a line to copy, how sure they are and what 
   await said(page).getByText("Copied: #SBATCH --gres=gpu:1", { exact: true }).waitFor();
   await becomes(() => focused(page), "Copy");
   await page.keyboard.press("Tab"); // to the reason
+  await page.keyboard.press("Tab"); // to what it means
   await page.keyboard.press("Tab");
   await page.keyboard.press("Space");
   await said(page).getByText("Copied: #SBATCH --time=03:00:00", { exact: true }).waitFor();
   await accessible(page, "a copied line");
   await becomes(() => pasted(page), "#SBATCH --time=03:00:00");
+});
+
+test("people say whether a suggestion helped, and change their mind; others are not asked", async (t) => {
+  const page = await visit(t, "/?user=lin#/unit/hpc-a/48190");
+  const groups = advice(page).getByRole("group", { name: "Was this helpful?" });
+  await becomes(() => groups.count(), 2, "the suggestions that are stored");
+  const pressed = () => groups.first().locator("[aria-pressed=true]").allInnerTexts();
+  await becomes(pressed, []);
+  await groups.first().getByRole("button", { name: "No", exact: true }).press("Enter");
+  await said(page).getByText("Thank you.", { exact: true }).waitFor();
+  await becomes(pressed, ["No"]);
+  await groups.first().getByRole("button", { name: "Does not apply" }).click();
+  await becomes(pressed, ["Does not apply"]);
+  await accessible(page, "answers");
+  await page.reload();
+  await becomes(pressed, ["Does not apply"], "it was stored");
+  await control({ answering: false });
+  await groups.nth(1).getByRole("button", { name: "Yes" }).click();
+  await said(page).getByText(/^The answer could not be stored \(/).waitFor();
+  await becomes(() => groups.nth(1).locator("[aria-pressed=true]").count(), 0);
+  const meaning = advice(page).getByRole("link", { name: "What it means, and when it is wrong (new tab)" }).first();
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), meaning.click()]);
+  await tab.getByRole("heading", { name: "gpu-unused", level: 2 }).waitFor();
+  assert.equal(new URL(tab.url()).hash, "#gpu-unused");
+  await accessible(tab, "what suggestions mean");
+  const operator = await visit(t, "/?user=operator#/unit/hpc-a/48190");
+  await items(operator).nth(2).waitFor();
+  await becomes(() => advice(operator).getByRole("group", { name: "Was this helpful?" }).count(), 0);
 });
 
 test("lines are copied without a clipboard interface, and selected where copying is not allowed", async (t) => {

@@ -7,7 +7,7 @@ import { addTexts, named, setLanguage, t } from "../../text/i18n";
 import en from "../../text/locales/en.json";
 import german from "../../text/locales/managers.de.json";
 import texts from "../../text/locales/managers.en.json";
-import { billOf, budgetsOf, budgetText, dayText, gauge, helpedOf, idleOf, kParts, outlook, sharesOf, type BudgetRow } from "./managers";
+import { billOf, budgetsOf, budgetText, dayText, feedbackOf, gauge, helpedOf, idleOf, kParts, outlook, sharesOf, type BudgetRow } from "./managers";
 import { matches, sorted } from "../../tables/table";
 import { defaultTable, readTable, writeTable } from "../../tables/tablestate";
 
@@ -168,4 +168,9 @@ test("texts that come later are added to those of the language, in the order of 
     setLanguage("en", en);
     addTexts(texts, null);
   }
+});
+
+test("rules that most often did not help come first, and what is not known is nothing", () => {
+  const rows = feedbackOf([{ rule: "a", answers: 9, people: 5, false_share: 0.1 }, { rule: "b", answers: 6, people: 6, false_share: 0.5 }, { rule: 5 }, { rule: "c", answers: 7, people: 6, false_share: 0.5 }]);
+  assert.deepEqual(rows.map((row) => [row.rule, row.answers, row.people, row.wrong]), [["c", 7, 6, 0.5], ["b", 6, 6, 0.5], ["a", 9, 5, 0.1], ["", 0, 0, 0]]);
 });

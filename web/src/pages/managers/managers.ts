@@ -353,6 +353,22 @@ export function helpedOf(data: Fields[]): HelpedRow[] {
 
 export const helped = (api: Api, view: View, signal: AbortSignal) => ask(api, pathOf("insight/helped", view), scopeOf(view), signal, helpedOf);
 
+/** What people said of the suggestions of a rule. */
+export interface FeedbackRow {
+  rule: string;
+  answers: number;
+  people: number;
+  wrong: number; // share of the answers that it did not help or does not apply, 0 to 1
+}
+
+/** The rules that most often did not help first. */
+export function feedbackOf(data: Fields[]): FeedbackRow[] {
+  const rows = data.map((row) => ({ rule: text(row.rule), answers: number(row.answers) ?? 0, people: number(row.people) ?? 0, wrong: number(row.false_share) ?? 0 }));
+  return rows.sort((a, b) => b.wrong - a.wrong || b.answers - a.answers);
+}
+
+export const feedback = (api: Api, signal: AbortSignal) => ask(api, "insight/feedback/admin", [], signal, feedbackOf);
+
 /** In a sentence: what went wrong, or that the server does not have such answers yet. */
 export function failureOf(error: unknown): ApiError {
   const failure = inGeneral(error);
