@@ -7,7 +7,7 @@
 namespace ceems::exporter::run {
 
 /// Measures the job in the background until stop() or the end of the session of processes, such as
-/// the job's script. Prints variables for the shell that called it. Errors: this is no job of a
+/// the job's script. Prints variables for the shell that called it. Errors: not in a job of a
 /// resource manager, or nothing can be measured.
 Result<> start_in_background(const Options& options, Job job);
 

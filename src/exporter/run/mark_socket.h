@@ -27,7 +27,7 @@ class MarkSocket {
     std::string temporary = "/tmp";
   };
   /// From now on senders can connect; start() takes what they send. `clock` must outlive it.
-  /// Errors: those of the file system; kUnavailable if the directory is another user's.
+  /// Errors: what the file system says; kUnavailable if the directory is another user's.
   static Result<std::unique_ptr<MarkSocket>> create(Options options, const Clock& clock);
   ~MarkSocket();
   MarkSocket(const MarkSocket&) = delete;

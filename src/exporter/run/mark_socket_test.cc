@@ -95,7 +95,7 @@ TEST_F(MarkSocketTest, TakesWhatProcessesOfTheRunSay) {
 TEST_F(MarkSocketTest, RefusesOtherProcessesOfTheUser) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();  // the run, of which this process is no part
+  const pid_t child = ::fork();  // the run; this process does not belong to it
   if (child == 0) {
     char byte = 0;
     ::_exit(::read(ready[0], &byte, 1) == 1 ? 0 : 1);

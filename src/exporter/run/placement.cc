@@ -29,7 +29,7 @@ std::string line_of(const std::filesystem::path& path) {
 
 std::optional<std::uint64_t> rank_of(const host::Paths& paths, int pid) {
   const std::string environment = environment_of(paths, pid);
-  // A batch script has SLURM's variable, too, but is no task of a step.
+  // A batch script has SLURM's variable, too, but belongs to no step.
   const bool in_step = is_number(variable_in(environment, "SLURM_STEP_ID"));
   for (const std::string_view name :
        {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "FLUX_TASK_RANK", "SLURM_PROCID"}) {

@@ -40,7 +40,7 @@ class PlacementTest : public ::testing::Test {
 };
 
 TEST_F(PlacementTest, FindsRanksByTheirEnvironment) {
-  put(10, 1, "SLURM_PROCID=0", "0-7");  // the batch script is no rank
+  put(10, 1, "SLURM_PROCID=0", "0-7");  // the batch script, not a rank
   put(11, 5, "SLURM_PROCID=1 SLURM_STEP_ID=0", "0-7");
   put(12, 900, "A=1 SLURM_PROCID=1 SLURM_STEP_ID=0", "4,6");  // its busiest process
   put(13, 1, "SLURM_PROCID=0 SLURM_STEP_ID=0 PMIX_RANK=0", "0-3");

@@ -17,10 +17,10 @@
 namespace ceems::store {
 namespace {
 
-constexpr auto kLimit = std::chrono::minutes(5);
+constexpr auto kStatsLimit = std::chrono::minutes(5);
 
 // The kind of a row of the result, its first column.
-enum Kind : std::int64_t { kUnitsOfUser, kSpanCount, kOddEnds };
+enum StatsKind : std::int64_t { kUnitsOfUser, kCountsOfSpan, kOddEnds };
 
 struct Counts {
   std::string manager;
@@ -61,7 +61,7 @@ Sql counts_of(Dialect dialect, const std::vector<std::string>& clusters, const S
   // As an expression, so that no index gives the order of the groups.
   constexpr std::string_view kNamesOfUnits =
       "cluster_id || '', project, username, max(resource_manager)";
-  const auto kind = [](Kind what) { return static_cast<std::int64_t>(what); };
+  const auto kind = [](StatsKind what) { return static_cast<std::int64_t>(what); };
   Sql sql(dialect, fmt::format("SELECT {}, {}, count(*), count(*) FILTER (WHERE ended_at_ts > 0),"
                                " count(*) FILTER (WHERE ended_at_ts = 0) FROM units",
                                kind(kUnitsOfUser), kNamesOfUnits));
@@ -74,7 +74,7 @@ Sql counts_of(Dialect dialect, const std::vector<std::string>& clusters, const S
   add_runs(sql, SumsOf::kUnits, plan.runs);
   sql.and_in("cluster_id", clusters).add(" GROUP BY cluster_id, project, username");
   sql.add(fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM ceems_unit_spans",
-                      kind(kSpanCount)));
+                      kind(kCountsOfSpan)));
   add_runs(sql, SumsOf::kUnits, plan.runs);
   return sql.add(
       fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM units"
@@ -103,7 +103,7 @@ Result<bool> add_all(std::map<std::string, Counts>& clusters, Cursor& rows, std:
     const std::int64_t kind = rows.integer(0);
     if (kind == kUnitsOfUser) {
       add(clusters, rows);
-    } else if (std::cmp_not_equal(rows.integer(5), kind == kSpanCount ? spans : 0)) {
+    } else if (std::cmp_not_equal(rows.integer(5), kind == kCountsOfSpan ? spans : 0)) {
       return false;
     }
   }
@@ -112,7 +112,7 @@ Result<bool> add_all(std::map<std::string, Counts>& clusters, Cursor& rows, std:
 }  // namespace
 
 Result<bool> SqlReader::has_few_units(const TimeRange& ended) {
-  CEEMS_TRY(rows, open(estimate_units(dialect_, ended), kLimit));
+  CEEMS_TRY(rows, open(estimate_units(dialect_, ended), kStatsLimit));
   const auto row = rows->next();
   if (!row || !*row) {
     return row;
@@ -136,7 +136,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::st
   CEEMS_TRY(few, ended ? has_few_units(*ended) : Result<bool>(false));
   CEEMS_TRY(rows, open(few ? count_few_units(dialect_, clusters, ended.value_or(TimeRange{}))
                            : count_all_units(dialect_, clusters, ended),
-                       kLimit));
+                       kStatsLimit));
   std::map<std::string, Counts> counts;
   while (true) {
     CEEMS_TRY(row, rows->next());
@@ -165,7 +165,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>&
   plan.rest.push_back({std::numeric_limits<std::int64_t>::min(), -1});
   std::map<std::string, Counts> counts;
   {
-    CEEMS_TRY(rows, open(counts_of(dialect_, clusters, plan), kLimit));
+    CEEMS_TRY(rows, open(counts_of(dialect_, clusters, plan), kStatsLimit));
     CEEMS_TRY(added, add_all(counts, *rows, plan.spans));
     if (added) {
       return std::make_unique<CountRows>(counts);
