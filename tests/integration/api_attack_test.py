@@ -192,9 +192,10 @@ class Judge:
         if reply.header("Content-Type").startswith("text/html") and reply.status == 200:
             policy, frames = reply.header("Content-Security-Policy"), reply.header("X-Frame-Options")
             ancestors = re.search(r"frame-ancestors ([^;]*)", policy)
-            if not ancestors or (ancestors.group(1), frames) not in (("'none'", "DENY"), (PORTAL, "")):
+            framed = ancestors and ancestors.group(1) == PORTAL
+            if not ancestors or (not framed and ancestors.group(1) != "'none'") or (framed and frames):
                 raise Complaint("frames: %r %r" % (policy, frames))
-            if not frames and (path not in FRAMED or "embed" not in attack.target):
+            if framed and (path not in FRAMED or "embed" not in attack.target):
                 raise Complaint("may be framed")
         if path.startswith("/api/") and reply.status == 200 and attack.method == "GET" and not re.search("no-store|private", reply.header("Cache-Control")) and not OPEN.match(path):
             raise Complaint("caches may keep it")

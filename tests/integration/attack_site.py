@@ -20,9 +20,12 @@ RUNS = 7
 
 
 def holders():
-    """(number, cluster, project, user) of each membership. The number is in the marks of its units."""
+    """(number, cluster, project, user) of each membership, by cluster. The number is in the marks of its units."""
     found = [(cluster, project, user) for (cluster, project), users in sorted(MEMBERS.items()) for user in users]
     return [(10 + i, *one) for i, one in enumerate(found)]
+
+
+FIRST = {cluster: min(number for number, where, _, _ in holders() if where == cluster) for cluster in CLUSTERS}
 
 
 def mark_of(text):
@@ -42,7 +45,7 @@ class Site:
         now = self.now
         ended = 0 if run == RUNS - 1 else now - 3600 * (1 + 5 * run) - number
         started = (ended or now) - 1800
-        uuid = "7100_%d" % (number % 4) if run == 1 else "zqi%d-%d" % (number, run)
+        uuid = "7100_%d" % (number - FIRST[cluster]) if run == 1 else "zqi%d-%d" % (number, run)
         gpus = 2 if run == 2 else 0
         wall = 1800
         row = {"resource_manager": "slurm", "cluster_id": cluster, "uuid": uuid, "name": "train-zqj%d-%d" % (number, run), "project": project,
