@@ -93,15 +93,14 @@ std::string data_schemas() {
   std::set<std::string_view> known;
   for (const Endpoint& endpoint : endpoints_as_listed()) {
     const DataSchema& data = endpoint.data;
-    if (data.name.empty() || !known.insert(data.name).second) {
-      continue;
+    if (!data.name.empty() && known.insert(data.name).second) {
+      if (data.fields.empty()) {
+        others += "," + compact(data.definitions);
+      } else {
+        add_row_schema(json, data);
+      }
     }
-    if (data.fields.empty()) {
-      others += "," + compact(data.definitions);
-    } else {
-      add_row_schema(json, data);
-    }
-    if (!endpoint.body.name.empty()) {
+    if (!endpoint.body.name.empty() && known.insert(endpoint.body.name).second) {
       others += "," + compact(endpoint.body.definitions);
     }
   }
