@@ -16,12 +16,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 /// Process 10 is this one, 11 its child, 12 a grandchild. 20 is in the cgroup of job 7, 21 a child
-/// of it elsewhere, 22 has the job's number in its environment, and 30 is none of these.
+/// of it elsewhere, 22 has the job's number in its environment, and 30 is none of these. Cgroups
+/// are as in both versions, because the version is that of the machine that runs the test.
 class JobProcessesTest : public ::testing::Test {
  protected:
   JobProcessesTest() {
     root_.write("cgroup/cgroup.controllers", "cpu memory\n");
-    root_.write("cgroup/slurm/job_7/cgroup.procs", "20\n");
+    for (const char* hierarchy : {"cgroup", "cgroup/cpu,cpuacct"}) {
+      root_.write(hierarchy + std::string("/slurm/job_7/cgroup.procs"), "20\n");
+    }
     put(10, 1, "/user.slice", "SLURM_JOB_ID=8");
     put(11, 10, "/user.slice", "A=1");
     put(12, 11, "/user.slice", "");
@@ -35,7 +38,7 @@ class JobProcessesTest : public ::testing::Test {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
     root_.write(folder + "stat", std::to_string(pid) + " (a) S " + std::to_string(parent) +
                                      " 1 1 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 5 4096 10 1\n");
-    root_.write(folder + "cgroup", "0::" + cgroup + "\n");
+    root_.write(folder + "cgroup", "4:cpu,cpuacct:" + cgroup + "\n0::" + cgroup + "\n");
     root_.write(folder + "environ", environment);
   }
   static Job job(const std::string& manager, const std::string& id) {
