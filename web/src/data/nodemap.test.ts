@@ -77,7 +77,7 @@ test("cells are as wide as the lines of racks have room for", () => {
   assert.equal(widest(two, 310), 100);
   assert.equal(widest(two, 310, 80), 80, "not wider than it should be");
   assert.equal(widest(two, 160), 50, "it just fits");
-  assert.equal(widest(two, 110), 50, "one below the other");
+  assert.equal(widest(two, 110), 55, "one below the other, the widest fills the line");
   assert.equal(widest([...two, ...Array.from({ length: 9 }, (_, i) => node(`z${i}`))], 310), 100, "lines without racks follow");
   assert.equal(widest([node("z1"), node("z2")], 210), 105, "without racks");
   for (const width of [170, 311, 640]) {
