@@ -16,7 +16,6 @@ namespace ceems::api {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::string_view kRun = "units/feedback?cluster_id=hpc-a&uuid=";
 

@@ -188,7 +188,8 @@ int run_words(const Options& options, const std::vector<std::string>& words, Job
   prepare_signals();
   auto marks = open_marks(options, job, {});
   if (marks != nullptr) {
-    ::setenv(kMarkVariable, marks->path().c_str(), 1);  // there is no other thread yet
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet
+    ::setenv(kMarkVariable, marks->path().c_str(), 1);
   }
   const std::int64_t begin_ms = real_clock().now_ms();
   const auto command = start_command(words);

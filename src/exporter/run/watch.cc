@@ -139,7 +139,7 @@ Result<Job> find_watched(const Options& options, const Job& here) {
 
 }  // namespace
 
-Result<> watch(const Options& options, Job here) {
+Result<> watch(const Options& options, const Job& here) {
   CEEMS_TRY(job, find_watched(options, here));
   Watched watched(paths_of(options), std::move(job));
   prepare_signals();

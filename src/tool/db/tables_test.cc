@@ -38,6 +38,8 @@ TEST(Location, RefusesPasswordsWithoutShowingThem) {
   }
 }
 
+constexpr const char* kFeedbackKey = "ceems_feedback: cluster_id uuid started_at_ts rule username";
+
 TEST(Layout, HasTheKeysOfAllTables) {
   const auto layout = current_layout(false);
   ASSERT_TRUE(layout);
@@ -76,8 +78,7 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_flavors: cluster_id region id",
                                             "ceems_members: name cluster_id project",
                                             "ceems_tokens: id",
-                                            "ceems_feedback: cluster_id uuid started_at_ts rule "
-                                            "username"}));
+                                            kFeedbackKey}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

@@ -96,6 +96,7 @@ std::vector<Phase> phases_of(const Report& report) {
     }
   }
   std::vector<Phase> phases;
+  phases.reserve(parts.size());
   for (const auto& [name, of_nodes] : parts) {
     phases.push_back(phase_of(name, of_nodes, report.elapsed_seconds()));
   }
