@@ -42,7 +42,7 @@ export async function visit(t, path, options = {}) {
   // For each test, the units run as long as if it were the first.
   const begin = begun.has(t) ? {} : { begin: Date.now() / 1000 };
   begun.add(t);
-  await control({ ...begin, mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", idle: 0, gpus: 0, profiles: "none", tokens: null, ...options.server });
+  await control({ ...begin, mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", idle: 0, gpus: 0, profiles: "none", tokens: null, answering: true, ...options.server });
   const page = await open(browser, options.context, { far: false });
   const faults = [];
   page.requests = [];
