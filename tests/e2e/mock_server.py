@@ -428,7 +428,9 @@ def handler(mock, late):
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path.startswith("/api/v1/units/feedback?") and mock.answering:
+            if self.path.startswith("/api/v1/units/feedback?"):
+                if not mock.answering:
+                    return self.send(503, "application/json", b'{"status":"error","errorType":"unavailable","error":"the database is busy"}')
                 said, user = json.loads(body), mock.proxy_user or self.headers.get("X-Grafana-User") or self.session()
                 mock.answers[user, urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["uuid"][0], said["rule"]] = said["answer"]
                 return self.send(200, "application/json", b'{"status":"success","data":null}')
