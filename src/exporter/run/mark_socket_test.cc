@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -33,7 +34,10 @@ std::string send_mark(const std::string& path, std::string_view text) {
   }
   ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
   std::array<char, 64> buffer{};
-  const auto size = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
+  ssize_t size = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
+  if (size < 0 && errno == ECONNRESET) {  // closed with the text unread; the answer comes after it
+    size = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
+  }
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
