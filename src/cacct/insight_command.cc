@@ -387,9 +387,8 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
       "TOPIC", options.topic,
       "idle: jobs that do nothing; budgets: of your projects; helped: what jobs reserved less "
       "after suggestions, in the last 30 days; feedback: how often people said that suggestions "
-      "did "
-      "not help, for operators; bill: energy of a month against the utility's "
-      "meter, for operators.");
+      "did not help, for operators; bill: energy of a month against the utility's meter, for "
+      "operators.");
   flags.add("json", options.json, {.help = "Print the JSON of the API server."});
   flags.add("csv", options.csv, {.help = "Print CSV."});
   flags.add("allusers", options.all_users,

@@ -59,6 +59,16 @@ std::int64_t Services::now_ms() const {
   return clock->now_ms();
 }
 
+bool has_json_body(Call& call) {
+  const std::string* type = net::find_header(call.request->headers, "Content-Type");
+  const bool json = type != nullptr && type->starts_with("application/json");
+  if (!json) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "expected a body with Content-Type: application/json");
+  }
+  return json;
+}
+
 void answer_bad_request(Call& call, const Error& error) {
   answer_error(*call.response, ApiErrorType::kBadData, error.message);
 }

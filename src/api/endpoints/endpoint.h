@@ -182,6 +182,10 @@ void answer_with(Call& call, Rows rows);
 /// The format that writes all of these fields.
 RowFormat all_of(std::span<const store::Field> fields);
 
+/// Whether the request says that its body is JSON; answers if it does not. Forms of other sites
+/// cannot say so.
+bool has_json_body(Call& call);
+
 /// Answers 400 with the message of the error.
 void answer_bad_request(Call& call, const Error& error);
 

@@ -127,10 +127,7 @@ void make_token(const Services& services, Call& call) {
   if (!offers_tokens(services, call)) {
     return;
   }
-  const std::string* type = net::find_header(call.request->headers, "Content-Type");
-  if (type == nullptr || !type->starts_with("application/json")) {
-    answer_error(*call.response, ApiErrorType::kBadData,
-                 "expected a body with Content-Type: application/json");
+  if (!has_json_body(call)) {
     return;
   }
   const auto wish = parse_wish(call.request->body);

@@ -11,11 +11,7 @@ namespace ceems::api {
 namespace {
 
 void check_request(const Services& services, Call& call) {
-  // Only a program, or a page of this server, sends JSON: other sites' forms cannot.
-  const std::string* type = net::find_header(call.request->headers, "Content-Type");
-  if (type == nullptr || !type->starts_with("application/json")) {
-    answer_error(*call.response, ApiErrorType::kBadData,
-                 "expected a body with Content-Type: application/json");
+  if (!has_json_body(call)) {
     return;
   }
   const auto request = parse_job_request(call.request->body);

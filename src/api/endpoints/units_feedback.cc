@@ -136,10 +136,7 @@ void post_feedback(const Services& services, Call& call) {
     answer_error(*call.response, ApiErrorType::kForbidden, "not sent from a page of this server");
     return;
   }
-  const std::string* type = net::find_header(call.request->headers, "Content-Type");
-  if (type == nullptr || !type->starts_with("application/json")) {
-    answer_error(*call.response, ApiErrorType::kBadData,
-                 "expected a body with Content-Type: application/json");
+  if (!has_json_body(call)) {
     return;
   }
   const auto wish = parse_feedback(call.request->body);
