@@ -244,7 +244,7 @@ int run_command(int argc, const char* const* argv) {
     return run_agent(options, std::move(job));
   }
   if (!options.watch.empty()) {
-    const auto watched = watch(options, std::move(job));
+    const auto watched = watch(options, job);
     return watched ? 0 : complain("--watch: " + watched.error().message);
   }
   if (options.start || options.stop) {
