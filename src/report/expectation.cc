@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.h"
 #include "report/family.h"
 
 namespace ceems::report {

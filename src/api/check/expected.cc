@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.h"
 #include "base/time/durations.h"
 #include "report/family.h"
 
@@ -85,7 +86,7 @@ std::optional<Range> cost_range(const Expected& expected,
 }
 
 Number median_of(const std::vector<double>& values) {
-  const auto found = report::statistics_of(values);
+  const auto found = statistics_of(values);
   return found && found->median > 0 ? Number(found->median) : std::nullopt;
 }
 

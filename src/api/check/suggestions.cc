@@ -16,6 +16,7 @@
 #include "api/report/json_object.h"
 #include "api/report/requests.h"
 #include "api/report/slurm_request.h"
+#include "base/statistics.h"
 #include "base/time/durations.h"
 #include "report/family.h"
 #include "store/advice_rules.h"
@@ -68,7 +69,7 @@ advice::Facts facts_of_request(const JobRequest& request,
   }
   facts.set("family.n", static_cast<double>(runtimes.size()));
   facts.set("runtime", runtimes.front());
-  if (const auto runtime = report::statistics_of(runtimes)) {
+  if (const auto runtime = statistics_of(runtimes)) {
     facts.set("family.runtime_p95", runtime->p95);
     facts.set("family.runtime_max", runtime->max);
   }
@@ -192,7 +193,7 @@ Result<std::vector<Suggestion>> suggest(store::Reader& reader,
       suggestion.lines.push_back(bare(line.type, manager));
       suggestion.was.push_back(line.was);
     }
-    if (const auto saves = report::statistics_of(seen.saves); saves && saves->median > 0) {
+    if (const auto saves = statistics_of(seen.saves); saves && saves->median > 0) {
       suggestion.saves_kwh = saves->median;
     }
     found.emplace_back(seen.newest.severity, suggestion.saves_kwh.value_or(0),

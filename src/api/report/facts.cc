@@ -10,8 +10,8 @@
 #include "api/report/evidence_numbers.h"
 #include "api/report/requests.h"
 #include "base/log.h"
+#include "base/statistics.h"
 #include "base/time/durations.h"
-#include "report/family.h"
 
 namespace ceems::api {
 namespace {
@@ -217,15 +217,15 @@ Number coverage_of(const Evidence& evidence) {
 
 void add_comparison(const FamilyValues& values, std::size_t runs, report::Compared& compared) {
   compared.runs = runs;
-  if (const auto cpu = report::statistics_of(values.cpu)) {
+  if (const auto cpu = statistics_of(values.cpu)) {
     compared.cpu_low = cpu->min;
     compared.cpu_high = cpu->max;
   }
-  if (const auto gpu = report::statistics_of(values.gpu)) {
+  if (const auto gpu = statistics_of(values.gpu)) {
     compared.gpu_low = gpu->min;
     compared.gpu_high = gpu->max;
   }
-  if (const auto kwh = report::statistics_of(values.kwh)) {
+  if (const auto kwh = statistics_of(values.kwh)) {
     compared.median_kwh = kwh->median;
   }
 }

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/statistics.h"
 #include "base/time/durations.h"
-#include "report/family.h"
 #include "report/stored.h"
 
 namespace ceems::api {
@@ -167,7 +167,7 @@ void compare_results(store::Reader& reader,
     for (const report::EarlierResult& one : result.family) {
       joules.push_back(one.joules.value_or(0));
     }
-    if (const auto statistics = report::statistics_of(joules)) {
+    if (const auto statistics = statistics_of(joules)) {
       result.family_joules = statistics->median;
     }
   }

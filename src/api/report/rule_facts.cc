@@ -8,7 +8,7 @@
 #include "api/report/facts.h"
 #include "api/report/requests.h"
 #include "api/report/slurm_request.h"
-#include "report/family.h"
+#include "base/statistics.h"
 
 namespace ceems::api {
 namespace {
@@ -210,18 +210,18 @@ advice::Facts facts_of(const Evidence& evidence,
   const FamilyValues values = family_values(evidence, report);
   facts.set("family.n", static_cast<double>(evidence.earlier.size() + 1));
   facts.set("family.oom", static_cast<double>(evidence.out_of_memory));
-  if (const auto runtime = report::statistics_of(values.runtime)) {
+  if (const auto runtime = statistics_of(values.runtime)) {
     facts.set("family.runtime_p95", runtime->p95);
     facts.set("family.runtime_max", runtime->max);
   }
-  if (const auto memory = report::statistics_of(values.memory)) {
+  if (const auto memory = statistics_of(values.memory)) {
     facts.set("family.mem_p95", memory->p95);
     facts.set("family.mem_max", memory->max);
   }
-  if (const auto cpu = report::statistics_of(values.cpu)) {
+  if (const auto cpu = statistics_of(values.cpu)) {
     facts.set("family.cpu_median", cpu->median);
   }
-  if (const auto gpu = report::statistics_of(values.gpu)) {
+  if (const auto gpu = statistics_of(values.gpu)) {
     facts.set("family.gpu_median", gpu->median);
   }
   return facts;

@@ -1,10 +1,10 @@
-#include "report/family.h"
+#include "base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-namespace ceems::report {
+namespace ceems {
 namespace {
 
 double median_of(const std::vector<double>& sorted) {
@@ -35,4 +35,4 @@ std::optional<Statistics> statistics_of(std::span<const double> values) {
   return result;
 }
 
-}  // namespace ceems::report
+}  // namespace ceems

@@ -1,14 +1,14 @@
-#include "report/family.h"
+#include "base/statistics.h"
 
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace ceems::report {
+namespace ceems {
 namespace {
 
-TEST(Family, StatisticsAreThoseOfTheBook) {
+TEST(Statistics, AreThoseOfTheBook) {
   const std::vector<double> values{5, 1, 4, 2, 3};
   const auto odd = statistics_of(values);
   ASSERT_TRUE(odd);
@@ -28,11 +28,11 @@ TEST(Family, StatisticsAreThoseOfTheBook) {
   EXPECT_DOUBLE_EQ(statistics_of(twenty)->p95, 19);
 }
 
-TEST(Family, StatisticsOfNothingAreNothing) {
+TEST(Statistics, OfNothingAreNothing) {
   EXPECT_FALSE(statistics_of({}));
   const std::vector<double> odd{std::numeric_limits<double>::quiet_NaN()};
   EXPECT_FALSE(statistics_of(odd));
 }
 
 }  // namespace
-}  // namespace ceems::report
+}  // namespace ceems
