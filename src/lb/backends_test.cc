@@ -234,9 +234,15 @@ TEST(Attempt, OfAdminsGoesOnAsItCame) {
   request.target = "/api/v1/x%20y?q=1";
   request.query = "q=1";
   request.remote_address = "192.0.2.7";
-  request.headers = {{"Host", "lb"},          {"Authorization", "Basic secret"},
-                     {"X-Other", "kept"},     {"X-Forwarded-For", "10.0.0.1"},
-                     {"Connection", "close"}, {"X-Ceems-Admin-User", "forged"}};
+  request.headers = {{"Host", "lb"},
+                     {"Authorization", "Basic secret"},
+                     {"X-Other", "kept"},
+                     {"X-Forwarded-For", "10.0.0.1"},
+                     {"Connection", "close"},
+                     {"X-Ceems-Admin-User", "forged"},
+                     {"X-Ceems-Token", "s"},
+                     {"X-Ceems-Proxy-Token", "s"},
+                     {"X-CEEMS-Service-Token", "s"}};
   const auto attempt = attempt_for(backends->find("c")->backends()[0], request,
                                    {.user = "root", .cluster = "c", .admin = true});
   ASSERT_TRUE(attempt);
@@ -249,6 +255,10 @@ TEST(Attempt, OfAdminsGoesOnAsItCame) {
   EXPECT_EQ(header(*attempt, "X-Forwarded-For"), "10.0.0.1, 192.0.2.7;");
   EXPECT_EQ(header(*attempt, "X-Ceems-Logged-User"), "root;");
   EXPECT_EQ(header(*attempt, "X-Ceems-Admin-User"), "");
+  for (const auto* const token :
+       {"X-Ceems-Token", "X-Ceems-Proxy-Token", "X-Ceems-Service-Token"}) {
+    EXPECT_EQ(header(*attempt, token), "") << token;
+  }
   EXPECT_EQ(header(*attempt, "Connection"), "");
   EXPECT_EQ(header(*attempt, "User-Agent"), "ceems_lb/a:80;");
 }

@@ -175,7 +175,8 @@ bool passes_for_users(std::string_view low) {
 bool is_never_passed(std::string_view low) {
   return low == "host" || low == "content-length" || low == "authorization" ||
          low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
-         low == "x-ceems-logged-user" || low == "x-http-method-override";
+         low == "x-ceems-logged-user" || low == "x-http-method-override" ||
+         (low.starts_with("x-ceems-") && low.ends_with("-token"));  // model/protocol.h
 }
 
 /// The path of a target, not decoded, without a scheme and host before it.
