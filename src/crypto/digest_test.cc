@@ -14,5 +14,11 @@ TEST(Digest, IsSha256) {
   EXPECT_EQ(random_bytes(16).size(), 16U);
 }
 
+TEST(Digest, HmacIsThatOfTheStandard) {
+  // RFC 4231, section 4.3.
+  EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 }  // namespace
 }  // namespace ceems::crypto

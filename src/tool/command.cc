@@ -1,7 +1,9 @@
 #include "tool/command.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <iostream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -12,7 +14,9 @@ namespace ceems::tool {
 
 void StandardConsole::print(std::string_view text) {
   fmt::print(stdout, "{}", text);
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot write to stdout");
+  }
 }
 
 void StandardConsole::say(std::string_view line) {
@@ -44,6 +48,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(db_verify_command());
   commands.push_back(db_migrate_command());
   commands.push_back(db_copy_command());
+  commands.push_back(export_command());
   commands.push_back(recording_rules_command());
   commands.push_back(relabel_configs_command());
   commands.push_back(updater_queries_command());

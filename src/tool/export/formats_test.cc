@@ -1,0 +1,24 @@
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "host/read_file.h"
+#include "tool/export/all.h"
+
+namespace ceems::tool::exporting {
+namespace {
+
+TEST(ExportFormats, HaveARowInTheDocumentation) {
+  const auto text = host::read_file(CEEMS_TEST_ROOT "/../docs/export.md");
+  ASSERT_TRUE(text) << text.error().message;
+  std::set<std::string_view> names;
+  for (const FormatSpec& format : formats()) {
+    EXPECT_TRUE(names.insert(format.name).second) << format.name;
+    EXPECT_NE(text->find("| `" + std::string(format.name) + "` |"), std::string::npos)
+        << format.name;
+    EXPECT_FALSE(format.help.ends_with('.'));
+  }
+}
+
+}  // namespace
+}  // namespace ceems::tool::exporting

@@ -1,0 +1,191 @@
+#include "tool/export/unit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/json_reader.h"
+#include "base/strings.h"
+#include "base/time/durations.h"
+#include "base/time/time_zone.h"
+#include "store/fields.h"
+#include "store/json.h"
+#include "store/merge.h"
+
+namespace ceems::tool::exporting {
+namespace {
+
+constexpr std::size_t kPage = 5000;
+
+/// The fields that are read, in this order.
+constexpr std::array<std::string_view, 19> kFields{
+    "cluster_id",
+    "resource_manager",
+    "uuid",
+    "name",
+    "username",
+    "groupname",
+    "project",
+    "state",
+    "started_at",
+    "created_at_ts",
+    "started_at_ts",
+    "ended_at_ts",
+    "allocation",
+    "tags",
+    "total_time_seconds",
+    "total_cpu_energy_usage_kwh",
+    "total_gpu_energy_usage_kwh",
+    "total_cpu_emissions_gms",
+    "total_gpu_emissions_gms",
+};
+
+Result<std::vector<std::size_t>> field_list() {
+  std::vector<std::size_t> fields;
+  for (const std::string_view name : kFields) {
+    const auto found = store::find_field(store::unit_fields(), name);
+    if (!found) {
+      return fail(ErrorCode::kInternal, "units have no field {}", name);
+    }
+    fields.push_back(*found);
+  }
+  return fields;
+}
+
+model::MetricMap map_of(const store::Cursor& row, std::size_t column) {
+  return store::parse_metric_map(row.text(column)).value_or(model::MetricMap());
+}
+
+std::optional<double> entry(const model::MetricMap& map, std::string_view name) {
+  const auto found = map.find(name);
+  return found == map.end() || !std::isfinite(found->second) ? std::nullopt
+                                                             : std::optional(found->second);
+}
+
+ExportedUnit unit_of(const store::Cursor& row) {
+  ExportedUnit unit{.cluster = std::string(row.text(0)),
+                    .manager = std::string(row.text(1)),
+                    .uuid = std::string(row.text(2)),
+                    .name = std::string(row.text(3)),
+                    .user = std::string(row.text(4)),
+                    .group = std::string(row.text(5)),
+                    .project = std::string(row.text(6)),
+                    .state = std::string(row.text(7)),
+                    .started = std::string(row.text(8)),
+                    .created_ms = row.integer(9),
+                    .started_ms = row.integer(10),
+                    .ended_ms = row.integer(11),
+                    .allocation = Members::parse(row.text(12)),
+                    .tags = Members::parse(row.text(13)),
+                    .times = map_of(row, 14),
+                    .cpu_kwh = entry(map_of(row, 15), "total"),
+                    .gpu_kwh = entry(map_of(row, 16), "total")};
+  // Both parts by the source that decides the CPUs' part, as in lists and reports.
+  const model::MetricMap cpu = map_of(row, 17);
+  const model::MetricMap gpu = map_of(row, 18);
+  unit.emission_source = store::first_source(cpu.empty() ? gpu : cpu);
+  const auto cpu_grams = entry(cpu, unit.emission_source);
+  const auto gpu_grams = entry(gpu, unit.emission_source);
+  if (cpu_grams || gpu_grams) {
+    unit.grams = cpu_grams.value_or(0) + gpu_grams.value_or(0);
+  }
+  return unit;
+}
+
+}  // namespace
+
+Members Members::parse(std::string_view json) {
+  Members members;
+  JsonScanner scanner(json);
+  constexpr int kDepth = 2;
+  each_member(scanner, [&](const std::string& name) {
+    std::string value;
+    const bool good = scanner.at('"') ? scanner.string(value) : scanner.value(value, kDepth);
+    if (good && value != "null") {
+      members.members_[name] = std::move(value);
+    }
+    return good;
+  });
+  return members;
+}
+
+std::string_view Members::text(std::string_view name) const {
+  const auto found = members_.find(name);
+  return found == members_.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::optional<double> Members::number(std::string_view name) const {
+  const auto value = parse_double(text(name));
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::string_view Members::first(std::string_view name, std::string_view other) const {
+  const std::string_view value = text(name);
+  return value.empty() ? text(other) : value;
+}
+
+std::string ExportedUnit::shown_id() const {
+  const auto whole = [this](std::string_view job, char mark, std::string_view part) -> std::string {
+    const auto id = allocation.number(job);
+    const auto place = allocation.number(part);
+    return id && *id > 0 && place ? fmt::format("{:.0f}{}{:.0f}", *id, mark, *place) : "";
+  };
+  std::string id = whole("het_job", '+', "het_offset");
+  if (id.empty()) {
+    id = whole("array_job", '_', "array_task");
+  }
+  return id.empty() ? uuid : id;
+}
+
+double ExportedUnit::seconds() const {
+  const auto wall = entry(times, "walltime");
+  const double whole = static_cast<double>(ended_ms - started_ms) / static_cast<double>(kSecondMs);
+  return wall && *wall > 0 ? *wall : started_ms > 0 ? std::max(whole, 0.0) : 0;
+}
+
+std::string utc_text(std::int64_t ms) {
+  return ms > 0 ? TimeZone().local(ms) + "Z" : "";
+}
+
+Result<> each_unit(store::Reader& reader,
+                   const Selection& selection,
+                   const std::function<Result<>(ExportedUnit&)>& take) {
+  CEEMS_TRY(fields, field_list());
+  store::UnitQuery query;
+  query.owners.everybody = true;  // who can read the database can read everything in it
+  if (!selection.cluster.empty()) {
+    query.clusters = {selection.cluster};
+  }
+  query.ended = selection.ended;
+  query.order = store::UnitOrder::kByEnd;
+  query.limit = kPage;
+  std::optional<Position> after = selection.after;
+  while (true) {
+    if (after) {
+      query.after = after->key;
+      query.after_ended_ms = after->ended_ms;
+    }
+    CEEMS_TRY(rows, reader.units(query, fields));
+    std::size_t count = 0;
+    for (;; ++count) {
+      CEEMS_TRY(more, rows->next());
+      if (!more) {
+        break;
+      }
+      ExportedUnit unit = unit_of(*rows);
+      after = Position{
+          .ended_ms = unit.ended_ms,
+          .key = {.cluster_id = unit.cluster, .uuid = unit.uuid, .started_at = unit.started}};
+      CEEMS_TRY(take(unit));
+    }
+    if (count < kPage) {
+      return {};
+    }
+  }
+}
+
+}  // namespace ceems::tool::exporting

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/unit.h"
+#include "store/reader.h"
+
+namespace ceems::tool::exporting {
+
+/// The members of a JSON object, which may be hostile: texts without their quotes, numbers as they
+/// stand, and objects and lists as JSON.
+class Members {
+ public:
+  /// Of a text that is not an object: none, or those before the fault.
+  static Members parse(std::string_view json);
+  /// Empty if there is none.
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+  [[nodiscard]] std::optional<double> number(std::string_view name) const;
+  /// The first of these that is not empty.
+  [[nodiscard]] std::string_view first(std::string_view name, std::string_view other) const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> members_;
+};
+
+/// A unit that has ended. Moments are epoch milliseconds, 0 if not known. Texts come from resource
+/// managers and are untrusted.
+struct ExportedUnit {
+  std::string cluster = {}, manager = {}, uuid = {}, name = {};
+  std::string user = {}, group = {}, project = {}, state = {};
+  std::string started = {};  ///< as stored, a part of the unit's key
+  std::int64_t created_ms = 0, started_ms = 0, ended_ms = 0;
+  Members allocation = {}, tags = {};
+  model::MetricMap times = {};         ///< total_time_seconds
+  std::optional<double> cpu_kwh = {};  ///< CPUs, memory and the rest of the node
+  std::optional<double> gpu_kwh = {};  ///< absent: not measured
+  std::optional<double> grams = {};    ///< CO2e
+  std::string emission_source = {};    ///< of the factor, such as "rte"
+
+  /// The id that SLURM shows of a task of an array or a part of a heterogeneous job; else the uuid.
+  [[nodiscard]] std::string shown_id() const;
+  /// Seconds from start to end, without those in which it was suspended where that is known.
+  [[nodiscard]] double seconds() const;
+};
+
+/// YYYY-MM-DDTHH:MM:SSZ; empty for 0.
+std::string utc_text(std::int64_t ms);
+
+/// Behind which unit an export goes on.
+struct Position {
+  std::int64_t ended_ms = 0;
+  store::UnitKey key = {};
+};
+
+struct Selection {
+  store::TimeRange ended = {};  ///< both ends included
+  std::string cluster = {};     ///< empty: all
+  std::optional<Position> after = {};
+};
+
+/// Reads the units that ended in the range, ordered by end and key, in pages, so that no query
+/// takes long. Units that are ignored are left out. Ends with the first error, of the database or
+/// of `take`.
+Result<> each_unit(store::Reader& reader,
+                   const Selection& selection,
+                   const std::function<Result<>(ExportedUnit&)>& take);
+
+}  // namespace ceems::tool::exporting
