@@ -85,6 +85,7 @@ CASES = {
                                "ceems_compute_unit_idle_seconds_total")),
     "fabric": Case("fabric", [ONLY, "--collector.netdev", "--collector.infiniband"]),
     "fabric-include": Case("fabric", [ONLY, "--collector.netdev", "--collector.netdev.device-include=^(ib|opa)"]),
+    "lustre": Case("lustre", [ONLY, "--collector.lustre"]),
     "rdma": Case("fabric", [V2, ONLY, "--collector.slurm", "--collector.rdma.stats"], commands=True,
                  wait_for=("ceems_rdma_qps_active", "ceems_rdma_state_id")),
     "cray-ex": Case("cray-ex", [*IPMI, IPMI_CMD + "capmc get_system_power -w 600", "--collector.cray_pm_counters"],

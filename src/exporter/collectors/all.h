@@ -27,6 +27,7 @@ CollectorSpec ipmi_dcmi_collector();
 CollectorSpec k8s_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec libvirt_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec lsf_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec lustre_collector();
 CollectorSpec marks_collector();
 CollectorSpec meminfo_collector();
 CollectorSpec netdev_collector();
