@@ -144,6 +144,7 @@ Findings examine(const DoctorContext& context) {
   examine_host(context, findings);
   examine_meters(context, findings);
   examine_network(context, findings);
+  examine_filesystems(context, findings);
   examine_units(context, findings);
   examine_ebpf(context, findings);
   examine_gpus(context, findings);
