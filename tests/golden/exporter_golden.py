@@ -145,7 +145,7 @@ NOT_DETERMINISTIC = re.compile(
 STEADY = re.compile(r"(# (HELP|TYPE) )?ceems_(hwmon_power|energy_source_info(?!\{domain=.other)|gpu_power|gpu_info)")
 BETWEEN = 5  # seconds between the two pages of such a case
 # Series whose values differ. The pages contain * instead.
-ANY_VALUE = re.compile(r"(ceems_exporter_source_age_seconds\{.*\}) .*")
+ANY_VALUE = re.compile(r"(ceems_(?:exporter_source_age_seconds|gpu_clock_reason_seconds_total)\{.*\}) .*")
 
 # Every complaint of promtool is about a name of the reference, which dashboards rely on. Names of our own follow the conventions.
 KNOWN_LINT = {

@@ -18,6 +18,8 @@
 #include "exporter/energy/state/state_file.h"
 #include "exporter/source/privileged_open.h"
 #include "host/cgroup/mount.h"
+#include "host/cpu_throttle.h"
+#include "host/cpu_topology.h"
 
 namespace ceems::exporter {
 namespace {
@@ -42,7 +44,8 @@ class EnergyCollector final : public Collector {
         clock_(clock),
         hostname_(hostname),
         use_metrics_(hostname),
-        node_info_(hostname, paths) {
+        node_info_(hostname, paths),
+        throttle_(paths, host::read_cpu_topology(paths)) {
     started_ = clock_.steady_now();
   }
 
@@ -68,10 +71,19 @@ class EnergyCollector final : public Collector {
     });
     node_info_.add(sampler_->device_models(), sink);
     add_excluded(sink);
+    add_throttling(sink);
     return {};
   }
 
  private:
+  void add_throttling(metrics::Sink& sink) {
+    for (const host::CpuThrottle::Package& package : throttle_.read()) {
+      const std::string number = std::to_string(package.number);
+      sink.add(throttled_, static_cast<double>(package.package_events), {hostname_, number});
+      sink.add(cores_throttled_, static_cast<double>(package.core_events), {hostname_, number});
+    }
+  }
+
   void add_excluded(metrics::Sink& sink) {
     for (std::size_t i = 0; i < meters_.size(); ++i) {
       const std::string& source = meters_[i]->source().name;
@@ -166,6 +178,7 @@ class EnergyCollector final : public Collector {
   std::string hostname_;
   UnitUseMetrics use_metrics_;
   NodeInfo node_info_;
+  host::CpuThrottle throttle_;
   Clock::SteadyTime started_{};
 
   const Desc unit_joules_{"ceems_compute_unit_energy_joules_total",
@@ -212,6 +225,15 @@ class EnergyCollector final : public Collector {
                        "Readings of a source that were not believed, by reason.",
                        Type::kCounter,
                        {"hostname", "source", "reason"}};
+  const Desc throttled_{"ceems_cpu_throttle_events_total",
+                        "How often heat made a processor slow down, since the node booted.",
+                        Type::kCounter,
+                        {"hostname", "package"}};
+  const Desc cores_throttled_{"ceems_cpu_core_throttle_events_total",
+                              "How often heat made a core slow down, since the node booted; all "
+                              "cores of the processor together.",
+                              Type::kCounter,
+                              {"hostname", "package"}};
   const Desc info_{"ceems_energy_source_info",
                    "Sources of energy and how their values are obtained.",
                    Type::kGauge,

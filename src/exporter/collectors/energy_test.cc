@@ -85,6 +85,24 @@ class EnergyCollectorTest : public ::testing::Test {
   std::unique_ptr<Collector> collector_;
 };
 
+TEST_F(EnergyCollectorTest, ExportsHowOftenHeatSlowedTheProcessors) {
+  EXPECT_THAT(scrape(0), Not(HasSubstr("throttle")));
+  for (const std::string cpu : {"0", "1"}) {
+    const std::string folder = "sys/devices/system/cpu/cpu" + cpu;
+    dir_.write(folder + "/topology/physical_package_id", "0\n");
+    dir_.write(folder + "/topology/thread_siblings_list", cpu + "\n");
+    dir_.write(folder + "/thermal_throttle/package_throttle_count", "5\n");
+    dir_.write(folder + "/thermal_throttle/core_throttle_count", "2\n");
+  }
+  collector_ =
+      create_collector(energy_collector(), test_.context, {}, {.units = {source_}}).value();
+  const std::string page = scrape(0);
+  EXPECT_THAT(page,
+              HasSubstr("ceems_cpu_throttle_events_total{hostname=\"n1\",package=\"0\"} 5\n"));
+  EXPECT_THAT(page,
+              HasSubstr("ceems_cpu_core_throttle_events_total{hostname=\"n1\",package=\"0\"} 4\n"));
+}
+
 TEST_F(EnergyCollectorTest, ExportsEveryDomainOfUnitSystemUnallocatedAndNode) {
   package_->publish({.watts = 60, .time = test_.clock.steady_now()});
   wall_->publish({.watts = 100, .time = test_.clock.steady_now()});

@@ -61,6 +61,7 @@ class GpuMetrics {
   metrics::Desc temperature_;
   metrics::Desc clock_;
   metrics::Desc clock_reason_;
+  metrics::Desc clock_reason_seconds_;
   metrics::Desc ecc_;
   metrics::Desc xid_;
   metrics::Desc pcie_sent_;
@@ -177,6 +178,10 @@ GpuMetrics::GpuMetrics(std::string hostname)
       clock_(gauge("clock_hertz", "Frequency of the clocks of the GPU.", "clock")),
       clock_reason_(gauge(
           "clock_reason", "1 while this is a reason for clocks below their maximum.", "reason")),
+      clock_reason_seconds_(counter("clock_reason_seconds_total",
+                                    "Seconds in which this was a reason for clocks below their "
+                                    "maximum, since the exporter started.",
+                                    "reason")),
       ecc_(counter("ecc_errors_total", "Memory errors over the life of the GPU.", "type")),
       xid_(counter(
           "xid_errors_total", "Xid errors of the driver since the exporter started.", "xid")),
@@ -240,6 +245,9 @@ void GpuMetrics::add(const gpu::DeviceState& device,
   }
   for (const auto& [reason, applies] : device.clock_reasons) {
     row.add(clock_reason_, applies ? 1 : 0, reason, sink);
+  }
+  for (const auto& [reason, seconds] : device.clock_reason_seconds) {
+    row.add(clock_reason_seconds_, seconds, reason, sink);
   }
   add_errors(device, row, sink);
   add_traffic(device, row, sink);

@@ -96,6 +96,28 @@ class GpuCollectorTest : public ::testing::Test {
   std::unique_ptr<Collector> collector_;
 };
 
+TEST_F(GpuCollectorTest, CountsTheSecondsOfClockReasons) {
+  scenario_.set("0.reasons", "4");
+  make();
+  start_and_wait(*collector_);
+  const auto has = [this](const std::string& reason, const std::string& value) {
+    return samples_of(*collector_)
+        .contains(R"(ceems_gpu_clock_reason_seconds_total{gpuiid="",gpuuuid="GPU-a",hostname="n1",)"
+                  R"(index="0",reason=")" +
+                  reason + R"(",vendor="nvidia"} )" + value + "\n");
+  };
+  EXPECT_TRUE(has("power_cap", "0"));
+  machine_.clock.advance(std::chrono::seconds(3));
+  EXPECT_TRUE(testing::eventually([&] { return has("power_cap", "3"); }));
+  EXPECT_TRUE(has("hardware_thermal", "0"));
+  machine_.clock.advance(std::chrono::seconds(6));  // longer than five intervals and 5 s
+  scenario_.set("0.reasons", "64");
+  EXPECT_TRUE(testing::eventually([&] {
+    return samples_of(*collector_).contains(R"(reason="hardware_thermal",vendor="nvidia"} 1)");
+  }));
+  EXPECT_TRUE(has("power_cap", "3"));
+}
+
 TEST_F(GpuCollectorTest, ExposesDevices) {
   make();
   start_and_wait(*collector_);

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "exporter/gpu/inventory/device_names.h"
 #include "exporter/gpu/inventory/lost.h"
+#include "exporter/gpu/reason_seconds.h"
 
 namespace ceems::exporter::gpu {
 namespace {
@@ -93,6 +94,7 @@ struct Monitor::Work {
   std::vector<Watched> libraries;
   std::shared_ptr<Inventory> inventory;
   std::shared_ptr<ProcessList> processes;
+  ReasonSeconds reasons;
   unsigned reads = 0;
 
   Mutex mutex;
@@ -233,6 +235,7 @@ struct Monitor::Work {
                  reading->devices);
     processes->publish(processes_of(reading->devices));
     reading->taken = time();
+    reasons.advance(reading->devices, reading->taken);
     return reading;
   }
 
@@ -260,8 +263,11 @@ Monitor::Monitor(MonitorOptions options,
                  std::shared_ptr<Inventory> inventory,
                  std::shared_ptr<ProcessList> processes)
     : options_(options),
-      work_(std::make_shared<Work>(
-          clock, std::vector<Watched>{}, std::move(inventory), std::move(processes))) {
+      work_(std::make_shared<Work>(clock,
+                                   std::vector<Watched>{},
+                                   std::move(inventory),
+                                   std::move(processes),
+                                   ReasonSeconds(options_.interval))) {
   for (auto& library : libraries) {
     work_->libraries.push_back({.library = std::move(library), .error = {}});
   }

@@ -169,6 +169,8 @@ struct DeviceState {
   std::vector<std::pair<std::string_view, double>> clocks_hertz = {};
   /// All reasons that the library knows for clocks below the maximum, and whether they apply now.
   std::vector<std::pair<std::string_view, bool>> clock_reasons = {};
+  /// Counters since the program started, by reason; set by the monitor (reason_seconds.h).
+  std::vector<std::pair<std::string_view, double>> clock_reason_seconds = {};
   std::optional<double> ecc_corrected = {};
   std::optional<double> ecc_uncorrected = {};
   /// Xid errors since start(), by number.
