@@ -13,9 +13,9 @@ namespace ceems::host {
 
 /// How often heat made the processors slow down (`thermal_throttle` of each CPU in sysfs, Intel
 /// only). Every CPU of a package counts the events of the package, so one CPU is read for it, and
-/// another where that one is offline. Events of cores are those of the first CPU of each core.
+/// another where that one is offline. For each core, its first CPU is read.
 ///
-/// One file stays open for each package. Those of cores are opened for each read, because large
+/// One file stays open for each package. The files of cores are opened for each read, because large
 /// machines have hundreds. Not thread-safe.
 class CpuThrottle {
  public:

@@ -33,7 +33,7 @@ class CpuThrottleTest : public ::testing::Test {
     const Paths paths{root_.path() / "proc", root_.path() / "sys", {}};
     return {paths, read_cpu_topology(paths)};
   }
-  /// "0: 30 3, 3: 7 7": package, its events, those of its cores.
+  /// "0: 30 3, 3: 7 7": package, its events, the events of its cores.
   static std::string text(CpuThrottle& throttle) {
     std::string text;
     for (const CpuThrottle::Package& package : throttle.read()) {

@@ -30,7 +30,8 @@ class ReasonSeconds {
   explicit ReasonSeconds(std::chrono::milliseconds interval)
       : max_gap_(std::max<Clock::SteadyTime::duration>(kMaxIntervals * interval, kMinGap)) {}
 
-  /// Takes a reading of all GPUs and sets their `clock_reason_seconds`. Those of a lost GPU stay.
+  /// Takes a reading of all GPUs and sets their `clock_reason_seconds`. The seconds of a lost GPU
+  /// stay.
   void advance(std::vector<DeviceState>& devices, Clock::SteadyTime taken);
 
  private:
