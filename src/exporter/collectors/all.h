@@ -33,6 +33,7 @@ CollectorSpec meminfo_collector();
 CollectorSpec netdev_collector();
 CollectorSpec openpbs_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec pdu_collector();
+CollectorSpec placement_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec rapl_collector();
 CollectorSpec redfish_collector();
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared);

@@ -14,7 +14,7 @@
 #include "exporter/gpu/inventory/sysfs.h"
 #include "exporter/run/job_processes.h"
 #include "exporter/run/process_tree.h"
-#include "host/cpu_topology.h"
+#include "host/cgroup/process.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::run {
@@ -42,14 +42,8 @@ std::optional<std::uint64_t> rank_of(const host::Paths& paths, int pid) {
 }
 
 std::vector<int> allowed_cpus_of(const host::Paths& paths, int pid) {
-  constexpr std::string_view kName = "Cpus_allowed_list:";
   const auto text = host::read_file((paths.proc / std::to_string(pid) / "status").string());
-  const auto lines = text ? split(*text, '\n') : std::vector<std::string_view>();
-  const auto found =
-      std::ranges::find_if(lines, [&](std::string_view line) { return line.starts_with(kName); });
-  return found == lines.end()
-             ? std::vector<int>()
-             : host::parse_cpu_list(trim(found->substr(kName.size()))).value_or(std::vector<int>());
+  return (text ? host::parse_allowed_cpus(*text) : std::nullopt).value_or(std::vector<int>());
 }
 
 /// "0-3,7".

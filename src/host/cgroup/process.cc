@@ -1,6 +1,7 @@
 #include "host/cgroup/process.h"
 
 #include "base/strings.h"
+#include "host/cpu_topology.h"
 
 namespace ceems::host {
 
@@ -25,6 +26,38 @@ std::optional<std::uint64_t> parse_start_ticks(std::string_view stat) {
     take_word(rest);
   }
   return parse_int(take_word(rest));
+}
+
+std::optional<std::uint64_t> parse_cpu_ticks(std::string_view stat) {
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  // The field after the name is field 3; user and system time are fields 14 and 15.
+  std::string_view rest = stat.substr(name_end + 1);
+  for (int field = 3; field < 14; ++field) {
+    take_word(rest);
+  }
+  const auto user = parse_int(take_word(rest));
+  const auto system = parse_int(take_word(rest));
+  return user && system ? std::optional(*user + *system) : std::nullopt;
+}
+
+std::optional<ScheduledTime> parse_schedstat(std::string_view schedstat) {
+  const auto ran = parse_int(take_word(schedstat));
+  const auto waited = parse_int(take_word(schedstat));
+  return ran && waited ? std::optional(ScheduledTime{.ran = *ran, .waited = *waited})
+                       : std::nullopt;
+}
+
+std::optional<std::vector<int>> parse_allowed_cpus(std::string_view status) {
+  while (!status.empty()) {
+    std::string_view rest = take_until(status, '\n');
+    if (take_word(rest) == "Cpus_allowed_list:") {
+      return parse_cpu_list(rest);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_boot_time(std::string_view stat) {

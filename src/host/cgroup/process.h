@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 // What we read about the processes of a cgroup. Formats: proc_pid_status(5), proc_pid_stat(5).
 namespace ceems::host {
@@ -13,6 +14,21 @@ std::optional<std::uint32_t> parse_status_uid(std::string_view status);
 /// The start time in /proc/PID/stat, in ticks (1/100 s) since boot. The command name in the text
 /// may contain blanks and parentheses.
 std::optional<std::uint64_t> parse_start_ticks(std::string_view stat);
+
+/// The CPU time in /proc/PID/stat, user and system together, in ticks (1/100 s).
+std::optional<std::uint64_t> parse_cpu_ticks(std::string_view stat);
+
+/// How long a thread ran and how long it was ready but waited for a CPU, in nanoseconds
+/// (/proc/PID/task/TID/schedstat, Documentation/scheduler/sched-stats.rst). All 0 where the kernel
+/// does not count.
+struct ScheduledTime {
+  std::uint64_t ran = 0;
+  std::uint64_t waited = 0;
+};
+std::optional<ScheduledTime> parse_schedstat(std::string_view schedstat);
+
+/// The CPUs on which a thread may run, from `Cpus_allowed_list` in /proc/PID/status, ascending.
+std::optional<std::vector<int>> parse_allowed_cpus(std::string_view status);
 
 /// The boot time in /proc/stat, in seconds since the epoch. The kernel cuts its fraction off.
 std::optional<std::uint64_t> parse_boot_time(std::string_view stat);

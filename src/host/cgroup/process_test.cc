@@ -69,6 +69,31 @@ TEST(ProcessOrigin, IsReadFromTheStatOfAProcess) {
   EXPECT_FALSE(parse_process_origin("1 (x) S a 2 3 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9 0"));
 }
 
+TEST(CpuTicks, AreUserAndSystemTime) {
+  EXPECT_EQ(parse_cpu_ticks("7 (a) 1 (b) R 1 7 7 0 -1 64 1 2 3 4 50 6 7 8 20 0 1 0 9 0 0\n"), 56U);
+  EXPECT_FALSE(parse_cpu_ticks("7 (a) R 1 7 7 0 -1 64 1 2 3 4 50"));
+  EXPECT_FALSE(parse_cpu_ticks("7 (a) R 1 7 7 0 -1 64 1 2 3 4 x 6"));
+  EXPECT_FALSE(parse_cpu_ticks("7 a R"));
+}
+
+TEST(Schedstat, HasTheTimeOfRunningAndOfWaiting) {
+  const auto times = parse_schedstat("1500 27 3\n");
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->ran, 1500U);
+  EXPECT_EQ(times->waited, 27U);
+  EXPECT_FALSE(parse_schedstat(""));
+  EXPECT_FALSE(parse_schedstat("1500\n"));
+  EXPECT_FALSE(parse_schedstat("-1 2 3"));
+}
+
+TEST(AllowedCpus, AreThoseOfTheList) {
+  EXPECT_EQ(parse_allowed_cpus("Name:\tCpus_allowed_list:\nCpus_allowed:\tff\n"
+                               "Cpus_allowed_list:\t2-3,8\nMems_allowed_list:\t0\n"),
+            (std::vector{2, 3, 8}));
+  EXPECT_FALSE(parse_allowed_cpus("Name:\ta\n"));
+  EXPECT_FALSE(parse_allowed_cpus("Cpus_allowed_list:\t0-99999999\n"));
+}
+
 TEST(CpuList, IsReadAsNumbers) {
   EXPECT_EQ(parse_cpu_list("0-2,5\n"), (std::vector{0, 1, 2, 5}));
   EXPECT_EQ(parse_cpu_list("3"), (std::vector{3}));
