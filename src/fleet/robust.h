@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "base/statistics.h"
 
 namespace ceems::fleet {
@@ -13,6 +15,9 @@ inline constexpr double kOutlier = 3.5;
 /// The least median absolute deviation that counts, as a share of the median. Without it, values
 /// that agree to the last digit make an outlier of one that differs by nothing that matters.
 inline constexpr double kLeastMad = 0.02;
+
+/// Devices or nodes of one class that a comparison needs: fewer are no control.
+inline constexpr std::size_t kLeastPeers = 4;
 
 /// 0.6745 · (value − median) ÷ MAD, the modified z-score of Iglewicz and Hoaglin, with at least
 /// `least_mad` of the median in place of the MAD. Infinite where that is 0 and the distance is not.

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fleet/robust.h"
+
 namespace ceems::fleet {
 
 /// One value for each window of a job; nothing where it is not known, which is never taken as 0.
@@ -62,7 +64,6 @@ struct StragglerOptions {
 
 inline constexpr std::size_t kLeastNodes = 4;    ///< a smaller job has too few peers,
 inline constexpr std::size_t kLeastDevices = 8;  ///< unless it has so many GPUs
-inline constexpr std::size_t kLeastPeers = 4;    ///< of one class, with the member itself
 inline constexpr std::size_t kJudged = 10;       ///< windows that are judged together
 inline constexpr std::size_t kLeastCounted = 6;  ///< of these
 
