@@ -59,7 +59,7 @@ inline constexpr std::size_t kHardSigns = 6;
 /// "lost_gpu", "ecc", "xid", "supply", "link", "throttle".
 std::string_view name_of(HardSign sign);
 
-/// What is known of a node.
+/// The evidence about a node.
 struct NodeHistory {
   std::string node = {}, node_class = {};
   std::vector<EffectOfJob> effects = {};  ///< in any order, as many as are kept

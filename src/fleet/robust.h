@@ -16,7 +16,8 @@ inline constexpr double kOutlier = 3.5;
 /// that agree to the last digit make an outlier of one that differs by nothing that matters.
 inline constexpr double kLeastMad = 0.02;
 
-/// Devices or nodes of one class that a comparison needs: fewer are no control.
+/// Devices or nodes of one class that a comparison needs: with fewer, there is nothing to compare
+/// with.
 inline constexpr std::size_t kLeastPeers = 4;
 
 /// 0.6745 · (value − median) ÷ MAD, the modified z-score of Iglewicz and Hoaglin, with at least

@@ -14,6 +14,7 @@
 #include "model/flavor.h"
 #include "model/unit.h"
 #include "store/feedback.h"
+#include "store/node_effects.h"
 #include "store/fields.h"
 #include "store/schema/sums_columns.h"
 #include "store/tags.h"
@@ -269,6 +270,13 @@ class Reader {
     return std::vector<Feedback>{};
   }
   virtual Result<std::vector<FeedbackSum>> feedback_by_rule() { return std::vector<FeedbackSum>{}; }
+
+  /// What nodes drew in units that ended from then on, and how those ended: the newest first, at
+  /// most kMaxNodeEffects.
+  virtual Result<std::vector<NodeEffect>> node_effects(const std::string& /*cluster_id*/,
+                                                       std::int64_t /*from_ms*/) {
+    return std::vector<NodeEffect>{};
+  }
 
   // Personal API tokens (store/tokens.h).
 

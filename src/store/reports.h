@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/facts.h"
+#include "store/node_effects.h"
 #include "store/report_key.h"
 
 namespace ceems::store {
@@ -58,6 +59,7 @@ struct ReportRow {
   std::string body = {};  ///< opaque text
   std::vector<FindingRow> findings = {};
   Verdict verdict = Verdict::kUnknown;
+  UnitOnNodes on = {};
 };
 
 /// What a unit used over its life, for its facts.

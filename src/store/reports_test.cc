@@ -196,7 +196,7 @@ TEST_P(Reports, OfVersion16GetTheirVerdictsFromTheirFindings) {
   ASSERT_TRUE(db_->writer().store_reports({report("1", true), good}));
   const auto upgraded = [this](const std::string& change) {
     execute(
-        "DROP TABLE ceems_tokens; DROP TABLE ceems_feedback;"
+        "DROP TABLE ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
         "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
         "ALTER TABLE ceems_unit_facts DROP COLUMN strip;" +
         change + "UPDATE ceems_schema SET version = 16");

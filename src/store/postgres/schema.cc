@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
+#include "store/schema/effects_table.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
@@ -202,12 +203,17 @@ std::string feedback_table() {
   return create_feedback_table(Dialect::kPostgres);
 }
 
+/// Version 20: what nodes drew in units.
+std::string effects_table() {
+  return create_effects_table(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 19> kSteps{
-    first_tables,    sums_tables,       gap_tables,        leads_table,   names_table,
-    counts_index,    nothing,           reference_version, facts_table,   report_tables,
-    mail_tables,     node_tables,       flavor_table,      arrays_index,  members_table,
-    not_used_column, judgement_columns, token_table,       feedback_table};
+constexpr std::array<std::string (*)(), 20> kSteps{
+    first_tables,    sums_tables,       gap_tables,        leads_table,    names_table,
+    counts_index,    nothing,           reference_version, facts_table,    report_tables,
+    mail_tables,     node_tables,       flavor_table,      arrays_index,   members_table,
+    not_used_column, judgement_columns, token_table,       feedback_table, effects_table};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

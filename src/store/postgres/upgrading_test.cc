@@ -30,7 +30,7 @@ class PgUpgradingTest : public AnyDatabase {
         "DROP TABLE ceems_outbox; DROP TABLE ceems_contacts;"
         "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
         "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members; DROP TABLE "
-        "ceems_tokens; DROP TABLE ceems_feedback;"
+        "ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
         "ALTER TABLE ceems_unit_sums DROP weight_avg_custom_stats;"
         "UPDATE schema_migrations SET version = 9; UPDATE ceems_schema SET version = 3;";
     for (const char* table : {"units", "usage", "daily_usage", "ceems_unit_sums"}) {

@@ -67,6 +67,8 @@ class SqlReader : public Reader {
   Result<std::vector<Feedback>> feedback_of(const ReportKey& key,
                                             const std::string& username) override;
   Result<std::vector<FeedbackSum>> feedback_by_rule() override;
+  Result<std::vector<NodeEffect>> node_effects(const std::string& cluster_id,
+                                               std::int64_t from_ms) override;
   Result<std::optional<Token>> find_token(const std::string& hash) override;
   Result<std::vector<Token>> tokens_of(const std::optional<std::string>& username) override;
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "store/facts/advice.h"
 
 namespace ceems::store {
@@ -15,6 +17,7 @@ namespace {
 constexpr double kMilli = 1000;
 constexpr double kNano = 1e9;
 constexpr double kMaxNumber = 4e15;
+constexpr double kGreatestEffect = 100;
 
 /// In units of 1/scale; -1 if it is not known.
 std::int64_t scaled(const std::optional<double>& value, double scale) {
@@ -56,6 +59,35 @@ Result<> insert_findings(Session& session, const ReportRow& report) {
   return session.run(sql, {});
 }
 
+/// A unit may get a report more than once.
+Result<> put_effects(Session& session, const ReportRow& report) {
+  if (report.on.nodes.empty()) {
+    return {};
+  }
+  Sql sql(session.dialect(),
+          "INSERT INTO ceems_node_effects (ended_at_ts, cluster_id, node, uuid, started_at_ts,"
+          " username, family, effect, outcome) VALUES ");
+  std::set<std::string> nodes;  // a statement must not have a key twice
+  for (const NodeOfUnit& one : report.on.nodes) {
+    const auto [node, added] = nodes.insert(clean_text(one.node));
+    if (!added) {
+      continue;
+    }
+    const bool known =
+        one.effect && std::isfinite(*one.effect) && std::abs(*one.effect) < kGreatestEffect;
+    sql.add(nodes.size() == 1 ? "(" : ", (").value(report.ended_at_ts);
+    sql.add(",").value(report.key.cluster_id).add(",").value(*node).add(",").value(report.key.uuid);
+    sql.add(",").value(report.key.started_at_ts).add(",").value(clean_text(report.on.username));
+    sql.add(",").value(clean_text(report.on.family)).add(",");
+    sql.value(known ? std::llround(*one.effect * kEffectScale) : kNoEffect).add(",");
+    sql.value(static_cast<std::int64_t>(report.on.outcome)).add(")");
+  }
+  sql.add(
+      " ON CONFLICT (ended_at_ts, cluster_id, node, uuid, started_at_ts) DO UPDATE SET"
+      " effect = excluded.effect, outcome = excluded.outcome");
+  return session.run(sql, {});
+}
+
 }  // namespace
 
 Result<bool> store_report(Session& session, const ReportRow& report) {
@@ -87,6 +119,9 @@ Result<bool> store_report(Session& session, const ReportRow& report) {
   }
   if (done) {
     done = insert_findings(session, report);
+  }
+  if (done) {
+    done = put_effects(session, report);
   }
   if (done) {
     std::vector<std::string> rules;
@@ -154,6 +189,11 @@ Result<std::int64_t> purge_some_reports(Session& session,
 Result<> store_strip(Session& session, const UnitStrip& strip) {
   Sql sql(session.dialect(), "UPDATE ceems_unit_facts SET strip = ");
   return session.run(add_key(sql.value(strip.text), strip.key), {});
+}
+
+Result<> purge_effects(Session& session, std::int64_t cutoff_ms) {
+  Sql sql(session.dialect(), "DELETE FROM ceems_node_effects WHERE ended_at_ts < ");
+  return session.run(sql.value(cutoff_ms), {});
 }
 
 Result<> purge_reports_of(Session& session, const Sql& units) {

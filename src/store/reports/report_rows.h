@@ -10,10 +10,10 @@
 
 namespace ceems::store {
 
-// Writes rows of ceems_unit_reports and ceems_findings. Call the functions in a transaction. Errors
+// Writes rows of ceems_unit_reports, ceems_findings and ceems_node_effects. Call the functions in a transaction. Errors
 // come from the session.
 
-/// Stores a report with its findings, and in the facts of the unit which rules have something to
+/// Stores a report with its findings and nodes, and in the facts of the unit which rules have something to
 /// say. Returns whether it is final now and was not before, which happens once for the end of a
 /// unit: what follows from a final report, such as a mail, belongs here, into the same transaction.
 /// A unit that has been purged meanwhile gets no report, and a final report is not replaced.
@@ -32,6 +32,8 @@ Result<> drop_reports(Session& session, std::span<const ReportKey> keys);
 Result<std::int64_t> purge_some_reports(Session& session,
                                         std::int64_t cutoff_ms,
                                         std::int64_t limit);
+/// Deletes rows of ceems_node_effects of units that ended before the cutoff.
+Result<> purge_effects(Session& session, std::int64_t cutoff_ms);
 /// Deletes the reports and findings of units whose rows in `units` fulfil the condition.
 Result<> purge_reports_of(Session& session, const Sql& units);
 

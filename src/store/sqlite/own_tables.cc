@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "store/schema/effects_table.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
@@ -136,6 +137,8 @@ std::string own_tables(int version) {
       return create_token_table(Dialect::kSqlite);
     case 19:
       return create_feedback_table(Dialect::kSqlite);
+    case 20:
+      return create_effects_table(Dialect::kSqlite);
     default:
       return {};
   }

@@ -1,4 +1,6 @@
 // The part of the writer that stores reports.
+#include <algorithm>
+
 #include "store/reports/report_rows.h"
 #include "store/writer/session_writer.h"
 
@@ -7,14 +9,16 @@ namespace ceems::store {
 Result<std::size_t> SessionWriter::store_reports(const std::vector<ReportRow>& reports) {
   const MutexLock lock(mutex_);
   std::size_t final = 0;
+  std::int64_t newest_ms = 0;
   auto done = in_transaction(
       "storing reports",
       [&]() -> Result<> {
         for (const ReportRow& report : reports) {
           CEEMS_TRY(stored, store_report(*session_, report));
           final += stored ? 1 : 0;
+          newest_ms = std::max(newest_ms, report.made_ms);
         }
-        return {};
+        return purge_effects(*session_, newest_ms - kNodeEffectsKeptMs);
       },
       Changes::kNoUsage);
   return done ? Result<std::size_t>(final) : fail(std::move(done).error());

@@ -556,6 +556,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
 /// Deletes the remaining windows and rows before the cutoff, which are few.
 Result<> SessionWriter::remove_rest(std::int64_t cutoff_ms) {
   CEEMS_TRY(purge_gaps(*session_, cutoff_ms));
+  CEEMS_TRY(purge_effects(*session_, cutoff_ms));
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<Sql> all{
       sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms),

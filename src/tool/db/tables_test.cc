@@ -78,7 +78,9 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_flavors: cluster_id region id",
                                             "ceems_members: name cluster_id project",
                                             "ceems_tokens: id",
-                                            kFeedbackKey}));
+                                            kFeedbackKey,
+                                            "ceems_node_effects: ended_at_ts cluster_id node uuid "
+                                            "started_at_ts"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

@@ -111,3 +111,5 @@ CREATE UNIQUE INDEX ceems_tokens_hash ON ceems_tokens (hash);
 CREATE INDEX ceems_tokens_user ON ceems_tokens (username);
 -- version 19
 CREATE TABLE ceems_feedback (cluster_id text COLLATE "C" NOT NULL DEFAULT '', uuid text COLLATE "C" NOT NULL DEFAULT '', started_at_ts bigint NOT NULL DEFAULT 0, rule text COLLATE "C" NOT NULL DEFAULT '', username text COLLATE "C" NOT NULL DEFAULT '', answer text COLLATE "C" NOT NULL DEFAULT '', answered_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule, username));
+-- version 20
+CREATE TABLE ceems_node_effects (ended_at_ts bigint NOT NULL DEFAULT 0, cluster_id text COLLATE "C" NOT NULL DEFAULT '', node text COLLATE "C" NOT NULL DEFAULT '', uuid text COLLATE "C" NOT NULL DEFAULT '', started_at_ts bigint NOT NULL DEFAULT 0, username text COLLATE "C" NOT NULL DEFAULT '', family text COLLATE "C" NOT NULL DEFAULT '', effect bigint NOT NULL DEFAULT 0, outcome bigint NOT NULL DEFAULT 0,PRIMARY KEY (ended_at_ts, cluster_id, node, uuid, started_at_ts));
