@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "access/policy.h"
+#include "api/report/unit_nodes.h"
 #include "api/report/verdict.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time/durations.h"
+#include "fleet/node_health.h"
 #include "report/stored.h"
+#include "store/nodes.h"
 #include "store/strip.h"
 
 namespace ceems::api {
@@ -333,6 +336,7 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
                                     const MadeReports& made,
                                     std::int64_t now_ms) {
   const bool measures = maker_.measures(cluster.id);
+  CEEMS_TRY(classes, classes_for(cluster.id, made));
   std::vector<store::ReportRow> rows;
   rows.reserve(units.size());
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -353,7 +357,8 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
                     .numbers = made.reports[i].numbers,
                     .body = report::to_stored(report),
                     .findings = rows_of(report.findings),
-                    .verdict = verdict_of(report)});
+                    .verdict = verdict_of(report),
+                    .on = on_nodes(units[i], made.reports[i].nodes, classes)});
   }
   if (rows.empty()) {
     return 0;
@@ -366,6 +371,22 @@ Result<std::size_t> Finisher::store(const Cluster& cluster,
     CEEMS_TRY(store_strips(cluster.id, rows));
   }
   return rows.size();
+}
+
+/// The classes of the cluster's nodes, if a unit has enough nodes to compare.
+Result<std::map<std::string, std::string>> Finisher::classes_for(const std::string& cluster_id,
+                                                                 const MadeReports& made) {
+  std::map<std::string, std::string> classes;
+  if (std::ranges::none_of(made.reports, [](const MadeReport& one) {
+        return one.nodes.size() >= fleet::kLeastPeers;
+      })) {
+    return classes;
+  }
+  CEEMS_TRY(nodes, reader_.known_nodes({cluster_id}));
+  for (store::KnownNode& node : nodes) {
+    classes.emplace(node.facts.node, class_of(node.facts));
+  }
+  return classes;
 }
 
 Result<> Finisher::store_strips(const std::string& cluster_id,

@@ -81,6 +81,8 @@ class Finisher {
                             const std::vector<StoredUnit>& units,
                             const MadeReports& made,
                             std::int64_t now_ms);
+  Result<std::map<std::string, std::string>> classes_for(const std::string& cluster_id,
+                                                         const MadeReports& made);
   Result<> store_strips(const std::string& cluster_id, const std::vector<store::ReportRow>& rows);
 
   const ReportOptions options_;

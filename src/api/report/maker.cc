@@ -16,6 +16,7 @@
 #include "api/report/flavors.h"
 #include "api/report/json_object.h"
 #include "api/report/month.h"
+#include "api/report/unit_nodes.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/time/durations.h"
@@ -576,8 +577,10 @@ Result<MadeReports> ReportMaker::make_all(const std::vector<StoredUnit>& units,
     }
     report::round_report(report);
     const auto& measured = batch.measured[i];
-    made.reports.push_back({.report = std::move(report),
-                            .numbers = measured ? numbers_of(*measured) : RunMeasurements{}});
+    made.reports.push_back(
+        {.report = std::move(report),
+         .numbers = measured ? numbers_of(*measured) : RunMeasurements{},
+         .nodes = measured ? node_loads(*measured, batch.runs[i]) : std::vector<NodeLoad>{}});
   }
   made.missing = std::move(batch.missing);
   return made;

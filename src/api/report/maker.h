@@ -44,10 +44,17 @@ Result<std::vector<StoredUnit>> read_stored_units(store::Reader& reader,
 /// How long after the end of a unit its last samples become visible: a scrape, and what it takes.
 inline constexpr std::int64_t kSettleMs = 90'000;
 
-/// A report, and what reports of later runs of the family need of this one.
+/// A node of a run, and its mean power where that tells something of the node (unit_nodes.h).
+struct NodeLoad {
+  std::string node = {};
+  std::optional<double> watts = {};
+};
+
+/// A report, and what reports of later runs of the family and judgements of nodes need of this run.
 struct MadeReport {
   report::Report report = {};
   store::RunNumbers numbers = {};
+  std::vector<NodeLoad> nodes = {};
 };
 
 struct MadeReports {
