@@ -430,6 +430,9 @@ class AccessMatrix : public AccessTest {
     if (endpoint == "insight/feedback/admin") {
       return rows.size() == 1 && rows[0].at("people") == 5 ? "all" : "something else";
     }
+    if (endpoint == "insight/nodes/admin") {  // insight_nodes_test.cc has rows
+      return rows.empty() ? "all" : "something else";
+    }
     std::set<std::string> seen;
     for (const json::value& row : rows) {
       const bool idle = row.as_object().contains("uuid");

@@ -15,6 +15,7 @@
 #include "api/endpoints/unit_filter.h"
 #include "api/feedback.h"
 #include "api/mail/mute_page.h"
+#include "api/node_judge.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
 #include "tsdb/client.h"
@@ -150,6 +151,11 @@ ApiServer::ApiServer(ApiOptions options,
                             .zone = TimeZone::find(options_.site.time_zone).value_or(TimeZone())})),
       feedback_(
           std::make_unique<FeedbackBox>(std::move(options_.open_feedback), options_.external_url)),
+      nodes_(std::make_unique<NodeJudge>(NodeJudge::Sources{.reader = &reader,
+                                                            .fleet = options_.fleet,
+                                                            .site = &options_.site,
+                                                            .registry = &registry,
+                                                            .clock = &clock})),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
@@ -160,6 +166,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .accounting = accounting_.get(),
                 .checks = checks_.get(),
                 .feedback = feedback_.get(),
+                .nodes = nodes_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
@@ -452,6 +459,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       break;
     case Place::kMetrics:
       accounting_->set_gauges(services_.zone, *services_.clock);
+      nodes_->set_gauges();
       checks_->keep_fresh();
       answer_metrics(registry_, response);
       break;

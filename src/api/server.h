@@ -136,6 +136,7 @@ class ApiServer {
   std::unique_ptr<DigestMaker> digests_;
   std::unique_ptr<JobCheck> checks_;
   std::unique_ptr<FeedbackBox> feedback_;
+  std::unique_ptr<NodeJudge> nodes_;
   Services services_;
 };
 

@@ -75,7 +75,7 @@ int run_gpus(const GpusOptions& options, const Caller& caller);
 
 /// The command line of `cacct insight`.
 struct InsightOptions {
-  std::vector<std::string> topic{};  ///< one of idle, budgets, bill
+  std::vector<std::string> topic{};  ///< see insight_command.cc
   bool json = false;
   bool csv = false;
   bool all_users = false;

@@ -16,6 +16,7 @@
 #include "base/time/time_zone.h"
 #include "cacct/api.h"
 #include "cacct/commands.h"
+#include "cacct/insight_nodes.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"
@@ -30,7 +31,8 @@ constexpr double kPercentOf = 100;
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::string_view, 5> kTopics{"idle", "budgets", "bill", "helped", "feedback"};
+constexpr std::array<std::string_view, 6> kTopics{"idle",   "budgets",  "bill",
+                                                  "helped", "feedback", "nodes"};
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -292,6 +294,9 @@ constexpr std::array<const char*, 9> kHelpedColumns{"cluster_id", "project",   "
 constexpr std::array<const char*, 6> kFeedbackColumns{"rule", "answers",        "people",
                                                       "no",   "not_applicable", "false_share"};
 
+constexpr std::array<const char*, 11> kNodeColumns{
+    "cluster_id", "kind", "node", "class", "score", "effect", "before", "n", "users", "p", "first"};
+
 std::span<const char* const> columns_of(std::string_view topic, bool by) {
   if (topic == "idle") {
     return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
@@ -301,6 +306,9 @@ std::span<const char* const> columns_of(std::string_view topic, bool by) {
   }
   if (topic == "feedback") {
     return kFeedbackColumns;
+  }
+  if (topic == "nodes") {
+    return kNodeColumns;
   }
   return topic == "budgets" ? std::span<const char* const>(kBudgetColumns) : kBillColumns;
 }
@@ -327,8 +335,8 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                                  .projects = comma_parts(options.projects),
                                  .month = topic == "bill" ? options.month : "",
                                  .by = topic == "idle" ? options.by : "",
-                                 .all_users =
-                                     options.all_users || topic == "bill" || topic == "feedback"}));
+                                 .all_users = options.all_users || topic == "bill" ||
+                                              topic == "feedback" || topic == "nodes"}));
   const bool by = topic == "idle" && !options.by.empty();
   if (options.json) {
     std::string out;
@@ -363,6 +371,9 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   if (topic == "feedback") {
     return feedback_text(rows);
   }
+  if (topic == "nodes") {
+    return sick_nodes_text(rows);
+  }
   return topic == "budgets" ? budget_text(rows) : bill_text(rows);
 }
 
@@ -388,7 +399,7 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
       "idle: jobs that do nothing; budgets: of your projects; helped: what jobs reserved less "
       "after suggestions, in the last 30 days; feedback: how often people said that suggestions "
       "did not help, for operators; bill: energy of a month against the utility's meter, for "
-      "operators.");
+      "operators; nodes: which are probably sick, for operators.");
   flags.add("json", options.json, {.help = "Print the JSON of the API server."});
   flags.add("csv", options.csv, {.help = "Print CSV."});
   flags.add("allusers", options.all_users,

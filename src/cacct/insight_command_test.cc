@@ -31,6 +31,34 @@ TEST(InsightText, ListsIdleJobs) {
   EXPECT_EQ(text("idle", ""), "No idle jobs right now.\n");
 }
 
+TEST(InsightText, NamesSickNodesWithTheirEvidence) {
+  EXPECT_EQ(text("nodes", ""), "No node looks sick.\n");
+  EXPECT_EQ(
+      text("nodes",
+           R"({"cluster_id":"hpc-a","kind":"node","node":"g14","class":"H\u001b100","score":100,)"
+           R"("effect":0.061,"before":-0.002,"n":30,"users":9,"p":0.00021,"first":"2026-11-03",)"
+           R"("failures":{"failed":6,"jobs":40,"users":3,"rate_of_class":0.0123,"p":9.4786e-6,)"
+           R"("first":"2026-11-04"},"hints":["throttle"],"signs":{"throttle":5400},)"
+           R"("suggested":"scontrol update nodename=g14 state=drain reason=\"x\""},)"
+           R"({"cluster_id":"hpc-a","kind":"step","class":"H100","effect":-0.08,)"
+           R"("first":"2026-11-05","nodes":["g1","g2","g3"]})"),
+      "g14 (hpc-a, H?100), score 100\n"
+      "  power +6.3 % against its peers in 30 jobs of 9 users, -0.2 % before; since 2026-11-03, p "
+      "= 0.0002\n"
+      "  6 of 40 jobs failed, of 3 users; elsewhere 1.2 %; since 2026-11-04, p = 9e-06\n"
+      "  seconds throttled: 5400 in the last day\n"
+      "  To drain it:\n"
+      "    scontrol update nodename=g14 state=drain reason=\"x\"\n"
+      "Many nodes of H100 (hpc-a) draw -7.7 % since 2026-11-05, as with a new firmware: g1, g2, "
+      "g3\n");
+  const auto csv = insight_csv("nodes", false,
+                               answer(R"({"cluster_id":"hpc-a","kind":"node","node":"g14",)"
+                                      R"("class":"H100","score":40,"effect":0.061})"));
+  EXPECT_EQ(csv.value(),
+            "cluster_id,kind,node,class,score,effect,before,n,users,p,first\r\n"
+            "hpc-a,node,g14,H100,40,0.061,,,,,\r\n");
+}
+
 TEST(InsightText, SaysHowBudgetsStand) {
   EXPECT_EQ(
       text("budgets", R"({"project":"fluids","cluster_id":"hpc-a","unit":"kgco2","amount":1500,)"

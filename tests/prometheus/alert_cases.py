@@ -207,6 +207,9 @@ def for_api():
             quiet=[[(free % "api", "100e9-5e7x400"), ("up{%s}" % API, "1x400")],
                    [(free % "n1", "100e9-1e8x400"), ("up{%s}" % API, "1x400")]]),
     }
+    sick = 'ceems_node_health_score{%s,cluster="s",hostname="n1"}' % API
+    cases["CeemsNodeSick"] = Case(at="40m", fires=[(sick, "40x400")], labels={"cluster": "s", "hostname": "n1"},
+                                  quiet=[[(sick, "0x400")], [(sick, "40x20 0 40x400")], [(sick, "29x400")]])
     for name, metric, more in (("CeemsDbFailing", "db_query_failures_total", {"query": "units"}), ("CeemsPurgeFailing", "purge_failures_total", {}),
                                ("CeemsAdminSyncFailing", "admin_sync_failures_total", {})):
         labels = API + "".join(',%s="%s"' % one for one in more.items())

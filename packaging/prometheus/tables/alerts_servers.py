@@ -66,6 +66,11 @@ def api_alerts(host):
         "warning", "The file system {{ $labels.mountpoint }} of the API server on {{ $labels.host }} will be full within four days",
         "Shorten retention_period, move the database (ceems_tool db copy) or enlarge the file system.",
         "Threshold: four days, a long weekend. Change mountpoint if the data directory is elsewhere.", "1h")
+    yield Alert(
+        35, "CeemsNodeSick", "max by (cluster, hostname) (ceems_node_health_score) >= 30",
+        "warning", "Node {{ $labels.hostname }} of cluster {{ $labels.cluster }} is probably sick",
+        "`cacct insight nodes` shows the evidence and a line to drain the node.",
+        "30 is the least score of a finding: power away from the peers counts 40, failures 50, signs of broken hardware 30 to 60.", "30m")
 
 
 def lb_alerts():

@@ -32,6 +32,7 @@ class DigestMaker;
 class FeedbackBox;
 class Fleet;
 class JobCheck;
+class NodeJudge;
 class ProfileSource;
 class ReportMaker;
 
@@ -47,6 +48,7 @@ struct Services {
   const Accounting* accounting = nullptr;  ///< never null
   JobCheck* checks = nullptr;              ///< never null
   FeedbackBox* feedback = nullptr;         ///< never null
+  NodeJudge* nodes = nullptr;              ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user

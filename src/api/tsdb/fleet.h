@@ -91,6 +91,10 @@ struct IdleUnit {
   std::optional<double> watts = {};
 };
 
+/// By node, the signs of broken hardware of the last day by name (fleet::name_of()), where there are
+/// some: seconds of throttling, otherwise numbers of events.
+using HardSigns = std::map<std::string, std::map<std::string, double>>;
+
 /// Moments, epoch ms, and values, ascending.
 using Points = std::vector<std::pair<std::int64_t, double>>;
 
@@ -139,6 +143,8 @@ class Fleet {
   /// they reserved. A unit of which that is not known is not among them. Three queries; kept for a
   /// minute.
   Result<std::vector<IdleUnit>> idle_units(const std::string& cluster_id);
+  /// Three queries, not kept.
+  [[nodiscard]] Result<HardSigns> hard_signs(const std::string& cluster_id) const;
   /// The sum of a query's series at each step, of the cluster, or of the first one that has a TSDB.
   /// The last answers are kept for a minute.
   Result<Points> values(const std::string& cluster_id,
