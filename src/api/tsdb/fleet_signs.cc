@@ -20,10 +20,10 @@ constexpr std::size_t kMaxSignSeries = 100'000;
 /// comma. Xids 13, 31, 43 and 45 come from programs. A series that a day ago was not there counts
 /// as a whole: its exporter has counted from 0 since.
 constexpr std::array<std::string_view, 3> kSignQueries{
-    "label_replace(sum by (hostname) (increase("
-    "ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}[1d])"
-    " or (ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}"
-    " unless ceems_gpu_xid_errors_total offset 1d)), \"sign\", \"xid\", \"\", \"\")"
+    "label_replace(sum by (hostname) ((ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}"
+    " unless ceems_gpu_xid_errors_total offset 1d)"
+    " or increase(ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}[1d])),"
+    " \"sign\", \"xid\", \"\", \"\")"
     " or label_replace(sum by (hostname) (increase("
     "ceems_gpu_ecc_errors_total{{type=\"uncorrected\"{0}}}[1d])), \"sign\", \"ecc\", \"\", \"\")",
     "label_replace(86400 * max by (hostname) (avg_over_time("

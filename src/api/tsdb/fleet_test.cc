@@ -322,6 +322,46 @@ TEST_F(FleetTest, MapsNodesWithTheirLastDay) {
   EXPECT_THAT(lost, ::testing::Not(HasSubstr("secret")));
 }
 
+TEST_F(FleetTest, FindsSignsOfBrokenHardwareByThreeQueries) {
+  std::vector<std::string> queries;
+  answer_ = [&queries](const auto& request) {
+    const std::string query = request.first("query");
+    queries.push_back(query);
+    const auto series = [](const char* host, const char* sign, const char* value) {
+      return fmt::format(
+          "{{\"metric\":{{\"hostname\":\"{}\",\"sign\":\"{}\"}},\"value\":[0,\"{}\"]}}", host, sign,
+          value);
+    };
+    std::string found = series("n1", "lost_gpu", "0");
+    if (query.contains("xid")) {
+      found = series("n1", "xid", "2.0003") + "," + series("n2", "ecc", "NaN") + "," +
+              series("", "ecc", "1");
+    } else if (query.contains("clock_reason")) {
+      found = series("n1", "throttle", "43200") + "," + series("n9", "no such sign", "4");
+    }
+    return FakeTransport::ok(R"({"status":"success","data":{"resultType":"vector","result":[)" +
+                             found + "]}}");
+  };
+  const json::value rows = json::parse(body("insight/nodes/admin?cluster_id=hpc-a", "root"));
+  ASSERT_EQ(rows.at("data").as_array().size(), 1U) << json::serialize(rows);
+  EXPECT_EQ(
+      json::serialize(rows.at("data").at(0)),
+      R"({"cluster_id":"hpc-a","kind":"node","node":"n1","class":"","score":50,)"
+      R"("effect":null,"failures":null,"hints":["xid","throttle"],)"
+      R"("signs":{"xid":2,"throttle":43200},"suggested":"scontrol update nodename=n1 )"
+      R"(state=drain reason=\"ceems: 2 Xid errors of the hardware; throttled for 43200 s\""})");
+  EXPECT_EQ(queries.size(), 3U);
+  body("insight/nodes/admin?cluster_id=hpc-a", "root");
+  EXPECT_EQ(queries.size(), 3U);  // kept
+}
+
+TEST_F(FleetTest, JudgesNodesWithoutTheTsdb) {
+  answer_ = [](const auto&) {
+    return Result<net::ClientResponse>(fail(ErrorCode::kUnavailable, "http://secret"));
+  };
+  EXPECT_THAT(body("insight/nodes/admin?cluster_id=hpc-a", "root"), HasSubstr(R"("data":[])"));
+}
+
 /// What the grid had on average in the hour that ends then: less at night, and a little more every
 /// week.
 double grid_at(std::int64_t end_ms) {
