@@ -16,8 +16,8 @@ constexpr std::size_t kMaxJobId = 64;           // Lustre itself allows 31
 constexpr std::size_t kMinInstanceDigits = 8;
 constexpr std::size_t kChunk = std::size_t{64} << 10U;
 
-/// The sum of a line. The kernel's sums have a sign, so that those that overflowed are negative:
-/// these are no sum, but no mistake of the file either.
+/// The sum of a line. The kernel's sums have a sign, so a sum that overflowed is negative:
+/// then there is none, but the line is valid.
 bool take_sum(std::string_view text, std::optional<std::uint64_t>& sum) {
   sum = parse_int(text);
   return sum.has_value() || parse_int<std::int64_t>(text).has_value();
