@@ -77,7 +77,7 @@ TEST(Mountstats, LeaveOutMountsBeyondTheLimit) {
   EXPECT_TRUE(parse_mountstats(text, 1, mounts));
   ASSERT_EQ(mounts.mounts.size(), 1U);
   EXPECT_EQ(mounts.mounts[0].source, "srv:/home");
-  EXPECT_EQ(mounts.mounts[0].operations.size(), 2U);  // not those of the mount that was left out
+  EXPECT_EQ(mounts.mounts[0].operations.size(), 2U);  // the other mount has its own
   EXPECT_EQ(mounts.left_out, 1U);
 }
 

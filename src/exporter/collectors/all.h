@@ -31,6 +31,7 @@ CollectorSpec lustre_collector();
 CollectorSpec marks_collector();
 CollectorSpec meminfo_collector();
 CollectorSpec netdev_collector();
+CollectorSpec nfs_collector();
 CollectorSpec openpbs_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec pdu_collector();
 CollectorSpec placement_collector(const std::shared_ptr<UnitFlags>& shared);
