@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace ceems::exporter {
 namespace {
 
 constexpr const char* kExcludeDevices = "collector.infiniband.device-exclude";
+constexpr const char* kHwCountersFlag = "collector.infiniband.hw-counters";
 
 metrics::Desc make_desc(const char* stem,
                         const char* help,
@@ -101,12 +103,59 @@ constexpr std::array kCounters{
                 "counters_ext/port_unicast_xmit_packets", 1,
                 "Unicast packets sent (old drivers)."}};
 
+/// Counters of congestion and retransmissions, which drivers count for RoCE, too. mlx5 has them
+/// all, others have some. The names are those under which node_exporter has them.
+constexpr std::array kHwCounters{
+    CounterInfo{"duplicate_requests_packets_total", "hw_counters/duplicate_request", 1,
+                "Received requests that had been executed before."},
+    CounterInfo{"implied_nak_seq_errors_total", "hw_counters/implied_nak_seq_err", 1,
+                "Acknowledgements beyond the sequence number that was expected."},
+    CounterInfo{"local_ack_timeout_errors_total", "hw_counters/local_ack_timeout_err", 1,
+                "Times that no acknowledgement came in time."},
+    CounterInfo{"np_cnp_packets_sent_total", "hw_counters/np_cnp_sent", 1,
+                "Congestion notifications sent, because marked packets were received."},
+    CounterInfo{"np_ecn_marked_roce_packets_received_total",
+                "hw_counters/np_ecn_marked_roce_packets", 1,
+                "Received packets that the network marked for congestion."},
+    CounterInfo{"out_of_buffer_drops_total", "hw_counters/out_of_buffer", 1,
+                "Received packets dropped because the program had no buffer for them."},
+    CounterInfo{"out_of_sequence_packets_received_total", "hw_counters/out_of_sequence", 1,
+                "Packets received out of sequence."},
+    CounterInfo{"packet_sequence_errors_total", "hw_counters/packet_seq_err", 1,
+                "Received messages that a packet was lost."},
+    CounterInfo{"rnr_nak_retry_packets_received_total", "hw_counters/rnr_nak_retry_err", 1,
+                "Received messages that the other side was not ready."},
+    CounterInfo{"roce_adp_retransmits_total", "hw_counters/roce_adp_retrans", 1,
+                "Adaptive retransmissions."},
+    CounterInfo{"roce_adp_retransmits_timeout_total", "hw_counters/roce_adp_retrans_to", 1,
+                "Timeouts of adaptive retransmissions."},
+    CounterInfo{"roce_slow_restart_used_total", "hw_counters/roce_slow_restart", 1,
+                "Times that sending restarted slowly."},
+    CounterInfo{"roce_slow_restart_cnps_total", "hw_counters/roce_slow_restart_cnps", 1,
+                "Congestion notifications during slow restarts."},
+    CounterInfo{"roce_slow_restart_total", "hw_counters/roce_slow_restart_trans", 1,
+                "Changes to a slow restart."},
+    CounterInfo{"rp_cnp_packets_handled_total", "hw_counters/rp_cnp_handled", 1,
+                "Received congestion notifications that slowed sending down."},
+    CounterInfo{"rp_cnp_ignored_packets_received_total", "hw_counters/rp_cnp_ignored", 1,
+                "Received congestion notifications that were ignored."},
+    CounterInfo{"rx_icrc_encapsulated_errors_total", "hw_counters/rx_icrc_encapsulated", 1,
+                "Received packets with a wrong checksum."}};
+
+struct Options {
+  std::string exclude;
+  bool hw_counters = false;
+};
+
 class InfinibandCollector final : public Collector {
  public:
-  InfinibandCollector(const CollectorContext& context, std::unique_ptr<const RE2> exclude)
+  InfinibandCollector(const CollectorContext& context,
+                      std::unique_ptr<const RE2> exclude,
+                      bool hw_counters)
       : sys_(context.paths.sys), exclude_(std::move(exclude)) {
-    for (const CounterInfo& counter : kCounters) {
-      counters_.push_back(make_desc(counter.stem, counter.help, metrics::Type::kCounter));
+    add_counters(kCounters);
+    if (hw_counters) {
+      add_counters(kHwCounters);
     }
   }
 
@@ -133,6 +182,18 @@ class InfinibandCollector final : public Collector {
   }
 
  private:
+  struct Counter {
+    const CounterInfo* info;
+    metrics::Desc desc;
+  };
+
+  void add_counters(std::span<const CounterInfo> list) {
+    for (const CounterInfo& counter : list) {
+      counters_.push_back({.info = &counter,
+                           .desc = make_desc(counter.stem, counter.help, metrics::Type::kCounter)});
+    }
+  }
+
   void add_port(metrics::Sink& sink,
                 const std::string& device,
                 const host::InfinibandPort& port,
@@ -140,10 +201,10 @@ class InfinibandCollector final : public Collector {
     add(sink, state_, device, port, port.state, 1);
     add(sink, physical_state_, device, port, port.physical_state, 1);
     add(sink, rate_, device, port, port.rate_bytes, 1);
-    for (std::size_t i = 0; i < kCounters.size(); ++i) {
-      auto value = host::read_infiniband_counter(port, kCounters.at(i).file);
+    for (const Counter& counter : counters_) {
+      auto value = host::read_infiniband_counter(port, counter.info->file);
       if (value) {
-        add(sink, counters_[i], device, port, *value, kCounters.at(i).factor);
+        add(sink, counter.desc, device, port, *value, counter.info->factor);
       } else if (!problem) {
         problem = std::move(value).error();
       }
@@ -196,7 +257,7 @@ class InfinibandCollector final : public Collector {
   metrics::Desc rate_ = make_desc("rate_bytes_per_second",
                                   "Signal rate of the port in bytes per second.",
                                   metrics::Type::kGauge);
-  std::vector<metrics::Desc> counters_;  // same index as kCounters
+  std::vector<Counter> counters_;
 };
 
 }  // namespace
@@ -205,33 +266,37 @@ class InfinibandCollector final : public Collector {
 /// including Omni-Path adapters (hfi1). The series have no label `hostname`. An error in one
 /// device, port or counter removes only its own series, with one line in the log.
 CollectorSpec infiniband_collector() {
-  const auto exclude = std::make_shared<std::string>();
+  const auto options = std::make_shared<Options>();
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",
           .add_flags =
-              [exclude](config::FlagSet& flags) {
-                flags.add(kExcludeDevices, *exclude,
+              [options](config::FlagSet& flags) {
+                flags.add(kExcludeDevices, options->exclude,
                           {.help = "Leave out devices whose whole name matches this regular "
                                    "expression (default: none), such as mana_.*"});
+                flags.add(kHwCountersFlag, options->hw_counters,
+                          {.help = "Export hw_counters of congestion and retransmissions, of "
+                                   "InfiniBand and RoCE"});
               },
-          .create = [exclude](const CollectorContext& context,
+          .create = [options](const CollectorContext& context,
                               const Sources&) -> Result<std::unique_ptr<Collector>> {
             const std::string sys = context.paths.sys;
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);
             }
             std::unique_ptr<const RE2> regex;
-            if (!exclude->empty()) {
-              RE2::Options options;
-              options.set_log_errors(false);
-              regex = std::make_unique<const RE2>(*exclude, options);
+            if (!options->exclude.empty()) {
+              RE2::Options quiet;
+              quiet.set_log_errors(false);
+              regex = std::make_unique<const RE2>(options->exclude, quiet);
               if (!regex->ok()) {
                 return fail(ErrorCode::kInvalidArgument,
                             "--{}: invalid regular expression '{}': {}", kExcludeDevices,
-                            printable(*exclude), printable(regex->error()));
+                            printable(options->exclude), printable(regex->error()));
               }
             }
-            return std::make_unique<InfinibandCollector>(context, std::move(regex));
+            return std::make_unique<InfinibandCollector>(context, std::move(regex),
+                                                         options->hw_counters);
           }};
 }
 

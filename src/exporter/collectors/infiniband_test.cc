@@ -111,6 +111,57 @@ TEST_F(InfinibandTest, ExportsEveryCounterFile) {
   EXPECT_EQ(words, 4U);
 }
 
+TEST_F(InfinibandTest, ExportsCountersOfCongestionOnRequest) {
+  write("mlx5_0/fw_ver", "1\n");
+  write_port("mlx5_0/ports/1");
+  const std::string directory = "mlx5_0/ports/1/hw_counters/";
+  const std::string labels = "{device=\"mlx5_0\",port=\"1\"} ";
+  int value = 100;
+  std::string expected;
+  for (const auto& [file, stem] : std::vector<std::pair<std::string, std::string>>{
+           {"duplicate_request", "duplicate_requests_packets"},
+           {"implied_nak_seq_err", "implied_nak_seq_errors"},
+           {"local_ack_timeout_err", "local_ack_timeout_errors"},
+           {"np_cnp_sent", "np_cnp_packets_sent"},
+           {"np_ecn_marked_roce_packets", "np_ecn_marked_roce_packets_received"},
+           {"out_of_buffer", "out_of_buffer_drops"},
+           {"out_of_sequence", "out_of_sequence_packets_received"},
+           {"packet_seq_err", "packet_sequence_errors"},
+           {"rnr_nak_retry_err", "rnr_nak_retry_packets_received"},
+           {"roce_adp_retrans_to", "roce_adp_retransmits_timeout"},
+           {"roce_adp_retrans", "roce_adp_retransmits"},
+           {"roce_slow_restart_cnps", "roce_slow_restart_cnps"},
+           {"roce_slow_restart_trans", "roce_slow_restart"},
+           {"roce_slow_restart", "roce_slow_restart_used"},
+           {"rp_cnp_ignored", "rp_cnp_ignored_packets_received"},
+           {"rp_cnp_handled", "rp_cnp_packets_handled"},
+           {"rx_icrc_encapsulated", "rx_icrc_encapsulated_errors"}}) {
+    write(directory + file, std::to_string(++value) + "\n");
+    expected += "ceems_infiniband_" + stem + "_total" + labels + std::to_string(value) + "\n";
+  }
+  write(directory + "lifespan", "10\n");
+  EXPECT_EQ(std::ranges::count(samples(), '\n'), 4);
+  collector_ = *create_collector(infiniband_collector(), host_.context,
+                                 {"--collector.infiniband.hw-counters"});
+  std::string page = samples();
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(std::ranges::count(page, '\n'), 4 + 17);
+  for (std::size_t at = 0; at < expected.size();) {
+    const std::size_t end = expected.find('\n', at) + 1;
+    EXPECT_NE(page.find(expected.substr(at, end - at)), std::string::npos)
+        << expected.substr(at, end - at);
+    at = end;
+  }
+  // Malformed, hostile and missing files cost only their own series.
+  write(directory + "np_cnp_sent", "many\n");
+  write(directory + "out_of_buffer", "18446744073709551616\n");
+  std::filesystem::remove(dir_.path() / "sys/class/infiniband" / directory / "out_of_sequence");
+  page = samples();
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(std::ranges::count(page, '\n'), 4 + 14);
+  EXPECT_EQ(page.find("np_cnp_packets_sent"), std::string::npos);
+}
+
 TEST_F(InfinibandTest, KeepsValidDevicesBesideInvalidOnes) {
   write("bad0/node_type", "1: CA\n");
   write("mlx5_0/fw_ver", "1\n");
