@@ -63,6 +63,12 @@ class Histories {
     facts.set("idle.seconds", longest * between(0, 0.0005));
     facts.set("io.bytes_per_s", between(0, 1) < 0.5 ? between(0, 1e9) : 0);
     facts.set("coverage", between(0.8, 1));
+    // Threads on all CPUs, or on one hardware thread of each core.
+    const double share = between(0, 1) < 0.3 ? 0.5 : 1;
+    facts.set("threads.reserved", std::get<double>(per_node));
+    facts.set("threads.cpus", std::ceil(share * std::get<double>(per_node)));
+    facts.set("threads.busy", std::floor(share * std::get<double>(per_node) * between(0, 1.2)));
+    facts.set("gpu.far", 0);
     if (between(0, 1) < 0.2) {  // no TSDB, or an older exporter
       for (const char* name : {"mem.peak_node_max", "io.bytes_per_s", "gpu.sm", "node.mem"}) {
         facts.clear(name);

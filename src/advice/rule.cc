@@ -19,7 +19,7 @@ namespace ceems::advice {
 namespace {
 
 // docs/report.md says what each means; A test compares the page with this list.
-constexpr std::array<std::string_view, 72> kFacts{
+constexpr std::array<std::string_view, 76> kFacts{
     "alloc.cpus",
     "alloc.cpus_per_node",
     "alloc.exclusive",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 72> kFacts{
     "flavor.server",
     "flavor.vcpus",
     "gpu.busy",
+    "gpu.far",
     "gpu.mem",
     "gpu.mem_peak_max",
     "gpu.per_node",
@@ -92,6 +93,9 @@ constexpr std::array<std::string_view, 72> kFacts{
     "slurm.tasks",
     "slurm.time",
     "state",
+    "threads.busy",
+    "threads.cpus",
+    "threads.reserved",
 };
 static_assert(std::ranges::is_sorted(kFacts));
 

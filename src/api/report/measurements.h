@@ -27,6 +27,8 @@ struct NodeMeasurements {
   Number cpus = {}, cpu_seconds = {}, cpu_used_max = {};
   Number mem_peak = {}, mem_total = {}, mem_fail_count = {};
   Number idle_seconds = {}, io_bytes = {};
+  /// Of the collector `placement`: what was so at least half of the time, and the most CPUs at any.
+  Number busy_threads = {}, far_gpus = {}, thread_cpus = {};
   /// By domain: all energy, the part of it that is idle power of what was reserved, and what
   /// was not used of it.
   std::map<std::string, double> joules = {}, idle_joules = {}, not_used_joules = {};

@@ -128,6 +128,35 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
   }
 }
 
+/// Facts of the node on which the fewest CPUs are left to each busy thread.
+void add_threads(const Evidence& evidence, advice::Facts& facts) {
+  const Number allocated = cpus_of(evidence.unit);
+  const NodeMeasurements* worst = nullptr;
+  Number most;
+  Number far;
+  for (const NodeMeasurements& node : evidence.measured->nodes) {
+    if (node.far_gpus) {
+      far = far.value_or(0) + std::floor(*node.far_gpus);
+    }
+    if (!node.busy_threads || !node.thread_cpus || *node.thread_cpus < 1 || !node.cpus) {
+      continue;
+    }
+    const double by_cpu = *node.busy_threads / *node.thread_cpus;
+    if (!most || by_cpu > *most) {
+      most = by_cpu;
+      worst = &node;
+    }
+  }
+  set(facts, "gpu.far", far);
+  if (worst == nullptr || !allocated) {
+    return;
+  }
+  facts.set("threads.busy", std::floor(*worst->busy_threads));
+  facts.set("threads.cpus", *worst->thread_cpus);
+  // Without a cpuset, the job seems to have all CPUs of the machine.
+  facts.set("threads.reserved", std::min(*worst->cpus, *allocated * threads_per_cpu(evidence)));
+}
+
 void add_gpu_facts(const report::Report& report, advice::Facts& facts) {
   double gpus = 0;
   double unused = 0;
@@ -204,6 +233,7 @@ advice::Facts facts_of(const Evidence& evidence,
   if (evidence.measured != nullptr) {
     add_machines(evidence, facts);
     add_node_facts(evidence, report, facts);
+    add_threads(evidence, facts);
     add_gpu_facts(report, facts);
   }
   add_partition_limits(unit, facts);
@@ -237,6 +267,7 @@ advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun
                            "cpu.unused_nodes",
                            "cpu.busy_nodes",
                            "gpu.busy",
+                           "gpu.far",
                            "gpu.sm",
                            "gpu.mem",
                            "gpu.mem_peak_max",
@@ -252,6 +283,9 @@ advice::Facts earlier_facts(const advice::Facts& present, const store::FamilyRun
                            "idle.kwh_gpu",
                            "not_used.kwh",
                            "not_used.kwh_gpu",
+                           "threads.busy",
+                           "threads.cpus",
+                           "threads.reserved",
                            "limit",
                            "req.cpus",
                            "mem.alloc_node",

@@ -87,6 +87,21 @@ class Collector {
     }
   }
 
+  /// What query_of_placement() reads.
+  void add_placement(const tsdb::Series& series) {
+    const auto found = nodes_.find(key_of(series.labels));
+    const double value = series.samples.front().value;
+    if (found == nodes_.end() || value < 0) {
+      return;
+    }
+    NodeMeasurements& node = found->second.all;
+    const std::string_view of = series.labels.get("of");
+    keep_largest(of == "busy_threads"   ? node.busy_threads
+                 : of == "gpu_numa_far" ? node.far_gpus
+                                        : node.thread_cpus,
+                 value);
+  }
+
   /// The greatest value in the run. The gauge of a node begins anew with its exporter. A VM that
   /// was moved had its peak on another node, perhaps.
   void add_peak(const tsdb::Series& series, bool memory) {
@@ -389,6 +404,21 @@ class Asker {
                : fmt::format("[{}]", tsdb::duration_text(life));
   }
 
+  /// The gauges of the collector `placement`, to be appended to another query. A median, because a
+  /// few minutes of another phase, such as a compilation, say little about the run. The label `of`
+  /// tells them apart.
+  [[nodiscard]] std::string query_of_placement(const UnitRun& run, const std::string& at) const {
+    std::string query;
+    for (const auto& [function, stem] : {std::pair("quantile_over_time(0.5, ", "busy_threads"),
+                                         {"quantile_over_time(0.5, ", "gpu_numa_far"},
+                                         {"max_over_time(", "cpu_affinity_size"}}) {
+      query += fmt::format(
+          " or label_replace({}ceems_compute_unit_{}{{{}}}{}{}), \"of\", \"{}\", \"\", \"\")",
+          function, stem, selector_of(run), life_range(run), at, stem);
+    }
+    return query;
+  }
+
   Result<> measure_group(std::vector<Part>& group) {
     // In a query of several runs, each is looked at when it ended.
     const auto at = [&group](const UnitRun& run) {
@@ -417,8 +447,13 @@ class Asker {
                    [&](std::string& query, const UnitRun& run) {
                      query += fmt::format("count_over_time(ceems_compute_unit_cpus{{{}}}{}{})",
                                           selector_of(run), life_range(run), at(run));
+                     query += query_of_placement(run, at(run));
                    }),
           [this](Part& part, const tsdb::Series& series) {
+            if (!series.labels.get("of").empty()) {
+              part.collector.add_placement(series);
+              return;
+            }
             const milliseconds step = step_for(life_of(*part.run));
             part.collector.add_coverage(series, std::chrono::duration<double>(step).count());
           });

@@ -87,8 +87,13 @@ Result<net::ClientResponse> two_nodes(const FakeTransport::Request& request) {
     }));
   }
   if (query.starts_with("count_over_time")) {
-    return FakeTransport::ok(
-        measured_vector({{R"("hostname":"n1")", "40"}, {R"("hostname":"n2")", "20"}}));
+    return FakeTransport::ok(measured_vector({{R"("hostname":"n1")", "40"},
+                                              {R"("hostname":"n2")", "20"},
+                                              {R"("hostname":"n1","of":"busy_threads")", "11.5"},
+                                              {R"("hostname":"n1","of":"cpu_affinity_size")", "1"},
+                                              {R"("hostname":"n2","of":"gpu_numa_far")", "2"},
+                                              {R"("hostname":"n2","of":"busy_threads")", "NaN"},
+                                              {R"("hostname":"n3","of":"busy_threads")", "5"}}));
   }
   if (query.starts_with("max_over_time")) {
     const bool memory = query.find("memory_peak_bytes") != std::string::npos;
@@ -144,7 +149,19 @@ TEST(TsdbMeasurements, AreTheLastValuesOfEachNode) {
   EXPECT_THAT(queries[0], HasSubstr("uuid=\"4711\"}[600s])"));
   EXPECT_THAT(queries[0], HasSubstr("|fom)\",uuid=\"4711\"}[690s]))"));
   EXPECT_FALSE(unit->marked);
-  EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[690s])");
+  EXPECT_EQ(queries[1],
+            "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[690s])"
+            " or label_replace(quantile_over_time(0.5, ceems_compute_unit_busy_threads"
+            "{uuid=\"4711\"}[690s]), \"of\", \"busy_threads\", \"\", \"\")"
+            " or label_replace(quantile_over_time(0.5, ceems_compute_unit_gpu_numa_far"
+            "{uuid=\"4711\"}[690s]), \"of\", \"gpu_numa_far\", \"\", \"\")"
+            " or label_replace(max_over_time(ceems_compute_unit_cpu_affinity_size"
+            "{uuid=\"4711\"}[690s]), \"of\", \"cpu_affinity_size\", \"\", \"\")");
+  EXPECT_EQ(first.busy_threads, 11.5);
+  EXPECT_EQ(first.thread_cpus, 1);
+  EXPECT_EQ(first.far_gpus, std::nullopt);
+  EXPECT_EQ(second.far_gpus, 2);
+  EXPECT_EQ(second.busy_threads, std::nullopt);
 }
 
 TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
@@ -158,7 +175,10 @@ TEST(TsdbMeasurements, OfLongRunsLookAtSomeTimesOnly) {
   const auto queries = f.queries();
   ASSERT_EQ(queries.size(), 6U);
   EXPECT_THAT(queries[0], HasSubstr("}[600s])"));
-  EXPECT_EQ(queries[1], "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[2592000s:1728s])");
+  EXPECT_THAT(queries[1],
+              ::testing::StartsWith(
+                  "count_over_time(ceems_compute_unit_cpus{uuid=\"4711\"}[2592000s:1728s]) or "));
+  EXPECT_THAT(queries[1], HasSubstr("busy_threads{uuid=\"4711\"}[2592000s:1728s])"));
   EXPECT_EQ(queries[2],
             "max_over_time(ceems_compute_unit_memory_peak_bytes{uuid=\"4711\"}[2592000s:1728s])");
   EXPECT_EQ(queries[3],
