@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "api/accounting/accounting.h"
 #include "report/stored.h"
+#include "store/nodes.h"
 #include "store/test_database.h"
 #include "testing/eventually.h"
 
@@ -38,6 +40,17 @@ class FakeMeasurements final : public MeasurementSource {
       return fail(failure.value_or(Error{ErrorCode::kInvalidArgument, "too many samples"}));
     }
     const double seconds = static_cast<double>(run.ended_ms - run.started_ms) / 1000;
+    if (!watts.empty()) {
+      UnitMeasurements several{.method = "measured"};
+      for (std::size_t i = 0; i < watts.size(); ++i) {
+        several.nodes.push_back({.node = std::string(1, static_cast<char>('a' + i)),
+                                 .cpus = 64,
+                                 .node_cpus = 64,
+                                 .joules = {{"node", watts[i] * seconds}},
+                                 .covered_seconds = coverage * seconds});
+      }
+      return several;
+    }
     return UnitMeasurements{.nodes = {{.node = "n1",
                                        .cpus = 4,
                                        .cpu_seconds = 3.8 * seconds,
@@ -78,6 +91,7 @@ class FakeMeasurements final : public MeasurementSource {
     return strip;
   }
   double coverage = 1;
+  std::vector<double> watts;  ///< of nodes a, b, c, …, which a unit has for itself
   std::optional<Error> strip_failure;
   std::size_t strips_asked = 0;
   std::optional<Error> failure;
@@ -149,6 +163,42 @@ class FinisherTest : public store::EveryDatabase {
   advice::RulesInUse rules_;
   metrics::Registry registry_{"ceems_api_server", "the API server"};
 };
+
+/// NODE USER FAMILY EFFECT OUTCOME.
+std::vector<std::string> rows_on_nodes(store::Reader& reader) {
+  std::vector<std::string> rows;
+  const auto found = reader.node_effects("hpc", 0);
+  EXPECT_TRUE(found);
+  for (const store::NodeEffect& one : *found) {
+    rows.push_back(fmt::format("{} {} {} {} {}", one.on.node, one.username, one.family,
+                               one.on.effect ? fmt::format("{:.4f}", *one.on.effect) : "-",
+                               static_cast<int>(one.outcome)));
+  }
+  return rows;
+}
+
+TEST_P(FinisherTest, StoresWhatNodesDrewWithTheReport) {
+  end_units(1);
+  measurements_.watts = {500, 500, 530, 490, 500};
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_THAT(rows_on_nodes(db_->reader()),
+              ::testing::ElementsAre("e ada relax-# 0.0000 0", "d ada relax-# -0.0202 0",
+                                     "c ada relax-# 0.0583 0", "b ada relax-# 0.0000 0",
+                                     "a ada relax-# 0.0000 0"));
+}
+
+TEST_P(FinisherTest, ComparesOnlyNodesOfAClass) {
+  store::NodeUpdate nodes{
+      .cluster_id = "hpc", .start_ms = kNow, .end_ms = kNow + 1000, .day_ms = kNow};
+  nodes.facts = {{.node = "d", .node_class = "big"}, {.node = "e", .node_class = "big"}};
+  ASSERT_TRUE(db_->writer().write_nodes(nodes));
+  end_units(1);
+  measurements_.watts = {500, 500, 530, 490, 500};
+  EXPECT_EQ(finish_all(), 1U);
+  EXPECT_THAT(rows_on_nodes(db_->reader()),
+              ::testing::ElementsAre("e ada relax-# - 0", "d ada relax-# - 0", "c ada relax-# - 0",
+                                     "b ada relax-# - 0", "a ada relax-# - 0"));
+}
 
 INSTANTIATE_TEST_SUITE_P(Databases,
                          FinisherTest,

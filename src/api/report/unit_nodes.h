@@ -16,9 +16,9 @@ namespace ceems::api {
 /// minutes of which nine tenths are covered, and where a meter measured it.
 std::vector<NodeLoad> node_loads(const UnitMeasurements& unit, const UnitRun& run);
 
-/// What is stored of the nodes of a unit that has ended (store/node_effects.h): nothing of a unit
-/// that ran for less than ten minutes without a failure. `classes` are those of the cluster's nodes
-/// by name; nodes of a class that is not known are compared with each other.
+/// The rows of the nodes of a unit that has ended (store/node_effects.h); none if it ran for less
+/// than ten minutes and did not fail. `classes` are the classes of the cluster's nodes by name;
+/// nodes whose class is not known are compared with each other.
 store::UnitOnNodes on_nodes(const StoredUnit& unit,
                             const std::vector<NodeLoad>& loads,
                             const std::map<std::string, std::string>& classes);
