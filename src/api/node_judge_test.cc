@@ -17,11 +17,11 @@ using ::testing::SizeIs;
 
 using enum store::NodeOutcome;
 
-store::NodeEffect row(const std::string& node,
-                      const std::string& user,
-                      const std::string& family,
-                      store::NodeOutcome outcome,
-                      std::optional<double> effect = {}) {
+store::NodeEffect effect_row(const std::string& node,
+                             const std::string& user,
+                             const std::string& family,
+                             store::NodeOutcome outcome,
+                             std::optional<double> effect = {}) {
   return {.ended_ms = kDayMs,
           .on = {.node = node, .effect = effect},
           .username = user,
@@ -29,7 +29,7 @@ store::NodeEffect row(const std::string& node,
           .outcome = outcome};
 }
 
-std::vector<store::KnownNode> known(const std::vector<std::string>& names) {
+std::vector<store::KnownNode> nodes_named(const std::vector<std::string>& names) {
   std::vector<store::KnownNode> nodes;
   for (const std::string& name : names) {
     nodes.push_back({.cluster_id = "hpc", .facts = {.node = name, .node_class = "h100"}});
@@ -38,13 +38,13 @@ std::vector<store::KnownNode> known(const std::vector<std::string>& names) {
 }
 
 TEST(NodeHistories, KnowWhatIsNotExplained) {
-  const auto nodes =
-      node_histories({row("a", "ada", "train-#", kFailed), row("a", "ada", "other", kFailed),
-                      row("a", "bob", "train-#", kFailed), row("a", "eve", "x", kNodeFailed),
-                      row("a", "eve", "y", kEnded, 0.25), row("a", "dan", "z", kFailed),
-                      row("a", "dan", "z", kEnded), row("b", "ada", "train-#", kEnded, -0.5),
-                      row("unknown", "ada", "train-#", kFailed)},
-                     known({"a", "b", "c"}));
+  const auto nodes = node_histories(
+      {effect_row("a", "ada", "train-#", kFailed), effect_row("a", "ada", "other", kFailed),
+       effect_row("a", "bob", "train-#", kFailed), effect_row("a", "eve", "x", kNodeFailed),
+       effect_row("a", "eve", "y", kEnded, 0.25), effect_row("a", "dan", "z", kFailed),
+       effect_row("a", "dan", "z", kEnded), effect_row("b", "ada", "train-#", kEnded, -0.5),
+       effect_row("unknown", "ada", "train-#", kFailed)},
+      nodes_named({"a", "b", "c"}));
   ASSERT_THAT(nodes, SizeIs(3));
   EXPECT_EQ(nodes[0].node, "a");
   EXPECT_EQ(nodes[0].node_class, "h100");
@@ -63,10 +63,10 @@ TEST(NodeHistories, KnowWhatIsNotExplained) {
 TEST(NodeHistories, HaveTheNewestJobs) {
   std::vector<store::NodeEffect> rows;
   for (int i = 0; i < 50; ++i) {
-    rows.push_back(row("a", "ada", "x", kEnded, 0.01));
+    rows.push_back(effect_row("a", "ada", "x", kEnded, 0.01));
     rows.back().ended_ms = -i;
   }
-  const auto nodes = node_histories(rows, known({"a"}));
+  const auto nodes = node_histories(rows, nodes_named({"a"}));
   ASSERT_THAT(nodes[0].jobs, SizeIs(40));
   EXPECT_EQ(nodes[0].jobs.back().ended_ms, -39);
   EXPECT_THAT(nodes[0].effects, SizeIs(50));

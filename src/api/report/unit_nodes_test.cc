@@ -15,9 +15,9 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::int64_t kLife = 20 * kMinuteMs;
+constexpr std::int64_t kNodesLife = 20 * kMinuteMs;
 
-UnitRun run_of(std::int64_t life_ms) {
+UnitRun life_for(std::int64_t life_ms) {
   UnitRun run;
   run.started_ms = kDayMs;
   run.ended_ms = kDayMs + life_ms;
@@ -25,7 +25,8 @@ UnitRun run_of(std::int64_t life_ms) {
 }
 
 /// Nodes a, b, c, … that drew so many watts for the run.
-UnitMeasurements measured(const std::vector<double>& watts, std::int64_t life_ms = kLife) {
+UnitMeasurements nodes_that_drew(const std::vector<double>& watts,
+                                 std::int64_t life_ms = kNodesLife) {
   UnitMeasurements unit{.method = "measured"};
   const double seconds = static_cast<double>(life_ms) / 1000;
   for (std::size_t i = 0; i < watts.size(); ++i) {
@@ -38,7 +39,7 @@ UnitMeasurements measured(const std::vector<double>& watts, std::int64_t life_ms
   return unit;
 }
 
-StoredUnit ended(const std::string& state, std::int64_t life_ms = kLife) {
+StoredUnit unit_that_ended(const std::string& state, std::int64_t life_ms = kNodesLife) {
   StoredUnit unit;
   unit.unit.username = "ada";
   unit.unit.name = "train-12";
@@ -50,12 +51,12 @@ StoredUnit ended(const std::string& state, std::int64_t life_ms = kLife) {
 }
 
 TEST(NodeLoads, AreMeanPowersOfWholeNodesThatWereMeasured) {
-  auto unit = measured({100, 200, 300, 400, 500});
+  auto unit = nodes_that_drew({100, 200, 300, 400, 500});
   unit.nodes[1].cpus = 63;  // shared
   unit.nodes[2].covered_seconds = 0.89 * 1200;
   unit.nodes[3].joules.erase("node");
   unit.nodes[4].node = "";
-  const auto loads = node_loads(unit, run_of(kLife));
+  const auto loads = node_loads(unit, life_for(kNodesLife));
   ASSERT_THAT(loads, SizeIs(4));
   EXPECT_EQ(loads[0].node, "a");
   EXPECT_DOUBLE_EQ(loads[0].watts.value(), 100);
@@ -63,14 +64,14 @@ TEST(NodeLoads, AreMeanPowersOfWholeNodesThatWereMeasured) {
   EXPECT_FALSE(loads[2].watts);
   EXPECT_FALSE(loads[3].watts);
   unit.method = "modelled";
-  EXPECT_FALSE(node_loads(unit, run_of(kLife)).front().watts);
-  EXPECT_FALSE(node_loads(measured({100}, 599'999), run_of(599'999)).front().watts);
-  EXPECT_TRUE(node_loads(measured({100}, 600'000), run_of(600'000)).front().watts);
+  EXPECT_FALSE(node_loads(unit, life_for(kNodesLife)).front().watts);
+  EXPECT_FALSE(node_loads(nodes_that_drew({100}, 599'999), life_for(599'999)).front().watts);
+  EXPECT_TRUE(node_loads(nodes_that_drew({100}, 600'000), life_for(600'000)).front().watts);
 }
 
 TEST(OnNodes, ComparesNodesOfAClass) {
-  const auto loads = node_loads(measured({100, 100, 110, 90, 500}), run_of(kLife));
-  const auto on = on_nodes(ended("COMPLETED"), loads, {{"e", "big"}});
+  const auto loads = node_loads(nodes_that_drew({100, 100, 110, 90, 500}), life_for(kNodesLife));
+  const auto on = on_nodes(unit_that_ended("COMPLETED"), loads, {{"e", "big"}});
   EXPECT_EQ(on.username, "ada");
   EXPECT_EQ(on.family, "train-#");
   EXPECT_EQ(on.outcome, store::NodeOutcome::kEnded);
@@ -82,17 +83,17 @@ TEST(OnNodes, ComparesNodesOfAClass) {
 
 TEST(OnNodes, KnowsHowUnitsEnded) {
   using enum store::NodeOutcome;
-  const auto loads = node_loads(measured({100}), run_of(kLife));
+  const auto loads = node_loads(nodes_that_drew({100}), life_for(kNodesLife));
   for (const auto& [state, outcome] :
        {std::pair("NODE_FAIL", kNodeFailed), std::pair("BOOT_FAIL", kNodeFailed),
         std::pair("FAILED", kFailed), std::pair("TIMEOUT", kEnded),
         std::pair("CANCELLED by 1000", kEnded), std::pair("OUT_OF_MEMORY", kEnded)}) {
-    EXPECT_EQ(on_nodes(ended(state), loads, {}).outcome, outcome) << state;
+    EXPECT_EQ(on_nodes(unit_that_ended(state), loads, {}).outcome, outcome) << state;
   }
-  EXPECT_THAT(on_nodes(ended("COMPLETED", 599'999), loads, {}).nodes, IsEmpty());
-  EXPECT_THAT(on_nodes(ended("FAILED", 1), loads, {}).nodes, SizeIs(1));
+  EXPECT_THAT(on_nodes(unit_that_ended("COMPLETED", 599'999), loads, {}).nodes, IsEmpty());
+  EXPECT_THAT(on_nodes(unit_that_ended("FAILED", 1), loads, {}).nodes, SizeIs(1));
   // It failed before it was measured.
-  const auto on = on_nodes(ended("FAILED", 1), {}, {});
+  const auto on = on_nodes(unit_that_ended("FAILED", 1), {}, {});
   ASSERT_THAT(on.nodes, SizeIs(2));
   EXPECT_EQ(on.nodes[1].node, "n09");
   EXPECT_FALSE(on.nodes[1].effect);
