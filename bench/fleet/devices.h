@@ -32,7 +32,7 @@ struct SimulatedJob {
   std::vector<std::size_t> at_fault;  ///< in `members`
   std::optional<ceems::fleet::StragglerKind> kind;
   std::size_t from = 0;        ///< the window in which the fault begins
-  std::vector<bool> computes;  ///< by window; false: nothing of the job can be compared
+  std::vector<bool> computes;  ///< by window; false: the GPUs are hardly busy and not compared
 };
 
 /// A job of 4 to 64 nodes with four GPUs each over `windows` minutes. Half of the faults are there

@@ -186,6 +186,9 @@ Result<std::string> Api::insight(const InsightQuestion& question) {
   if (!question.by.empty()) {
     append(query, "by", question.by);
   }
+  if (!question.uuid.empty()) {
+    append(query, "uuid", question.uuid);
+  }
   // Budgets have one path for all roles.
   const bool admin = question.all_users && question.topic != "budgets";
   return body_of(fmt::format("insight/{}{}{}", question.topic, admin ? "/admin" : "", query));

@@ -45,6 +45,7 @@ struct InsightQuestion {
   std::vector<std::string> projects = {};
   std::string month = {};
   std::string by = {};
+  std::string uuid = {};
   bool all_users = false;  ///< only admins may ask for what is of others
 };
 

@@ -75,7 +75,7 @@ int run_gpus(const GpusOptions& options, const Caller& caller);
 
 /// The command line of `cacct insight`.
 struct InsightOptions {
-  std::vector<std::string> topic{};  ///< see insight_command.cc
+  std::vector<std::string> topic{};  ///< idle, budgets and so on; stragglers and a job
   bool json = false;
   bool csv = false;
   bool all_users = false;

@@ -16,6 +16,7 @@
 #include "base/time/time_zone.h"
 #include "cacct/api.h"
 #include "cacct/commands.h"
+#include "cacct/insight_fleet.h"
 #include "cacct/insight_nodes.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
@@ -31,8 +32,8 @@ constexpr double kPercentOf = 100;
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::string_view, 6> kTopics{"idle",   "budgets",  "bill",
-                                                  "helped", "feedback", "nodes"};
+constexpr std::array<std::string_view, 7> kTopics{"idle",   "stragglers", "budgets", "bill",
+                                                  "helped", "feedback",   "nodes"};
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -271,8 +272,12 @@ std::string feedback_text(const sj::array& rows) {
 std::string cell_of(const sj::element& value) {
   std::string_view text;
   double number = 0;
+  bool yes = false;
   if (value.get(text) == simdjson::SUCCESS) {
     return csv_cell(terminal_safe(text));
+  }
+  if (value.get(yes) == simdjson::SUCCESS) {
+    return yes ? "true" : "false";
   }
   return value.get(number) == simdjson::SUCCESS ? fmt::to_string(number) : std::string();
 }
@@ -296,10 +301,16 @@ constexpr std::array<const char*, 6> kFeedbackColumns{"rule", "answers",        
 
 constexpr std::array<const char*, 11> kNodeColumns{
     "cluster_id", "kind", "node", "class", "score", "effect", "before", "n", "users", "p", "first"};
+constexpr std::array<const char*, 10> kStragglerColumns{
+    "node",    "device", "metric", "z",         "deviation",
+    "windows", "kind",   "cause",  "your_code", "waiting_kwh_max"};
 
 std::span<const char* const> columns_of(std::string_view topic, bool by) {
   if (topic == "idle") {
     return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
+  }
+  if (topic == "stragglers") {
+    return kStragglerColumns;
   }
   if (topic == "helped") {
     return kHelpedColumns;
@@ -314,9 +325,14 @@ std::span<const char* const> columns_of(std::string_view topic, bool by) {
 }
 
 Result<std::string> print(const InsightOptions& options, const Caller& caller) {
-  const std::string topic = options.topic.size() == 1 ? options.topic.front() : "";
+  // Only this topic is about one job.
+  const bool of_job = !options.topic.empty() && options.topic.front() == "stragglers";
+  const std::string topic = options.topic.size() == 1 || of_job ? options.topic.front() : "";
   if (std::ranges::find(kTopics, topic) == kTopics.end()) {
     return fail(ErrorCode::kInvalidArgument, "expected one of {}", fmt::join(kTopics, ", "));
+  }
+  if (of_job && options.topic.size() != 2) {
+    return fail(ErrorCode::kInvalidArgument, "expected a job: cacct insight stragglers JOB");
   }
   if (options.json && options.csv) {
     return fail(ErrorCode::kInvalidArgument, "--json and --csv exclude each other");
@@ -335,6 +351,7 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                                  .projects = comma_parts(options.projects),
                                  .month = topic == "bill" ? options.month : "",
                                  .by = topic == "idle" ? options.by : "",
+                                 .uuid = of_job ? options.topic.back() : "",
                                  .all_users = options.all_users || topic == "bill" ||
                                               topic == "feedback" || topic == "nodes"}));
   const bool by = topic == "idle" && !options.by.empty();
@@ -364,6 +381,9 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   CEEMS_TRY(rows, data_in<sj::array>(parser, answer));
   if (topic == "idle") {
     return by ? share_text(rows) : idle_text(rows);
+  }
+  if (topic == "stragglers") {
+    return stragglers_text(answer);
   }
   if (topic == "helped") {
     return helped_text(rows);
@@ -396,7 +416,8 @@ Result<std::string> insight_csv(std::string_view topic, bool by, const std::stri
 void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.positionals(
       "TOPIC", options.topic,
-      "idle: jobs that do nothing; budgets: of your projects; helped: what jobs reserved less "
+      "idle: jobs that do nothing; stragglers JOB: slow GPUs and nodes of a job; budgets: of your "
+      "projects; helped: what jobs reserved less "
       "after suggestions, in the last 30 days; feedback: how often people said that suggestions "
       "did not help, for operators; bill: energy of a month against the utility's meter, for "
       "operators; nodes: which are probably sick, for operators.");

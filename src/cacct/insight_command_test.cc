@@ -144,6 +144,30 @@ TEST(InsightText, ShowsHowOftenSuggestionsDidNotHelp) {
                         "mem-excess,40,12,3,5,0.2\r\n"));
 }
 
+TEST(InsightText, SaysWhichDeviceIsSlowAndWhy) {
+  const std::string rows =
+      R"({"node":"g14","device":"3","metric":"gpu_clock","z":-6.1,"deviation":-0.11,)"
+      R"("windows":"8/10","kind":"slow_device","cause":"hardware_thermal","your_code":false,)"
+      R"("waiting_kwh_max":0.41},)"
+      R"({"node":"n1","device":null,"metric":"activity","z":9,"deviation":0.25,"windows":"10/10",)"
+      R"("kind":"imbalance","cause":null,"your_code":true,"waiting_kwh_max":null},)"
+      R"({"node":"n2","device":null,"metric":"activity","z":-9,"deviation":-0.4,"windows":"6/10",)"
+      R"("kind":"waits","cause":null,"your_code":null,"waiting_kwh_max":0},)"
+      R"({"node":"n\u001b[31m3","device":null,"metric":"symbol_error","z":null,"deviation":null,)"
+      R"("windows":"9/10","kind":"fabric_or_disk","cause":"symbol_error","your_code":false})";
+  EXPECT_EQ(text("stragglers", rows),
+            "g14, GPU 3 runs 11 % below its peers: too hot (in 8/10 windows). Not your code. "
+            "Waiting took up to 0.41 kWh.\n"
+            "n1 works 25 % more than its peers, which wait for it (in 10/10 windows).\n"
+            "n2 works 40 % less than its peers: it waits, or has less to do (in 6/10 windows).\n"
+            "n?[31m3 has errors that its peers do not have: errors of its network link (in 9/10 "
+            "windows). Not your code.\n");
+  EXPECT_EQ(text("stragglers", ""), "No node or GPU of the job differs from its peers.\n");
+  EXPECT_THAT(*insight_csv("stragglers", false, answer(rows)),
+              HasSubstr("\r\ng14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,hardware_thermal,false,"
+                        "0.41\r\nn1,,activity,9,0.25,10/10,imbalance,,true,\r\n"));
+}
+
 TEST(InsightCsv, IsSafeForSpreadsheets) {
   EXPECT_EQ(*insight_csv("bill", false,
                          answer(R"({"part":"=1+1","kwh":-1.5,"share":null,"how":"a,\"b"})")),

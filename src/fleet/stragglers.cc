@@ -29,8 +29,8 @@ constexpr double kAsActive = 0.95;      // of the median, that a slow device has
 constexpr double kThrottled = 0.1;      // of the time, more than the median
 constexpr std::size_t kFewDivisor = 8;  // errors that more members than n / 8 have are everybody's
 
-/// Whether the reason is a fault. Under load, any GPU may be at its power limit, and the others are
-/// no limits of a device.
+/// Whether the reason is a fault. Under load, any GPU may be at its power limit. The other reasons
+/// here are how programs and operators set a GPU up.
 bool is_fault(std::string_view reason) {
   constexpr std::array<std::string_view, 6> kNormal{
       "idle", "power_cap", "sync_boost", "application_setting", "application_clocks", "display"};
@@ -42,7 +42,7 @@ std::optional<double> at(const WindowValues& values, std::size_t window) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// How a value differs from those of its peers.
+/// How a value differs from the values of its peers.
 struct Difference {
   double z = 0;
   double share = 0;
@@ -63,7 +63,7 @@ struct Peers {
   std::map<std::string_view, std::optional<Statistics>> throttled;
 };
 
-/// What is said about one member and window.
+/// The judgement on one member in one window.
 struct Verdict {
   StragglerKind kind{};
   std::string_view metric;

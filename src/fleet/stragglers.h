@@ -16,7 +16,8 @@ namespace ceems::fleet {
 /// One value for each window of a job; nothing where it is not known, which is never taken as 0.
 using WindowValues = std::vector<std::optional<double>>;
 
-/// A GPU of a job, or one of its nodes. Series may be shorter than those of others, or empty.
+/// A GPU of a job, or one of its nodes. Its series may be shorter than the series of others, or
+/// empty.
 struct JobMember {
   std::string node;
   std::string device = {};        ///< index of the GPU; empty for a node
@@ -71,8 +72,8 @@ inline constexpr std::size_t kLeastCounted = 6;  ///< of these
 /// by node and device. Devices of a node that all show the same are one row.
 ///
 /// A device is slow if one of these holds, each while it is at least as active as its peers:
-/// - a reason other than the power limit keeps its clock down, not those of its peers, and the
-/// clock
+/// - a reason other than the power limit keeps its clock down and does not do so to its peers, and
+/// the clock
 ///   is 3 % lower;
 /// - clock and power are both lower, by 4 % and 3 %, and together further out than chance allows;
 /// - the clock alone is 10 % lower and further out than chance allows.

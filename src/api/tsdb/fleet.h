@@ -14,6 +14,7 @@
 #include "api/tsdb/hour_energy.h"
 #include "api/tsdb/series.h"
 #include "api/tsdb/series_tsdb.h"
+#include "api/tsdb/stragglers_tsdb.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -157,6 +158,10 @@ class Fleet {
   /// minute.
   Result<std::shared_ptr<const EnergyByUnit>> energy_by_hour(const EnergyRequest& request);
 
+  /// The slow members of a unit. The answer is kept for a minute.
+  Result<std::vector<fleet::Straggler>> stragglers(const std::string& cluster_id,
+                                                   const StragglerRequest& request);
+
   /// The names of node_series().
   static std::span<const std::string_view> node_series_names();
   /// The metrics of day(): power (watts), cpu, memory, gpu (percent) and state.
@@ -178,6 +183,10 @@ class Fleet {
   struct KeptEnergy {
     Clock::SteadyTime until;
     std::shared_ptr<const EnergyByUnit> energy;
+  };
+  struct KeptStragglers {
+    Clock::SteadyTime until;
+    std::vector<fleet::Straggler> rows;
   };
   struct KeptDay {
     std::int64_t minute_ms;
@@ -203,6 +212,7 @@ class Fleet {
   std::map<std::string, std::shared_ptr<const GpuBoard>> kept_gpus_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptDay> days_ CEEMS_GUARDED_BY(mutex_);  ///< by metric and cluster
   std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::string, KeptStragglers> stragglers_ CEEMS_GUARDED_BY(mutex_);  ///< by run
   std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
   std::map<std::string, KeptEnergy> energy_ CEEMS_GUARDED_BY(mutex_);  ///< of clusters, likewise
 };

@@ -22,6 +22,7 @@ constexpr std::int64_t kTwoDaysMs = 48LL * 3600 * kSecondMs;
 constexpr std::size_t kMaxIdle = 500;
 constexpr std::size_t kMaxUnitSeries = 1000;
 constexpr std::size_t kMaxKept = 32;
+constexpr std::size_t kMaxKeptRuns = 1000;
 
 /// Matchers of the cluster's series, each after a comma.
 std::string and_cluster(const ClusterTsdb& tsdb, const std::string& cluster_id) {
@@ -120,6 +121,34 @@ Result<std::vector<IdleUnit>> Fleet::idle_units(const std::string& cluster_id) {
     idle_[cluster_id] = {.until = now + kFleetKept, .units = *units};
   }
   return units;
+}
+
+Result<std::vector<fleet::Straggler>> Fleet::stragglers(const std::string& cluster_id,
+                                                        const StragglerRequest& request) {
+  const ClusterTsdb* tsdb = find(cluster_id);
+  if (tsdb == nullptr) {
+    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
+                printable(cluster_id, 40));
+  }
+  const std::string key =
+      fmt::format("{}\n{}\n{}\n{}", cluster_id, request.uuid, request.started_ms, request.running);
+  const auto now = clock_->steady_now();
+  {
+    const MutexLock lock(mutex_);
+    const auto found = stragglers_.find(key);
+    if (found != stragglers_.end() && now < found->second.until) {
+      return found->second.rows;
+    }
+  }
+  auto rows = read_stragglers(*tsdb, cluster_id, request);
+  if (rows) {
+    const MutexLock lock(mutex_);
+    if (stragglers_.size() >= kMaxKeptRuns) {
+      stragglers_.clear();
+    }
+    stragglers_[key] = {.until = now + kFleetKept, .rows = *rows};
+  }
+  return rows;
 }
 
 Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRequest& request) {
