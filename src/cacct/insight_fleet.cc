@@ -36,12 +36,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kCauses{
 }};
 
 std::string sentence(const sj::element& row) {
-  constexpr double kPercentOf = 100;
+  constexpr double kWhole = 100;  // percent
   const std::string kind = text_of(row, "kind");
   const std::string device = text_of(row, "device");
   const std::string metric = text_of(row, "metric");
   const auto deviation = number_of(row, "deviation");
-  const std::string percent = fmt::format("{:.0f} %", std::abs(deviation.value_or(0)) * kPercentOf);
+  const std::string percent = fmt::format("{:.0f} %", std::abs(deviation.value_or(0)) * kWhole);
   std::string out = text_of(row, "node");
   out += device.empty() ? "" : ", GPU " + device;
   if (!deviation) {
