@@ -239,6 +239,8 @@ class Mock:
                 "projects": [{"cluster_id": "hpc-a", "project": one} for one in sorted({job[3] for job in seen}) if text in one],
                 "nodes": [{"cluster_id": "hpc-a", "host": "n05"}] if everybody and text in "n05" else [],
             })
+        if what == "insight/stragglers":
+            return good([])
         if what == "insight/feedback" and self.insight != "none":
             return good(mock_insight.kFeedback if role in ("admin", "support") else [])
         if what in ("insight/bill", "insight/budgets", "insight/helped", "insight/idle") and self.insight != "none":
