@@ -30,7 +30,7 @@ using exporting::ExportedUnit;
 using exporting::FormatSpec;
 using exporting::Position;
 
-/// Schedulers tell of an end with some delay. What ended later is left for the next run.
+/// Schedulers report an end with some delay. Units that ended later are left for the next run.
 constexpr std::int64_t kSettledMs = kHourMs;
 constexpr std::size_t kMaxFileBytes = 64UL * 1024;
 constexpr std::size_t kChunk = 64UL * 1024;

@@ -114,7 +114,7 @@ TEST_F(ExportCommand, GoesOnBehindTheLastUnit) {
   EXPECT_EQ(ids(run({"--format", "csv", "--state", state})), "id 1 2 ");
   EXPECT_EQ(run({"--format", "csv", "--state", state}), "");
   add({unit("3", kEnd), unit("4", kEnd + 1), unit("0", kEnd - 1)});
-  // What ended earlier and was told of later than the last export is not among them.
+  // A unit that ended earlier, but became known only after the last export, is not among them.
   EXPECT_EQ(ids(run({"--format", "csv", "--state", state})), "3 4 ");
   std::ofstream(state) << "{}";
   EXPECT_EQ(run({"--format", "csv", "--state", state}, 1), "");

@@ -10,8 +10,8 @@ namespace ceems::tool::exporting {
 
 /// Replaces names of people and what they wrote, so that exported units can be given away: users,
 /// groups and projects by the first 16 hexadecimal digits of HMAC-SHA-256 (RFC 2104) of the kind
-/// and the name with the key of the site, so that those of one name stay together; names of units
-/// and tags are dropped, which hold directories, hosts and command lines, but for partition, QOS
+/// and the name with the key of the site, so that units of one name stay together; names of units
+/// and tags are dropped, which hold directories, hosts and command lines, except partition, QOS
 /// and exit code. Immutable, safe for concurrent use.
 class Anonymiser {
  public:
