@@ -45,8 +45,8 @@ class FakeMeasurements final : public MeasurementSource {
       for (std::size_t i = 0; i < watts.size(); ++i) {
         several.nodes.push_back({.node = std::string(1, static_cast<char>('a' + i)),
                                  .cpus = 64,
-                                 .node_cpus = 64,
                                  .joules = {{"node", watts[i] * seconds}},
+                                 .node_cpus = 64,
                                  .covered_seconds = coverage * seconds});
       }
       return several;

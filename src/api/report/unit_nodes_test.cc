@@ -32,8 +32,8 @@ UnitMeasurements nodes_that_drew(const std::vector<double>& watts,
   for (std::size_t i = 0; i < watts.size(); ++i) {
     unit.nodes.push_back({.node = std::string(1, static_cast<char>('a' + i)),
                           .cpus = 64,
-                          .node_cpus = 64,
                           .joules = {{"node", watts[i] * seconds}, {"cpu", 1}},
+                          .node_cpus = 64,
                           .covered_seconds = 0.95 * seconds});
   }
   return unit;
