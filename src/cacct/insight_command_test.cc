@@ -155,13 +155,14 @@ TEST(InsightText, SaysWhichDeviceIsSlowAndWhy) {
       R"("kind":"waits","cause":null,"your_code":null,"waiting_kwh_max":0},)"
       R"({"node":"n\u001b[31m3","device":null,"metric":"symbol_error","z":null,"deviation":null,)"
       R"("windows":"9/10","kind":"fabric_or_disk","cause":"symbol_error","your_code":false})";
-  EXPECT_EQ(text("stragglers", rows),
-            "g14, GPU 3 runs 11 % below its peers: too hot (in 8/10 windows). Not your code. "
-            "Waiting took up to 0.41 kWh.\n"
-            "n1 works 25 % more than its peers, which wait for it (in 10/10 windows).\n"
-            "n2 works 40 % less than its peers: it waits, or has less to do (in 6/10 windows).\n"
-            "n?[31m3 has errors that its peers do not have: errors of its network link (in 9/10 "
-            "windows). Not your code.\n");
+  EXPECT_EQ(
+      text("stragglers", rows),
+      "g14, GPU 3 runs 11 % below its peers: too hot (in 8/10 windows). Not your code. "
+      "Waiting took up to 0.41 kWh.\n"
+      "n1 works 25 % more than its peers, which wait for it (in 10/10 windows).\n"
+      "n2 works 40 % less than its peers: it waits, or has less to do (in 6/10 windows).\n"
+      "n\uFFFD[31m3 has errors that its peers do not have: errors of its network link (in 9/10 "
+      "windows). Not your code.\n");
   EXPECT_EQ(text("stragglers", ""), "No node or GPU of the job differs from its peers.\n");
   EXPECT_THAT(*insight_csv("stragglers", false, answer(rows)),
               HasSubstr("\r\ng14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,hardware_thermal,false,"
