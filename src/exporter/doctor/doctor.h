@@ -126,7 +126,7 @@ void examine_release(const DoctorContext& context, Findings& findings);  // of C
 void examine_host(const DoctorContext& context, Findings& findings);     // cpu, meminfo, limits
 void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...
-void examine_filesystems(const DoctorContext& context, Findings& findings);  // lustre
+void examine_filesystems(const DoctorContext& context, Findings& findings);  // lustre, nfs
 void examine_units(const DoctorContext& context, Findings& findings);  // slurm, libvirt, k8s, ...
 void examine_ebpf(const DoctorContext& context, Findings& findings);
 void examine_gpus(const DoctorContext& context, Findings& findings);

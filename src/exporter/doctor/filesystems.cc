@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "host/mountstats.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr const char* kNameJobs =
     "lctl set_param -P jobid_var=SLURM_JOB_ID jobid_name=%j, on the MGS";
+
+constexpr std::size_t kMaxMounts = 10'000;
 
 /// The setting of this node, which newer versions show in sysfs; empty if there is none.
 std::string lustre_setting(const DoctorContext& context, const char* name) {
@@ -49,10 +52,32 @@ void examine_lustre(const DoctorContext& context, Report report) {
   }
 }
 
+void examine_nfs(const DoctorContext& context, Report report) {
+  const std::string file = context.paths.proc / "self/mountstats";
+  const auto text = host::read_file(file);
+  host::NfsMounts mounts;
+  if (text) {
+    static_cast<void>(host::parse_mountstats(*text, kMaxMounts, mounts));
+  }
+  const std::size_t found = mounts.mounts.size();
+  if (found == 0) {
+    report.absent(text ? fmt::format("{} has no NFS mount", file) : text.error().message,
+                  "mount one in the exporter's mount namespace, or remove --collector.nfs");
+    return;
+  }
+  const std::string mounted = fmt::format("{} NFS mount{}", found, found == 1 ? "" : "s");
+  if (report.wanted()) {
+    report.works(mounted);
+  } else {
+    report.off(mounted + "; --collector.nfs shows their statistics");
+  }
+}
+
 }  // namespace
 
 void examine_filesystems(const DoctorContext& context, Findings& findings) {
   examine_lustre(context, Report(context, findings, "lustre"));
+  examine_nfs(context, Report(context, findings, "nfs"));
 }
 
 }  // namespace ceems::exporter

@@ -67,5 +67,26 @@ TEST(DoctorLustre, IsOffUnlessWanted) {
   EXPECT_EQ(finding_of(host, "lustre").state, Finding::State::kOff);
 }
 
+TEST(DoctorNfs, CountsMounts) {
+  Host host;
+  EXPECT_EQ(finding_of(host, "nfs").state, Finding::State::kOff);
+  host.context.wanted.insert("nfs");
+  Finding finding = finding_of(host, "nfs");
+  EXPECT_EQ(finding.state, Finding::State::kCannot);
+  EXPECT_THAT(finding.cause, HasSubstr("self/mountstats"));
+  host.write("proc/self/mountstats", "device /dev/sda1 mounted on / with fstype ext4\n");
+  finding = finding_of(host, "nfs");
+  EXPECT_EQ(finding.state, Finding::State::kCannot);
+  EXPECT_THAT(finding.cause, HasSubstr("has no NFS mount"));
+  host.write("proc/self/mountstats",
+             "device s:/a mounted on /a with fstype nfs statvers=1.1\n"
+             "device s:/b mounted on /b with fstype nfs4 statvers=1.1\n");
+  finding = finding_of(host, "nfs");
+  EXPECT_EQ(finding.state, Finding::State::kWorks);
+  EXPECT_EQ(finding.cause, "2 NFS mounts");
+  host.context.wanted.erase("nfs");
+  EXPECT_EQ(finding_of(host, "nfs").state, Finding::State::kOff);
+}
+
 }  // namespace
 }  // namespace ceems::exporter
