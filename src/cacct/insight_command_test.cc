@@ -42,7 +42,7 @@ TEST(InsightText, NamesSickNodesWithTheirEvidence) {
            R"("suggested":"scontrol update nodename=g14 state=drain reason=\"x\""},)"
            R"({"cluster_id":"hpc-a","kind":"step","class":"H100","effect":-0.08,)"
            R"("first":"2026-11-05","nodes":["g1","g2","g3"]})"),
-      "g14 (hpc-a, H?100), score 100\n"
+      "g14 (hpc-a, H\uFFFD100), score 100\n"
       "  power +6.3 % against its peers in 30 jobs of 9 users, -0.2 % before; since 2026-11-03, p "
       "= 0.0002\n"
       "  6 of 40 jobs failed, of 3 users; elsewhere 1.2 %; since 2026-11-04, p = 9e-06\n"

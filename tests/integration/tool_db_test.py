@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """ceems_tool db: a database of CEEMS 0.10.2 is upgraded, copied to PostgreSQL and back while the program is killed again and again, and
-is the same in the end; backups are complete while somebody writes; damage is found.
+is the same in the end; backups are complete while somebody writes; damage is found; exports of both are the same.
 
 CEEMS_UNITS is the number of units, CEEMS_SEED repeats a run."""
 
 import contextlib
+import csv
 import fcntl
+import io
 import json
 import os
 import pty
@@ -521,6 +523,29 @@ def test_documentation(directory, postgres):
     same(directory + "/docs/ceems.db", directory + "/docs2/ceems.db")
 
 
+def test_export(directory, postgres):
+    """Both kinds of databases export the same units, at once or in two parts, with the energy that the database has."""
+    def export(database, *arguments):
+        result = subprocess.run([TOOL, "export", "--format", "csv", "--db", database, *arguments], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    whole = export(directory)
+    rows = list(csv.DictReader(io.StringIO(whole.decode(), newline="")))
+    shown = [i for i in range(UNITS) if i % 9]
+    assert len(rows) == len(shown), len(rows)
+    assert {row["id"] for row in rows} == {str(i) for i in shown}
+    assert sum(float(row["kwh"]) for row in rows) == sum((i % 100) / 4 for i in shown)
+    assert [row["ended"] for row in rows] == sorted(row["ended"] for row in rows)
+    assert export(postgres.url) == whole
+    state = directory + "/export.state"
+    half = export(directory, "--state", state, "--until", rows[len(rows) // 2]["ended"])
+    assert 0 < len(half) < len(whole)
+    assert half + export(directory, "--state", state) == whole
+    assert export(directory, "--state", state) == b""
+
+
 def test_passwords(directory, postgres):
     """A server that wants a password gets it from a file."""
     postgres.query("ALTER USER ceems PASSWORD 's3cret'")
@@ -559,6 +584,7 @@ def main():
         try:
             test_documentation(directory, postgres)
             test_copies(directory, postgres, rng)
+            test_export(directory, postgres)
             test_passwords(directory, postgres)
         finally:
             postgres.stop()

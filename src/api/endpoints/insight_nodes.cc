@@ -1,5 +1,6 @@
 // Nodes that are probably sick, with the evidence.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kSickDigits = 4;
 /// Of a probability, which may be small.
-constexpr int kChanceDigits = 9;
+constexpr int kChanceDigits = 3;
 
 std::string day_of(const TimeZone& zone, std::int64_t ms) {
   return zone.local(ms).substr(0, sizeof("2026-11-03") - 1);
@@ -69,7 +70,7 @@ void append_sick(JsonWriter& json,
   }
   json.end_array().key("signs").begin_object();
   for (const auto& [sign, count] : node.signs) {
-    json.member(name_of(sign), rounded(count, 0));
+    json.member(name_of(sign), static_cast<std::int64_t>(std::llround(count)));
   }
   json.end_object().key("suggested");
   if (node.suggested.empty()) {

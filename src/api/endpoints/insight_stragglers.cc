@@ -63,6 +63,10 @@ std::string stragglers_json(const std::vector<Straggler>& rows) {
 }
 
 void get_stragglers(const Services& services, Call& call) {
+  if (call.params.uuids.size() != 1 || call.params.clusters.size() != 1) {
+    answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
+    return;
+  }
   const auto start = parse_start(call.params);
   if (!start) {
     answer_bad_request(call, start.error());
@@ -75,7 +79,11 @@ void get_stragglers(const Services& services, Call& call) {
   }
   const auto found = find_run(services, call, call.params.uuids.front(), *start);
   if (!found) {
-    answer_failure(*call.response, found.error());
+    if (found.error().code == ErrorCode::kNotFound) {
+      answer_error(*call.response, ApiErrorType::kNotFound, found.error().message);
+    } else {
+      answer_failure(*call.response, found.error());
+    }
     return;
   }
   const model::Unit& unit = found->unit;
