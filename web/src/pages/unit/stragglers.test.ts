@@ -27,6 +27,7 @@ test("a finding is one sentence, with its cause and whose it is", () => {
     { ...kSlow, device: null, kind: "waits", deviation: -0.4, cause: null, your_code: null, waiting_kwh_max: 0 },
     { ...kSlow, device: null, kind: "fabric_or_disk", deviation: null, cause: "symbol_error", waiting_kwh_max: null },
     { ...kSlow, cause: "new_reason", waiting_kwh_max: null },
+    { ...kSlow, cause: "toString", waiting_kwh_max: null },
   ]).map(sentenceOf);
   assert.match(rows[0]!, /^g14, GPU 3 runs 11 % below its peers: it is too hot\. Not your code\. Waiting took up to .*\.$/);
   assert.deepEqual(rows.slice(1), [
@@ -34,6 +35,7 @@ test("a finding is one sentence, with its cause and whose it is", () => {
     "g14 works 40 % less than its peers: it waits, or has less to do.",
     "g14 has errors that its peers do not have: errors of its network link. Not your code.",
     "g14, GPU 3 runs 11 % below its peers: new_reason. Not your code.",
+    "g14, GPU 3 runs 11 % below its peers: toString. Not your code.",
   ]);
 });
 

@@ -72,7 +72,7 @@ const kCauses = {
   local_link_integrity_errors: "slow.link",
 } as const;
 
-const causeOf = (name: string): string => (name in kCauses ? t(kCauses[name as keyof typeof kCauses]) : name);
+const causeOf = (name: string): string => (Object.hasOwn(kCauses, name) ? t(kCauses[name as keyof typeof kCauses]) : name);
 
 /** "g14, GPU 3 runs 11 % below its peers: heat. Not your code." */
 export function sentenceOf(row: Straggler): string {
