@@ -29,7 +29,7 @@ class Simulation {
       : fault_(fault), windows_(windows), random_(random) {}
 
   SimulatedJob run() {
-    nodes_ = static_cast<std::size_t>(std::exp2(uniform(2, 6)) + 0.5);
+    nodes_ = static_cast<std::size_t>(std::llround(std::exp2(uniform(2, 6))));
     has_activity_ = !chance(kFewer);
     has_reasons_ = !chance(kFewer);
     spins_ = uniform(0.3, 1);  // of the power that a GPU draws while it waits

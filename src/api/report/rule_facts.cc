@@ -131,8 +131,10 @@ void add_node_facts(const Evidence& evidence, const report::Report& report, advi
 /// Facts of the node on which the fewest CPUs are left to each busy thread.
 void add_threads(const Evidence& evidence, advice::Facts& facts) {
   const Number allocated = cpus_of(evidence.unit);
-  const NodeMeasurements* worst = nullptr;
-  Number most;
+  struct Pinned {
+    double busy = 0, on_cpus = 0, reserved = 0;
+  };
+  std::optional<Pinned> worst;
   Number far;
   for (const NodeMeasurements& node : evidence.measured->nodes) {
     if (node.far_gpus) {
@@ -141,20 +143,20 @@ void add_threads(const Evidence& evidence, advice::Facts& facts) {
     if (!node.busy_threads || !node.thread_cpus || *node.thread_cpus < 1 || !node.cpus) {
       continue;
     }
-    const double by_cpu = *node.busy_threads / *node.thread_cpus;
-    if (!most || by_cpu > *most) {
-      most = by_cpu;
-      worst = &node;
+    const Pinned one{
+        .busy = *node.busy_threads, .on_cpus = *node.thread_cpus, .reserved = *node.cpus};
+    if (!worst || one.busy / one.on_cpus > worst->busy / worst->on_cpus) {
+      worst = one;
     }
   }
   set(facts, "gpu.far", far);
-  if (worst == nullptr || !allocated) {
+  if (!worst || !allocated) {
     return;
   }
-  facts.set("threads.busy", std::floor(*worst->busy_threads));
-  facts.set("threads.cpus", *worst->thread_cpus);
+  facts.set("threads.busy", std::floor(worst->busy));
+  facts.set("threads.cpus", worst->on_cpus);
   // Without a cpuset, the job seems to have all CPUs of the machine.
-  facts.set("threads.reserved", std::min(*worst->cpus, *allocated * threads_per_cpu(evidence)));
+  facts.set("threads.reserved", std::min(worst->reserved, *allocated * threads_per_cpu(evidence)));
 }
 
 void add_gpu_facts(const report::Report& report, advice::Facts& facts) {
