@@ -39,7 +39,6 @@ std::string sentence(const sj::element& row) {
   constexpr double kWhole = 100;  // percent
   const std::string kind = text_of(row, "kind");
   const std::string device = text_of(row, "device");
-  const std::string metric = text_of(row, "metric");
   const auto deviation = number_of(row, "deviation");
   const std::string percent = fmt::format("{:.0f} %", std::abs(deviation.value_or(0)) * kWhole);
   std::string out = text_of(row, "node");

@@ -1,5 +1,6 @@
 #include "api/tsdb/stragglers_tsdb.h"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,9 +32,9 @@ class Matrix {
         step_(std::stod(request.first("step"))) {}
   void add(const std::string& labels, double value) {
     rows_ += fmt::format(R"({}{{"metric":{{{}}},"values":[)", rows_.empty() ? "" : ",", labels);
-    int place = 0;
-    for (double time = from_; time <= to_ + 0.5; time += step_, ++place) {
-      rows_ += fmt::format(R"({}[{},"{}"])", place == 0 ? "" : ",", time,
+    const auto last = std::llround((to_ - from_) / step_);
+    for (int place = 0; place <= last; ++place) {
+      rows_ += fmt::format(R"({}[{},"{}"])", place == 0 ? "" : ",", from_ + place * step_,
                            place == 1 ? "NaN" : fmt::to_string(value));
     }
     rows_ += "]}";
