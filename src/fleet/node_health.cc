@@ -189,7 +189,7 @@ void take_steps(std::vector<Judged*>& shifted,
   for (const bool more : {true, false}) {
     std::vector<Judged*> same;
     std::ranges::copy_if(shifted, std::back_inserter(same), [more](const Judged* one) {
-      return one->drifts && one->drift->effect > 0 == more;
+      return one->drifts && (one->drift->effect > 0) == more;
     });
     for (std::size_t begin = 0; begin < same.size();) {
       const std::int64_t first_ms = same[begin]->drift->first_ms;

@@ -149,7 +149,7 @@ class Export final : public Command {
     std::optional<exporting::Anonymiser> anonymiser;
     if (!key_file_.empty()) {
       CEEMS_TRY_IN("--anonymise", key, os::read_regular_file(key_file_, kMaxFileBytes));
-      CEEMS_TRY_IN("--anonymise", made, exporting::Anonymiser::create(std::string(trim(key))));
+      CEEMS_TRY_IN("--anonymise", made, exporting::Anonymiser::create(trim(key)));
       anonymiser = std::move(made);
     }
     CEEMS_TRY(reader, open());

@@ -1,19 +1,17 @@
 #include "tool/export/anonymise.h"
 
-#include <utility>
-
 #include "base/json.h"
 #include "crypto/digest.h"
 
 namespace ceems::tool::exporting {
 
-Result<Anonymiser> Anonymiser::create(std::string key) {
+Result<Anonymiser> Anonymiser::create(std::string_view key) {
   constexpr std::size_t kLeastKey = 16;
   if (key.size() < kLeastKey) {
     return fail(ErrorCode::kInvalidArgument, "the key has {} bytes, at least {} are needed",
                 key.size(), kLeastKey);
   }
-  return Anonymiser(std::move(key));
+  return Anonymiser(key);
 }
 
 std::string Anonymiser::alias(std::string_view kind, std::string_view name) const {

@@ -16,12 +16,12 @@ namespace ceems::tool::exporting {
 class Anonymiser {
  public:
   /// kInvalidArgument if the key has less than 16 bytes, which could be guessed.
-  static Result<Anonymiser> create(std::string key);
+  static Result<Anonymiser> create(std::string_view key);
 
   void apply(ExportedUnit& unit) const;
 
  private:
-  explicit Anonymiser(std::string key) : key_(std::move(key)) {}
+  explicit Anonymiser(std::string_view key) : key_(key) {}
   [[nodiscard]] std::string alias(std::string_view kind, std::string_view name) const;
 
   std::string key_;
