@@ -61,8 +61,8 @@ class NodeJudge {
   std::jthread measurer_ CEEMS_GUARDED_BY(mutex_);  // last, so that it ends before the others
 };
 
-/// The histories of the nodes of a cluster, from its rows. A failed unit is not explained if its node
-/// failed, or if a unit of the same user and family ended without a failure on another node.
+/// The histories of the nodes of a cluster, from its rows. A failed unit is not explained if its
+/// node failed, or if a unit of the same user and family ended without a failure on another node.
 /// Nodes of a class that is not known are left out. Pure.
 std::vector<fleet::NodeHistory> node_histories(const std::vector<store::NodeEffect>& rows,
                                                const std::vector<store::KnownNode>& nodes);

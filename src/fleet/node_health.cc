@@ -92,11 +92,16 @@ std::int64_t first_shifted(std::span<const EffectOfJob* const> by_time, double f
   return first;
 }
 
+/// 0 without values.
+double middle_of(std::span<const double> values) {
+  return statistics_of(values).value_or(Statistics{}).median;
+}
+
 double median_effect(std::span<const EffectOfJob* const> jobs) {
   std::vector<double> effects;
   effects.reserve(jobs.size());
   std::ranges::transform(jobs, std::back_inserter(effects), &EffectOfJob::effect);
-  return statistics_of(effects)->median;
+  return middle_of(effects);
 }
 
 /// Whether or not it is a drift; nothing with too few jobs.
@@ -119,7 +124,7 @@ std::optional<NodeDrift> drift_of(const NodeHistory& node) {
   if (earlier >= kLeastEarlierJobs) {
     drift.before = median_effect(all.first(earlier));
   }
-  const double from = changed(drift) ? *drift.before : 0;
+  const double from = changed(drift) ? drift.before.value_or(0) : 0;
   std::set<std::string_view> users;
   int above = 0;
   int below = 0;
@@ -172,7 +177,8 @@ NodeFailures failures_of(const NodeHistory& node) {
 
 struct Judged {
   const NodeHistory* node = nullptr;
-  std::optional<NodeDrift> drift = {};  ///< also if it is none
+  NodeDrift drift = {};  ///< also if it is none
+  bool known = false;    ///< there are enough jobs for that
   bool drifts = false;
   NodeFailures failures = {};
   bool fails = false;
@@ -182,19 +188,19 @@ struct Judged {
 void take_steps(std::vector<Judged*>& shifted,
                 std::size_t nodes_of_class,
                 std::vector<ClassStep>& steps) {
-  std::ranges::stable_sort(shifted, {}, [](const Judged* one) { return one->drift->first_ms; });
+  std::ranges::stable_sort(shifted, {}, [](const Judged* one) { return one->drift.first_ms; });
   const auto enough = std::max<std::size_t>(
       kStepNodes,
       static_cast<std::size_t>(std::ceil(kStepShare * static_cast<double>(nodes_of_class))));
   for (const bool more : {true, false}) {
     std::vector<Judged*> same;
     std::ranges::copy_if(shifted, std::back_inserter(same), [more](const Judged* one) {
-      return one->drifts && (one->drift->effect > 0) == more;
+      return one->drifts && (one->drift.effect > 0) == more;
     });
     for (std::size_t begin = 0; begin < same.size();) {
-      const std::int64_t first_ms = same[begin]->drift->first_ms;
+      const std::int64_t first_ms = same[begin]->drift.first_ms;
       std::size_t end = begin;
-      while (end < same.size() && same[end]->drift->first_ms - first_ms < kStepMs) {
+      while (end < same.size() && same[end]->drift.first_ms - first_ms < kStepMs) {
         ++end;
       }
       if (end - begin < enough) {
@@ -205,10 +211,10 @@ void take_steps(std::vector<Judged*>& shifted,
       std::vector<double> effects;
       for (std::size_t i = begin; i < end; ++i) {
         same[i]->drifts = false;
-        effects.push_back(same[i]->drift->effect);
+        effects.push_back(same[i]->drift.effect);
         step.nodes.push_back(same[i]->node->node);
       }
-      step.effect = statistics_of(effects)->median;
+      step.effect = middle_of(effects);
       std::ranges::sort(step.nodes);
       steps.push_back(std::move(step));
       begin = end;
@@ -219,8 +225,11 @@ void take_steps(std::vector<Judged*>& shifted,
 void judge_drift(std::vector<Judged>& of_class, std::vector<ClassStep>& steps) {
   std::vector<Judged*> shifted;
   for (Judged& one : of_class) {
-    one.drift = drift_of(*one.node);
-    one.drifts = one.drift && is_shifted(*one.drift);
+    if (const auto drift = drift_of(*one.node)) {
+      one.drift = *drift;
+      one.known = true;
+    }
+    one.drifts = one.known && is_shifted(one.drift);
     if (one.drifts) {
       shifted.push_back(&one);
     }
@@ -228,17 +237,17 @@ void judge_drift(std::vector<Judged>& of_class, std::vector<ClassStep>& steps) {
   take_steps(shifted, of_class.size(), steps);
   std::vector<double> effects;
   for (const Judged& one : of_class) {
-    const bool stepped = !one.drifts && one.drift && is_shifted(*one.drift);
-    if (one.drift && !stepped) {
-      effects.push_back(one.drift->effect);
+    const bool stepped = !one.drifts && one.known && is_shifted(one.drift);
+    if (one.known && !stepped) {
+      effects.push_back(one.drift.effect);
     }
   }
   const auto peers = statistics_of(effects);
   const bool known = peers && effects.size() >= kLeastPeers;
   for (Judged& one : of_class) {
     one.drifts =
-        one.drifts && (changed(*one.drift) ||
-                       (known && std::abs(modified_z(one.drift->effect, *peers)) > kOutlierOfMany));
+        one.drifts && (changed(one.drift) ||
+                       (known && std::abs(modified_z(one.drift.effect, *peers)) > kOutlierOfMany));
   }
 }
 
@@ -325,8 +334,8 @@ std::vector<PowerEffect> power_effects(std::span<const NodePower> nodes) {
   for (const NodePower& node : nodes) {
     const auto found = by_class.find(node.node_class);
     if (counts(node) && found->second.size() >= kLeastPeers) {
-      effects.push_back({.node = node.node,
-                         .effect = std::log(node.watts / statistics_of(found->second)->median)});
+      effects.push_back(
+          {.node = node.node, .effect = std::log(node.watts / middle_of(found->second))});
     }
   }
   return effects;

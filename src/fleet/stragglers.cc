@@ -165,7 +165,7 @@ class Group {
       const auto share = at(values, window);
       const auto peers = peers_[window].throttled.find(reason);
       if (share && peers != peers_[window].throttled.end() && peers->second &&
-          *share >= peers->second->median + kThrottled && *share >= most) {
+          *share >= peers->second.value_or(Statistics{}).median + kThrottled && *share >= most) {
         most = *share;
         longest = reason;
       }
@@ -243,7 +243,8 @@ class Group {
          {StragglerKind::kSlowDevice, StragglerKind::kImbalance, StragglerKind::kWaits}) {
       std::vector<bool> counts(windows_);
       for (std::size_t window = options_.skipped; window < windows_; ++window) {
-        counts[window] = verdicts[window] && verdicts[window]->kind == kind;
+        const auto& verdict = verdicts[window];
+        counts[window] = verdict && verdict->kind == kind;
       }
       const Stretch stretch = most_of(counts);
       if (stretch.counted == 0) {
@@ -294,10 +295,11 @@ class Group {
     std::vector<double> shares;
     std::map<std::string_view, std::size_t> causes;
     for (std::size_t window = stretch.end - kJudged; window < stretch.end; ++window) {
-      if (!counts[window]) {
+      const auto& held = verdicts[window];
+      if (!counts[window] || !held) {
         continue;
       }
-      const Verdict& verdict = *verdicts[window];
+      const Verdict& verdict = *held;
       found.metric = verdict.metric;
       scores.push_back(verdict.by.z);
       shares.push_back(verdict.by.share);
@@ -427,11 +429,11 @@ std::vector<Straggler> fold_nodes(std::vector<Straggler> all,
     row.device.clear();
     for (std::size_t i = begin; i < end; ++i) {
       // Those that wait for one device of a node wait for the others at the same time.
-      if (all[i].waiting_joules_max) {
-        row.waiting_joules_max =
-            row.kind == StragglerKind::kWaits && &all[i] != &*farthest
-                ? row.waiting_joules_max.value_or(0) + *all[i].waiting_joules_max
-                : std::max(row.waiting_joules_max.value_or(0), *all[i].waiting_joules_max);
+      if (const auto& waiting = all[i].waiting_joules_max) {
+        const double before = row.waiting_joules_max.value_or(0);
+        row.waiting_joules_max = row.kind == StragglerKind::kWaits && &all[i] != &*farthest
+                                     ? before + *waiting
+                                     : std::max(before, *waiting);
       }
       row.found_at = std::min(row.found_at, all[i].found_at);
     }

@@ -29,7 +29,7 @@ class CpuThrottleTest : public ::testing::Test {
   [[nodiscard]] std::filesystem::path folder(int cpu) const {
     return root_.path() / fmt::format("sys/devices/system/cpu/cpu{}", cpu);
   }
-  CpuThrottle make() const {
+  [[nodiscard]] CpuThrottle make() const {
     const Paths paths{root_.path() / "proc", root_.path() / "sys", {}};
     return {paths, read_cpu_topology(paths)};
   }

@@ -92,8 +92,8 @@ struct IdleUnit {
   std::optional<double> watts = {};
 };
 
-/// By node, the signs of broken hardware of the last day by name (fleet::name_of()), where there are
-/// some: seconds of throttling, otherwise numbers of events.
+/// By node, the signs of broken hardware of the last day by name (fleet::name_of()), where there
+/// are some: seconds of throttling, otherwise numbers of events.
 using HardSigns = std::map<std::string, std::map<std::string, double>>;
 
 /// Moments, epoch ms, and values, ascending.

@@ -164,7 +164,7 @@ Result<ThreadUse::Look> ThreadUse::look(std::span<const std::span<const int>> un
     look.left_out += pass.too_many ? 1 : 0;
   }
   before_ = std::move(pass.times);
-  looked_ = *uptime;
+  looked_ = uptime;
   if (pass.any_process && !pass.any_read) {
     return fail(ErrorCode::kPermissionDenied,
                 "no process of any unit can be read in {}; run the exporter in the PID namespace "

@@ -10,13 +10,14 @@
 
 namespace ceems::store {
 
-// Writes rows of ceems_unit_reports, ceems_findings and ceems_node_effects. Call the functions in a transaction. Errors
-// come from the session.
+// Writes rows of ceems_unit_reports, ceems_findings and ceems_node_effects. Call the functions in a
+// transaction. Errors come from the session.
 
-/// Stores a report with its findings and nodes, and in the facts of the unit which rules have something to
-/// say. Returns whether it is final now and was not before, which happens once for the end of a
-/// unit: what follows from a final report, such as a mail, belongs here, into the same transaction.
-/// A unit that has been purged meanwhile gets no report, and a final report is not replaced.
+/// Stores a report with its findings and nodes, and in the facts of the unit which rules have
+/// something to say. Returns whether it is final now and was not before, which happens once for the
+/// end of a unit: what follows from a final report, such as a mail, belongs here, into the same
+/// transaction. A unit that has been purged meanwhile gets no report, and a final report is not
+/// replaced.
 Result<bool> store_report(Session& session, const ReportRow& report);
 
 /// Stores in its facts what a unit used over its life; without effect if it has none.

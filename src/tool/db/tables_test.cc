@@ -39,6 +39,8 @@ TEST(Location, RefusesPasswordsWithoutShowingThem) {
 }
 
 constexpr const char* kFeedbackKey = "ceems_feedback: cluster_id uuid started_at_ts rule username";
+constexpr const char* kEffectsKey =
+    "ceems_node_effects: ended_at_ts cluster_id node uuid started_at_ts";
 
 TEST(Layout, HasTheKeysOfAllTables) {
   const auto layout = current_layout(false);
@@ -79,8 +81,7 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_members: name cluster_id project",
                                             "ceems_tokens: id",
                                             kFeedbackKey,
-                                            "ceems_node_effects: ended_at_ts cluster_id node uuid "
-                                            "started_at_ts"}));
+                                            kEffectsKey}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {
