@@ -17,7 +17,6 @@
 #include "cacct/api.h"
 #include "cacct/commands.h"
 #include "cacct/insight_fleet.h"
-#include "cacct/insight_nodes.h"
 #include "cacct/options.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"
@@ -383,7 +382,7 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
     return by ? share_text(rows) : idle_text(rows);
   }
   if (topic == "stragglers") {
-    return stragglers_text(answer);
+    return stragglers_text(rows);
   }
   if (topic == "helped") {
     return helped_text(rows);

@@ -20,7 +20,7 @@ namespace {
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kCauses{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kCauses{{
     {"hardware_thermal", "too hot"},
     {"software_thermal", "too hot"},
     {"power_cap", "its power limit"},
@@ -32,7 +32,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kCauses{
     {"link_error_recovery", "errors of its network link"},
     {"link_downed", "its network link was down"},
     {"local_link_integrity_errors", "errors of its network link"},
-    {"io_stall", "it waits for files"},
 }};
 
 std::string sentence(const sj::element& row) {
@@ -70,11 +69,9 @@ std::string sentence(const sj::element& row) {
 
 }  // namespace
 
-Result<std::string> stragglers_text(const std::string& answer) {
-  sj::parser parser;
-  CEEMS_TRY(rows, data_in<sj::array>(parser, answer));
+std::string stragglers_text(const simdjson::dom::array& rows) {
   if (rows.size() == 0) {
-    return std::string("No node or GPU of the job differs from its peers.\n");
+    return "No node or GPU of the job differs from its peers.\n";
   }
   std::string out;
   for (const sj::element row : rows) {

@@ -1,13 +1,16 @@
 #pragma once
 
-#include <string>
+#include <simdjson.h>
 
-#include "base/result.h"
+#include <string>
 
 namespace ceems::cacct {
 
-/// The answer of insight/stragglers as sentences, one for each row, safe for a terminal. kParse if
-/// it is not such an answer.
-Result<std::string> stragglers_text(const std::string& answer);
+// Answers about the fleet as text, safe for a terminal.
+
+/// The rows of insight/stragglers, a sentence each.
+std::string stragglers_text(const simdjson::dom::array& rows);
+/// The rows of insight/nodes/admin.
+std::string sick_nodes_text(const simdjson::dom::array& rows);
 
 }  // namespace ceems::cacct

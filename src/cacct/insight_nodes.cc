@@ -1,5 +1,3 @@
-#include "cacct/insight_nodes.h"
-
 #include <simdjson.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cacct/insight_fleet.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"
 #include "cacct/output/json_values.h"
@@ -48,9 +47,11 @@ std::vector<std::string> evidence_of(const sj::element& row) {
         number_of(failures, "p").value_or(0)));
   }
   constexpr std::pair<const char*, std::string_view> kSigns[] = {
-      {"lost_gpu", "GPUs lost"}, {"ecc", "uncorrected memory errors"},
-      {"xid", "Xid errors"},     {"supply", "alarms of fans or supplies"},
-      {"link", "link errors"},   {"throttle", "seconds throttled"}};
+      {"lost_gpu", "GPUs lost"},
+      {"ecc", "uncorrected memory errors"},
+      {"xid", "Xid errors"},
+      {"link", "link errors"},
+      {"throttle", "seconds throttled"}};
   sj::element signs;
   if (row["signs"].get(signs) == simdjson::SUCCESS) {
     for (const auto& [name, words] : kSigns) {

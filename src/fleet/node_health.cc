@@ -46,7 +46,6 @@ constexpr std::array<SignKind, kHardSigns> kSignKinds{{
     {"lost_gpu", 60, "{} GPUs lost"},
     {"ecc", 50, "{} uncorrected memory errors"},
     {"xid", 40, "{} Xid errors of the hardware"},
-    {"supply", 30, "{} alarms of fans or supplies"},
     {"link", 10, "{} link errors"},
     {"throttle", 10, "throttled for {} s"},
 }};
@@ -92,16 +91,11 @@ std::int64_t first_shifted(std::span<const EffectOfJob* const> by_time, double f
   return first;
 }
 
-/// 0 without values.
-double middle_of(std::span<const double> values) {
-  return statistics_of(values).value_or(Statistics{}).median;
-}
-
 double median_effect(std::span<const EffectOfJob* const> jobs) {
   std::vector<double> effects;
   effects.reserve(jobs.size());
   std::ranges::transform(jobs, std::back_inserter(effects), &EffectOfJob::effect);
-  return middle_of(effects);
+  return median_of(effects);
 }
 
 /// Whether or not it is a drift; nothing with too few jobs.
@@ -214,7 +208,7 @@ void take_steps(std::vector<Judged*>& shifted,
         effects.push_back(same[i]->drift.effect);
         step.nodes.push_back(same[i]->node->node);
       }
-      step.effect = middle_of(effects);
+      step.effect = median_of(effects);
       std::ranges::sort(step.nodes);
       steps.push_back(std::move(step));
       begin = end;
@@ -335,7 +329,7 @@ std::vector<PowerEffect> power_effects(std::span<const NodePower> nodes) {
     const auto found = by_class.find(node.node_class);
     if (counts(node) && found->second.size() >= kLeastPeers) {
       effects.push_back(
-          {.node = node.node, .effect = std::log(node.watts / middle_of(found->second))});
+          {.node = node.node, .effect = std::log(node.watts / median_of(found->second))});
     }
   }
   return effects;

@@ -54,9 +54,9 @@ struct JobOnNode {
 };
 
 /// Signs of broken hardware, counted over the last day.
-enum class HardSign : std::uint8_t { kLostGpu, kEcc, kXid, kSupply, kLink, kThrottle };
-inline constexpr std::size_t kHardSigns = 6;
-/// "lost_gpu", "ecc", "xid", "supply", "link", "throttle".
+enum class HardSign : std::uint8_t { kLostGpu, kEcc, kXid, kLink, kThrottle };
+inline constexpr std::size_t kHardSigns = 5;
+/// "lost_gpu", "ecc", "xid", "link", "throttle".
 std::string_view name_of(HardSign sign);
 
 /// The evidence about a node.

@@ -257,7 +257,6 @@ TEST(NodeHealth, SignsOfBrokenHardwareCountAlone) {
   EXPECT_EQ(scores(HardSign::kEcc, 1), 50);
   EXPECT_EQ(scores(HardSign::kXid, 1), 40);
   EXPECT_EQ(scores(HardSign::kXid, 0.4), 0);
-  EXPECT_EQ(scores(HardSign::kSupply, 1), 30);
   EXPECT_EQ(scores(HardSign::kLink, 1e6), 0);
   EXPECT_EQ(scores(HardSign::kThrottle, 86'400), 0);
   EXPECT_EQ(scores(HardSign::kEcc, kNan), 0);
@@ -268,8 +267,8 @@ TEST(NodeHealth, OrdersByScoreAndSumsTheEvidence) {
   auto nodes = healthy(8);
   nodes[5].signs[static_cast<std::size_t>(HardSign::kThrottle)] = 3600;
   nodes[5].effects = jobs_with(-0.1, 30, 5);
-  nodes[6].signs = {1, 2, 3, 0, 0, 0};
-  nodes[2].signs = {0, 0, 3, 0, 0, 0};
+  nodes[6].signs = {1, 2, 3, 0, 0};
+  nodes[2].signs = {0, 0, 3, 0, 0};
   const auto health = judge_nodes(nodes);
   ASSERT_THAT(health.nodes, SizeIs(3));
   EXPECT_EQ(health.nodes[0].node, "n6");

@@ -6,6 +6,10 @@
 
 namespace ceems::fleet {
 
+double median_of(std::span<const double> values) {
+  return statistics_of(values).value_or(Statistics{}).median;
+}
+
 double modified_z(double value, const Statistics& peers, double least_mad) {
   constexpr double kNormalMad = 0.6745;  // the MAD of a normal distribution with deviation 1
   const double distance = value - peers.median;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "base/statistics.h"
 
@@ -19,6 +20,9 @@ inline constexpr double kLeastMad = 0.02;
 /// Devices or nodes of one class that a comparison needs: with fewer, there is nothing to compare
 /// with.
 inline constexpr std::size_t kLeastPeers = 4;
+
+/// The median of the finite values; 0 without any.
+double median_of(std::span<const double> values);
 
 /// 0.6745 · (value − median) ÷ MAD, the modified z-score of Iglewicz and Hoaglin, with at least
 /// `least_mad` of the median in place of the MAD. Infinite where that is 0 and the distance is not.

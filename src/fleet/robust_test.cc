@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,11 @@ namespace ceems::fleet {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+TEST(Robust, MedianOfNothingIsZero) {
+  EXPECT_DOUBLE_EQ(median_of(std::vector<double>{5, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median_of({}), 0);
+}
 
 TEST(Robust, EqualPeersStillAllowTwoPercent) {
   const Statistics peers{.median = 100, .mad = 0};

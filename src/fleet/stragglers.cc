@@ -71,11 +71,6 @@ struct Verdict {
   Difference by;
 };
 
-double median_of(std::vector<double> values) {
-  const auto statistics = statistics_of(values);
-  return statistics ? statistics->median : 0;
-}
-
 class Group {
  public:
   Group(std::vector<const JobMember*> members, const StragglerOptions& options)
@@ -311,8 +306,8 @@ class Group {
         ++causes["power_cap"];
       }
     }
-    found.z = median_of(std::move(scores));
-    found.deviation = median_of(std::move(shares));
+    found.z = median_of(scores);
+    found.deviation = median_of(shares);
     const auto most =
         std::ranges::max_element(causes, {}, [](const auto& one) { return one.second; });
     if (most != causes.end()) {

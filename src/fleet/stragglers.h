@@ -30,7 +30,7 @@ struct JobMember {
   std::optional<double> idle_watts = {};
   /// Share of the window in which a reason, such as "hardware_thermal", kept the clock down.
   std::map<std::string, WindowValues, std::less<>> throttled = {};
-  /// What went wrong in the window, by kind, such as "ecc", "link", "io_stall": a number of events,
+  /// What went wrong in the window, by kind, such as "ecc" or "link_downed": a number of events,
   /// or a share of the time. More than 0 counts.
   std::map<std::string, WindowValues, std::less<>> errors = {};
 };

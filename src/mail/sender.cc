@@ -30,14 +30,6 @@ constexpr std::int64_t kFirstRetryMs = 60'000;
 constexpr std::int64_t kLastRetryMs = 3600'000;
 constexpr std::int64_t kMailsKeptMs = 31 * kDayMs;
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  }
-  return text;
-}
-
 JobNames names_of(const SpoolMail& mail, std::string cluster) {
   return {.cluster = std::move(cluster),
           .id = mail.variable("SLURM_JOB_ID"),
@@ -417,7 +409,8 @@ Result<> Sender::deliver(const std::vector<Mail>& mails,
       .text = letter.text,
       .html = letter.html,
       // The same whenever the mail is tried.
-      .id = fmt::format("ceems.{}@{}", hex(crypto::sha256(first.id).substr(0, kIdBytes)), domain),
+      .id = fmt::format("ceems.{}@{}", crypto::hex(crypto::sha256(first.id).substr(0, kIdBytes)),
+                        domain),
       .date_ms = first.received_ms};
   if (!muted_by.empty() && setup_.mute_url) {
     message.unsubscribe = setup_.mute_url(first.username, std::string(muted_by));

@@ -137,7 +137,7 @@ Endpoints insight_nodes_endpoints() {
           "failures": {"type": ["object", "null"], "description": "Of the last 40 jobs: those that failed and are not explained, their users, the rate of such jobs on other nodes of the class, the probability of so many by chance (binomial), and the day of the first.", "properties": {
             "failed": {"type": "integer"}, "jobs": {"type": "integer"}, "users": {"type": "integer"},
             "rate_of_class": {"type": "number"}, "p": {"type": "number"}, "first": {"type": "string"}}},
-          "hints": {"type": "array", "items": {"enum": ["lost_gpu", "ecc", "xid", "supply", "link", "throttle"]}, "description": "Signs of broken hardware, the hardest first."},
+          "hints": {"type": "array", "items": {"enum": ["lost_gpu", "ecc", "xid", "link", "throttle"]}, "description": "Signs of broken hardware, the hardest first."},
           "signs": {"type": "object", "additionalProperties": {"type": "number"}, "description": "Their numbers over the last day; of `throttle`, seconds."},
           "suggested": {"type": ["string", "null"], "description": "A line to drain the node. It is never executed."}
         }

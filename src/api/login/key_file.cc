@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,14 +21,6 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
-  }
-  return text;
-}
-
 /// Creates the file atomically: writes a temporary file and links it, which fails if another
 /// program was faster.
 Result<> make_key(const std::string& file) {
@@ -41,7 +32,7 @@ Result<> make_key(const std::string& file) {
   if (!descriptor.valid()) {
     return fail(errno_error(errno, "creating " + made));
   }
-  const std::string key = hex(crypto::random_bytes(access::Signer::kMinKeyBytes)) + "\n";
+  const std::string key = crypto::hex(crypto::random_bytes(access::Signer::kMinKeyBytes)) + "\n";
   auto done = os::write_all(descriptor.get(), key, "writing " + made);
   if (done && ::fsync(descriptor.get()) != 0) {
     done = fail(errno_error(errno, "writing " + made));

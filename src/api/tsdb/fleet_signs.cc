@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 3> kSignQueries{
     " or label_replace(sum by (hostname) (increase("
     "ceems_gpu_ecc_errors_total{{type=\"uncorrected\"{0}}}[1d])), \"sign\", \"ecc\", \"\", \"\")",
     "label_replace(86400 * max by (hostname) (avg_over_time("
-    "ceems_gpu_clock_reason{{reason=~\"hardware_thermal|hardware_power_brake\"{0}}}[1d])),"
+    "ceems_gpu_clock_reason{{reason=~\"hardware_thermal|power_brake\"{0}}}[1d])),"
     " \"sign\", \"throttle\", \"\", \"\")"
     " or label_replace(sum by (hostname) (increase("
     "ceems_infiniband_link_downed_total{{hostname!=\"\"{0}}}[1d]) + "

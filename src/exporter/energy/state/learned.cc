@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -527,9 +526,7 @@ MachineIdentity this_machine(const host::Paths& paths, const std::string& machin
   const std::string hash =
       crypto::sha256(fmt::format("ceems energy state\n{}\n{}", id ? trim(*id) : "",
                                  static_cast<const char*>(system.nodename)));
-  for (const char byte : std::string_view(hash).substr(0, kIdBytes)) {
-    fmt::format_to(std::back_inserter(machine.id), "{:02x}", static_cast<unsigned char>(byte));
-  }
+  machine.id = crypto::hex(std::string_view(hash).substr(0, kIdBytes));
   const auto text = host::read_file((paths.proc / "cpuinfo").string());
   const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
   if (cpus) {
