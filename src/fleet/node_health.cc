@@ -362,10 +362,12 @@ FleetHealth judge_nodes(std::span<const NodeHistory> nodes) {
 
 std::string drain_line(std::string_view node, std::string_view reason) {
   constexpr std::size_t kMaxName = 253;
-  constexpr std::string_view kLetters =
+  static constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   if (node.empty() || node.size() > kMaxName ||
-      node.find_first_not_of(std::string(kLetters) + "-._") != std::string_view::npos ||
+      !std::ranges::all_of(
+          node,
+          [](char c) { return kLetters.contains(c) || std::string_view("-._").contains(c); }) ||
       !kLetters.contains(node.front())) {
     return {};
   }
