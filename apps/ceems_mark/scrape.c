@@ -370,6 +370,9 @@ static int scrape_until_end(struct scraper* from, int64_t interval) {
       from->begun = true; /* what comes later began after us, at 0 */
     }
     first = false;
+    if (ended && !last) {
+      continue; /* the signal may have cut this read short; the last one decides */
+    }
     if (why != NULL && (said == NULL || strcmp(why, said) != 0) && !last) {
       failed("scrape", why);
     }

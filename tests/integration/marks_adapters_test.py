@@ -306,9 +306,14 @@ def end_scrape(process, status=0):
 
 def scrape_growth(directory):
     """The growth of a counter with several series, of which one begins anew and one comes later."""
-    page = {}
+    page = {"held": None}
 
     def answer(path, _query, _body):
+        process, page["held"] = page["held"], None
+        if process:
+            seen = len(server.seen)
+            process.terminate()
+            wait_until("it asks again", lambda: len(server.seen) > seen, every=0.02)
         return (200, "text/plain", page["text"].encode()) if path == "/metrics" else (404, "text/plain", b"")
 
     with Exporter(directory) as exporter, FakeHttp(answer) as server:
@@ -337,6 +342,17 @@ def scrape_growth(directory):
         page["text"] = "steps_total 9\nsteps_total {rank=\"1\"} 3\n"  # is read at the end, if not before
         assert (errors := end_scrape(process)) == "", errors
         assert exporter.taken() == ["result step 3 kstep", "result step 4 kstep"]
+
+        # The end comes while it waits for an answer: it asks once more, and says nothing.
+        page["text"] = "steps_total 5\n"
+        process = start_scrape(exporter, server.url + "/metrics", "--metric=steps_total")
+        show("steps_total 5\n")
+        page["text"] = "steps_total 9\n"
+        page["held"] = process
+        wait_until("a request is held", lambda: page["held"] is None, every=0.02)
+        assert (errors := end_scrape(process)) == "", errors
+        assert exporter.total("steps") == 4 and page["held"] is None
+        exporter.taken()
 
         # It ends with the script that has started it; until then, it would hold the pipe open.
         subprocess.run(["sh", "-c", '"$@" & sleep 0.3', "sh", TOOL, "scrape", server.url, "--metric=steps_total", "--interval=0.1"],
