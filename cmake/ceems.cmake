@@ -30,6 +30,8 @@ target_compile_options(
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-array-bounds>
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overread>
+            # In sources that are compiled as one, g++ takes each for a header, whose types should not use unnamed namespaces.
+            $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${CEEMS_UNITY}>>:-Wno-subobject-linkage>
             # clang reports the deprecated buffer inside libstdc++ 12's stable_sort.
             $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
             $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> # see base/mutex.h
@@ -115,8 +117,8 @@ function(ceems_use_pch target kind)
   target_compile_options(${target} PRIVATE ${CEEMS_PCH_OPTIONS})
 endfunction()
 
-# In the presets dev and tsan, this many sources of a library or a test program are compiled as one, which halves the time of clang.
-# Sources must still compile alone, as in all other presets: the names in their unnamed namespaces are unique within a folder.
+# In all presets but tidy and fuzz, this many sources of a library or a test program are compiled as one, which takes half the time.
+# Sources must still compile alone, as in those two: the names in their unnamed namespaces are unique within a folder.
 set(CEEMS_UNITY 0 CACHE STRING "Number of sources of a target that are compiled as one (0: each alone)")
 
 # src/LAYERS says which folder may include which. A folder is linked with exactly those libraries. Sets

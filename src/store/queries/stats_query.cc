@@ -71,11 +71,11 @@ Sql counts_of(Dialect dialect, const std::vector<std::string>& clusters, const S
       fmt::format(" UNION ALL SELECT {}, {}, sum(num_units), sum(num_units * ended),"
                   " sum(num_units * (1 - ended)) FROM ceems_unit_sums",
                   kind(kUnitsOfUser), kNames));
-  add_runs(sql, SumsOf::kUnits, plan.runs);
+  add_runs(sql, SumsOf::kUnitSums, plan.runs);
   sql.and_in("cluster_id", clusters).add(" GROUP BY cluster_id, project, username");
   sql.add(fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM ceems_unit_spans",
                       kind(kCountsOfSpan)));
-  add_runs(sql, SumsOf::kUnits, plan.runs);
+  add_runs(sql, SumsOf::kUnitSums, plan.runs);
   return sql.add(
       fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM units"
                   " WHERE ended_at_ts < 0 OR last_updated_at_ts IS NULL",
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::st
 Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>& clusters,
                                                  const std::optional<TimeRange>& ended) {
   const TimeRange ever{0, std::numeric_limits<std::int64_t>::max()};
-  CEEMS_TRY(spans, ended ? Result<Spans>(Spans()) : known_spans(SumsOf::kUnits, ever));
+  CEEMS_TRY(spans, ended ? Result<Spans>(Spans()) : known_spans(SumsOf::kUnitSums, ever));
   SpanPlan plan = plan_spans(ever, spans);
   if (plan.runs.empty()) {
     return count_units(clusters, ended);

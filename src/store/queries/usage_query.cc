@@ -83,7 +83,7 @@ Sql usage_statement(Dialect dialect,
                     const CurrentUsageQuery& query,
                     const SpanPlan& plan,
                     int reference) {
-  const SumsOf what = query.daily ? SumsOf::kDays : SumsOf::kUnits;
+  const SumsOf what = query.daily ? SumsOf::kDaySums : SumsOf::kUnitSums;
   Sql sql(dialect,
           fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
                       " groupname, username, {}{} FROM {}",
@@ -142,7 +142,8 @@ Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery
   // The sums do not know the tags of their units.
   if (query.tags.empty() && query.updated.from_ms >= 0 &&
       query.updated.to_ms - query.updated.from_ms > kSpanMs) {
-    CEEMS_TRY(spans, known_spans(query.daily ? SumsOf::kDays : SumsOf::kUnits, query.updated));
+    CEEMS_TRY(spans,
+              known_spans(query.daily ? SumsOf::kDaySums : SumsOf::kUnitSums, query.updated));
     plan = plan_spans(query.updated, spans);
   }
   while (true) {

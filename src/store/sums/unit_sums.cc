@@ -31,11 +31,11 @@ struct SumsRow {
 using SumsRows = std::map<SumsKey, SumsRow>;
 
 int first_level(SumsOf what) {
-  return what == SumsOf::kUnits ? 0 : kFirstDayLevel;
+  return what == SumsOf::kUnitSums ? 0 : kFirstDayLevel;
 }
 
 std::string_view table_of(SumsOf what) {
-  return what == SumsOf::kUnits ? "units" : "daily_usage";
+  return what == SumsOf::kUnitSums ? "units" : "daily_usage";
 }
 
 constexpr std::string_view kKeyColumns = "cluster_id,username,project,groupname,resource_manager";
@@ -65,7 +65,7 @@ UsageMaps maps_of(const AnswerRow& row, std::size_t first) {
 /// Sums of the units or days in a span of the first level.
 Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
   constexpr std::size_t kFirstMap = 8;
-  const bool days = what == SumsOf::kDays;
+  const bool days = what == SumsOf::kDaySums;
   Sql sql(session.dialect(),
           fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
                       days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
@@ -331,10 +331,10 @@ Result<std::size_t> sum_spans(Session& session, std::int64_t until_ms) {
   if (!done) {
     return fail(std::move(done).error());
   }
-  CEEMS_TRY(units_left, sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units)));
+  CEEMS_TRY(units_left, sum_some(session, SumsOf::kUnitSums, until_ms, deadline, std::move(units)));
   constexpr std::int64_t kMaxDayMs = 26 * kHourMs;  // a day is written to until it is over
   CEEMS_TRY(days_left,
-            sum_some(session, SumsOf::kDays, until_ms - kMaxDayMs, deadline, std::move(days)));
+            sum_some(session, SumsOf::kDaySums, until_ms - kMaxDayMs, deadline, std::move(days)));
   return units_left + days_left;
 }
 

@@ -26,12 +26,12 @@ inline constexpr std::int64_t kSpansOfNext = 4;
 inline constexpr int kSpanLevels = 5;
 
 /// The summed rows: units, by their last update, or rows of daily_usage, by their day.
-enum class SumsOf { kUnits, kDays };
+enum class SumsOf { kUnitSums, kDaySums };
 /// The first level of days, whose spans are 256 h long.
 inline constexpr int kFirstDayLevel = 3;
 /// The number of a level in the tables.
 constexpr std::int64_t stored_level(SumsOf what, int level) {
-  return what == SumsOf::kUnits ? level : kSpanLevels + level;
+  return what == SumsOf::kUnitSums ? level : kSpanLevels + level;
 }
 
 std::int64_t span_width(int level);

@@ -358,9 +358,9 @@ Result<> SessionWriter::write_units(const Batch& batch,
 
 /// `moments` are the last updates (epoch ms) of the units that the batch changes.
 Result<> SessionWriter::forget_sums(const Batch& batch, const std::set<std::int64_t>& moments) {
-  CEEMS_TRY(forget_spans(*session_, SumsOf::kUnits, moments));
+  CEEMS_TRY(forget_spans(*session_, SumsOf::kUnitSums, moments));
   // The row of this day may have been written while another time zone was configured.
-  return forget_spans(*session_, SumsOf::kDays,
+  return forget_spans(*session_, SumsOf::kDaySums,
                       {std::max<std::int64_t>(batch.day_ms - 2 * kDayMs, 0), batch.day_ms,
                        batch.day_ms + 2 * kDayMs});
 }
@@ -476,17 +476,17 @@ Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& sto
   purged_before_ms_ = cutoff_ms;
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<std::pair<SumsOf, Sql>> all{
-      {SumsOf::kUnits, sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms)},
+      {SumsOf::kUnitSums, sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms)},
       // Units without an end that were not updated although their cluster was. Without the second
       // condition, running units would be purged after this program was stopped for a long time.
-      {SumsOf::kUnits,
+      {SumsOf::kUnitSums,
        sql("ended_at_ts <= 0 AND last_updated_at_ts < ")
            .value(cutoff_ms)
            .add(" AND last_updated_at_ts < (SELECT window_end_ms"
                 " FROM ceems_watermarks w WHERE w.cluster_id = units.cluster_id) - ")
            .value(kDayMs)},
       // The row of a day holds what ended up to 24 h later.
-      {SumsOf::kDays, sql("last_updated_at_ts < ").value(cutoff_ms - kDayMs)}};
+      {SumsOf::kDaySums, sql("last_updated_at_ts < ").value(cutoff_ms - kDayMs)}};
   Result<bool> finished = true;
   for (const auto& [what, condition] : all) {
     if (finished && *finished) {
@@ -507,11 +507,11 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
                                        const Sql& condition,
                                        const std::stop_token& stop) {
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
-  const std::string_view table = what == SumsOf::kUnits ? "units" : "daily_usage";
+  const std::string_view table = what == SumsOf::kUnitSums ? "units" : "daily_usage";
   // The order is that of an index, so that each chunk is found where the last one ended.
   Sql chunk = sql("SELECT id FROM ");
   chunk.add(table).add(" WHERE ").append(condition).add(" ORDER BY ");
-  chunk.add(what == SumsOf::kUnits ? "ended_at_ts" : "last_updated_at_ts").add(", id LIMIT ");
+  chunk.add(what == SumsOf::kUnitSums ? "ended_at_ts" : "last_updated_at_ts").add(", id LIMIT ");
   chunk.value(kPurgedAtOnce);
   Sql condition_of_chunk = sql("id IN (");
   condition_of_chunk.append(chunk).add(")");
@@ -523,7 +523,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
     if (done && rows > 0) {
       done = in_transaction("", [&]() -> Result<> {
         auto forgotten = forget_spans_of(*session_, what, condition_of_chunk);
-        if (forgotten && what == SumsOf::kUnits) {
+        if (forgotten && what == SumsOf::kUnitSums) {
           forgotten = session_->run(
               sql("DELETE FROM ceems_unit_facts WHERE (cluster_id, uuid, started_at_ts) IN"
                   " (SELECT cluster_id, uuid, started_at_ts FROM units WHERE ")
@@ -531,7 +531,7 @@ Result<bool> SessionWriter::remove_all(SumsOf what,
                   .add(")"),
               {});
         }
-        if (forgotten && what == SumsOf::kUnits) {
+        if (forgotten && what == SumsOf::kUnitSums) {
           forgotten = purge_reports_of(*session_, condition_of_chunk);
         }
         return forgotten

@@ -139,9 +139,9 @@ class Check {
 
  private:
   Result<> compare(int stored_level, std::int64_t span) {
-    const SumsOf what = stored_level < store::kSpanLevels ? SumsOf::kUnits : SumsOf::kDays;
-    const int level = what == SumsOf::kUnits ? stored_level : stored_level - store::kSpanLevels;
-    const int first = what == SumsOf::kUnits ? 0 : store::kFirstDayLevel;
+    const SumsOf what = stored_level < store::kSpanLevels ? SumsOf::kUnitSums : SumsOf::kDaySums;
+    const int level = what == SumsOf::kUnitSums ? stored_level : stored_level - store::kSpanLevels;
+    const int first = what == SumsOf::kUnitSums ? 0 : store::kFirstDayLevel;
     if (level < first || level >= store::kSpanLevels || span < 0) {
       fault_(fmt::format("span {} of level {}: no such level or span", span, stored_level));
       return {};
@@ -186,7 +186,7 @@ class Check {
   }
 
   Result<> read_rows(SumsOf what, int level, std::int64_t span, Rows& rows) {
-    const bool days = what == SumsOf::kDays;
+    const bool days = what == SumsOf::kDaySums;
     const std::int64_t width = store::span_width(level);
     return read(
         fmt::format("SELECT {}, {}, {}, {} FROM {} WHERE last_updated_at_ts BETWEEN {} AND {}",
