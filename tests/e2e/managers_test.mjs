@@ -293,10 +293,10 @@ test("idle reservations stay when they cannot be refreshed, and say so", async (
   await passUntil(page, async () => (await page.getByText("could not be refreshed").count()) === 0);
 });
 
+// The corner cases; matrix_test.mjs has all themes and widths.
 for (const [name, context] of [
   ["dark", { viewport: { width: 1440, height: 900 }, colorScheme: "dark" }],
   ["phone", { viewport: { width: 390, height: 844 } }],
-  ["tablet", { viewport: { width: 1024, height: 800 } }],
   ["forced-colors", { viewport: { width: 1024, height: 800 }, forcedColors: "active" }],
   ["german", { viewport: { width: 320, height: 700 }, locale: "de-DE" }],
   ["french", { viewport: { width: 720, height: 700 }, locale: "fr-FR" }],

@@ -708,11 +708,11 @@ test("reports a unit without measurements and one that does not exist", async (t
   await page.getByRole("heading", { name: "No such page" }).waitFor();
 });
 
+// The corner cases; matrix_test.mjs has all themes and widths.
 for (const [name, context] of [
   ["dark", { colorScheme: "dark" }],
   ["phone", { viewport: { width: 320, height: 640 } }],
   ["forced-colors", { viewport: { width: 1024, height: 800 }, forcedColors: "active" }],
-  ["phone-dark", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
 ]) {
   test(`all pages are accessible and fit: ${name}`, async (t) => {
     const page = await visit(t, "/?user=operator#/jobs", { context });
