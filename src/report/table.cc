@@ -176,6 +176,10 @@ std::string to_csv(const Table& table) {
 }
 
 Result<std::string> to_xlsx(const Table& table, const Notes& notes) {
+  return to_xlsx(std::span(&table, 1), notes);
+}
+
+Result<std::string> to_xlsx(std::span<const Table> tables, const Notes& notes) {
   const MemoryFile file;
   const std::string path = file.path();
   lxw_workbook* book = file.is_open() ? ::workbook_new(path.c_str()) : nullptr;
@@ -185,7 +189,12 @@ Result<std::string> to_xlsx(const Table& table, const Notes& notes) {
   const Formats formats{.head = ::workbook_add_format(book), .date = ::workbook_add_format(book)};
   ::format_set_bold(formats.head);
   ::format_set_num_format(formats.date, "yyyy-mm-dd");
-  lxw_error error = write_table(book, table, formats);
+  lxw_error error = LXW_NO_ERROR;
+  for (const Table& table : tables) {
+    if (error == LXW_NO_ERROR) {
+      error = write_table(book, table, formats);
+    }
+  }
   if (error == LXW_NO_ERROR) {
     error = write_notes(book, notes, formats.head);
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -39,5 +40,7 @@ using Notes = std::vector<std::pair<std::string, std::string>>;
 /// and a sheet "Notes". Numbers and dates have cells of their kind, and texts are never formulas.
 /// kUnavailable if there is no room for temporary files. Safe for concurrent use.
 Result<std::string> to_xlsx(const Table& table, const Notes& notes);
+/// The same with a sheet for each table. Their names differ.
+Result<std::string> to_xlsx(std::span<const Table> tables, const Notes& notes);
 
 }  // namespace ceems::report
