@@ -11,17 +11,18 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/json_members.h"
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "base/time/rfc3339.h"
 #include "base/time/time_text.h"
 #include "base/time/time_zone.h"
+#include "export/all.h"
+#include "export/anonymise.h"
 #include "os/file.h"
 #include "store/factory/open_database.h"
 #include "tool/command.h"
 #include "tool/db/tables.h"
-#include "tool/export/all.h"
-#include "tool/export/anonymise.h"
 
 namespace ceems::tool {
 namespace {
@@ -87,7 +88,7 @@ Result<std::optional<Position>> read_state(const std::string& file) {
     return text.error().code == ErrorCode::kNotFound ? Result<std::optional<Position>>(std::nullopt)
                                                      : fail(std::move(text).error());
   }
-  const auto members = exporting::Members::parse(*text);
+  const auto members = JsonMembers::parse(*text);
   const auto ended = members.number("ended_ts");
   Position position{.ended_ms = ended ? static_cast<std::int64_t>(*ended) : 0,
                     .key = {.cluster_id = std::string(members.text("cluster")),

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/json_reader.h"
+#include "base/json_members.h"
 #include "base/strings.h"
 #include "model/exit_reason.h"
 #include "store/json.h"
 #include "store/merge.h"
 #include "store/schema/fact_columns.h"
+#include "store/shown_id.h"
 #include "store/unit_name.h"
 
 namespace ceems::store {
@@ -42,56 +40,6 @@ std::int64_t scaled(std::optional<double> value, double scale) {
     return kUnknownFact;
   }
   return std::llround(std::min(*value * scale, scale > 1 ? kMaxSmallParts : kMaxNumber * 1e3));
-}
-
-/// The members of a JSON object that are numbers or texts. Other members, and everything in a text
-/// that is not an object, are left out.
-struct Members {
-  std::map<std::string, double, std::less<>> numbers;
-  std::map<std::string, std::string, std::less<>> texts;
-
-  [[nodiscard]] std::optional<double> number(std::string_view name) const {
-    const auto found = numbers.find(name);
-    return found == numbers.end() ? std::nullopt : std::optional(found->second);
-  }
-  [[nodiscard]] std::string text(std::string_view name) const {
-    const auto found = texts.find(name);
-    return found == texts.end() ? std::string() : found->second;
-  }
-};
-
-Members members_of(std::string_view json) {
-  Members members;
-  JsonScanner scanner(json);
-  if (!scanner.take('{') || scanner.take('}')) {
-    return members;
-  }
-  do {
-    std::string name;
-    std::string text;
-    if (!scanner.string(name) || !scanner.take(':')) {
-      break;
-    }
-    if (scanner.at('"')) {
-      if (!scanner.string(text)) {
-        break;
-      }
-      members.texts[name] = std::move(text);
-    } else if (scanner.at('{') || scanner.at('[')) {
-      constexpr int kDepth = 2;
-      if (!scanner.value(text, kDepth)) {
-        break;
-      }
-    } else if (const std::string_view number = scanner.number(); !number.empty()) {
-      if (const auto value = parse_double(number); value && std::isfinite(*value)) {
-        members.numbers[name] = *value;
-      }
-    } else if (!scanner.take_word("null") && !scanner.take_word("true") &&
-               !scanner.take_word("false")) {
-      break;
-    }
-  } while (scanner.take(','));
-  return members;
 }
 
 model::MetricMap map_of(const FactSource& source, std::size_t place) {
@@ -127,21 +75,6 @@ std::optional<double> by_time(const model::MetricMap& times, std::string_view na
   const double wall = value_or_zero(times, "walltime");
   const auto time = entry(times, name);
   return wall > 0 && time ? std::optional(*time / wall * unit) : std::nullopt;
-}
-
-/// The id that SLURM shows of a task of an array, or of a part of a heterogeneous job.
-std::string array_of(const Members& allocation) {
-  const auto job = allocation.number("array_job");
-  const auto task = allocation.number("array_task");
-  const auto het = allocation.number("het_job");
-  const auto offset = allocation.number("het_offset");
-  if (het && offset && *het > 0) {
-    return fmt::format("{:.0f}+{:.0f}", *het, *offset);
-  }
-  if (!job || *job <= 0) {
-    return {};
-  }
-  return task ? fmt::format("{:.0f}_{:.0f}", *job, *task) : fmt::format("{:.0f}", *job);
 }
 
 std::int64_t positive(std::optional<double> value, double scale) {
@@ -238,7 +171,7 @@ constexpr std::array<std::string_view, 13> kSourceTexts{
 /// much memory, it is that of SLURM: their own word is the same for every failure, and the reason
 /// is in the tags (TERM_MEMLIMIT of bhist(1); JOB_EXEC_KILL_MEM and ..._VMEM of OpenPBS's job.h;
 /// OOMKilled of the kubelet).
-std::string state_of(const model::Unit& unit, const Members& tags) {
+std::string state_of(const model::Unit& unit, const JsonMembers& tags) {
   const bool too_much_memory = model::ran_out_of_memory(
       unit.resource_manager, unit.state, tags.text("exit_reason"), tags.text("exit_status"));
   return too_much_memory && unit.ended_at_ts > 0 ? "OUT_OF_MEMORY" : state_word(unit.state);
@@ -261,8 +194,8 @@ std::string state_word(std::string_view state) {
 WriterCall put_facts(const FactSource& source) {
   constexpr double kMebi = 1024 * 1024;
   const model::Unit& unit = *source.unit;
-  const Members allocation = members_of(unit.allocation);
-  const Members tags = members_of(unit.tags);
+  const JsonMembers allocation = JsonMembers::parse(unit.allocation);
+  const JsonMembers tags = JsonMembers::parse(unit.tags);
   const model::MetricMap times = map_of(source, 0);
   const auto first = [](std::optional<double> one, std::optional<double> other) {
     return one ? one : other;
@@ -274,10 +207,6 @@ WriterCall put_facts(const FactSource& source) {
   cpus = first(cpus, by_time(times, "alloc_cputime", 1));
   gpus = first(gpus, by_time(times, "alloc_gputime", 1));
   memory = first(memory, by_time(times, "alloc_cpumemtime", kMebi));
-  std::string queue = tags.text("partition");
-  if (queue.empty()) {
-    queue = tags.text("queue");
-  }
   Row row;
   set_key(row, source);
   set_measured(row, source, times);
@@ -286,8 +215,8 @@ WriterCall put_facts(const FactSource& source) {
       .set("username"_column, unit.username)
       .set("project"_column, unit.project)
       .set("state"_column, state_of(unit, tags))
-      .set("queue"_column, shortened(queue, kMaxText))
-      .set("array_id"_column, array_of(allocation))
+      .set("queue"_column, shortened(tags.first("partition", "queue"), kMaxText))
+      .set("array_id"_column, array_id(allocation))
       .set("created_at_ts"_column, unit.created_at_ts)
       .set("ended_at_ts"_column, std::max<std::int64_t>(unit.ended_at_ts, 0))
       .set("cpus"_column, scaled(cpus, kMilli))

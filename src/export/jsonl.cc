@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "base/json.h"
-#include "tool/export/all.h"
+#include "export/all.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 class JsonLines final : public Format {
@@ -47,4 +47,4 @@ FormatSpec jsonl_format() {
           .create = [] -> std::unique_ptr<Format> { return std::make_unique<JsonLines>(); }};
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

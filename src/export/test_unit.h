@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tool/export/unit.h"
+#include "export/unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 
 /// A task of an array that ran for an hour on two nodes.
 inline ExportedUnit test_unit() {
@@ -19,10 +19,10 @@ inline ExportedUnit test_unit() {
       .created_ms = 1'767'218'400'000,  // 2025-12-31T22:00:00Z
       .started_ms = 1'767'222'000'000,
       .ended_ms = 1'767'225'600'000,
-      .allocation = Members::parse(
+      .allocation = JsonMembers::parse(
           R"({"nodes":2,"cpus":64,"gpus":4,"mem":274877906944,"req_cpus":60,"req_mem":1073741825,)"
           R"("array_job":7100,"array_task":4,"time_limit":7200,"eligible":1767218460000})"),
-      .tags = Members::parse(
+      .tags = JsonMembers::parse(
           R"({"partition":"gpu","qos":"normal","exit_code":"0:0","uid":1000,"gid":100,)"
           R"("nodelist":"n[01-02]","workdir":"/home/ada"})"),
       .times = {{"walltime", 3600}},
@@ -32,4 +32,4 @@ inline ExportedUnit test_unit() {
       .emission_source = "rte"};
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

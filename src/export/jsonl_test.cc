@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "tool/export/all.h"
-#include "tool/export/test_unit.h"
+#include "export/all.h"
+#include "export/test_unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 std::string json_line(const ExportedUnit& unit) {
@@ -33,4 +33,4 @@ TEST(ExportJsonLines, WhatIsNotKnownIsAbsent) {
 }
 
 }  // namespace
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "tool/export/unit.h"
+#include "export/unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 
 /// Writes units in the form of one format. Used by one thread.
 class Format {
@@ -26,7 +26,8 @@ struct FormatSpec {
   std::unique_ptr<Format> (*create)();
 };
 
-// Each is one source, one line here and in formats(), one test and one row in docs/export.md.
+// Each is one source, one line here, from which the build makes formats(), one test and one row in
+// docs/export.md.
 FormatSpec csv_format();
 FormatSpec jsonl_format();
 FormatSpec xdmod_format();
@@ -34,4 +35,4 @@ FormatSpec xdmod_format();
 /// All formats, in the order of the documentation.
 std::span<const FormatSpec> formats();
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

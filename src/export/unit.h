@@ -2,32 +2,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/json_members.h"
 #include "base/result.h"
 #include "model/unit.h"
 #include "store/reader.h"
 
-namespace ceems::tool::exporting {
-
-/// The members of a JSON object, which may be hostile: texts without their quotes, numbers as they
-/// stand, and objects and lists as JSON.
-class Members {
- public:
-  /// Of a text that is not an object: none, or those before the fault.
-  static Members parse(std::string_view json);
-  /// Empty if there is none.
-  [[nodiscard]] std::string_view text(std::string_view name) const;
-  [[nodiscard]] std::optional<double> number(std::string_view name) const;
-  /// The first of these that is not empty.
-  [[nodiscard]] std::string_view first(std::string_view name, std::string_view other) const;
-
- private:
-  std::map<std::string, std::string, std::less<>> members_;
-};
+namespace ceems::exporting {
 
 /// A unit that has ended. Moments are epoch milliseconds, 0 if not known. Texts come from resource
 /// managers and are untrusted.
@@ -36,7 +20,7 @@ struct ExportedUnit {
   std::string user = {}, group = {}, project = {}, state = {};
   std::string started = {};  ///< as stored, a part of the unit's key
   std::int64_t created_ms = 0, started_ms = 0, ended_ms = 0;
-  Members allocation = {}, tags = {};
+  JsonMembers allocation = {}, tags = {};
   model::MetricMap times = {};         ///< total_time_seconds
   std::optional<double> cpu_kwh = {};  ///< CPUs, memory and the rest of the node
   std::optional<double> gpu_kwh = {};  ///< absent: not measured
@@ -71,4 +55,4 @@ Result<> each_unit(store::Reader& reader,
                    const Selection& selection,
                    const std::function<Result<>(ExportedUnit&)>& take);
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -1,9 +1,9 @@
-#include "tool/export/anonymise.h"
+#include "export/anonymise.h"
 
 #include "base/json.h"
 #include "crypto/digest.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 
 Result<Anonymiser> Anonymiser::create(std::string_view key) {
   constexpr std::size_t kLeastKey = 16;
@@ -38,7 +38,7 @@ void Anonymiser::apply(ExportedUnit& unit) const {
     json.member(kept, unit.tags.text(kept));
   }
   json.end_object();
-  unit.tags = Members::parse(tags);
+  unit.tags = JsonMembers::parse(tags);
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -1,4 +1,4 @@
-#include "tool/export/unit.h"
+#include "export/unit.h"
 
 #include <algorithm>
 #include <array>
@@ -6,17 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "base/json_reader.h"
-#include "base/strings.h"
 #include "base/time/durations.h"
 #include "base/time/time_zone.h"
 #include "store/fields.h"
 #include "store/json.h"
 #include "store/merge.h"
+#include "store/shown_id.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 constexpr std::size_t kPage = 5000;
@@ -79,8 +76,8 @@ ExportedUnit unit_of(const store::Cursor& row) {
                     .created_ms = row.integer(9),
                     .started_ms = row.integer(10),
                     .ended_ms = row.integer(11),
-                    .allocation = Members::parse(row.text(12)),
-                    .tags = Members::parse(row.text(13)),
+                    .allocation = JsonMembers::parse(row.text(12)),
+                    .tags = JsonMembers::parse(row.text(13)),
                     .times = map_of(row, 14),
                     .cpu_kwh = entry(map_of(row, 15), "total"),
                     .gpu_kwh = entry(map_of(row, 16), "total")};
@@ -98,46 +95,8 @@ ExportedUnit unit_of(const store::Cursor& row) {
 
 }  // namespace
 
-Members Members::parse(std::string_view json) {
-  Members members;
-  JsonScanner scanner(json);
-  constexpr int kDepth = 2;
-  each_member(scanner, [&](const std::string& name) {
-    std::string value;
-    const bool good = scanner.at('"') ? scanner.string(value) : scanner.value(value, kDepth);
-    if (good && value != "null") {
-      members.members_[name] = std::move(value);
-    }
-    return good;
-  });
-  return members;
-}
-
-std::string_view Members::text(std::string_view name) const {
-  const auto found = members_.find(name);
-  return found == members_.end() ? std::string_view() : std::string_view(found->second);
-}
-
-std::optional<double> Members::number(std::string_view name) const {
-  const auto value = parse_double(text(name));
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::string_view Members::first(std::string_view name, std::string_view other) const {
-  const std::string_view value = text(name);
-  return value.empty() ? text(other) : value;
-}
-
 std::string ExportedUnit::shown_id() const {
-  const auto whole = [this](std::string_view job, char mark, std::string_view part) -> std::string {
-    const auto id = allocation.number(job);
-    const auto place = allocation.number(part);
-    return id && *id > 0 && place ? fmt::format("{:.0f}{}{:.0f}", *id, mark, *place) : "";
-  };
-  std::string id = whole("het_job", '+', "het_offset");
-  if (id.empty()) {
-    id = whole("array_job", '_', "array_task");
-  }
+  std::string id = store::array_id(allocation);
   return id.empty() ? uuid : id;
 }
 
@@ -188,4 +147,4 @@ Result<> each_unit(store::Reader& reader,
   }
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

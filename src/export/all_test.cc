@@ -1,11 +1,12 @@
+#include "export/all.h"
+
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "host/read_file.h"
-#include "tool/export/all.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 TEST(ExportFormats, HaveARowInTheDocumentation) {
@@ -21,4 +22,4 @@ TEST(ExportFormats, HaveARowInTheDocumentation) {
 }
 
 }  // namespace
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tool/export/all.h"
-#include "tool/export/test_unit.h"
+#include "export/all.h"
+#include "export/test_unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 std::string xdmod_line(const ExportedUnit& unit) {
@@ -26,8 +26,8 @@ TEST(ExportXdmod, OtherManagersHaveTheirHostsSeparatedByCommas) {
   const ExportedUnit unit{
       .manager = "openpbs",
       .uuid = "9.pbs",
-      .allocation = Members::parse(R"({"cpus":4})"),
-      .tags = Members::parse(R"({"queue":"batch","nodelist":"a|b"})"),
+      .allocation = JsonMembers::parse(R"({"cpus":4})"),
+      .tags = JsonMembers::parse(R"({"queue":"batch","nodelist":"a|b"})"),
   };
   EXPECT_EQ(
       xdmod_line(unit),
@@ -44,4 +44,4 @@ TEST(ExportXdmod, NoTextMovesTheOtherFields) {
 }
 
 }  // namespace
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "base/text/cells.h"
-#include "tool/export/all.h"
+#include "export/all.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 constexpr std::array<std::string_view, 22> kColumns{
@@ -77,4 +77,4 @@ FormatSpec csv_format() {
           .create = [] -> std::unique_ptr<Format> { return std::make_unique<Csv>(); }};
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

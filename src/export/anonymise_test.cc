@@ -1,11 +1,11 @@
-#include "tool/export/anonymise.h"
+#include "export/anonymise.h"
 
 #include <gtest/gtest.h>
 
-#include "tool/export/all.h"
-#include "tool/export/test_unit.h"
+#include "export/all.h"
+#include "export/test_unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 constexpr const char* kKey = "0123456789abcdef";
@@ -53,4 +53,4 @@ TEST(Anonymiser, KeysThatCouldBeGuessedAreRefused) {
 }
 
 }  // namespace
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "tool/export/all.h"
-#include "tool/export/test_unit.h"
+#include "export/all.h"
+#include "export/test_unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 std::string csv_row(const ExportedUnit& unit) {
@@ -34,7 +34,7 @@ TEST(ExportCsv, WhatIsNotKnownIsEmpty) {
 TEST(ExportCsv, FlavorsOfOpenstackHaveMebibytes) {
   const ExportedUnit unit{.manager = "openstack",
                           .uuid = "v",
-                          .allocation = Members::parse(R"({"vcpus":2,"mem":1024})")};
+                          .allocation = JsonMembers::parse(R"({"vcpus":2,"mem":1024})")};
   EXPECT_EQ(csv_row(unit), ",v,v,,,,,,,,,,0,,2,,1073741824,,,,,\r\n");
 }
 
@@ -44,4 +44,4 @@ TEST(ExportCsv, NoCellIsAFormula) {
 }
 
 }  // namespace
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/time/time_text.h"
-#include "tool/export/all.h"
+#include "export/all.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 namespace {
 
 constexpr double kMebi = 1024.0 * 1024;
@@ -66,7 +66,7 @@ std::string resources(std::optional<double> cpus,
 class Xdmod final : public Format {
  public:
   void add(const ExportedUnit& unit, std::string& out) override {
-    const Members& has = unit.allocation;
+    const JsonMembers& has = unit.allocation;
     auto cpus = has.number("cpus");
     cpus = cpus ? cpus : has.number("vcpus");
     const auto asked = has.number("req_cpus");
@@ -129,4 +129,4 @@ FormatSpec xdmod_format() {
           .create = [] -> std::unique_ptr<Format> { return std::make_unique<Xdmod>(); }};
 }
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "tool/export/unit.h"
+#include "export/unit.h"
 
-namespace ceems::tool::exporting {
+namespace ceems::exporting {
 
 /// Replaces names of people and what they wrote, so that exported units can be given away: users,
 /// groups and projects by the first 16 hexadecimal digits of HMAC-SHA-256 (RFC 2104) of the kind
@@ -27,4 +27,4 @@ class Anonymiser {
   std::string key_;
 };
 
-}  // namespace ceems::tool::exporting
+}  // namespace ceems::exporting
