@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/ended_units.h"
 #include "store/feedback.h"
 #include "store/outbox.h"
 #include "store/reader.h"
@@ -74,6 +75,11 @@ class Database {
   /// The same for the writer of answers about suggestions.
   virtual Result<std::unique_ptr<FeedbackWriter>> open_feedback() {
     return fail(ErrorCode::kInvalidArgument, "this database has no answers");
+  }
+
+  /// The same for the positions of targets of exports.
+  virtual Result<std::unique_ptr<ExportTargets>> open_targets() {
+    return fail(ErrorCode::kInvalidArgument, "this database has no targets of exports");
   }
 
   /// Waits until the database is upgraded. Until then the writer fails with kUnavailable, and so do

@@ -121,6 +121,7 @@ TEST_P(UnitFacts, OfVersion15DoNotKnowWhatWasNotUsed) {
   write(kNow - kHour, kNow, {unit});
   execute(
       "DROP TABLE ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
+      "DROP TABLE ceems_ended_units; DROP TABLE ceems_export_targets;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN not_used_energy;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
       "ALTER TABLE ceems_unit_facts DROP COLUMN strip;"
@@ -164,6 +165,7 @@ TEST_P(UnitFacts, OfAnOldDatabaseAreWrittenInPieces) {
       "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
       "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members; DROP TABLE "
       "ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
+      "DROP TABLE ceems_ended_units; DROP TABLE ceems_export_targets;"
       "UPDATE ceems_schema SET version = 8");
   open();
   EXPECT_FALSE(db_->reader().facts_complete().value());

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "model/flavor.h"
 #include "model/unit.h"
+#include "store/ended_units.h"
 #include "store/feedback.h"
 #include "store/fields.h"
 #include "store/node_effects.h"
@@ -277,6 +278,17 @@ class Reader {
                                                        std::int64_t /*from_ms*/) {
     return std::vector<NodeEffect>{};
   }
+
+  // Units that have ended, for other programs (store/ended_units.h).
+
+  /// At most `limit` of them behind a place, in the order of places: the fields, then the place.
+  virtual Result<std::unique_ptr<Cursor>> ended_units(std::int64_t /*after*/,
+                                                      std::size_t /*limit*/,
+                                                      FieldList /*fields*/) {
+    return fail(ErrorCode::kInvalidArgument, "this store has no list of ended units");
+  }
+  /// What is behind a place.
+  virtual Result<EndedBacklog> ended_backlog(std::int64_t /*after*/) { return EndedBacklog{}; }
 
   // Personal API tokens (store/tokens.h).
 

@@ -197,6 +197,7 @@ TEST_P(Reports, OfVersion16GetTheirVerdictsFromTheirFindings) {
   const auto upgraded = [this](const std::string& change) {
     execute(
         "DROP TABLE ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
+        "DROP TABLE ceems_ended_units; DROP TABLE ceems_export_targets;"
         "ALTER TABLE ceems_unit_facts DROP COLUMN verdict;"
         "ALTER TABLE ceems_unit_facts DROP COLUMN strip;" +
         change + "UPDATE ceems_schema SET version = 16");

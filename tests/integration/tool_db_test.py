@@ -117,6 +117,9 @@ def add_own_rows(path):
                              [("u%d" % i, NOW * 1000, "n'%d" % (i % 2), NOW * 1000 + i) for i in range(6)])
         database.executemany("INSERT INTO ceems_node_effects VALUES (?, 'hpc', ?, ?, ?, 'ada', 'train-#', -20000, ?)",
                              [(NOW * 1000, "n'%d" % i, "u%d" % i, NOW * 1000 - 1, i % 3) for i in range(7)])
+        database.executemany("INSERT INTO ceems_ended_units VALUES (?, 'hpc', ?, ?, ?)",
+                             [(i + 1, "u%d" % i, NOW * 1000 - 1, NOW * 1000) for i in range(4)])
+        database.execute("INSERT INTO ceems_export_targets VALUES ('prometheus', 0)")
         database.executemany("INSERT INTO ceems_flavors VALUES ('os', 'west', ?, ?, 2, 1024, 10, 0, 0, '{\"hw:x\":\"1\"}', ?)",
                              [("id%d" % i, "n'%d" % i, i % 2) for i in range(30)])
         database.execute("INSERT INTO ceems_gaps VALUES (7, 'hpc', 'tsdb', 'cpu', 1, 2)")
@@ -225,11 +228,12 @@ def copy_with_kills(source, state, units, rng):
 def check_report(report, units):
     assert report["equal"] and report["converted"] == 0 and report["not_copied"] == [], report
     tables = {one["table"]: one for one in report["tables"]}
-    assert len(tables) == 29, sorted(tables)
+    assert len(tables) == 31, sorted(tables)
     assert all(one["rows_from"] == one["rows_to"] and one["different"] == 0 for one in tables.values())
     assert tables["units"]["rows_to"] == units and tables["ceems_gap_units"]["rows_to"] == 53
     assert tables["ceems_unit_sums"]["rows_to"] == 8000 and tables["ceems_flavors"]["rows_to"] == 30 and tables["ceems_tokens"]["rows_to"] == 5
     assert tables["ceems_feedback"]["rows_to"] == 6 and tables["ceems_node_effects"]["rows_to"] == 7
+    assert tables["ceems_ended_units"]["rows_to"] == 4 and tables["ceems_export_targets"]["rows_to"] == 1
     walltime = sum(i % 977 for i in range(units))
     energy = sum((i % 100) / 4 for i in range(units))
     for side in ("sums_from", "sums_to"):

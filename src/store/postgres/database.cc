@@ -23,6 +23,7 @@
 #include "store/writer/node_days.h"
 #include "store/writer/session_feedback.h"
 #include "store/writer/session_outbox.h"
+#include "store/writer/session_targets.h"
 #include "store/writer/session_tokens.h"
 #include "store/writer/session_writer.h"
 
@@ -218,6 +219,9 @@ class PgDatabase final : public Database {
   Result<std::unique_ptr<FeedbackWriter>> open_feedback() override {
     return std::make_unique<SessionFeedback>(
         std::make_unique<PgSession>(*connector_, coordinator_));
+  }
+  Result<std::unique_ptr<ExportTargets>> open_targets() override {
+    return std::make_unique<SessionTargets>(std::make_unique<PgSession>(*connector_, coordinator_));
   }
   bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 

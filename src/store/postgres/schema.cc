@@ -8,6 +8,7 @@
 #include "store/postgres/coordinator.h"
 #include "store/schema/copying.h"
 #include "store/schema/effects_table.h"
+#include "store/schema/ended_tables.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
@@ -208,12 +209,18 @@ std::string effects_table() {
   return create_effects_table(Dialect::kPostgres);
 }
 
+/// Version 21: units that have ended, for other programs.
+std::string ended_tables() {
+  return create_ended_tables(Dialect::kPostgres);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 20> kSteps{
+constexpr std::array<std::string (*)(), 21> kSteps{
     first_tables,    sums_tables,       gap_tables,        leads_table,    names_table,
     counts_index,    nothing,           reference_version, facts_table,    report_tables,
     mail_tables,     node_tables,       flavor_table,      arrays_index,   members_table,
-    not_used_column, judgement_columns, token_table,       feedback_table, effects_table};
+    not_used_column, judgement_columns, token_table,       feedback_table, effects_table,
+    ended_tables};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

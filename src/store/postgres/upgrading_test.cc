@@ -31,6 +31,7 @@ class PgUpgradingTest : public AnyDatabase {
         "DROP TABLE ceems_nodes; DROP TABLE ceems_node_days; DROP TABLE ceems_node_progress;"
         "DROP TABLE ceems_bills; DROP TABLE ceems_flavors; DROP TABLE ceems_members; DROP TABLE "
         "ceems_tokens; DROP TABLE ceems_feedback; DROP TABLE ceems_node_effects;"
+        "DROP TABLE ceems_ended_units; DROP TABLE ceems_export_targets;"
         "ALTER TABLE ceems_unit_sums DROP weight_avg_custom_stats;"
         "UPDATE schema_migrations SET version = 9; UPDATE ceems_schema SET version = 3;";
     for (const char* table : {"units", "usage", "daily_usage", "ceems_unit_sums"}) {

@@ -69,6 +69,10 @@ class SqlReader : public Reader {
   Result<std::vector<FeedbackSum>> feedback_by_rule() override;
   Result<std::vector<NodeEffect>> node_effects(const std::string& cluster_id,
                                                std::int64_t from_ms) override;
+  Result<std::unique_ptr<Cursor>> ended_units(std::int64_t after,
+                                              std::size_t limit,
+                                              FieldList fields) override;
+  Result<EndedBacklog> ended_backlog(std::int64_t after) override;
   Result<std::optional<Token>> find_token(const std::string& hash) override;
   Result<std::vector<Token>> tokens_of(const std::optional<std::string>& username) override;
 

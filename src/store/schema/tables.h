@@ -403,7 +403,7 @@ inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUs
 
 /// The current version of ceems_schema (docs/api/database.md). In SQLite files, the columns of
 /// custom metrics are not among them: they belong to the reference's version 10.
-inline constexpr int kOwnVersion = std::max(20, newest_version(kTables));
+inline constexpr int kOwnVersion = std::max(21, newest_version(kTables));
 
 /// The maps of these tables: the times, then the metrics in the order of model::Metric.
 inline constexpr std::span<const Column> kMapColumns = tables::kMaps;

@@ -47,8 +47,10 @@ enum class WriterStatement : std::size_t {
   kFillFacts,
   kDeleteFacts,
   kQueueReport,
+  kQueueEnded,
+  kQueueFilled,
 };
-inline constexpr std::size_t kWriterStatements = 29;
+inline constexpr std::size_t kWriterStatements = 31;
 
 /// The SQL text of a statement, with a ? for each value, for tables of this version of the
 /// reference (schema/table_sql.h).

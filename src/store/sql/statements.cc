@@ -1,6 +1,7 @@
 // The statements of the writer, the same for both databases.
 #include <fmt/format.h>
 
+#include "store/schema/ended_tables.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/report_tables.h"
 #include "store/schema/sums_columns.h"
@@ -102,6 +103,10 @@ std::string statement_text(WriterStatement statement, int reference) {
       return delete_facts_text();
     case WriterStatement::kQueueReport:
       return queue_report_text();
+    case WriterStatement::kQueueEnded:
+      return queue_ended_text();
+    case WriterStatement::kQueueFilled:
+      return queue_filled_text();
   }
   return {};
 }

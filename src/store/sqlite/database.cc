@@ -36,6 +36,7 @@
 #include "store/writer/node_days.h"
 #include "store/writer/session_feedback.h"
 #include "store/writer/session_outbox.h"
+#include "store/writer/session_targets.h"
 #include "store/writer/session_tokens.h"
 #include "store/writer/session_writer.h"
 
@@ -247,6 +248,10 @@ class SqliteDatabase final : public Database {
   Result<std::unique_ptr<FeedbackWriter>> open_feedback() override {
     CEEMS_TRY(session, open_session());
     return std::make_unique<SessionFeedback>(std::move(session));
+  }
+  Result<std::unique_ptr<ExportTargets>> open_targets() override {
+    CEEMS_TRY(session, open_session());
+    return std::make_unique<SessionTargets>(std::move(session));
   }
   bool wait_until_ready(const std::stop_token& stop) override { return upgrading_.wait(stop); }
 

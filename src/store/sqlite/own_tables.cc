@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/schema/effects_table.h"
+#include "store/schema/ended_tables.h"
 #include "store/schema/fact_columns.h"
 #include "store/schema/feedback_table.h"
 #include "store/schema/flavor_table.h"
@@ -139,6 +140,8 @@ std::string own_tables(int version) {
       return create_feedback_table(Dialect::kSqlite);
     case 20:
       return create_effects_table(Dialect::kSqlite);
+    case 21:
+      return create_ended_tables(Dialect::kSqlite);
     default:
       return {};
   }

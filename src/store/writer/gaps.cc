@@ -108,8 +108,12 @@ Result<> set_gap_parts(Session& session,
                            .value(gap_id),
                        {});
   }
-  auto done = session.run(
-      Sql(session.dialect(), "DELETE FROM ceems_gap_units WHERE gap_id = ").value(gap_id), {});
+  const WriterCall queue{.statement = WriterStatement::kQueueFilled, .values = {gap_id}};
+  auto done = session.run(std::span(&queue, 1), {});
+  if (done) {
+    done = session.run(
+        Sql(session.dialect(), "DELETE FROM ceems_gap_units WHERE gap_id = ").value(gap_id), {});
+  }
   if (done) {
     done =
         session.run(Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE id = ").value(gap_id), {});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
@@ -319,9 +320,12 @@ Result<> SessionWriter::write_units(const Batch& batch,
       continue;
     }
     if (units[i]->started_at_ts > 0 && units[i]->ended_at_ts > 0 && !units[i]->ignore) {
+      const auto& [id, start, end] =
+          std::tie(units[i]->uuid, units[i]->started_at_ts, units[i]->ended_at_ts);
+      const std::string& cluster = batch.cluster.id;
       ended.push_back(
-          {{WriterStatement::kQueueReport,
-            {batch.cluster.id, units[i]->uuid, units[i]->started_at_ts, units[i]->ended_at_ts}}});
+          {{WriterStatement::kQueueEnded, {cluster, id, start, end, cluster, id, start, end}},
+           {WriterStatement::kQueueReport, {cluster, id, start, end}}});
     }
     if (counted != nullptr) {
       model::Unit& unit = counted->emplace_back();

@@ -81,7 +81,9 @@ TEST(Layout, HasTheKeysOfAllTables) {
                                             "ceems_members: name cluster_id project",
                                             "ceems_tokens: id",
                                             kFeedbackKey,
-                                            kEffectsKey}));
+                                            kEffectsKey,
+                                            "ceems_ended_units: seq",
+                                            "ceems_export_targets: name"}));
 }
 
 TEST(Layout, KnowsWhatColumnsHold) {

@@ -113,3 +113,6 @@ CREATE INDEX ceems_tokens_user ON ceems_tokens (username);
 CREATE TABLE ceems_feedback (cluster_id text COLLATE "C" NOT NULL DEFAULT '', uuid text COLLATE "C" NOT NULL DEFAULT '', started_at_ts bigint NOT NULL DEFAULT 0, rule text COLLATE "C" NOT NULL DEFAULT '', username text COLLATE "C" NOT NULL DEFAULT '', answer text COLLATE "C" NOT NULL DEFAULT '', answered_ms bigint NOT NULL DEFAULT 0,PRIMARY KEY (cluster_id, uuid, started_at_ts, rule, username));
 -- version 20
 CREATE TABLE ceems_node_effects (ended_at_ts bigint NOT NULL DEFAULT 0, cluster_id text COLLATE "C" NOT NULL DEFAULT '', node text COLLATE "C" NOT NULL DEFAULT '', uuid text COLLATE "C" NOT NULL DEFAULT '', started_at_ts bigint NOT NULL DEFAULT 0, username text COLLATE "C" NOT NULL DEFAULT '', family text COLLATE "C" NOT NULL DEFAULT '', effect bigint NOT NULL DEFAULT 0, outcome bigint NOT NULL DEFAULT 0,PRIMARY KEY (ended_at_ts, cluster_id, node, uuid, started_at_ts));
+-- version 21
+CREATE TABLE ceems_ended_units (seq bigint NOT NULL, cluster text COLLATE "C" NOT NULL, unit text COLLATE "C" NOT NULL, started_ms bigint NOT NULL, ended_ms bigint NOT NULL,PRIMARY KEY (seq));
+CREATE TABLE ceems_export_targets (name text COLLATE "C" NOT NULL, position bigint NOT NULL, PRIMARY KEY (name));
