@@ -53,6 +53,7 @@ class LibvirtNode : public ::testing::Test {
     write(directory + "/memory.swap.max", "max\n");
     write(directory + "/memory.swap.current", "77\n");
     write(directory + "/cpu.pressure", "some total=1\nfull avg10=0 total=3000000\n");
+    write(directory + "/io.pressure", "some avg10=0 total=4500000\nfull avg10=0 total=1\n");
     write(directory + "/io.stat", "8:0 rbytes=10 wbytes=20 rios=1 wios=2\n");
     const std::string groups = directory + (directory.ends_with(".scope") ? "/libvirt/" : "/");
     write(groups + "emulator/cgroup.procs", "");
@@ -88,7 +89,7 @@ TEST_F(LibvirtNode, ShowsVmsWithoutLookingForProcesses) {
   EXPECT_THAT(page, HasSubstr(sample("cpu_system_seconds_total", kUuid, "0.5")));
   EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "3")));
   EXPECT_THAT(page, HasSubstr(sample("memory_total_bytes", kUuid, "1.048576e+06")));
-  for (const std::string off : {"memsw", "psi", "blkio", "instance-"}) {
+  for (const std::string off : {"memsw", "psi", "pressure", "blkio", "instance-"}) {
     EXPECT_THAT(page, Not(HasSubstr(off)));
   }
 }
@@ -101,6 +102,10 @@ TEST_F(LibvirtNode, ShowsSwapPressureAndBlockIoOnRequest) {
   EXPECT_THAT(page, HasSubstr(sample("memsw_used_bytes", kUuid, "77")));
   EXPECT_THAT(page, HasSubstr(sample("memsw_total_bytes", kUuid, "1.048576e+06")));
   EXPECT_THAT(page, HasSubstr(sample("cpu_psi_seconds", kUuid, "3")));
+  EXPECT_THAT(page,
+              HasSubstr("ceems_compute_unit_pressure_seconds_total{cgrouphostname=\"\","
+                        "hostname=\"n1\",kind=\"some\",manager=\"libvirt\",resource=\"io\","));
+  EXPECT_THAT(page, HasSubstr("\"} 4.5\n"));
   EXPECT_THAT(page, HasSubstr("blkio_write_total_bytes{cgrouphostname=\"\",device=\"sda\""));
 }
 

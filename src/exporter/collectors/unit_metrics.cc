@@ -60,6 +60,10 @@ UnitMetrics::UnitMetrics(std::string hostname, UnitMetricOptions options)
       memory_total_(unit_desc("unit_memory_total_bytes", "Memory total in bytes")),
       memory_fails_(unit_desc("unit_memory_fail_count", "Memory fail count")),
       memory_psi_(unit_desc("unit_memory_psi_seconds", "Total memory PSI in seconds")),
+      pressure_(use_desc("pressure_seconds_total",
+                         "Seconds in which some processes of the unit waited for the resource.",
+                         Type::kCounter,
+                         {"resource", "kind"})),
       swap_used_(unit_desc("unit_memsw_used_bytes", "Swap used in bytes")),
       swap_total_(unit_desc("unit_memsw_total_bytes", "Swap total in bytes")),
       swap_fails_(unit_desc("unit_memsw_fail_count", "Swap fail count")),
@@ -119,6 +123,10 @@ void UnitMetrics::add_unit(std::string_view manager, const Unit& unit, metrics::
   if (options_.pressure) {
     add(cpu_psi_, stats.cpu_psi_seconds);
     add(memory_psi_, stats.memory_psi_seconds);
+    if (stats.io_stalled_seconds) {
+      sink.add(pressure_, *stats.io_stalled_seconds,
+               {manager, hostname_, unit.cgrouphostname, unit.uuid, "io", "some"});
+    }
   }
   if (options_.block_io) {
     add_block_io(manager, unit, sink);

@@ -56,6 +56,7 @@ class UnitMetrics {
   metrics::Desc memory_total_;
   metrics::Desc memory_fails_;
   metrics::Desc memory_psi_;
+  metrics::Desc pressure_;
   metrics::Desc swap_used_;
   metrics::Desc swap_total_;
   metrics::Desc swap_fails_;

@@ -38,6 +38,9 @@ void UnitStats::add(const UnitStats& other) {
   memsw_used_bytes += other.memsw_used_bytes;
   memsw_fail_count += other.memsw_fail_count;
   memory_psi_seconds += other.memory_psi_seconds;
+  if (other.io_stalled_seconds) {
+    io_stalled_seconds = io_stalled_seconds.value_or(0) + *other.io_stalled_seconds;
+  }
   for (const BlockIo& more : other.block_io) {
     const auto same = std::ranges::find(block_io, more.device, &BlockIo::device);
     if (same == block_io.end()) {

@@ -56,6 +56,8 @@ struct UnitStats {
   double memsw_total_bytes = 0;
   std::uint64_t memsw_fail_count = 0;
   double memory_psi_seconds = 0;
+  /// Time in which at least one process waited for I/O. Only v2 counts it.
+  std::optional<double> io_stalled_seconds = {};
   std::vector<BlockIo> block_io;
   std::vector<RdmaUse> rdma;
   /// A file exists but is unreadable or malformed. The values are then the last good ones, or 0.

@@ -67,6 +67,7 @@ Result<> StatReader::read_v2(UnitFiles& files,
     };
     stats.cpu_psi_seconds = stalled(File::kCpuPeriod);
     stats.memory_psi_seconds = stalled(File::kSwapFails);
+    stats.io_stalled_seconds = io_stalled_seconds(files, path);
   }
   if (options_.block_io) {
     if (const FileText text = text_of(files, File::kIoBytes, path, again); text.ok()) {
