@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "base/statistics.h"
 
@@ -9,6 +11,9 @@ namespace ceems::fleet {
 
 // Statistics that a few wild values do not move, for detectors that compare devices and nodes of
 // one class.
+
+/// One value for each window of a unit; nothing where it is not known, which is never taken as 0.
+using WindowValues = std::vector<std::optional<double>>;
 
 /// A modified z-score beyond this is an outlier (B. Iglewicz and D. Hoaglin, "How to Detect and
 /// Handle Outliers", 1993, chapter 3).

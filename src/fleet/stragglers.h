@@ -13,9 +13,6 @@
 
 namespace ceems::fleet {
 
-/// One value for each window of a job; nothing where it is not known, which is never taken as 0.
-using WindowValues = std::vector<std::optional<double>>;
-
 /// A GPU of a job, or one of its nodes. Its series may be shorter than the series of others, or
 /// empty.
 struct JobMember {
