@@ -2,7 +2,7 @@
 """One day of scrapes of a SLURM node with every collector enabled, back to back, while jobs start and end. The exporter's descriptors,
 threads and memory must not grow.
 
-    exporter_soak_test.py [SCRAPES [SPACING]]     (or CEEMS_SOAK_SCRAPES; default 200, a day is 5760)
+    exporter_soak_test.py [SCRAPES [SPACING]]     (or CEEMS_SOAK_SCRAPES; default 100, a day is 5760)
 
 Scrapes within 100 ms share one reading of the cgroups. With a spacing of 0.1 seconds each scrape reads them itself.
 
@@ -113,7 +113,7 @@ def soak(directory, scrapes, warm_up, spacing, perf):
                     node.end_job(min(node.jobs))
                 scraper.page()
                 time.sleep(spacing)
-                if i % 100 == 50:
+                if i % 50 == 25:
                     check(scraper, joules)
                     peak = max(peak, scraper.status("VmRSS") * 1024 if before else 0)
             took = time.monotonic() - begin
@@ -130,7 +130,7 @@ def soak(directory, scrapes, warm_up, spacing, perf):
 
 
 def main():
-    scrapes = int((sys.argv[1:] or [os.environ.get("CEEMS_SOAK_SCRAPES", "200")])[0])
+    scrapes = int((sys.argv[1:] or [os.environ.get("CEEMS_SOAK_SCRAPES", "100")])[0])
     spacing = float((sys.argv[2:] or [0])[0])
     with scratch("ceems-soak-") as directory:
         soak(directory, scrapes, min(500, scrapes // 2), spacing, has_perf(directory))
