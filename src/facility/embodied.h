@@ -58,7 +58,7 @@ struct EmbodiedSum {
   std::vector<Class> classes = {};
   std::vector<Group> groups = {};
   double total = 0;
-  /// What nobody had reserved, which is the site's: with the groups it makes the total.
+  /// What no group had reserved, which is the site's: with the groups it makes the total.
   double unallocated = 0;
   double unknown_node_hours = 0;  ///< of classes without an entry
 };

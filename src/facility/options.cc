@@ -52,7 +52,7 @@ Result<Meter> read_meter(const config::Node& node, const std::string& directory)
               "is only for counter and power")
       .refuse(!(meter.scale > 0 && meter.scale <= kMaxScale), "scale", "expected a number above 0")
       .refuse(!meter.power.empty() && meter.kind == MeterKind::kWater, "power",
-              "water is no energy: expected csv or counter");
+              "water is not energy: expected csv or counter");
   CEEMS_TRY(section.done());
   if (meter.name.empty()) {
     meter.name = kind;

@@ -55,7 +55,7 @@ TEST(Facility, RefusesWrongFilesWithTheLine) {
   EXPECT_EQ(error_of("meters:\n  - {kind: it, csv: x, every: 7m}\n"),
             "facility.yml:2: meters[0].every: expected 1d, 1h, or minutes that divide an hour");
   EXPECT_EQ(error_of("meters:\n  - {kind: water, power: y}\n"),
-            "facility.yml:2: meters[0].power: water is no energy: expected csv or counter");
+            "facility.yml:2: meters[0].power: water is not energy: expected csv or counter");
   EXPECT_EQ(error_of("meters:\n  - {kind: it, counter: y, scale: -1}\n"),
             "facility.yml:2: meters[0].scale: expected a number above 0");
   EXPECT_EQ(

@@ -5,6 +5,9 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/log.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -148,6 +151,49 @@ void set_coverage(const Totals& totals, BillTable& table) {
 }
 
 }  // namespace
+
+std::optional<SeriesEnergy> energy_of(const AskSeries& ask,
+                                      const std::string& cluster,
+                                      const std::string& query,
+                                      const BillPeriod& period,
+                                      std::int64_t now_ms) {
+  const std::int64_t end = std::min(period.to_ms, now_ms);
+  const std::int64_t hours = (end - period.from_ms) / kHourMs;
+  if (query.empty() || !ask || hours < 1) {
+    return std::nullopt;
+  }
+  const auto points =
+      ask(cluster, fmt::format("avg_over_time(({})[1h:1m])", query), period.from_ms + kHourMs,
+          period.from_ms + hours * kHourMs, std::chrono::hours(1));
+  if (!points || points->empty()) {
+    if (!points) {
+      log::warn("cannot read the power of the site", {{"err", points.error().message}});
+    }
+    return std::nullopt;
+  }
+  double watts = 0;
+  for (const auto& [ms, value] : *points) {
+    watts += value;
+  }
+  const auto known = static_cast<double>(points->size());
+  constexpr double kWattsOfKw = 1000;
+  return SeriesEnergy{.kwh = watts / known / kWattsOfKw *
+                             static_cast<double>(end - period.from_ms) /
+                             static_cast<double>(kHourMs),
+                      .covered = std::min(1.0, known / static_cast<double>(hours))};
+}
+
+std::vector<store::Bill> bills_of(std::vector<store::Bill> bills,
+                                  const std::string& cluster,
+                                  bool only_cluster) {
+  const bool only = cluster.empty() || only_cluster;
+  const bool own = std::ranges::any_of(
+      bills, [&](const store::Bill& bill) { return bill.cluster_id == cluster; });
+  std::erase_if(bills, [&](const store::Bill& bill) {
+    return own ? bill.cluster_id != cluster : !only || !bill.cluster_id.empty();
+  });
+  return bills;
+}
 
 MeterReading read_meter(const std::vector<store::Bill>& bills, const BillPeriod& month) {
   MeterReading reading{.period = month};

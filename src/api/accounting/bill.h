@@ -1,10 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time/time_zone.h"
 #include "store/nodes.h"
 
@@ -20,6 +24,28 @@ struct SeriesEnergy {
 struct BillPeriod {
   std::int64_t from_ms = 0, to_ms = 0;
 };
+
+/// The sum of a query's series at each step, by the TSDB of a cluster (empty: the first that has
+/// one).
+using AskSeries =
+    std::function<Result<std::vector<std::pair<std::int64_t, double>>>(const std::string& cluster,
+                                                                       const std::string& query,
+                                                                       std::int64_t from_ms,
+                                                                       std::int64_t to_ms,
+                                                                       std::chrono::milliseconds)>;
+
+/// The energy behind a query for watts. Nothing without a query, or if nothing is known of it.
+std::optional<SeriesEnergy> energy_of(const AskSeries& ask,
+                                      const std::string& cluster,
+                                      const std::string& query,
+                                      const BillPeriod& period,
+                                      std::int64_t now_ms);
+
+/// The bills of a cluster, or of the site if `cluster` is empty. Where there is one cluster
+/// (`only_cluster`), the bills of the site are its own.
+std::vector<store::Bill> bills_of(std::vector<store::Bill> bills,
+                                  const std::string& cluster,
+                                  bool only_cluster);
 
 /// What the meter of the utility says of a month.
 struct MeterReading {

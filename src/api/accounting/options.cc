@@ -60,14 +60,18 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
   std::string prices;
   std::string budgets;
   std::string resources;
+  std::string facility;
+  std::string embodied;
   std::string reconcile = "none";
   config::Section section(node);
   section
       .only({"prices", "budgets", "resources", "other_power", "cooling_power", "series_cluster",
-             "reconcile", "idle_exempt_partitions", "market"})
+             "reconcile", "idle_exempt_partitions", "market", "facility", "embodied"})
       .file("prices", prices, directory)
       .file("budgets", budgets, directory)
       .file("resources", resources, directory)
+      .file("facility", facility, directory)
+      .file("embodied", embodied, directory)
       .text("other_power", options.other_power)
       .text("cooling_power", options.cooling_power)
       .text("series_cluster", options.series_cluster)
@@ -99,6 +103,21 @@ Result<AccountingOptions> read_accounting(const config::Node& node,
     auto read = file ? read_resources(*file) : fail(file.error());
     section.also(read ? Result<>() : fail(read.error()));
     options.resources = std::move(read).value_or(std::vector<Resource>());
+  }
+  if (section.ok()) {
+    const auto file = load(facility, directory, "facility.yml");
+    auto read =
+        file ? facility::read_facility(
+                   *file, facility.empty() ? directory : config::directory_of(facility), zone)
+             : fail(file.error());
+    section.also(read ? Result<>() : fail(read.error()));
+    options.facility = std::move(read).value_or(facility::FacilityOptions());
+  }
+  if (section.ok()) {
+    const auto file = load(embodied, directory, "embodied.yml");
+    auto read = file ? facility::read_embodied(*file) : fail(file.error());
+    section.also(read ? Result<>() : fail(read.error()));
+    options.embodied = std::move(read).value_or(facility::EmbodiedOptions());
   }
   if (!section.ok()) {
     return fail(section.done().error());

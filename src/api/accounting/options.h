@@ -12,6 +12,8 @@
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "config/yaml.h"
+#include "facility/embodied.h"
+#include "facility/options.h"
 
 namespace ceems::api {
 
@@ -27,11 +29,13 @@ struct AccountingOptions {
   std::string series_cluster = {};  ///< whose TSDB has these; empty: the first
   bool billed = false;              ///< also show parts that are scaled to the bill
   std::vector<std::string> idle_exempt_partitions = {};
+  facility::FacilityOptions facility = {};
+  facility::EmbodiedOptions embodied = {};
 };
 
-/// Reads the block. Without `prices`, `budgets` or `resources`, prices.yml, budgets.yml and
-/// resources.yml in `directory` are read if they exist. The prices and budgets of `site` are not
-/// among them. kInvalidArgument with file, line and key.
+/// Reads the block. Without `prices`, `budgets`, `resources`, `facility` or `embodied`, the files
+/// prices.yml and so on in `directory` are read if they exist. The prices and budgets of `site` are
+/// not among them. kInvalidArgument with file, line and key.
 Result<AccountingOptions> read_accounting(const config::Node& node,
                                           const std::string& directory,
                                           const SiteOptions& site,

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "api/accounting/accounting.h"
 #include "api/accounting/bill.h"
 #include "api/answer/numbers.h"
@@ -15,44 +13,22 @@
 #include "api/request/months.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/strings.h"
-#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 constexpr int kBillDigits = 10;
 
-/// The energy behind a query for watts. Nothing without a query, or if nothing is known of it.
-std::optional<SeriesEnergy> energy_of(const Services& services,
-                                      const std::string& query,
-                                      const BillPeriod& period) {
-  const std::int64_t end = std::min(period.to_ms, services.now_ms());
-  const std::int64_t hours = (end - period.from_ms) / kHourMs;
-  if (query.empty() || services.fleet == nullptr || hours < 1) {
-    return std::nullopt;
+AskSeries ask_series(const Services& services) {
+  if (services.fleet == nullptr) {
+    return {};
   }
-  const auto points = services.fleet->values(
-      services.accounting->options().series_cluster,
-      fmt::format("avg_over_time(({})[1h:1m])", query), period.from_ms + kHourMs,
-      period.from_ms + hours * kHourMs, std::chrono::hours(1));
-  if (!points || points->empty()) {
-    if (!points) {
-      log::warn("cannot read the power of the site", {{"err", points.error().message}});
-    }
-    return std::nullopt;
-  }
-  double watts = 0;
-  for (const auto& [ms, value] : *points) {
-    watts += value;
-  }
-  const auto known = static_cast<double>(points->size());
-  constexpr double kWattsOfKw = 1000;
-  return SeriesEnergy{.kwh = watts / known / kWattsOfKw *
-                             static_cast<double>(end - period.from_ms) /
-                             static_cast<double>(kHourMs),
-                      .covered = std::min(1.0, known / static_cast<double>(hours))};
+  return [fleet = services.fleet](const std::string& cluster, const std::string& query,
+                                  std::int64_t from_ms, std::int64_t to_ms,
+                                  std::chrono::milliseconds step) {
+    return fleet->values(cluster, query, from_ms, to_ms, step);
+  };
 }
 
 void append_rounded(JsonWriter& json, std::string_view name, std::optional<double> value) {
@@ -140,21 +116,6 @@ std::string bill_json(const BillTable& table, const MeterReading& meter, bool bi
   return data;
 }
 
-/// The bills of the cluster that is asked for, or of the site. Where there is one cluster, the
-/// bills of the site are its own.
-std::vector<store::Bill> bills_of(const Services& services,
-                                  std::vector<store::Bill> bills,
-                                  const std::vector<std::string>& clusters) {
-  const std::string cluster = clusters.size() == 1 ? clusters.front() : "";
-  const bool only = cluster.empty() || services.site->clusters.size() == 1;
-  const bool own = std::ranges::any_of(
-      bills, [&](const store::Bill& bill) { return bill.cluster_id == cluster; });
-  std::erase_if(bills, [&](const store::Bill& bill) {
-    return own ? bill.cluster_id != cluster : !only || !bill.cluster_id.empty();
-  });
-  return bills;
-}
-
 void get_bill(const Services& services, Call& call) {
   if (access::see_bill(call.identity) != access::Decision::kAllow) {
     answer_error(*call.response, ApiErrorType::kForbidden,
@@ -177,11 +138,14 @@ void get_bill(const Services& services, Call& call) {
     answer_failure(*call.response, bills.error());
     return;
   }
-  BillInput input{.meter = read_meter(bills_of(services, std::move(*bills), clusters), month),
-                  .now_ms = services.now_ms(),
-                  .zone = services.zone,
-                  .pue = services.site->pue,
-                  .billed = services.accounting->options().billed};
+  BillInput input{
+      .meter = read_meter(bills_of(std::move(*bills), clusters.size() == 1 ? clusters.front() : "",
+                                   services.site->clusters.size() == 1),
+                          month),
+      .now_ms = services.now_ms(),
+      .zone = services.zone,
+      .pue = services.site->pue,
+      .billed = services.accounting->options().billed};
   const BillPeriod& period = input.meter.period;
   auto days = timer.run([&] {
     return services.reader->node_days(
@@ -195,8 +159,11 @@ void get_bill(const Services& services, Call& call) {
   }
   input.days = std::move(*days);
   input.nodes = std::move(*nodes);
-  input.other = energy_of(services, services.accounting->options().other_power, period);
-  input.cooling = energy_of(services, services.accounting->options().cooling_power, period);
+  const AccountingOptions& options = services.accounting->options();
+  const AskSeries ask = ask_series(services);
+  input.other = energy_of(ask, options.series_cluster, options.other_power, period, input.now_ms);
+  input.cooling =
+      energy_of(ask, options.series_cluster, options.cooling_power, period, input.now_ms);
   answer_data(*call.response, bill_json(make_bill(input), input.meter, input.billed));
 }
 
