@@ -37,6 +37,7 @@
 #include "base/log.h"
 #include "config/flags.h"
 #include "directories.h"
+#include "export/push/sender.h"
 #include "import_bill.h"
 #include "ingest/grafana_admins.h"
 #include "ingest/update_loop.h"
@@ -282,6 +283,10 @@ int serve_database(api::Config config,
   if (!mails) {
     return os::give_up(std::move(mails).error().with_context("ceems_api_server.mail"));
   }
+  auto senders = ceems::exporting::Senders::create(config.exports, **database, registry, clock);
+  if (!senders) {
+    return os::give_up(std::move(senders).error().with_context("ceems_api_server.export"));
+  }
   api_options.mute_page = *mails ? &(*mails)->mute_page() : nullptr;
   api_options.site = config.site;
   api_options.accounting = std::move(config.accounting);
@@ -301,6 +306,7 @@ int serve_database(api::Config config,
                      handler->reports(), registry, clock);
     finisher->start();
   }
+  (*senders)->start();
   (*loop)->start();
   if (*mails) {
     (*mails)->start(handler->reports(), handler->digests(), handler->accounting(), registry);
@@ -320,6 +326,7 @@ int serve_database(api::Config config,
   if (*mails) {
     (*mails)->stop();
   }
+  (*senders)->stop();
   handler.reset();  // its threads use the TSDBs and the database
   tokens.close();
   backups.reset();

@@ -144,6 +144,11 @@ Result<Config> parse_config(const config::Node& document,
   } else {
     root.also(fail(std::move(site).error()));
   }
+  if (auto exports = exporting::read_targets(server["export"], directory); exports) {
+    config.exports = std::move(*exports);
+  } else {
+    root.also(fail(std::move(exports).error()));
+  }
   if (auto mail = mail::read_options(server["mail"], directory); mail) {
     config.mail = std::move(*mail);
   } else {

@@ -13,6 +13,7 @@
 #include "audit/config.h"
 #include "base/result.h"
 #include "config/yaml.h"
+#include "export/push/config.h"
 #include "ingest/config.h"
 #include "mail/config.h"
 #include "net/client/client.h"
@@ -47,6 +48,7 @@ struct Config {
   SiteOptions site = {};  ///< `ui`
   AccountingOptions accounting = {};
   ReportOptions report = {};
+  std::vector<exporting::Target> exports = {};
   mail::Options mail = {};
   audit::Options audit = {};
   std::vector<ingest::ClusterConfig> clusters = {};

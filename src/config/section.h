@@ -23,9 +23,10 @@ inline constexpr std::array<std::string_view, 14> kTopLevelKeys = {
 };
 
 /// Keys of `ceems_api_server`, which ceems_lb and cacct also read.
-inline constexpr std::array<std::string_view, 14> kApiServerKeys = {
-    "data", "admin",  "web",  "identity", "roles",      "series",           "audit",
-    "ui",   "report", "mail", "profiles", "cluster_id", "user_header_name", "accounting"};
+inline constexpr std::array<std::string_view, 15> kApiServerKeys = {
+    "data",  "admin",  "web",  "identity", "roles",      "series",           "audit",
+    "ui",    "report", "mail", "profiles", "cluster_id", "user_header_name", "accounting",
+    "export"};
 
 /// Reads the keys of one mapping into variables. A variable keeps its value when its key is absent.
 /// The first error is kept for done(), and later keys are not read. Not thread-safe.

@@ -17,13 +17,23 @@ class Format {
   virtual void begin(std::string& /*out*/) {}
   /// Appends a unit, or nothing if the format has no form for it.
   virtual void add(const ExportedUnit& unit, std::string& out) = 0;
+  /// What stands behind the last unit.
+  virtual void end(std::string& /*out*/) {}
+};
+
+/// What the operator says of money.
+struct FormatOptions {
+  std::string provider = {};  ///< who runs the site
+  std::string currency = {};  ///< ISO 4217
+  double price_per_kwh = 0;
 };
 
 /// How a format is known on the command line. The table in docs/export.md has a row for each.
 struct FormatSpec {
   std::string_view name;
-  std::string_view help;  ///< one clause, without a full stop
-  std::unique_ptr<Format> (*create)();
+  std::string_view help;     ///< one clause, without a full stop
+  bool needs_price = false;  ///< all of FormatOptions
+  std::unique_ptr<Format> (*create)(const FormatOptions& options) = nullptr;
 };
 
 // Each is one source, one line here, from which the build makes formats(), one test and one row in

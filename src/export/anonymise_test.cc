@@ -17,7 +17,9 @@ TEST(Anonymiser, LeavesNothingThatPeopleWrote) {
   anonymiser->apply(unit);
   for (const FormatSpec& format : formats()) {
     std::string out;
-    format.create()->add(unit, out);
+    const auto made = format.create({.provider = "site", .currency = "EUR"});
+    made->add(unit, out);
+    made->end(out);
     for (const std::string_view text :
          {"ada", "phys", "fluids", "md,run", "/home", "n[01", "1000|"}) {
       EXPECT_EQ(out.find(text), std::string::npos) << format.name << ": " << text << "\n" << out;

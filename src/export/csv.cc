@@ -74,7 +74,9 @@ class Csv final : public Format {
 FormatSpec csv_format() {
   return {.name = "csv",
           .help = "a table with a row a unit, for spreadsheets, pandas and R",
-          .create = [] -> std::unique_ptr<Format> { return std::make_unique<Csv>(); }};
+          .create = [](const FormatOptions& /*options*/) -> std::unique_ptr<Format> {
+            return std::make_unique<Csv>();
+          }};
 }
 
 }  // namespace ceems::exporting

@@ -8,13 +8,13 @@ namespace {
 
 std::string csv_row(const ExportedUnit& unit) {
   std::string out;
-  csv_format().create()->add(unit, out);
+  csv_format().create({})->add(unit, out);
   return out;
 }
 
 TEST(ExportCsv, HasARowAUnit) {
   std::string header;
-  csv_format().create()->begin(header);
+  csv_format().create({})->begin(header);
   EXPECT_EQ(header,
             "cluster,id,shown_id,name,user,group,project,partition,state,created,started,ended,"
             "seconds,nodes,cpus,gpus,mem_bytes,cpu_kwh,gpu_kwh,kwh,co2e_g,co2e_source\r\n");

@@ -44,7 +44,9 @@ class JsonLines final : public Format {
 FormatSpec jsonl_format() {
   return {.name = "jsonl",
           .help = "an object a line and unit, for programs",
-          .create = [] -> std::unique_ptr<Format> { return std::make_unique<JsonLines>(); }};
+          .create = [](const FormatOptions& /*options*/) -> std::unique_ptr<Format> {
+            return std::make_unique<JsonLines>();
+          }};
 }
 
 }  // namespace ceems::exporting

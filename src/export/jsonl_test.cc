@@ -8,7 +8,7 @@ namespace {
 
 std::string json_line(const ExportedUnit& unit) {
   std::string out;
-  jsonl_format().create()->add(unit, out);
+  jsonl_format().create({})->add(unit, out);
   return out;
 }
 

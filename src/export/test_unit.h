@@ -29,7 +29,10 @@ inline ExportedUnit test_unit() {
       .cpu_kwh = 1.25,
       .gpu_kwh = 0.1,
       .grams = 70.5,
-      .emission_source = "rte"};
+      .emission_source = "rte",
+      .cpu_use = 50.5,
+      .memory_use = 25,
+      .gpu_use = 0};
 }
 
 }  // namespace ceems::exporting

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kPage = 5000;
 
 /// The fields that are read, in this order.
-constexpr std::array<std::string_view, 19> kFields{
+constexpr std::array<std::string_view, 22> kFields{
     "cluster_id",
     "resource_manager",
     "uuid",
@@ -39,6 +39,9 @@ constexpr std::array<std::string_view, 19> kFields{
     "total_gpu_energy_usage_kwh",
     "total_cpu_emissions_gms",
     "total_gpu_emissions_gms",
+    "avg_cpu_usage",
+    "avg_cpu_mem_usage",
+    "avg_gpu_usage",
 };
 
 Result<std::vector<std::size_t>> field_list() {
@@ -80,7 +83,10 @@ ExportedUnit unit_of(const store::Cursor& row) {
                     .tags = JsonMembers::parse(row.text(13)),
                     .times = map_of(row, 14),
                     .cpu_kwh = entry(map_of(row, 15), "total"),
-                    .gpu_kwh = entry(map_of(row, 16), "total")};
+                    .gpu_kwh = entry(map_of(row, 16), "total"),
+                    .cpu_use = entry(map_of(row, 19), "global"),
+                    .memory_use = entry(map_of(row, 20), "global"),
+                    .gpu_use = entry(map_of(row, 21), "global")};
   // Both parts by the source that decides the CPUs' part, as in lists and reports.
   const model::MetricMap cpu = map_of(row, 17);
   const model::MetricMap gpu = map_of(row, 18);
@@ -144,6 +150,21 @@ Result<> each_unit(store::Reader& reader,
     if (count < kPage) {
       return {};
     }
+  }
+}
+
+Result<std::vector<EndedUnit>> ended_units(store::Reader& reader,
+                                           std::int64_t after,
+                                           std::size_t limit) {
+  CEEMS_TRY(fields, field_list());
+  CEEMS_TRY(rows, reader.ended_units(after, limit, fields));
+  std::vector<EndedUnit> units;
+  while (true) {
+    CEEMS_TRY(more, rows->next());
+    if (!more) {
+      return units;
+    }
+    units.push_back({.place = rows->integer(kFields.size()), .unit = unit_of(*rows)});
   }
 }
 

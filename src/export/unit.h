@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_members.h"
 #include "base/result.h"
@@ -26,6 +28,7 @@ struct ExportedUnit {
   std::optional<double> gpu_kwh = {};  ///< absent: not measured
   std::optional<double> grams = {};    ///< CO2e
   std::string emission_source = {};    ///< of the factor, such as "rte"
+  std::optional<double> cpu_use = {}, memory_use = {}, gpu_use = {};  ///< %, means
 
   /// The id that SLURM shows of a task of an array or a part of a heterogeneous job; else the uuid.
   [[nodiscard]] std::string shown_id() const;
@@ -54,5 +57,14 @@ struct Selection {
 Result<> each_unit(store::Reader& reader,
                    const Selection& selection,
                    const std::function<Result<>(ExportedUnit&)>& take);
+
+/// A unit behind a place of the list of ended units (store/ended_units.h).
+struct EndedUnit {
+  std::int64_t place = 0;
+  ExportedUnit unit = {};
+};
+Result<std::vector<EndedUnit>> ended_units(store::Reader& reader,
+                                           std::int64_t after,
+                                           std::size_t limit);
 
 }  // namespace ceems::exporting

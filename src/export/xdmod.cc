@@ -126,7 +126,9 @@ class Xdmod final : public Format {
 FormatSpec xdmod_format() {
   return {.name = "xdmod",
           .help = "lines for xdmod-shredder -f slurm, of units of any resource manager",
-          .create = [] -> std::unique_ptr<Format> { return std::make_unique<Xdmod>(); }};
+          .create = [](const FormatOptions& /*options*/) -> std::unique_ptr<Format> {
+            return std::make_unique<Xdmod>();
+          }};
 }
 
 }  // namespace ceems::exporting

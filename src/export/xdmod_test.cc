@@ -10,7 +10,7 @@ namespace {
 
 std::string xdmod_line(const ExportedUnit& unit) {
   std::string out;
-  xdmod_format().create()->add(unit, out);
+  xdmod_format().create({})->add(unit, out);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kills the API server with kill -9 in the middle of updates, 12 times ($CEEMS_KILLS). The database must open each time, and in the end contain
-exactly what a run without interruption contains: no unit is lost, none is counted twice.
+exactly what a run without interruption contains: no unit is lost, none is counted twice. The same holds for what the server sends of ended
+units meanwhile.
 
 Jobs come from a stand-in for sacct, energy and CPU counters from a real Prometheus with back-filled samples."""
 
@@ -12,10 +13,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import fake_slurm
-from harness import (Program, free_port, get, need_programs, scratch, start_api_server, wait_until, write)
+from harness import (Program, free_port, get, need_programs, samples, scratch, start_api_server, wait_until, write)
 
+SERVER = os.environ.get("CEEMS_TEST_SERVER", "")  # tests/servers/with
 KILLS = int(os.environ.get("CEEMS_KILLS", "12"))
 JOBS = 60
 SPAN = 3600  # seconds of history to catch up on
@@ -44,7 +47,21 @@ def openmetrics(jobs):
     return "\n".join(lines + ["# EOF", ""])
 
 
-def config(directory, data, begin, prometheus_url):
+def export_config(url):
+    """Sends ended units back into the TSDB, as all of them can take them."""
+    targets = [("prom", "remote_write", "/api/v1/write")]
+    if SERVER == "victoriametrics":
+        targets.append(("otlp", "otlp", "/opentelemetry/v1/metrics"))
+    return "  export:\n" + "".join("    - {name: %s, protocol: %s, labels: [user], web: {url: '%s%s'}}\n" % (name, protocol, url, path)
+                                    for name, protocol, path in targets)
+
+
+def config(directory, data, begin, prometheus_url, export=False):
+    text = plain_config(directory, data, begin, prometheus_url)
+    return text.replace("clusters:\n", export_config(prometheus_url) + "clusters:\n", 1) if export else text
+
+
+def plain_config(directory, data, begin, prometheus_url):
     return fake_slurm.api_config(directory, begin, data, interval="1h", max_interval="%ds" % CHUNK, tsdb=prometheus_url,
                                  environment={"CEEMS_FAKE_LOG": data + ".calls", "CEEMS_FAKE_CALLER": "api"})
 
@@ -68,6 +85,36 @@ def rows(path):
                            "from daily_usage order by username,project,last_updated_at").fetchall()
         assert db.execute("pragma integrity_check").fetchone() == ("ok",)
     return units, usage, daily
+
+
+def value(url, query):
+    result = get(url + "/api/v1/query?query=" + urllib.parse.quote(query)).json["data"]["result"]
+    return float(result[0]["value"][1]) if result else 0
+
+
+def check_sent(url, path, jobs):
+    """Each job has arrived, with the energy that the database has; those that came twice are one sample."""
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+        energies = [json.loads(row[0])["total"] for row in db.execute("select total_cpu_energy_usage_kwh from units")]
+        places = db.execute("select count(*) from ceems_ended_units").fetchone()[0]
+    assert len(energies) == len(jobs) and places == 0, (len(energies), places)
+    received = [("ceems_unit_cpu_energy_kwh", 1)]
+    if SERVER == "victoriametrics":
+        received.append(('{__name__="hw.energy"}', 3.6e6))
+    for series, scale in received:
+        last = "last_over_time(%s[3h])" % series
+        count, total = value(url, "count(%s)" % last), value(url, "sum(%s)" % last) / scale
+        assert count == len(jobs) and abs(total - sum(energies)) <= 1e-9 * total, (series, count, total, sum(energies))
+        print("%s: %d jobs, %.6f kWh; the database has %.6f" % (series, count, total, sum(energies)))
+
+
+def sent(api_url, path):
+    """Whether nothing waits to be sent."""
+    def check():
+        waiting = samples(get(api_url + "/metrics").text, "ceems_api_server_export_waiting_units")
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+            return waiting and db.execute("select count(*) from ceems_ended_units").fetchone()[0] == 0
+    return check
 
 
 def caught_up(url, path, jobs):
@@ -113,10 +160,12 @@ def main():
         subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", directory + "/tsdb.txt", directory + "/tsdb"],
                        check=True, stdout=subprocess.DEVNULL)
         port = free_port()
-        config_file = write(directory + "/prometheus.yml", "global: {scrape_interval: 15s}\n")
+        config_file = write(directory + "/prometheus.yml", "global: {scrape_interval: 15s}\n" +
+                            ("" if SERVER == "victoriametrics" else "storage: {tsdb: {out_of_order_time_window: 1d}}\n"))
         url = "http://127.0.0.1:%d" % port
         with Program(["prometheus", "--config.file=" + config_file, "--storage.tsdb.path=" + directory + "/tsdb",
-                      "--storage.tsdb.retention.time=30d", "--web.listen-address=127.0.0.1:%d" % port, "--log.level=warn"],
+                      "--storage.tsdb.retention.time=30d", "--web.enable-remote-write-receiver",
+                      "--web.listen-address=127.0.0.1:%d" % port, "--log.level=warn"],
                      directory + "/prometheus.log") as prometheus:
             prometheus.wait_ready(url + "/-/ready")
             compare(directory, url, jobs, begin, rng)
@@ -143,7 +192,7 @@ def compare(directory, url, jobs, begin, rng):
     broken = directory + "/broken"
     kills = 0
     while kills < KILLS:
-        api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, wait=False, name="broken")
+        api, api_url = start_api_server(directory, config(directory, broken, begin, url, True), user, wait=False, name="broken")
         # Some kills are at the start, the others in the middle of a window or between two. In the end there are windows left.
         goal = windows(broken) + rng.randrange(max(1, min(4, 2 * SPAN // CHUNK // KILLS)))
         wait_until("updates go on", lambda api=api, goal=goal: not api.alive() or windows(broken) >= goal, every=0.02)
@@ -152,12 +201,14 @@ def compare(directory, url, jobs, begin, rng):
             raise AssertionError("the API server ended without being killed, after kill %d:\n%s" % (kills, api.output()[-3000:]))
         api.kill()
         kills += 1
-    api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, name="broken")
+    api, api_url = start_api_server(directory, config(directory, broken, begin, url, True), user, name="broken")
     with api:
         wait_until("the disturbed run caught up", caught_up(api_url, broken + "/ceems.db", jobs), 600, 0.25)
         count = len(get(api_url + "/api/v1/units/admin?from=%d&to=%d" % (begin, time.time() + 60),
                         {"X-Grafana-User": "operator"}).json["data"])
         assert count == len(jobs), count
+        wait_until("all ended units were sent", sent(api_url, broken + "/ceems.db"))
+    check_sent(url, broken + "/ceems.db", jobs)
     actual = rows(broken + "/ceems.db")
     for name, a, b in zip(("units", "usage", "daily_usage"), expected, actual):
         assert a == b, "%s differ:\n%s" % (name, "\n".join("%s\n%s" % pair for pair in zip(a, b) if pair[0] != pair[1]))
