@@ -39,6 +39,7 @@ struct FormatSpec {
 // Each is one source, one line here, from which the build makes formats(), one test and one row in
 // docs/export.md.
 FormatSpec csv_format();
+FormatSpec focus_format();
 FormatSpec jsonl_format();
 FormatSpec xdmod_format();
 

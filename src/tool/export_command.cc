@@ -1,5 +1,7 @@
 // ceems_tool export
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -138,6 +140,12 @@ class Export final : public Command {
               {.help = "File with the last unit that was printed. If it exists, the export goes on "
                        "behind that unit.",
                .placeholder = "FILE"});
+    flags.add("provider", provider_,
+              {.help = "focus: who runs the site, as bills name it.", .placeholder = "NAME"});
+    flags.add("currency", currency_,
+              {.help = "focus: the currency of the price (ISO 4217).", .placeholder = "CODE"});
+    flags.add("price-per-kwh", price_,
+              {.help = "focus: the price of a kilowatt-hour.", .placeholder = "PRICE"});
     flags.add("anonymise", key_file_,
               {.help = "Replace users, groups and projects by hashes with the key in this file, "
                        "and leave out names, directories and hosts.",
@@ -146,6 +154,7 @@ class Export final : public Command {
 
   Result<int> run(Console& console) override {
     CEEMS_TRY(spec, find_format(format_));
+    CEEMS_TRY(options, read_options(*spec));
     CEEMS_TRY(selection, read_selection());
     std::optional<exporting::Anonymiser> anonymiser;
     if (!key_file_.empty()) {
@@ -154,7 +163,7 @@ class Export final : public Command {
       anonymiser = std::move(made);
     }
     CEEMS_TRY(reader, open());
-    const auto format = spec->create();
+    const auto format = spec->create(options);
     std::string out;
     if (!selection.after) {
       format->begin(out);
@@ -176,6 +185,7 @@ class Export final : public Command {
       }
       return {};
     }));
+    format->end(out);
     console.print(out);
     if (last && !state_.empty()) {
       CEEMS_TRY_IN("--state", os::replace_file(state_, state_text(*last)));
@@ -185,6 +195,27 @@ class Export final : public Command {
   }
 
  private:
+  [[nodiscard]] Result<exporting::FormatOptions> read_options(const FormatSpec& spec) const {
+    const auto given = [](const std::string& text) { return !text.empty(); };
+    const std::array flags{given(provider_), given(currency_), given(price_)};
+    if (!spec.needs_price) {
+      return std::ranges::find(flags, true) == flags.end()
+                 ? Result<exporting::FormatOptions>(exporting::FormatOptions{})
+                 : fail(ErrorCode::kInvalidArgument, "--format {} has no prices", spec.name);
+    }
+    const auto price = parse_double(price_);
+    const bool is_currency = currency_.size() == 3 && std::ranges::all_of(currency_, [](char c) {
+                               return c >= 'A' && c <= 'Z';
+                             });
+    if (!given(provider_) || !is_currency || !price || !(*price >= 0) || std::isinf(*price)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "--format {} needs --provider, --currency (such as EUR) and --price-per-kwh",
+                  spec.name);
+    }
+    return exporting::FormatOptions{
+        .provider = provider_, .currency = currency_, .price_per_kwh = *price};
+  }
+
   [[nodiscard]] Result<exporting::Selection> read_selection() const {
     exporting::Selection selection{.cluster = cluster_};
     selection.ended = {.from_ms = 1, .to_ms = real_clock().now_ms() - kSettledMs};
@@ -226,6 +257,7 @@ class Export final : public Command {
   }
 
   std::string format_, database_, password_file_, from_, until_, cluster_, state_, key_file_;
+  std::string provider_, currency_, price_;
 };
 
 }  // namespace

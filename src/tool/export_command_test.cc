@@ -97,6 +97,14 @@ TEST_F(ExportCommand, PrintsUnitsInTheOrderOfTheirEnds) {
   EXPECT_EQ(ids(run({"--format", "csv", "--cluster-id", "other"})), "id 5 ");
 }
 
+TEST_F(ExportCommand, PrintsSumsThatAreLeftAtTheEnd) {
+  add({unit("1", kEnd - 1), unit("2", kEnd), unit("3", kEnd + 1)});
+  const std::string out = run(
+      {"--format", "focus", "--provider", "HPC", "--currency", "EUR", "--price-per-kwh", "0.2"});
+  EXPECT_EQ(std::ranges::count(out, '\n'), 3) << out;  // a header and two days
+  EXPECT_EQ(said_, "3 units\n");
+}
+
 TEST_F(ExportCommand, ReadsAllPages) {
   std::vector<model::Unit> units;
   for (int i = 0; i < 5'003; ++i) {
@@ -139,13 +147,24 @@ TEST_F(ExportCommand, SaysWhatIsWrong) {
     EXPECT_EQ(run(arguments, 1), "");
     return said_;
   };
-  EXPECT_EQ(refused({}), "required flag --format not provided; formats are csv, jsonl, xdmod\n");
+  EXPECT_EQ(refused({}),
+            "required flag --format not provided; formats are csv, focus, jsonl, xdmod\n");
   EXPECT_EQ(refused({"--format", "xml"}),
-            "--format: there is no 'xml'; formats are csv, jsonl, xdmod\n");
+            "--format: there is no 'xml'; formats are csv, focus, jsonl, xdmod\n");
   EXPECT_EQ(refused({"--format", "csv", "--from", "yesterday"}),
             "--from: 'yesterday' is neither a day such as 2026-11-01 nor a time as in RFC 3339\n");
   EXPECT_EQ(refused({"--format", "csv", "--from", "2026-01-02", "--until", "2026-01-02"}),
             "--from is not before --until\n");
+  EXPECT_EQ(refused({"--format", "csv", "--currency", "EUR"}), "--format csv has no prices\n");
+  for (const char* const price : {"", "-1", "x", "inf", "nan"}) {
+    EXPECT_EQ(refused({"--format", "focus", "--provider", "HPC", "--currency", "EUR",
+                       "--price-per-kwh", price}),
+              "--format focus needs --provider, --currency (such as EUR) and --price-per-kwh\n")
+        << price;
+  }
+  EXPECT_NE(refused({"--format", "focus", "--provider", "HPC", "--currency", "euro",
+                     "--price-per-kwh", "0.2"}),
+            "");
   for (const auto& [db, said] :
        {std::pair("postgresql://a:secret@host/d", "--db: "), std::pair("units.db", "--db: "),
         std::pair("/nowhere", "--db: ")}) {
