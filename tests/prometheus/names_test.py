@@ -4,6 +4,7 @@ other programs that are listed here. Every alert has a runbook, every link of do
 samples of configuration are valid."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -178,9 +179,22 @@ def samples_are_valid():
         print("ok  %d samples" % len(found))
 
 
+def mapping_of_supremm_has_metrics_that_exist():
+    """The form is that of ubccr/supremm: config/prometheus/mapping.json."""
+    with open(os.path.join(promtool.ROOT, "packaging", "supremm", "mapping.json"), encoding="utf-8") as f:
+        mapping = json.load(f)
+    assert mapping["common"] == {"params": ["host"], "defaults": {}}, mapping["common"]
+    known = known_metrics()
+    for name, metric in mapping["metrics"].items():
+        assert known.fullmatch(metric["name"]), (name, metric)
+        assert set(metric) <= {"name", "groupby", "out_fmt"} and metric["groupby"], (name, metric)
+        assert metric.get("out_fmt", [""])[0].count("{}") == len(metric.get("out_fmt", [""])) - 1, (name, metric)
+    print("ok  %d metrics of SUPReMM" % len(mapping["metrics"]))
+
+
 def main():
     promtool.need_promtool()
-    for test in (every_metric_exists, every_alert_has_a_runbook, links_resolve, metrics_of_runbooks_exist, samples_are_valid):
+    for test in (every_metric_exists, mapping_of_supremm_has_metrics_that_exist, every_alert_has_a_runbook, links_resolve, metrics_of_runbooks_exist, samples_are_valid):
         if not sys.argv[1:] or any(word in test.__name__ for word in sys.argv[1:]):
             test()
 
