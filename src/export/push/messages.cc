@@ -187,7 +187,7 @@ std::string metrics_request(std::span<const EndedUnit> units, const Target& targ
 }
 
 std::string snappy_literals(std::string_view text) {
-  constexpr std::size_t kLongest = 65'536;
+  constexpr std::size_t kMaxLiteral = 65'536;
   constexpr unsigned kTwoBytes = 61U << 2U;  // a literal whose length - 1 follows in two bytes
   constexpr unsigned kByte = 0xFF;
   constexpr unsigned kMore = 0x80;
@@ -199,8 +199,8 @@ std::string snappy_literals(std::string_view text) {
     byte(length | kMore);
   }
   byte(length);
-  for (; !text.empty(); text.remove_prefix(std::min(kLongest, text.size()))) {
-    const std::string_view part = text.substr(0, kLongest);
+  for (; !text.empty(); text.remove_prefix(std::min(kMaxLiteral, text.size()))) {
+    const std::string_view part = text.substr(0, kMaxLiteral);
     byte(kTwoBytes);
     byte(part.size() - 1);
     byte((part.size() - 1) >> 8U);

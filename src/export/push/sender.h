@@ -97,8 +97,8 @@ class Sender {
   metrics::Gauge& lag_;
 };
 
-/// A sender with a thread for each target. Without targets, it only makes the database forget those
-/// of earlier runs.
+/// A sender with a thread for each target. Without targets, it only makes the database forget
+/// targets of earlier runs.
 class Senders {
  public:
   /// All outlive the object.
