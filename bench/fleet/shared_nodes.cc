@@ -81,7 +81,7 @@ SharedNode simulate_node(double coupling, std::mt19937_64& random) {
   for (std::size_t i = 0; i < units; ++i) {
     cpi[i] = cycles(random);
     const auto active = turns(3, 15, i == 1 ? 0.33 : between(0.2, 0.8, random), random);
-    // The first computes all the time, as do half of the others that nobody suspects.
+    // The first computes all the time, as do half of the others that no one suspects.
     const bool steady = i == 0 || (i > 1 && between(0, 1, random) < 0.5);
     const double rate = between(1e8, 2e9, random);
     std::vector<double> cpus;

@@ -34,7 +34,7 @@ struct Storm {
 
 /// Two hours of two file systems with 60 units. In a storm of 15 to 60 minutes, one unit creates
 /// and opens files until half of the others wait; meanwhile another unit reads most of all bytes,
-/// which holds nobody up.
+/// which holds no one up.
 Storm simulate_storm(bool storm, std::mt19937_64& random);
 
 }  // namespace ceems::bench::fleet

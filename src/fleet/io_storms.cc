@@ -8,8 +8,8 @@
 namespace ceems::fleet {
 namespace {
 
-constexpr double kMostRequests = 0.5;
-constexpr double kLeastRate = 10;  // requests a second: less holds nobody up
+constexpr double kHalfOfRequests = 0.5;
+constexpr double kLeastRate = 10;  // requests a second: less holds no one up
 constexpr double kLeastStalled = 0.02;
 constexpr double kTimesOwn = 2;
 
@@ -64,7 +64,7 @@ std::pair<std::size_t, std::size_t> longest_of(const WindowValues& own,
   std::size_t first = 0;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     const double rate = value_in(own, i);
-    if (rate < kLeastRate || rate <= kMostRequests * totals[i]) {
+    if (rate < kLeastRate || rate <= kHalfOfRequests * totals[i]) {
       first = i + 1;
     } else if (i + 1 - first > longest.second - longest.first) {
       longest = {first, i + 1};

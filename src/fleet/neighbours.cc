@@ -319,7 +319,7 @@ std::vector<Neighbour> find_neighbours(std::span<const NodeUnit> units) {
         }
       }
       if (signal.values == &NodeUnit::cpi && !known_of(values).empty()) {
-        break;  // what waits for I/O as well is told by its CPI
+        break;  // a unit that waits shows it in its CPI as well
       }
     }
   }

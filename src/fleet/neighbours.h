@@ -35,8 +35,8 @@ struct Neighbour {
 
 /// The pairs of units of one node for which there is a natural experiment. All of this holds:
 /// - the victim's signal is beyond its own running median by 2 robust standard deviations of its
-///   changes from minute to minute in 3 of 5 minutes, while it uses 0.25 CPUs (the rule and the
-///   0.35 are those of X. Zhang et al., "CPI2: CPU performance isolation for shared compute
+///   changes from minute to minute in 3 of 5 minutes, while it uses 0.25 CPUs (this rule and
+///   0.35 are by X. Zhang et al., "CPI2: CPU performance isolation for shared compute
 ///   clusters", EuroSys 2013);
 /// - the suspect's activity correlates with it by 0.35 in the ten minutes up to then;
 /// - in at least 5 minutes with and 5 without the suspect the medians differ by 10 %, in favour of
