@@ -398,7 +398,8 @@ TEST_F(AnswersTest, WhatNeedsNoTsdbDoesNotWait) {
        {"grid", "grid/forecast", "nodes/map/admin", "gpus", "gpus/admin", "units/profile",
         "units/regions", "units/series", "units/report", "units/compare/admin", "nodes/admin",
         "nodes/series/admin", "units/on-node/admin", "insight/idle", "insight/bill/admin",
-        "insight/stragglers", "insight/nodes/admin", "usage/series?step=hour"}) {
+        "insight/neighbours", "insight/stragglers", "insight/nodes/admin",
+        "usage/series?step=hour"}) {
     EXPECT_TRUE(waits(path)) << path;
   }
   EXPECT_FALSE(server_->waits(request_for("GET", "/health")));

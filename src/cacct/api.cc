@@ -189,6 +189,9 @@ Result<std::string> Api::insight(const InsightQuestion& question) {
   if (!question.uuid.empty()) {
     append(query, "uuid", question.uuid);
   }
+  if (!question.host.empty()) {
+    append(query, "host", question.host);
+  }
   // Budgets have one path for all roles.
   const bool admin = question.all_users && question.topic != "budgets";
   return body_of(fmt::format("insight/{}{}{}", question.topic, admin ? "/admin" : "", query));

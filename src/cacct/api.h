@@ -46,6 +46,7 @@ struct InsightQuestion {
   std::string month = {};
   std::string by = {};
   std::string uuid = {};
+  std::string host = {};
   bool all_users = false;  ///< only admins may ask for what is of others
 };
 

@@ -75,13 +75,14 @@ int run_gpus(const GpusOptions& options, const Caller& caller);
 
 /// The command line of `cacct insight`.
 struct InsightOptions {
-  std::vector<std::string> topic{};  ///< idle, budgets and so on; stragglers and a job
+  std::vector<std::string> topic{};  ///< idle, budgets and so on; some of them and a job
   bool json = false;
   bool csv = false;
   bool all_users = false;
   std::vector<std::string> projects{};
   std::string month{};  ///< of the bill
   std::string by{};     ///< of idle: project, partition, user
+  std::string node{};   ///< of neighbours
 };
 
 void add_insight_flags(config::FlagSet& flags, InsightOptions& options);

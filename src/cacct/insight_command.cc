@@ -31,8 +31,8 @@ constexpr double kPercentOf = 100;
 
 namespace sj = simdjson::dom;
 
-constexpr std::array<std::string_view, 7> kTopics{"idle",   "stragglers", "budgets", "bill",
-                                                  "helped", "feedback",   "nodes"};
+constexpr std::array<std::string_view, 8> kTopics{"idle", "stragglers", "neighbours", "budgets",
+                                                  "bill", "helped",     "feedback",   "nodes"};
 
 /// At most so many digits after the point; "-" if it is not known.
 std::string shown(std::optional<double> number, int digits) {
@@ -303,6 +303,10 @@ constexpr std::array<const char*, 11> kNodeColumns{
 constexpr std::array<const char*, 10> kStragglerColumns{
     "node",    "device", "metric", "z",         "deviation",
     "windows", "kind",   "cause",  "your_code", "waiting_kwh_max"};
+constexpr std::array<const char*, 20> kNeighbourColumns{
+    "cluster_id", "kind",    "node",  "victim",      "suspect",  "signal",  "activity",
+    "with",       "without", "times", "file_system", "of",       "victims", "rate",
+    "since_ts",   "seconds", "bytes", "requests",    "metadata", "share"};
 
 std::span<const char* const> columns_of(std::string_view topic, bool by) {
   if (topic == "idle") {
@@ -310,6 +314,9 @@ std::span<const char* const> columns_of(std::string_view topic, bool by) {
   }
   if (topic == "stragglers") {
     return kStragglerColumns;
+  }
+  if (topic == "neighbours") {
+    return kNeighbourColumns;
   }
   if (topic == "helped") {
     return kHelpedColumns;
@@ -324,14 +331,20 @@ std::span<const char* const> columns_of(std::string_view topic, bool by) {
 }
 
 Result<std::string> print(const InsightOptions& options, const Caller& caller) {
-  // Only this topic is about one job.
-  const bool of_job = !options.topic.empty() && options.topic.front() == "stragglers";
+  // Only these topics may be about one job.
+  const bool may_have_job = !options.topic.empty() && (options.topic.front() == "stragglers" ||
+                                                       options.topic.front() == "neighbours");
+  const bool of_job = may_have_job && options.topic.size() == 2;
   const std::string topic = options.topic.size() == 1 || of_job ? options.topic.front() : "";
   if (std::ranges::find(kTopics, topic) == kTopics.end()) {
     return fail(ErrorCode::kInvalidArgument, "expected one of {}", fmt::join(kTopics, ", "));
   }
-  if (of_job && options.topic.size() != 2) {
+  if (topic == "stragglers" && !of_job) {
     return fail(ErrorCode::kInvalidArgument, "expected a job: cacct insight stragglers JOB");
+  }
+  if (!options.node.empty() && (topic != "neighbours" || of_job)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--node is for all jobs of a node: cacct insight neighbours --node NODE");
   }
   if (options.json && options.csv) {
     return fail(ErrorCode::kInvalidArgument, "--json and --csv exclude each other");
@@ -345,14 +358,16 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                      {"topic", topic},
                      {"users", options.all_users ? "all" : ""}});
   CEEMS_TRY(api, Api::create(config.api_url, config.api_client, config.user_header, caller.login));
-  CEEMS_TRY(answer, api.insight({.topic = topic,
-                                 .cluster_id = config.cluster_id,
-                                 .projects = comma_parts(options.projects),
-                                 .month = topic == "bill" ? options.month : "",
-                                 .by = topic == "idle" ? options.by : "",
-                                 .uuid = of_job ? options.topic.back() : "",
-                                 .all_users = options.all_users || topic == "bill" ||
-                                              topic == "feedback" || topic == "nodes"}));
+  CEEMS_TRY(answer,
+            api.insight({.topic = topic,
+                         .cluster_id = config.cluster_id,
+                         .projects = comma_parts(options.projects),
+                         .month = topic == "bill" ? options.month : "",
+                         .by = topic == "idle" ? options.by : "",
+                         .uuid = of_job ? options.topic.back() : "",
+                         .host = options.node,
+                         .all_users = options.all_users || topic == "bill" || topic == "feedback" ||
+                                      topic == "nodes" || (may_have_job && !of_job)}));
   const bool by = topic == "idle" && !options.by.empty();
   if (options.json) {
     std::string out;
@@ -383,6 +398,9 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   }
   if (topic == "stragglers") {
     return stragglers_text(rows);
+  }
+  if (topic == "neighbours") {
+    return neighbours_text(rows);
   }
   if (topic == "helped") {
     return helped_text(rows);
@@ -415,7 +433,9 @@ Result<std::string> insight_csv(std::string_view topic, bool by, const std::stri
 void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.positionals(
       "TOPIC", options.topic,
-      "idle: jobs that do nothing; stragglers JOB: slow GPUs and nodes of a job; budgets: of your "
+      "idle: jobs that do nothing; stragglers JOB: slow GPUs and nodes of a job; neighbours JOB: "
+      "whether other jobs slow a job down, or "
+      "without JOB who asks most of file systems, for operators; budgets: of your "
       "projects; helped: what jobs reserved less "
       "after suggestions, in the last 30 days; feedback: how often people said that suggestions "
       "did not help, for operators; bill: energy of a month against the utility's meter, for "
@@ -434,6 +454,9 @@ void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
       {.help = "With idle: the energy of the idle power of what was reserved, and of what was "
                "not used of it, in the last 30 days, by project, partition or user.",
        .placeholder = "WHAT"});
+  flags.add("node", options.node,
+            {.help = "With neighbours: which jobs slow others down on this node.",
+             .placeholder = "NODE"});
 }
 
 int run_insight(const InsightOptions& options, const Caller& caller) {

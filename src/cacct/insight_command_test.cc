@@ -169,6 +169,34 @@ TEST(InsightText, SaysWhichDeviceIsSlowAndWhy) {
                         "0.41\r\nn1,,activity,9,0.25,10/10,imbalance,,true,\r\n"));
 }
 
+TEST(InsightText, SaysWhoSlowsWhomDown) {
+  const std::string rows =
+      R"({"cluster_id":"hpc-a","kind":"node","node":"c017","suspect":"5102","activity":"bytes",)"
+      R"("victim":"5098","signal":"cpi","with":1.31,"without":0.83,"bins":[40,80],"times":7},)"
+      R"({"cluster_id":"hpc-a","kind":"storm","file_system":"scratch","suspect":"5102",)"
+      R"("victims":37,"rate":21000,"of":"metadata","share":0.86,"seconds":1200},)"
+      R"({"cluster_id":"hpc-a","kind":"top","file_system":"","suspect":"\u001b[31m","bytes":null,)"
+      R"("requests":12.4,"metadata":null,"share":0.12})";
+  EXPECT_EQ(
+      text("neighbours", rows),
+      "On c017, 5102 probably slows 5098 down: 1.31 cycles per instruction while 5102 reads and "
+      "writes much, 0.83 otherwise (40 and 80 minutes, 7 changes).\n"
+      "I/O storm on scratch: 5102 has 86 % of the requests of metadata, 21,000/s, for 20 min; "
+      "37 jobs wait.\n"
+      "FILE SYSTEM  JOB    BYTES/S  REQUESTS/S  METADATA/S  SHARE\n"
+      "(unknown)    \uFFFD[31m        -          12           -   12 %\n");
+  EXPECT_EQ(text("neighbours",
+                 R"({"kind":"node","victim":"5098","signal":"io","with":0.4,"without":0.1,)"
+                 R"("bins":[9,12],"times":3},{"kind":"storm","file_system":"","victim":"5098",)"
+                 R"("of":"requests","share":0.6,"seconds":600})"),
+            "A neighbour probably slows 5098 down: it waits for I/O for 40 % of the time while the "
+            "neighbour is active, 10 % otherwise (9 and 12 minutes, 3 changes).\n"
+            "5098 waits for a file system: another job has 60 % of the requests, for 10 min.\n");
+  EXPECT_EQ(text("neighbours", ""), "No job is known to slow others down.\n");
+  EXPECT_THAT(*insight_csv("neighbours", false, answer(rows)),
+              HasSubstr("\r\nhpc-a,node,c017,5098,5102,cpi,bytes,1.31,0.83,7,,,,,,,,,,\r\n"));
+}
+
 TEST(InsightCsv, IsSafeForSpreadsheets) {
   EXPECT_EQ(*insight_csv("bill", false,
                          answer(R"({"part":"=1+1","kwh":-1.5,"share":null,"how":"a,\"b"})")),

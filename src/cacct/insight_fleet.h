@@ -10,6 +10,8 @@ namespace ceems::cacct {
 
 /// The rows of insight/stragglers, a sentence each.
 std::string stragglers_text(const simdjson::dom::array& rows);
+/// The rows of insight/neighbours, for admins or for the owner of a job.
+std::string neighbours_text(const simdjson::dom::array& rows);
 /// The rows of insight/nodes/admin.
 std::string sick_nodes_text(const simdjson::dom::array& rows);
 

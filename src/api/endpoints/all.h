@@ -39,6 +39,7 @@ Endpoints insight_helped_endpoints();
 Endpoints insight_feedback_endpoints();
 Endpoints insight_idle_endpoints();
 Endpoints insight_nodes_endpoints();
+Endpoints insight_neighbours_endpoints();
 Endpoints insight_stragglers_endpoints();
 Endpoints insight_budgets_endpoints();
 Endpoints insight_bill_endpoints();

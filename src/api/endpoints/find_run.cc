@@ -38,6 +38,32 @@ Result<StoredUnit> find_run(const Services& services,
   return std::move(*last);
 }
 
+std::optional<StoredUnit> find_asked_run(const Services& services, Call& call) {
+  if (call.params.uuids.size() != 1 || call.params.clusters.size() != 1) {
+    answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
+    return std::nullopt;
+  }
+  const auto start = parse_start(call.params);
+  if (!start) {
+    answer_bad_request(call, start.error());
+    return std::nullopt;
+  }
+  if (call.identity.role == access::Role::kAdmin) {
+    call.admin_route = true;
+    call.foreign = true;
+  }
+  auto found = find_run(services, call, call.params.uuids.front(), *start);
+  if (found) {
+    return *std::move(found);
+  }
+  if (found.error().code == ErrorCode::kNotFound) {
+    answer_error(*call.response, ApiErrorType::kNotFound, found.error().message);
+  } else {
+    answer_failure(*call.response, found.error());
+  }
+  return std::nullopt;
+}
+
 Result<std::optional<std::int64_t>> parse_start(const Params& params) {
   if (params.start.empty()) {
     return std::nullopt;

@@ -63,27 +63,8 @@ std::string stragglers_json(const std::vector<Straggler>& rows) {
 }
 
 void get_stragglers(const Services& services, Call& call) {
-  if (call.params.uuids.size() != 1 || call.params.clusters.size() != 1) {
-    answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
-    return;
-  }
-  const auto start = parse_start(call.params);
-  if (!start) {
-    answer_bad_request(call, start.error());
-    return;
-  }
-  // On the plain path, admins see everybody's as on the other one.
-  if (call.identity.role == access::Role::kAdmin) {
-    call.admin_route = true;
-    call.foreign = true;
-  }
-  const auto found = find_run(services, call, call.params.uuids.front(), *start);
+  const auto found = find_asked_run(services, call);
   if (!found) {
-    if (found.error().code == ErrorCode::kNotFound) {
-      answer_error(*call.response, ApiErrorType::kNotFound, found.error().message);
-    } else {
-      answer_failure(*call.response, found.error());
-    }
     return;
   }
   const model::Unit& unit = found->unit;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/tsdb/hour_energy.h"
+#include "api/tsdb/neighbours_tsdb.h"
 #include "api/tsdb/series.h"
 #include "api/tsdb/series_tsdb.h"
 #include "api/tsdb/stragglers_tsdb.h"
@@ -162,6 +163,18 @@ class Fleet {
   Result<std::vector<fleet::Straggler>> stragglers(const std::string& cluster_id,
                                                    const StragglerRequest& request);
 
+  /// The pairs of units of these nodes of which one slows the other down, in the two hours up to
+  /// this time. Three queries; kept for a minute.
+  Result<std::vector<NodeNeighbours>> neighbours(const std::string& cluster_id,
+                                                 const std::vector<std::string>& nodes,
+                                                 std::int64_t until_ms);
+  /// The nodes that a unit had in the two hours up to this time. One query, not kept.
+  [[nodiscard]] Result<std::vector<std::string>> nodes_of(const std::string& cluster_id,
+                                                          const std::string& uuid,
+                                                          std::int64_t until_ms) const;
+  /// Who asks what of the file systems. Three queries; kept for a minute.
+  Result<std::shared_ptr<const IoLoad>> io_load(const std::string& cluster_id);
+
   /// The names of node_series().
   static std::span<const std::string_view> node_series_names();
   /// The metrics of day(): power (watts), cpu, memory, gpu (percent) and state.
@@ -188,6 +201,14 @@ class Fleet {
     Clock::SteadyTime until;
     std::vector<fleet::Straggler> rows;
   };
+  struct KeptNeighbours {
+    Clock::SteadyTime until;
+    std::vector<NodeNeighbours> nodes;
+  };
+  struct KeptLoad {
+    Clock::SteadyTime until;
+    std::shared_ptr<const IoLoad> load;
+  };
   struct KeptDay {
     std::int64_t minute_ms;
     std::shared_ptr<const FleetDay> day;
@@ -213,6 +234,8 @@ class Fleet {
   std::map<std::string, KeptDay> days_ CEEMS_GUARDED_BY(mutex_);  ///< by metric and cluster
   std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptStragglers> stragglers_ CEEMS_GUARDED_BY(mutex_);  ///< by run
+  std::map<std::string, KeptNeighbours> neighbours_ CEEMS_GUARDED_BY(mutex_);  ///< by question
+  std::map<std::string, KeptLoad> loads_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked
   std::map<std::string, KeptEnergy> energy_ CEEMS_GUARDED_BY(mutex_);  ///< of clusters, likewise
 };

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "api/tsdb/windows.h"
 #include "base/time/durations.h"
 #include "tsdb/client.h"
 
@@ -55,19 +56,21 @@ class Reader {
     if (!tsdb.cluster_label.empty()) {
       cluster_ = fmt::format(",{}=\"{}\"", tsdb.cluster_label, tsdb::quote_text(cluster_id));
     }
-    from_ms_ = request.running ? std::max(request.started_ms, request.until_ms - kLookBackMs)
-                               : request.started_ms;
+    windows_.from_ms = request.running
+                           ? std::max(request.started_ms, request.until_ms - kLookBackMs)
+                           : request.started_ms;
     const auto settings = client_.settings();
-    const std::int64_t span = request.until_ms - from_ms_;
+    const std::int64_t span = request.until_ms - windows_.from_ms;
     const std::int64_t seconds = (span / kMaxWindows + kSecondMs - 1) / kSecondMs;
-    step_ms_ =
+    const std::int64_t step_ms =
         std::max({kMinuteMs, std::int64_t{settings.scrape_interval.count()}, seconds * kSecondMs});
-    range_ = tsdb::duration_text(std::max(milliseconds(step_ms_), settings.rate_interval()));
-    windows_ = static_cast<std::size_t>(span / step_ms_);
-    options_.window_s = static_cast<double>(step_ms_) / static_cast<double>(kSecondMs);
+    windows_.step_ms = step_ms;
+    range_ = tsdb::duration_text(std::max(milliseconds(step_ms), settings.rate_interval()));
+    windows_.count = static_cast<std::size_t>(span / step_ms);
+    options_.window_s = static_cast<double>(step_ms) / static_cast<double>(kSecondMs);
     // Later, a program has started long ago.
-    options_.skipped = from_ms_ == request.started_ms
-                           ? static_cast<std::size_t>((kStartMs + step_ms_ - 1) / step_ms_)
+    options_.skipped = windows_.from_ms == request.started_ms
+                           ? static_cast<std::size_t>((kStartMs + step_ms - 1) / step_ms)
                            : 0;
   }
 
@@ -95,9 +98,8 @@ class Reader {
   template <typename Take>
   Result<> ask(std::string_view text, const std::string& matchers, const Take& take) {
     CEEMS_TRY(answer, client_.query_range(fmt::format(fmt::runtime(text), matchers, range_),
-                                          from_ms_ + step_ms_,
-                                          from_ms_ + static_cast<std::int64_t>(windows_) * step_ms_,
-                                          milliseconds(step_ms_)));
+                                          windows_.first_ms(), windows_.last_ms(),
+                                          milliseconds(windows_.step_ms)));
     if (answer.series.size() > kMaxStragglerSeries) {
       return fail(ErrorCode::kUnavailable, "the TSDB has more than {} series of one unit",
                   kMaxStragglerSeries);
@@ -109,14 +111,7 @@ class Reader {
   }
 
   [[nodiscard]] WindowValues values_of(const tsdb::Series& series) const {
-    WindowValues values(windows_);
-    for (const tsdb::Sample& sample : series.samples) {
-      const std::int64_t place = (sample.time_ms - from_ms_ + step_ms_ / 2) / step_ms_ - 1;
-      if (place >= 0 && std::cmp_less(place, windows_) && std::isfinite(sample.value)) {
-        values[static_cast<std::size_t>(place)] = sample.value;
-      }
-    }
-    return values;
+    return windows_.values_of(series);
   }
 
   Result<> read_own() {
@@ -201,9 +196,7 @@ class Reader {
   std::string uuid_;
   std::string cluster_;  // a matcher after a comma, or empty
   std::string range_;
-  std::int64_t from_ms_ = 0;
-  std::int64_t step_ms_ = 0;
-  std::size_t windows_ = 0;
+  Windows windows_;
   fleet::StragglerOptions options_;
   std::map<std::string, JobMember, std::less<>> gpus_;   // by UUID
   std::map<std::string, JobMember, std::less<>> hosts_;  // by name
