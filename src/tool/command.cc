@@ -49,6 +49,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(db_migrate_command());
   commands.push_back(db_copy_command());
   commands.push_back(export_command());
+  commands.push_back(report_command());
   commands.push_back(recording_rules_command());
   commands.push_back(relabel_configs_command());
   commands.push_back(updater_queries_command());

@@ -57,6 +57,7 @@ std::unique_ptr<Command> db_verify_command();
 std::unique_ptr<Command> db_migrate_command();
 std::unique_ptr<Command> db_copy_command();
 std::unique_ptr<Command> export_command();
+std::unique_ptr<Command> report_command();
 std::unique_ptr<Command> recording_rules_command();
 std::unique_ptr<Command> relabel_configs_command();
 std::unique_ptr<Command> updater_queries_command();

@@ -1,4 +1,4 @@
-// The GHG Protocol: Scope 2 in both ways, and of Scope 3 what is known of computing.
+// The GHG Protocol: Scope 2 in both ways, and the known categories of Scope 3.
 #include "api/statements/all.h"
 #include "api/statements/lines.h"
 
@@ -8,7 +8,7 @@ namespace {
 void fill_ghg(const StatementInputs& inputs, statement::Document& document) {
   document.notes.emplace_back(
       "GHG Protocol Corporate Standard and Scope 2 Guidance: both methods are stated. Factors of "
-      "the grid are those of each hour in which units ran.");
+      "the grid are the factors of each hour in which units ran.");
   document.notes.emplace_back(
       "For tenants of a cloud the same energy is Scope 3 category 1. Scope 1 (fuels, refrigerants) "
       "and other categories of Scope 3 are not known here.");

@@ -363,9 +363,10 @@ void add_indicators(const StatementInputs& inputs, Document& document) {
             "sum(facility_days.ref_numerator) / sum(facility_days.ref_denominator)", document);
   document.sources.insert(document.sources.end(), inputs.sources.begin(), inputs.sources.end());
   document.notes.insert(document.notes.end(), inputs.problems.begin(), inputs.problems.end());
-  document.add_table(facility_days_table(inputs),
-                     "hours of the meters of facility.yml, added up by day; those of an indicator "
-                     "are the hours in which both meters were read");
+  document.add_table(
+      facility_days_table(inputs),
+      "hours of the meters of facility.yml, added up by day; the two of an indicator "
+      "are over the hours in which both meters were read");
 }
 
 void add_meter(const StatementInputs& inputs,
@@ -486,7 +487,7 @@ void add_hardware(const StatementInputs& inputs, Document& document) {
       "sum(projects.embodied_kg)",
       "by their part of the core-hours and GPU-hours that the nodes of the cluster had");
   add("embodied_unallocated", "of it unallocated: the site's", sum.unallocated,
-      "sum(hardware.kg) - sum(projects.embodied_kg)", "what nobody had reserved");
+      "sum(hardware.kg) - sum(projects.embodied_kg)", "what was not reserved");
   document.add_table(hardware_table(inputs),
                      "ceems_nodes by class, and embodied.yml; node_hours are those between the "
                      "first and the last reading of each node, within the period");

@@ -22,7 +22,7 @@ void add_meter(const StatementInputs& inputs,
                const std::string& section,
                const std::string& label,
                statement::Document& document);
-/// `scope2_location`, `scope2_market`, `losses` and those of units. Needs the tables of
+/// `scope2_location`, `scope2_market`, `losses` and the parts of units. Needs the tables of
 /// add_energy() and add_use().
 void add_emissions(const StatementInputs& inputs, statement::Document& document);
 /// `embodied`, of which `embodied_projects` and `embodied_unallocated`, with the tables `hardware`
