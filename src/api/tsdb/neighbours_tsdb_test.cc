@@ -154,7 +154,7 @@ TEST_F(NeighboursAnswer, NamesStormsAndWhoAsksMost) {
   ASSERT_EQ(asked_.size(), 3U);
   EXPECT_THAT(asked_[0], AllOf(HasSubstr("topk by (filesystem) (10, "),
                                HasSubstr(R"(mountpoint!~"/|/(boot|dev|)"),
-                               HasSubstr(R"("filesystem", "$1", "mountpoint", "(.+)") "),
+                               HasSubstr(R"x("filesystem", "$1", "mountpoint", "(.+)")x"),
                                HasSubstr(R"(ceems_lustre_job_operations_total{uuid!="",)")));
   EXPECT_THAT(asked_[2], HasSubstr(R"(uuid!="",resource="io",kind="some",ceems_id="hpc-a")"));
 }
