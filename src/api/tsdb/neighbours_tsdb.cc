@@ -196,7 +196,7 @@ Result<std::vector<NodeNeighbours>> read_neighbours(const ClusterTsdb& tsdb,
           }
         }));
     if (std::ranges::none_of(by_node, [](const auto& node) { return node.second.size() > 1; })) {
-      return std::vector<NodeNeighbours>{};  // nobody has a neighbour
+      return std::vector<NodeNeighbours>{};  // no unit has a neighbour
     }
   }
   std::vector<NodeNeighbours> rows;
