@@ -73,8 +73,8 @@ class Report final : public Command {
          .placeholder = "FORMAT"});
     flags.add("config.file", config_file_,
               {.help = "Configuration file of ceems_api_server, for its database, time zone, "
-                       "contracts, meters and hardware. Without it, --db is needed, days are days "
-                       "of UTC, and only the database and the bills in it are known.",
+                       "contracts, meters and hardware. Without it, --db is needed, days are in "
+                       "UTC, and only the database and the bills in it are known.",
                .placeholder = "FILE"});
     flags.add("db", database_,
               {.help = "The database instead of that of the configuration: the directory of "
