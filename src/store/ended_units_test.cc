@@ -119,6 +119,7 @@ TEST_P(EndedUnitsTest, WaitUntilTheirGapsAreFilled) {
   ASSERT_TRUE(gaps);
   ASSERT_EQ(gaps->size(), 1U);
   ASSERT_TRUE(targets_->advance("a", 3));
+  ASSERT_TRUE(db_->writer().purge_reports(kNow + 2 * kHour, {}));  // kept for a shorter time
   GapFill fill;
   fill.cluster = broken.cluster;
   fill.gap_id = gaps->front().id;

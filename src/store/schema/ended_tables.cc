@@ -38,9 +38,10 @@ std::string queue_filled_text() {
       "INSERT INTO ceems_ended_units (seq,cluster,unit,started_ms,ended_ms)"
       " SELECT {}+row_number() OVER (ORDER BY uuid,started_at_ts),cluster_id,uuid,started_at_ts,"
       "ended_at_ts FROM (SELECT DISTINCT r.cluster_id,r.uuid,r.started_at_ts,r.ended_at_ts"
-      " FROM ceems_gap_units u JOIN ceems_gaps g ON g.id=u.gap_id JOIN ceems_unit_reports r"
+      " FROM ceems_gap_units u JOIN ceems_gaps g ON g.id=u.gap_id JOIN units r"
       " ON r.cluster_id=g.cluster_id AND r.uuid=u.uuid AND r.started_at_ts=u.started_at_ts"
-      " WHERE u.gap_id=?) AS ended WHERE EXISTS (SELECT 1 FROM ceems_export_targets)",
+      " WHERE u.gap_id=? AND r.started_at_ts>0 AND r.ended_at_ts>0 AND r.ignore=0) AS ended WHERE "
+      "EXISTS (SELECT 1 FROM ceems_export_targets)",
       kLastPlace);
 }
 
