@@ -23,6 +23,8 @@ net::ClientOptions client_of(net::ClientOptions options) {
   constexpr std::size_t kMaxAnswer = std::size_t{1} << 20U;
   options.user_agent = "ceems_api_server";
   options.max_response_bytes = kMaxAnswer;
+  // After most of them, a POST becomes a GET, whose answer says nothing about the units.
+  options.follow_redirects = false;
   return options;
 }
 

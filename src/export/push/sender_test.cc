@@ -86,6 +86,9 @@ class Receiver {
       response.status = statuses_.front();
       statuses_.pop_front();
     }
+    if (response.status == 302) {
+      response.headers.emplace_back("Location", "/login");
+    }
     if (response.status == 204) {
       taken_.push_back(units);
     }
