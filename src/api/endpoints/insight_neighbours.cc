@@ -53,7 +53,9 @@ class NeighbourRows {
     if (!victim_.empty() && std::ranges::find(storm.victims, victim_) == storm.victims.end()) {
       return;
     }
-    begin("storm").member("file_system", storm.file_system);
+    // A mount point may be named after a person, such as one of /home.
+    const bool shown = victim_.empty() || !storm.file_system.contains('/');
+    begin("storm").member("file_system", shown ? std::string_view(storm.file_system) : "");
     if (victim_.empty()) {
       json_.member("suspect", storm.uuid);
       json_.member("victims", static_cast<std::int64_t>(storm.victims.size()));

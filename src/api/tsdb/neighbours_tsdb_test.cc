@@ -104,7 +104,15 @@ class NeighboursAnswer : public ServerTest {
           if (down_) {
             return fail(ErrorCode::kUnavailable, "http://secret: refused");
           }
-          return noisy_cluster(request);
+          auto answer = noisy_cluster(request);
+          if (answer && mounted_) {
+            std::string& text = answer->body;
+            const std::string name = "scratch";
+            for (auto at = text.find(name); at != std::string::npos; at = text.find(name)) {
+              text.replace(at, name.size(), "/home/bob");
+            }
+          }
+          return answer;
         });
     tsdbs_["hpc-a"].client =
         std::make_unique<tsdb::Client>("http://t", std::move(transport), clock_);
@@ -116,6 +124,7 @@ class NeighboursAnswer : public ServerTest {
     make(std::move(options));
   }
   bool down_ = false;
+  bool mounted_ = false;  ///< the file system is known by its mount point
   std::vector<std::string> asked_;
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
@@ -172,6 +181,15 @@ TEST_F(NeighboursAnswer, TellsUsersOfAVictimNotWhoItIs) {
   EXPECT_EQ(get(path, "bob").status, 404);
   EXPECT_EQ(get(path).status, 401);
   EXPECT_EQ(get("/api/v1/insight/neighbours/admin?cluster_id=hpc-a", "ada").status, 403);
+}
+
+TEST_F(NeighboursAnswer, DoesNotTellUsersTheMountPointsOfOthers) {
+  mounted_ = true;
+  EXPECT_THAT(body("insight/neighbours/admin?cluster_id=hpc-a", "root"),
+              HasSubstr(R"("file_system":"/home/bob","suspect":"12")"));
+  const std::string own = body("insight/neighbours?cluster_id=hpc-a&uuid=10", "ada");
+  EXPECT_THAT(own, HasSubstr(R"("kind":"storm","file_system":"","victim":"10",)"));
+  EXPECT_THAT(own, Not(HasSubstr("bob")));
 }
 
 TEST_F(NeighboursAnswer, SaysWhatIsMissing) {
