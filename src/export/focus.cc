@@ -1,5 +1,6 @@
 // FOCUS 1.3, Cost and Usage (https://focus.finops.org/focus-specification/): a row a day (UTC),
 // cluster, project and partition, for the tools of finance. A unit counts on the day of its end.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -60,7 +61,7 @@ constexpr std::array<std::string_view, 40> kFocusColumns{
 /// The first day of the month of a day, or of the next month.
 std::string month_of(std::int64_t day_ms, bool next) {
   constexpr int kMonths = 12;
-  const std::string day = utc_text(day_ms);  // "2026-01-31T…"
+  const std::string day = utc_text(std::max<std::int64_t>(day_ms, 1));  // "2026-01-31T…"
   int year = std::stoi(day.substr(0, 4));
   int month = std::stoi(day.substr(5, 2)) + (next ? 1 : 0);
   if (month > kMonths) {
