@@ -129,6 +129,18 @@ TEST_P(EndedUnitsTest, WaitUntilTheirGapsAreFilled) {
   EXPECT_THAT(places(3), ElementsAre("4", "5"));
 }
 
+TEST_P(EndedUnitsTest, DoNotWaitForGapsThatArePurged) {
+  set({"a"});
+  auto broken = update(kNow, kNow + kHour, {job("1", kNow)});
+  broken.gaps = {{.updater = "tsdb", .parts = {"q"}}};
+  write(broken);
+  write(kNow + kHour, kNow + 2 * kHour, {job("1", kNow, kNow + 61 * kMinute)});
+  EXPECT_THAT(behind(0), IsEmpty());
+  ASSERT_TRUE(targets_->advance("a", 1));  // by a unit behind it
+  ASSERT_TRUE(db_->writer().purge(kNow + kHour + 1, {}));
+  EXPECT_THAT(behind(1), ElementsAre("1"));
+}
+
 TEST_P(EndedUnitsTest, ThatArePurgedAreNotThere) {
   set({"a"});
   write(kNow, kNow + kHour, {job("1", kNow, kNow + 1), job("2", kNow, kNow + kHour)});

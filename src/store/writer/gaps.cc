@@ -122,17 +122,14 @@ Result<> set_gap_parts(Session& session,
 }
 
 Result<> purge_gaps(Session& session, std::int64_t cutoff_ms) {
-  auto done = session.run(Sql(session.dialect(),
-                              "DELETE FROM ceems_gap_units WHERE gap_id IN (SELECT id"
-                              " FROM ceems_gaps WHERE end_ms < ")
-                              .value(cutoff_ms)
-                              .add(")"),
-                          {});
-  if (done) {
-    done = session.run(
-        Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE end_ms < ").value(cutoff_ms), {});
+  std::vector<std::int64_t> ids;
+  CEEMS_TRY(session.run(
+      Sql(session.dialect(), "SELECT id FROM ceems_gaps WHERE end_ms < ").value(cutoff_ms),
+      [&ids](std::size_t, const AnswerRow& row) { ids.push_back(row.integer(0)); }));
+  for (const std::int64_t id : ids) {
+    CEEMS_TRY(set_gap_parts(session, id, {}));  // units that ended later wait for it
   }
-  return done;
+  return {};
 }
 
 }  // namespace ceems::store
