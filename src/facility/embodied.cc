@@ -82,6 +82,9 @@ EmbodiedSum embodied_of(const EmbodiedOptions& options,
   EmbodiedSum sum;
   std::map<std::string, ClusterSum> clusters;
   for (const ClassHours& hours : classes) {
+    ClusterSum& cluster = clusters[hours.cluster];
+    cluster.core_hours += hours.core_hours;
+    cluster.gpu_hours += hours.gpu_hours;
     const EmbodiedClass* made = options.find(hours.cluster, hours.node_class);
     if (made == nullptr) {
       sum.unknown_node_hours += hours.node_hours;
@@ -89,17 +92,17 @@ EmbodiedSum embodied_of(const EmbodiedOptions& options,
     }
     const double kg = made->kg * hours.node_hours / made->lifetime_hours;
     const double gpus = hours.gpu_hours > 0 ? made->gpu_share : 0;
-    ClusterSum& cluster = clusters[hours.cluster];
     cluster.cpu_kg += kg * (1 - gpus);
     cluster.gpu_kg += kg * gpus;
-    cluster.core_hours += hours.core_hours;
-    cluster.gpu_hours += hours.gpu_hours;
     sum.total += kg;
     sum.classes.push_back({.hours = hours, .made = *made, .kg = kg});
   }
   double shared = 0;
   for (const Reserved& one : reserved) {
     const ClusterSum& cluster = clusters[one.cluster];
+    if (cluster.cpu_kg + cluster.gpu_kg <= 0) {
+      continue;  // not known, which is not 0
+    }
     const double kg = share_of(one.core_hours, cluster.core_hours, cluster.cpu_kg) +
                       share_of(one.gpu_hours, cluster.gpu_hours, cluster.gpu_kg);
     shared += kg;

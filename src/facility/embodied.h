@@ -63,8 +63,9 @@ struct EmbodiedSum {
   double unknown_node_hours = 0;  ///< of classes without an entry
 };
 
-/// A group's share is its part of the core-hours, and of the GPU-hours, that the nodes of its
-/// cluster had: the mean over the classes of the cluster.
+/// A group's share is its part of the core-hours, and of the GPU-hours, that all nodes of its
+/// cluster had: the mean over the classes of the cluster. Groups of clusters without any known
+/// class are left out.
 EmbodiedSum embodied_of(const EmbodiedOptions& options,
                         const std::vector<ClassHours>& classes,
                         const std::vector<Reserved>& reserved);

@@ -84,6 +84,20 @@ TEST(Embodied, NothingIsAssumedForOtherClasses) {
   EXPECT_EQ(sum.total, 0);
   EXPECT_EQ(sum.unallocated, 0);
   EXPECT_EQ(sum.unknown_node_hours, 48);
+  EXPECT_TRUE(sum.groups.empty());
+}
+
+TEST(Embodied, HoursOfOtherClassesCountInShares) {
+  // What is reserved on nodes without an entry takes nothing of those that have one.
+  const auto sum = embodied_of(
+      read_file("classes:\n  - {class: big, kgco2: 43800, source: s}\n"),
+      {{.cluster = "a", .node_class = "big", .nodes = 1, .node_hours = 10, .core_hours = 100},
+       {.cluster = "a", .node_class = "other", .nodes = 9, .node_hours = 90, .core_hours = 900}},
+      {{.group = "x", .cluster = "a", .core_hours = 500}});
+  EXPECT_DOUBLE_EQ(sum.total, 10);
+  ASSERT_EQ(sum.groups.size(), 1U);
+  EXPECT_DOUBLE_EQ(sum.groups[0].kg, 5);
+  EXPECT_DOUBLE_EQ(sum.unallocated, 5);
 }
 
 TEST(Embodied, RefusesWrongFilesWithTheLine) {

@@ -38,9 +38,10 @@ void fill_sci(const StatementInputs& inputs, statement::Document& document) {
                     .value = grams && of > 0 ? std::optional(*grams / of) : std::nullopt,
                     .unit = std::string(unit),
                     .how = statement::How::kModelled,
-                    .note = project.grams ? "M is an estimate; coverage is of the energy"
-                            : project.kwh ? "its energy has no emission factor"
-                                          : "its energy was not measured",
+                    .note = !project.embodied ? "what making its nodes emitted is not known"
+                            : project.grams   ? "M is an estimate; coverage is of the energy"
+                            : project.kwh     ? "its energy has no emission factor"
+                                              : "its energy was not measured",
                     .formula = fmt::format("{} / cell(projects.{}, {})", sum, column, row),
                     .coverage = coverage});
     };
