@@ -160,7 +160,9 @@ class Reading {
                     .nodes = nodes_,
                     .pue = context.pue};
     for (const store::NodeDay& day : inputs_.node_days) {
-      if (day.day_ms > period.from_ms - 2 * kDayMs && day.day_ms < period.to_ms) {
+      // A day before the period would make what is not known 0.
+      if (day.day_ms > period.from_ms - 2 * kDayMs && day.day_ms < period.to_ms &&
+          context.zone.day_start(day.day_ms + kDayMs * 3 / 2) > period.from_ms) {
         input.days.push_back(day);
       }
     }
