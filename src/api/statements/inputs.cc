@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kKwhOfUnit = 1e-9;
 constexpr std::size_t kMaxMeterBytes = 64UL * 1024 * 1024;
+constexpr std::int64_t kDaysOfQuery = 31;  // a year by minutes is more than a TSDB answers
 
 std::int64_t length_of(const BillPeriod& period) {
   return std::max<std::int64_t>(0, period.to_ms - period.from_ms);
@@ -53,16 +54,16 @@ Result<facility::Hours> read_hours(const StatementContext& context,
     return fail(ErrorCode::kUnavailable, "no TSDB was asked");
   }
   facility::Hours hours;
-  if (span.to_ms - span.from_ms < kHourMs) {
-    return hours;
-  }
-  CEEMS_TRY(points, context.ask(meter.cluster, meter.hourly_query(), span.from_ms + kHourMs,
-                                span.to_ms, std::chrono::hours(1)));
   std::string text = "time,value\n";
-  for (const auto& [end_ms, value] : points) {
-    if (std::isfinite(value) && value >= 0) {
-      hours[end_ms - kHourMs] = value;
-      text += fmt::format("{},{}\n", end_ms - kHourMs, value);
+  for (std::int64_t from = span.from_ms; from < span.to_ms; from += kDaysOfQuery * kDayMs) {
+    const std::int64_t to = std::min(span.to_ms, from + kDaysOfQuery * kDayMs);
+    CEEMS_TRY(points, context.ask(meter.cluster, meter.hourly_query(), from + kHourMs, to,
+                                  std::chrono::hours(1)));
+    for (const auto& [end_ms, value] : points) {
+      if (std::isfinite(value) && value >= 0) {
+        hours[end_ms - kHourMs] = value;
+        text += fmt::format("{},{}\n", end_ms - kHourMs, value);
+      }
     }
   }
   hash = crypto::hex(crypto::sha256(text));
