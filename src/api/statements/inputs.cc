@@ -240,10 +240,11 @@ class Reading {
 
   void choose_energy(StatementMonth& month) const {
     const auto& total = inputs_.meter(facility::MeterKind::kTotal);
+    const bool of_site = inputs_.of_site();  // a meter of it says nothing of one of its clusters
     double metered = 0;
     double hours = 0;
     for (auto hour = total.lower_bound(month.period.from_ms);
-         hour != total.end() && hour->first < month.period.to_ms; ++hour) {
+         of_site && hour != total.end() && hour->first < month.period.to_ms; ++hour) {
       metered += hour->second;
       hours += 1;
     }
@@ -387,6 +388,10 @@ Result<StatementPeriod> parse_period(std::string_view name, const TimeZone& zone
   }
   return StatementPeriod{
       .name = std::string(name), .from_ms = first->from_ms, .to_ms = last->to_ms};
+}
+
+bool StatementInputs::of_site() const {
+  return context.cluster.empty() || context.one_cluster;
 }
 
 double StatementInputs::part_of(std::int64_t day_ms) const {

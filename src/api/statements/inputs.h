@@ -96,6 +96,8 @@ struct StatementInputs {
   [[nodiscard]] const facility::Hours& meter(facility::MeterKind kind) const {
     return meters.at(static_cast<std::size_t>(kind));
   }
+  /// Not of one of several clusters.
+  [[nodiscard]] bool of_site() const;
   /// The part of a day that is in the period and not in the future, as bills count it.
   [[nodiscard]] double part_of(std::int64_t day_ms) const;
 };

@@ -361,8 +361,6 @@ void add_indicators(const StatementInputs& inputs, Document& document) {
   add_ratio("ref", "renewable energy factor (REF)", "1", "ISO/IEC 30134-3",
             facility::ref_of(inputs.meter(MeterKind::kRenewable), total, inputs.hours),
             "sum(facility_days.ref_numerator) / sum(facility_days.ref_denominator)", document);
-  document.sources.insert(document.sources.end(), inputs.sources.begin(), inputs.sources.end());
-  document.notes.insert(document.notes.end(), inputs.problems.begin(), inputs.problems.end());
   document.add_table(
       facility_days_table(inputs),
       "hours of the meters of facility.yml, added up by day; the two of an indicator "

@@ -44,7 +44,12 @@ Result<statement::Document> make_statement(const StatementSpec& spec,
   if (period.to_ms > context.now_ms) {
     document.notes.emplace_back("The period has not ended: numbers and coverage are until now.");
   }
+  if (!inputs.of_site() && !inputs.sources.empty()) {
+    document.notes.emplace_back("Meters of facility.yml are of the whole site.");
+  }
   document.notes.emplace_back("A line without a value is not known; it is never 0.");
+  document.notes.insert(document.notes.end(), inputs.problems.begin(), inputs.problems.end());
+  document.sources = inputs.sources;
   spec.fill(inputs, document);
   return document;
 }
