@@ -181,19 +181,32 @@ class Reading {
       const Month month = month_at(at, context.zone);
       StatementMonth one{.name = month.name,
                          .period = {.from_ms = month.from_ms, .to_ms = std::min(month.to_ms, end)}};
-      one.table = make_bill(bill_input(one.period, std::nullopt));
+      const BillInput input = bill_input(one.period, std::nullopt);
+      one.table = make_bill(input);
       for (const std::string_view part : {"nodes", "other", "cooling"}) {
         if (const auto kwh = kwh_of(one.table, part)) {
           one.known += *kwh;
           one.any_known = true;
         }
       }
+      read_coverage(input, one);
       read_meter_of(one);
       choose_energy(one);
       read_factors(one);
       inputs_.months.push_back(std::move(one));
       at = month.to_ms;
     }
+  }
+
+  static void read_coverage(const BillInput& input, StatementMonth& month) {
+    const bool nodes = kwh_of(month.table, "nodes").has_value();
+    month.node_coverage = nodes ? month.table.coverage.value_or(0) : 0;
+    month.other_coverage = input.other ? input.other->covered : 0;
+    month.cooling_coverage = input.cooling ? input.cooling->covered
+                             : input.pue   ? month.node_coverage
+                                           : 0;
+    month.known_coverage =
+        nodes ? month.node_coverage : std::max(month.other_coverage, month.cooling_coverage);
   }
 
   /// The bills of a month, in proportion where they are longer.
@@ -253,15 +266,19 @@ class Reading {
     if (month.billed_share >= 1) {
       month.energy = month.meter;
       month.basis = "bill";
+      month.energy_coverage = 1;
     } else if (hours > 0 && hours >= expected) {
       month.energy = metered;
       month.basis = "meter";
+      month.energy_coverage = 1;
     } else if (month.any_known) {
       month.energy = month.known;
       month.basis = "parts";
+      month.energy_coverage = month.known_coverage;
     } else if (hours > 0) {
       month.energy = metered;
       month.basis = "partial meter";
+      month.energy_coverage = hours / expected;
     }
   }
 

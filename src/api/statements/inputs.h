@@ -47,9 +47,11 @@ Result<StatementPeriod> parse_period(std::string_view name, const TimeZone& zone
 struct StatementMonth {
   std::string name = {};
   BillPeriod period = {};
-  BillTable table = {};              ///< its parts, without the meter
-  double known = 0;                  ///< nodes, others and cooling
-  bool any_known = false;            ///< any of them
+  BillTable table = {};    ///< its parts, without the meter
+  double known = 0;        ///< nodes, others and cooling
+  bool any_known = false;  ///< any of them
+  /// Of the parts: of nodes, of their node-hours.
+  double node_coverage = 0, other_coverage = 0, cooling_coverage = 0, known_coverage = 0;
   double billed_share = 0;           ///< of its time
   std::optional<double> meter = {};  ///< of that time
   /// Of that time, if nodes were read in most of it (BillTable::kComparable).
@@ -58,6 +60,7 @@ struct StatementMonth {
   /// they cover the month, else what is known.
   std::optional<double> energy = {};
   std::string basis = {};  ///< "bill", "meter", "parts", "partial meter"; empty: not known
+  double energy_coverage = 0;
   // g/kWh, and kg for `energy`.
   std::optional<double> location = {}, market = {}, losses = {};
   std::string losses_source = {}, losses_date = {};

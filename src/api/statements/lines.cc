@@ -68,18 +68,16 @@ How how_of(const std::string& how) {
                                : How::kDerived;
 }
 
-/// The part of the node-hours with readings, weighted by the time of months.
-std::optional<double> node_coverage(const StatementInputs& inputs) {
-  const auto weighted = [&](bool all) {
-    double sum = 0;
-    for (const StatementMonth& month : inputs.months) {
-      const auto length = static_cast<double>(month.period.to_ms - month.period.from_ms);
-      sum += length * (all ? 1 : month.table.coverage.value_or(0));
-    }
-    return sum;
-  };
-  const double all = weighted(true);
-  return all > 0 && !inputs.node_days.empty() ? std::optional(weighted(false) / all) : std::nullopt;
+/// The coverage of months, weighted by their time.
+double mean_coverage(const StatementInputs& inputs, double StatementMonth::* coverage) {
+  double sum = 0;
+  double all = 0;
+  for (const StatementMonth& month : inputs.months) {
+    const auto length = static_cast<double>(month.period.to_ms - month.period.from_ms);
+    sum += length * month.*coverage;
+    all += length;
+  }
+  return all > 0 ? sum / all : 0;
 }
 
 /// "bill (2026-01 to 2026-06), meter (2026-07)"
@@ -101,17 +99,19 @@ void add_part(const StatementInputs& inputs,
               std::string label,
               std::string formula,
               std::string note,
+              double StatementMonth::* coverage,
               Document& document) {
   const MonthSum sum = sum_part(inputs, id);
-  document.add({.id = std::move(id),
-                .section = "Energy",
-                .label = std::move(label),
-                .value = sum.value,
-                .unit = "kWh",
-                .how = how_of(sum.how),
-                .note = std::move(note),
-                .formula = std::move(formula),
-                .coverage = sum.value ? std::optional(sum.coverage) : std::nullopt});
+  document.add(
+      {.id = std::move(id),
+       .section = "Energy",
+       .label = std::move(label),
+       .value = sum.value,
+       .unit = "kWh",
+       .how = how_of(sum.how),
+       .note = std::move(note),
+       .formula = std::move(formula),
+       .coverage = sum.value ? std::optional(mean_coverage(inputs, coverage)) : std::nullopt});
 }
 
 void add_ratio(std::string id,
@@ -218,29 +218,26 @@ void add_energy(const StatementInputs& inputs, Document& document) {
   add_part(inputs, "active", "jobs, active use",
            "sum(node_days.energy_kwh) - sum(node_days.idle_kwh) - sum(node_days.system_kwh) - "
            "sum(node_days.unallocated_kwh)",
-           "counters of the nodes", document);
+           "counters of the nodes", &StatementMonth::node_coverage, document);
   add_part(inputs, "reserved_idle", "jobs, reserved and idle", "sum(node_days.idle_kwh)",
-           "counters of the nodes", document);
+           "counters of the nodes", &StatementMonth::node_coverage, document);
   add_part(inputs, "system", "system (kernel, daemons)", "sum(node_days.system_kwh)",
-           "counters of the nodes", document);
+           "counters of the nodes", &StatementMonth::node_coverage, document);
   add_part(inputs, "unallocated", "free nodes (unreserved)", "sum(node_days.unallocated_kwh)",
-           "counters of the nodes", document);
+           "counters of the nodes", &StatementMonth::node_coverage, document);
   add_part(inputs, "nodes", "= compute nodes", "sum(node_days.energy_kwh)",
-           "the sum of the four lines above; coverage is that of the node-hours", document);
-  document.lines.back().coverage = node_coverage(inputs);
-  if (document.lines.back().coverage) {
-    document.lines.back().coverage = statement::rounded(*document.lines.back().coverage);
-  }
+           "the sum of the four lines above; coverage is that of the node-hours",
+           &StatementMonth::node_coverage, document);
   const AccountingOptions& options = *inputs.context.accounting;
   add_part(inputs, "other", "storage, network, service nodes", "sum(months.other_kwh)",
            options.other_power.empty() ? "accounting.other_power is not configured"
                                        : "query: " + options.other_power,
-           document);
+           &StatementMonth::other_coverage, document);
   add_part(inputs, "cooling", "cooling and losses", "sum(months.cooling_kwh)",
            !options.cooling_power.empty() ? "query: " + options.cooling_power
            : inputs.context.pue           ? fmt::format("PUE {} of ui.pue", *inputs.context.pue)
                                 : "neither accounting.cooling_power nor ui.pue is configured",
-           document);
+           &StatementMonth::cooling_coverage, document);
   const MonthSum known = sum_months(inputs, [](const StatementMonth& month) {
     return month.any_known ? std::optional(month.known) : std::nullopt;
   });
@@ -252,7 +249,7 @@ void add_energy(const StatementInputs& inputs, Document& document) {
        .unit = "kWh",
        .how = How::kDerived,
        .formula = "sum(months.nodes_kwh) + sum(months.other_kwh) + sum(months.cooling_kwh)",
-       .coverage = known.coverage});
+       .coverage = mean_coverage(inputs, &StatementMonth::known_coverage)});
   const MonthSum unexplained =
       sum_months(inputs, [](const StatementMonth& month) { return month.unexplained; });
   document.add(
@@ -299,7 +296,7 @@ void add_energy(const StatementInputs& inputs, Document& document) {
                         "is known: " +
                         basis_text(inputs),
                 .formula = "sum(months.energy_kwh)",
-                .coverage = energy.coverage});
+                .coverage = mean_coverage(inputs, &StatementMonth::energy_coverage)});
   document.add_table(months_table(inputs), "months of the period, from the tables below");
   document.add_table(node_days_table(inputs),
                      "ceems_node_days, added up by day, cluster and class; `part` is the share of "
