@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 5> kFormats{"md", "csv", "json", "xlsx", 
 
 void round(std::optional<double>& value) {
   if (value) {
-    value = rounded(*value);
+    value = std::isfinite(*value) ? std::optional(rounded(*value)) : std::nullopt;
   }
 }
 
@@ -57,8 +57,11 @@ void Document::add(Line line) {
 void Document::add_table(report::Table table, std::string detail) {
   for (auto& row : table.rows) {
     for (report::Cell& cell : row) {
-      if (double* number = std::get_if<double>(&cell)) {
+      double* number = std::get_if<double>(&cell);
+      if (number != nullptr && std::isfinite(*number)) {
         *number = rounded(*number);
+      } else if (number != nullptr) {
+        cell.emplace<std::monostate>();
       }
     }
   }

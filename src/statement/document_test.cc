@@ -1,5 +1,7 @@
 #include "statement/document.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +92,11 @@ TEST(Statement, NumbersAreRoundedOnce) {
   EXPECT_EQ(rounded(-123456789.0123456), -123456789.012);
   EXPECT_EQ(rounded(0.0 / 1.0), 0);
   EXPECT_EQ(number_text(rounded(2.0 / 3)), "0.666666666667");
+  Document document;
+  document.add(
+      {.id = "x", .value = std::numeric_limits<double>::quiet_NaN(), .how = How::kMeasured});
+  EXPECT_FALSE(document.lines[0].value);  // what is no number is missing, and not 0
+  EXPECT_EQ(document.lines[0].how, How::kMissing);
   EXPECT_EQ(find_format("xlsx"), Format::kXlsx);
   EXPECT_EQ(find_format("pdf"), std::nullopt);
 }

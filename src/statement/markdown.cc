@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text/cells.h"
@@ -6,10 +8,18 @@
 namespace ceems::statement {
 namespace {
 
+/// In one line: queries of the configuration may have several.
+std::string markdown_cell(std::string_view text) {
+  std::string line = escape_markdown(text);
+  std::ranges::replace(line, '\n', ' ');
+  std::ranges::replace(line, '\r', ' ');
+  return line;
+}
+
 void markdown_row(std::string& text, const std::vector<std::string>& cells) {
   text += "|";
   for (const std::string& cell : cells) {
-    text += fmt::format(" {} |", escape_markdown(cell));
+    text += fmt::format(" {} |", markdown_cell(cell));
   }
   text += "\n";
 }
@@ -45,7 +55,7 @@ std::string value_text(const std::optional<double>& value) {
 std::string to_markdown(const Document& document) {
   std::string text = fmt::format("# {}\n\n", escape_markdown(document.title));
   for (const auto& [name, value] : head_of(document)) {
-    text += fmt::format("- {}: {}\n", name, escape_markdown(value));
+    text += fmt::format("- {}: {}\n", name, markdown_cell(value));
   }
   std::string section;
   for (const Line& line : document.lines) {
