@@ -88,7 +88,7 @@ TEST(Embodied, NothingIsAssumedForOtherClasses) {
 }
 
 TEST(Embodied, HoursOfOtherClassesCountInShares) {
-  // What is reserved on nodes without an entry takes nothing of those that have one.
+  // What is reserved may be on nodes without an entry.
   const auto sum = embodied_of(
       read_file("classes:\n  - {class: big, kgco2: 43800, source: s}\n"),
       {{.cluster = "a", .node_class = "big", .nodes = 1, .node_hours = 10, .core_hours = 100},

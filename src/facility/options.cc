@@ -111,12 +111,12 @@ std::optional<double> FacilityOptions::declared_value(std::string_view name) con
 
 const std::vector<std::string_view>& declared_fields() {
   static const std::vector<std::string_view> kFields{
-      "installed_it_power_kw", "floor_area_m2",        "computer_room_area_m2",
-      "battery_capacity_kw",   "potable_water_m3",     "waste_heat_temperature_c",
-      "intake_air_setpoint_c", "cooling_degree_days",  "renewable_goo_kwh",
-      "renewable_ppa_kwh",     "renewable_onsite_kwh", "server_capacity",
-      "storage_capacity_pb",   "incoming_gbit_s",      "outgoing_gbit_s",
-      "incoming_eb",           "outgoing_eb"};
+      "backup_generators_kwh",    "installed_it_power_kw", "floor_area_m2",
+      "computer_room_area_m2",    "battery_capacity_kw",   "potable_water_m3",
+      "waste_heat_temperature_c", "intake_air_setpoint_c", "cooling_degree_days",
+      "renewable_goo_kwh",        "renewable_ppa_kwh",     "renewable_onsite_kwh",
+      "server_capacity",          "storage_capacity_pb",   "incoming_gbit_s",
+      "outgoing_gbit_s",          "incoming_eb",           "outgoing_eb"};
   return kFields;
 }
 

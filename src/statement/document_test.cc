@@ -95,7 +95,7 @@ TEST(Statement, NumbersAreRoundedOnce) {
   Document document;
   document.add(
       {.id = "x", .value = std::numeric_limits<double>::quiet_NaN(), .how = How::kMeasured});
-  EXPECT_FALSE(document.lines[0].value);  // what is no number is missing, and not 0
+  EXPECT_FALSE(document.lines[0].value);  // missing, and not 0
   EXPECT_EQ(document.lines[0].how, How::kMissing);
   EXPECT_EQ(find_format("xlsx"), Format::kXlsx);
   EXPECT_EQ(find_format("pdf"), std::nullopt);

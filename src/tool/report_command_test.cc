@@ -304,7 +304,7 @@ TEST_F(ReportCommand, WhatIsNotKnownIsANamedEmptyField) {
     empty += line.at("value").is_null() ? 1 : 0;
     EXPECT_EQ(line.at("value").is_null(), line.at("how").as_string() == "missing");
   }
-  EXPECT_EQ(empty, 16 + 2 + 2);  // declared, meters of heat and renewable energy, ERF and REF
+  EXPECT_EQ(empty, 17 + 2 + 2);  // declared, meters of heat and renewable energy, ERF and REF
 }
 
 TEST_F(ReportCommand, RefusesWhatItCannotReport) {

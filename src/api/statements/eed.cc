@@ -19,8 +19,9 @@ struct DeclaredField {
   std::string_view key, section, label, unit;
 };
 
-constexpr std::array<DeclaredField, 17> kDeclared{{
+constexpr std::array<DeclaredField, 18> kDeclared{{
     {"installed_it_power_kw", kEnergySection, "installed IT power demand (PDIT)", "kW"},
+    {"backup_generators_kwh", kEnergySection, "energy of backup generators (EDC-BG)", "kWh"},
     {"floor_area_m2", kEnergySection, "total floor area (SDC)", "m²"},
     {"computer_room_area_m2", kEnergySection, "computer room floor area (SCR)", "m²"},
     {"battery_capacity_kw", kEnergySection, "average battery capacity (CBtG)", "kW"},
@@ -68,12 +69,16 @@ void fill_eed(const StatementInputs& inputs, statement::Document& document) {
       "Types of refrigerants, the functions for the grid and the general information of annex I "
       "are "
       "texts, which you fill in yourself.");
+  document.notes.emplace_back(
+      "ERES-TOT is the sum of ERES-GOO, ERES-PPA and ERES-OS, and REF is ERES-TOT by EDC. Meters "
+      "know only what they count: add guarantees and agreements that none of them counts.");
   const std::string section(kEnergySection);
   add_meter(inputs, MeterKind::kTotal, section, "total energy (EDC)", document);
   add_meter(inputs, MeterKind::kIt, section, "energy of the IT (EIT)", document);
   add_meter(inputs, MeterKind::kWater, section, "total water input (WIN)", document);
   add_meter(inputs, MeterKind::kHeatReused, section, "waste heat reused (EREUSE)", document);
-  add_meter(inputs, MeterKind::kRenewable, section, "total renewable energy (ERES-TOT)", document);
+  add_meter(inputs, MeterKind::kRenewable, section,
+            "renewable energy that is metered (of ERES-TOT)", document);
   add_declared(inputs, kEnergySection, document);
   add_declared(inputs, kCapacitySection, document);
   add_indicators(inputs, document);

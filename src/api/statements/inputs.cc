@@ -253,7 +253,7 @@ class Reading {
 
   void choose_energy(StatementMonth& month) const {
     const auto& total = inputs_.meter(facility::MeterKind::kTotal);
-    const bool of_site = inputs_.of_site();  // a meter of it says nothing of one of its clusters
+    const bool of_site = inputs_.of_site();  // its meter is not one of a cluster
     double metered = 0;
     double hours = 0;
     for (auto hour = total.lower_bound(month.period.from_ms);
