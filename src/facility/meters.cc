@@ -102,7 +102,7 @@ class MeterReading {
     const std::int64_t end = zone_.day_start(start + kDayMs * 3 / 2);
     const auto count = static_cast<double>((end - start) / kHourMs);
     for (std::int64_t hour = start; hour < end; hour += kHourMs) {
-      hours_[hour] = value / count;
+      hours_[(hour + kHourMs - 1) / kHourMs * kHourMs] = value / count;
     }
   }
 

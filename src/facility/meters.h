@@ -24,10 +24,10 @@ using Hours = std::map<std::int64_t, double>;
 /// Reads a file with a line `time,value` and then one line for each interval of `every_ms`, in the
 /// order of time: the amount in the interval that begins at the time. Intervals are parts of an
 /// hour, an hour or a day (kDayMs); a day begins at midnight of the zone and is divided evenly
-/// between its hours. Times are local ones of the zone or have an offset. Missing intervals are
-/// gaps, and hours with one are left out. Times out of order, intervals that overlap, and values
-/// that are negative or no finite numbers are refused. `file` is for messages. kInvalidArgument
-/// with file and line.
+/// between its hours (of a zone with half an hour, between the whole ones that begin next). Times
+/// are local ones of the zone or have an offset. Missing intervals are gaps, and hours with one are
+/// left out. Times out of order, intervals that overlap, and values that are negative or no finite
+/// numbers are refused. `file` is for messages. kInvalidArgument with file and line.
 Result<Hours> parse_meter_file(std::string_view text,
                                std::string_view file,
                                std::int64_t every_ms,

@@ -46,6 +46,18 @@ TEST(Meters, DaysAreDividedBetweenTheirHours) {
   EXPECT_DOUBLE_EQ(hours->rbegin()->second, 2);
 }
 
+TEST(Meters, DaysOfZonesWithHalfAnHourHaveWholeHours) {
+  const auto zone = TimeZone::find("Asia/Kolkata");
+  ASSERT_TRUE(zone);
+  const auto hours =
+      parse_meter_file("time,value\n2026-01-01,24\n2026-01-02,48\n", "m.csv", kDayMs, *zone);
+  ASSERT_TRUE(hours) << hours.error().message;
+  ASSERT_EQ(hours->size(), 48U);
+  EXPECT_EQ(hours->begin()->first, kStart - 5 * kHourMs);  // midnight is 18:30 in UTC
+  EXPECT_DOUBLE_EQ(hours->begin()->second, 1);
+  EXPECT_DOUBLE_EQ(hours->rbegin()->second, 2);
+}
+
 TEST(Meters, RefusesWhatNoMeterSays) {
   const std::string first = "2026-01-01T05:00,1\n";
   const std::string order =

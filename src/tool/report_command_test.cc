@@ -243,7 +243,7 @@ TEST_F(ReportCommand, AnotherProgramComputesTheSameInAllFormats) {
        {std::pair("year", "2024"), std::pair("month", "2024-07"), std::pair("ghg", "2024"),
         std::pair("eed", "2024"), std::pair("sci", "2024"), std::pair("green-disc", "2024")}) {
     std::string files;
-    // All formats are of one document: those of a month show that they print it alike.
+    // Formats print one document: the reports of a month show that all print it alike.
     const std::vector<std::string> formats =
         std::string_view(kind) == "month"
             ? std::vector<std::string>{"json", "csv", "xlsx", "md", "html"}
