@@ -27,9 +27,8 @@ std::string create_ended_tables(Dialect dialect) {
 std::string queue_ended_text() {
   return fmt::format(
       "INSERT INTO ceems_ended_units (seq,cluster,unit,started_ms,ended_ms) SELECT {}+1,?,?,?,?"
-      " WHERE EXISTS (SELECT 1 FROM ceems_export_targets) AND NOT EXISTS (SELECT 1"
-      " FROM ceems_unit_reports WHERE cluster_id=? AND uuid=? AND started_at_ts=?"
-      " AND ended_at_ts=?)",
+      " WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_reports WHERE cluster_id=? AND uuid=?"
+      " AND started_at_ts=? AND ended_at_ts=?)",
       kLastPlace);
 }
 

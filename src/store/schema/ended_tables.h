@@ -10,8 +10,8 @@ namespace ceems::store {
 /// first have names that `units` does not have, because both are joined.
 std::string create_ended_tables(Dialect dialect);
 
-/// Appends a unit that has ended, if anything is sent to anyone, unless its report says that this
-/// end was known before. To be run before the report is queued. The values are the cluster, the id,
+/// Appends a unit that has ended, unless its report says that this end was known before. Only where
+/// there are targets. To be run before the report is queued. The values are the cluster, the id,
 /// the start and the end, twice.
 std::string queue_ended_text();
 

@@ -299,6 +299,9 @@ Result<> SessionWriter::write_units(const Batch& batch,
     groups.push_back(std::move(changes.back().calls));
   }
   CEEMS_TRY(refused, session_->run_groups(groups));
+  bool targets = false;  // of units that have ended
+  CEEMS_TRY(session_->run(Sql(session_->dialect(), "SELECT 1 FROM ceems_export_targets LIMIT 1"),
+                          [&targets](std::size_t, const AnswerRow&) { targets = true; }));
   std::vector<std::vector<WriterCall>> facts;
   std::vector<std::vector<WriterCall>> ended;
   std::vector<UsageRows::iterator> unknown_usage;
@@ -323,9 +326,12 @@ Result<> SessionWriter::write_units(const Batch& batch,
       const auto& [id, start, end] =
           std::tie(units[i]->uuid, units[i]->started_at_ts, units[i]->ended_at_ts);
       const std::string& cluster = batch.cluster.id;
-      ended.push_back(
-          {{WriterStatement::kQueueEnded, {cluster, id, start, end, cluster, id, start, end}},
-           {WriterStatement::kQueueReport, {cluster, id, start, end}}});
+      std::vector<WriterCall>& calls = ended.emplace_back();
+      if (targets) {
+        calls.push_back(
+            {WriterStatement::kQueueEnded, {cluster, id, start, end, cluster, id, start, end}});
+      }
+      calls.push_back({WriterStatement::kQueueReport, {cluster, id, start, end}});
     }
     if (counted != nullptr) {
       model::Unit& unit = counted->emplace_back();
