@@ -158,7 +158,7 @@ TEST_F(ExportCommand, SaysWhatIsWrong) {
   EXPECT_EQ(refused({"--format", "csv", "--currency", "EUR"}), "--format csv has no prices\n");
   for (const char* const price : {"", "-1", "x", "inf", "nan"}) {
     EXPECT_EQ(refused({"--format", "focus", "--provider", "HPC", "--currency", "EUR",
-                       "--price-per-kwh", price}),
+                       std::string("--price-per-kwh=") + price}),
               "--format focus needs --provider, --currency (such as EUR) and --price-per-kwh\n")
         << price;
   }
