@@ -157,7 +157,7 @@ TEST_F(NeighboursAnswer, NamesStormsAndWhoAsksMost) {
   EXPECT_THAT(
       answer,
       HasSubstr(R"({"cluster_id":"hpc-a","kind":"top","file_system":"scratch","suspect":"12",)"
-                R"("bytes":null,"requests":null,"metadata":1003.3333,"share":0.6689})"));
+                R"("bytes":null,"requests":null,"metadata":1003,"share":0.6689})"));
   EXPECT_THAT(answer, HasSubstr(R"("suspect":"10","bytes":1000000,"requests":null,)"
                                 R"("metadata":null,"share":0.01}])"));
   ASSERT_EQ(asked_.size(), 3U);
