@@ -10,7 +10,6 @@ namespace {
 
 using ceems::fleet::FileSystem;
 using ceems::fleet::FileSystemUse;
-using ceems::fleet::NodeUnit;
 using ceems::fleet::WindowValues;
 
 constexpr std::size_t kNodeMinutes = 120;
