@@ -127,7 +127,7 @@ class Reading {
             .to_ms = inputs_.period.to_ms - 1};
   }
 
-  Result<std::vector<store::UsageOfDay>> usage_by(store::UsageBy by) const {
+  [[nodiscard]] Result<std::vector<store::UsageOfDay>> usage_by(store::UsageBy by) const {
     return inputs_.context.reader->usage_by_day({.members = {.everybody = true},
                                                  .clusters = clusters_,
                                                  .days = days(),
@@ -261,8 +261,8 @@ class Reading {
       metered += hour->second;
       hours += 1;
     }
-    const double expected =
-        static_cast<double>(length_of(month.period) / kHourMs);  // whole hours of the present month
+    const std::int64_t whole_hours = length_of(month.period) / kHourMs;  // of the present month
+    const auto expected = static_cast<double>(whole_hours);
     if (month.billed_share >= 1) {
       month.energy = month.meter;
       month.basis = "bill";

@@ -16,7 +16,6 @@ namespace {
 using facility::MeterKind;
 using facility::Ratio;
 using statement::Document;
-using statement::Factor;
 using statement::How;
 using statement::Line;
 
