@@ -83,7 +83,7 @@ class MeterReading {
           "expected a time after that of the line before: where clocks are set back, write times "
           "with their offset");
     }
-    last_ms_ = *start;
+    last_ms_ = start;
     add(*start, *value, daily);
     return {};
   }
@@ -100,7 +100,8 @@ class MeterReading {
       return;
     }
     const std::int64_t end = zone_.day_start(start + kDayMs * 3 / 2);
-    const auto count = static_cast<double>((end - start) / kHourMs);
+    const std::int64_t hours = (end - start) / kHourMs;
+    const auto count = static_cast<double>(hours);
     for (std::int64_t hour = start; hour < end; hour += kHourMs) {
       hours_[(hour + kHourMs - 1) / kHourMs * kHourMs] = value / count;
     }

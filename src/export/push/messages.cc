@@ -83,7 +83,7 @@ void add_point(Parent& parent, Field field, const Final& final, const ExportedUn
     point.add_fixed64(PointField::kStart, nanoseconds(unit.started_ms));
   }
   point.add_fixed64(PointField::kTime, nanoseconds(unit.ended_ms));
-  point.add_double(PointField::kDouble, *final.value(unit) * final.scale);
+  point.add_double(PointField::kDouble, final.value(unit).value_or(0) * final.scale);
   if (!final.hardware.empty()) {
     const std::string hardware(final.hardware);
     add_attribute(point, PointField::kAttributes, "hw.id", hardware);

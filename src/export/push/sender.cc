@@ -207,10 +207,11 @@ void Sender::note_partial(const net::ClientResponse& response) {
     }
     WireReader partial(field->bytes);
     for (auto part = partial.next(); part; part = partial.next()) {
-      if (part->number == 1 && part->varint().value_or(0) > 0) {  // rejected_data_points
+      const auto values = part->varint().value_or(0);
+      if (part->number == 1 && values > 0) {  // rejected_data_points
         rejected_.add();
         log::warn("a target of exports has left out values",
-                  {{"target", target_.name}, {"values", *part->varint()}});
+                  {{"target", target_.name}, {"values", values}});
       }
     }
   }

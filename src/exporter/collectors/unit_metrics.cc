@@ -123,7 +123,8 @@ void UnitMetrics::add_unit(std::string_view manager, const Unit& unit, metrics::
   if (options_.pressure) {
     add(cpu_psi_, stats.cpu_psi_seconds);
     add(memory_psi_, stats.memory_psi_seconds);
-    if (stats.io_stalled_seconds) {
+    // The page of libvirt is the reference's, which has no series of io.pressure.
+    if (stats.io_stalled_seconds && manager != "libvirt") {
       sink.add(pressure_, *stats.io_stalled_seconds,
                {manager, hostname_, unit.cgrouphostname, unit.uuid, "io", "some"});
     }
