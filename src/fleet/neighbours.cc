@@ -140,8 +140,8 @@ std::optional<double> correlation(const WindowValues& a, const WindowValues& b, 
   double of_a = 0;
   double of_b = 0;
   for (std::size_t i = last + 1 - kCorrelated; i <= last; ++i) {
-    const double x = *a[i] - sum_a / kN;
-    const double y = *b[i] - sum_b / kN;
+    const double x = a[i].value_or(0) - sum_a / kN;
+    const double y = b[i].value_or(0) - sum_b / kN;
     together += x * y;
     of_a += x * x;
     of_b += y * y;
@@ -175,6 +175,7 @@ std::optional<ActiveTimes> active_times(const WindowValues& activity, double lea
 /// The rank sum of `high` among both as a z-score (Mann and Whitney), with mean ranks of ties.
 double rank_sum_z(const std::vector<double>& high, const std::vector<double>& low) {
   std::vector<std::pair<double, bool>> all;
+  all.reserve(high.size() + low.size());
   for (const double value : high) {
     all.emplace_back(value, true);
   }
@@ -218,7 +219,7 @@ Times times_of(const WindowValues& rest, const ActiveTimes& active) {
     return values;
   };
   for (std::size_t i = 1; i < active.size() && i < rest.size(); ++i) {
-    if (!active[i] || !active[i - 1] || *active[i] == *active[i - 1]) {
+    if (!active[i] || !active[i - 1] || active[i] == active[i - 1]) {
       continue;
     }
     const auto before = beside(i - 1, -1);  // the index wraps below 0, which ends it
@@ -263,8 +264,9 @@ std::optional<std::pair<double, Neighbour>> compared(const Victim& victim,
   for (std::size_t i = 0; i < std::min(active->size(), signal.size()); ++i) {
     const auto value = finite_at(beyond, i);
     if (value && (*active)[i] && finite_at(victim.unit->cpus, i).value_or(0) >= kLeastCpus) {
-      rest.at(*(*active)[i] ? 1 : 0).push_back(*value);
-      raw.at(*(*active)[i] ? 1 : 0).push_back(*signal[i]);
+      const std::size_t with = (*active)[i].value_or(false) ? 1 : 0;
+      rest.at(with).push_back(*value);
+      raw.at(with).push_back(signal[i].value_or(0));
     }
   }
   if (std::min(rest[0].size(), rest[1].size()) < kLeastBins) {
