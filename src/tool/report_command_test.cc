@@ -36,8 +36,8 @@ constexpr int kDaysOfYear = 366;                   // 2024
 class ReportCommand : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    dir_ = std::make_unique<testing::TempDir>();
-    zone_ = TimeZone::find("Europe/Berlin").value_or(TimeZone());
+    shared_dir = std::make_unique<testing::TempDir>();
+    shared_zone = TimeZone::find("Europe/Berlin").value_or(TimeZone());
     testing::FakeClock clock;
     auto opened =
         store::open_database({.directory = path("").string(), .time_zone = "Europe/Berlin"}, clock);
@@ -51,16 +51,16 @@ class ReportCommand : public ::testing::Test {
     write_files();
   }
   static void TearDownTestSuite() {
-    dir_.reset();
-    reports_.clear();
+    shared_dir.reset();
+    shared_reports.clear();
   }
 
-  static std::filesystem::path path(const std::string& name) { return dir_->path() / name; }
+  static std::filesystem::path path(const std::string& name) { return shared_dir->path() / name; }
 
   /// The first moment of a day of 2024, counted from 0.
   static std::int64_t start_of(int day) {
     constexpr std::int64_t kNewYear = 1'704'063'600'000;  // 2024-01-01T00:00:00+01:00
-    return zone_.day_start(kNewYear + day * kDayMs + kDayMs / 2);
+    return shared_zone.day_start(kNewYear + day * kDayMs + kDayMs / 2);
   }
 
   static model::Unit unit(int day, const std::string& project, double kwh, double g_kwh) {
@@ -71,9 +71,9 @@ class ReportCommand : public ::testing::Test {
     unit.groupname = "phys";
     unit.username = project == "fluids" ? "ada" : "eve";
     unit.created_at_ts = unit.started_at_ts = start_of(day) + kHourMs;
-    unit.created_at = unit.started_at = zone_.local_with_offset(unit.started_at_ts);
+    unit.created_at = unit.started_at = shared_zone.local_with_offset(unit.started_at_ts);
     unit.ended_at_ts = start_of(day) + 9 * kHourMs;
-    unit.ended_at = zone_.local_with_offset(unit.ended_at_ts);
+    unit.ended_at = shared_zone.local_with_offset(unit.ended_at_ts);
     unit.state = "COMPLETED";
     unit.allocation = R"({"cpus":64})";
     unit.total_time_seconds = {{"walltime", 8 * 3600.0},
@@ -133,7 +133,8 @@ class ReportCommand : public ::testing::Test {
   }
 
   static std::int64_t month_start(int month) {
-    return zone_.parse_local(fmt::format("{}-{:02}-01T00:00:00", 2024 + month / 12, month % 12 + 1))
+    return shared_zone
+        .parse_local(fmt::format("{}-{:02}-01T00:00:00", 2024 + month / 12, month % 12 + 1))
         .value_or(0);
   }
 
@@ -162,10 +163,10 @@ class ReportCommand : public ::testing::Test {
     }
     for (int day = kFirstDay; day < kDaysOfYear; ++day) {
       const std::int64_t end = start_of(day + 1);
-      const std::string date = zone_.day(start_of(day)).substr(0, 10);
+      const std::string date = shared_zone.day(start_of(day)).substr(0, 10);
       const bool fails = day >= 210 && day < 217;  // the meter of the IT, for a week
       total << date << ","
-            << (fails ? 4.8 : 2.4) * static_cast<double>((end - start_of(day)) / kHourMs) << "\n";
+            << (fails ? 4.8 : 2.4) * static_cast<double>(end - start_of(day)) / kHourMs << "\n";
       for (std::int64_t hour = start_of(day); hour < end && !fails; hour += kHourMs) {
         it << TimeZone().local(hour) << "Z,2\n";
       }
@@ -205,7 +206,7 @@ clusters:
                                    const std::string& period,
                                    const std::string& format,
                                    int status = 0) {
-    std::string& text = reports_[fmt::format("{} {} {}", kind, period, format)];
+    std::string& text = shared_reports[fmt::format("{} {} {}", kind, period, format)];
     if (!text.empty()) {
       return text;
     }
@@ -229,14 +230,14 @@ clusters:
     return 0;
   }
 
-  static std::unique_ptr<testing::TempDir> dir_;
-  static TimeZone zone_;
-  static std::map<std::string, std::string> reports_;
+  static std::unique_ptr<testing::TempDir> shared_dir;
+  static TimeZone shared_zone;
+  static std::map<std::string, std::string> shared_reports;
 };
 
-std::unique_ptr<testing::TempDir> ReportCommand::dir_;
-TimeZone ReportCommand::zone_;
-std::map<std::string, std::string> ReportCommand::reports_;
+std::unique_ptr<testing::TempDir> ReportCommand::shared_dir;
+TimeZone ReportCommand::shared_zone;
+std::map<std::string, std::string> ReportCommand::shared_reports;
 
 TEST_F(ReportCommand, AnotherProgramComputesTheSameInAllFormats) {
   for (const auto& [kind, period] :

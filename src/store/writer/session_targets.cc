@@ -19,6 +19,7 @@ Result<> SessionTargets::set(const std::vector<std::string>& names) {
       CEEMS_TRY(session_->run(add.value(clean_text(name)).add(")"), {}));
     }
     std::vector<std::string> kept;
+    kept.reserve(names.size());
     for (const std::string& name : names) {
       kept.push_back(clean_text(name));
     }
