@@ -50,6 +50,21 @@ test("without lists of the server, pages are cut from all units of the period", 
   assert.equal(asked[2]?.searchParams.get("scope"), "led");
 });
 
+test("what its asker gave up is asked again", async () => {
+  let asked = 0;
+  const fetcher: typeof fetch = (_, options) => {
+    if (++asked > 1) return Promise.resolve(new Response(JSON.stringify({ status: "success", data: units(3) })));
+    return new Promise((_, refuse) => options?.signal?.addEventListener("abort", () => refuse(options.signal?.reason)));
+  };
+  const source = new LocalList(new Api("http://h/", null, fetcher));
+  const given = new AbortController();
+  const first = source.page(defaultList(), "all", 100, true, given.signal);
+  given.abort();
+  const second = source.page(defaultList(), "all", 100, false, signal);
+  await assert.rejects(first);
+  assert.equal((await second).rows.length, 3);
+});
+
 test("a list that the server cut says so", async () => {
   const source = new LocalList(server(units(3), "cursor").api);
   assert.match((await source.page(defaultList(), "all", 100, true, signal)).notes[1]!, /newest 5,000 units/);

@@ -54,7 +54,7 @@ function facet(rows: readonly Row[], of: (row: Row) => string): Facet[] {
 /** Sorts and filters here what the server returns for the period. */
 export class LocalList implements ListSource {
   private question = "";
-  private pending: { question: string; done: Promise<void> } | null = null;
+  private pending: { question: string; done: Promise<void>; signal: AbortSignal | undefined } | null = null;
   private units: Unit[] = [];
   private serverTime = 0;
   private warnings: string[] = [];
@@ -114,10 +114,11 @@ export class LocalList implements ListSource {
     if (list.show !== "ended") query.unshift(["running", "1"]);
     for (const field of kFields) query.push(["field", field]);
     const question = `${view} ${new URLSearchParams(query)}`;
-    if (!fresh && this.pending?.question === question) return this.pending.done;
+    // What its own asker gave up never comes.
+    if (!fresh && this.pending?.question === question && !this.pending.signal?.aborted) return this.pending.done;
     if (!fresh && question === this.question) return;
     const done = this.ask(question, view, query, signal);
-    this.pending = { question, done };
+    this.pending = { question, done, signal };
     try {
       await done;
     } finally {
