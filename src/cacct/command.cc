@@ -41,9 +41,9 @@ std::unexpected<Error> usage_error(std::string message) {
 }
 
 /// One run of the program.
-class Run {
+class Listing {
  public:
-  Run(const Options& options, const Caller& caller)
+  Listing(const Options& options, const Caller& caller)
       : options_(options),
         caller_(caller),
         dumps_(options.series || !options.series_names.empty()),
@@ -422,7 +422,7 @@ class Run {
 }  // namespace
 
 int run(const Options& options, const Caller& caller) {
-  const auto done = Run(options, caller).run();
+  const auto done = Listing(options, caller).run();
   if (!done) {
     fmt::print(stderr, "cacct: error: {}\n", done.error().message);
     return 1;

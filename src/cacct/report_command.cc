@@ -45,9 +45,10 @@ Result<std::string> reports_in(std::string_view answer) {
   return data.substr(1, data.size() - 2);
 }
 
-class Run {
+class Reporting {
  public:
-  Run(const ReportOptions& options, const Caller& caller) : options_(options), caller_(caller) {}
+  Reporting(const ReportOptions& options, const Caller& caller)
+      : options_(options), caller_(caller) {}
 
   /// The error of the whole run. Errors of single reports are printed at once.
   Result<int> run() {
@@ -278,7 +279,7 @@ void add_report_flags(config::FlagSet& flags, ReportOptions& options) {
 }
 
 int run_report(const ReportOptions& options, const Caller& caller) {
-  const auto status = Run(options, caller).run();
+  const auto status = Reporting(options, caller).run();
   if (!status) {
     fmt::print(stderr, "cacct: error: {}\n", status.error().message);
     return 1;

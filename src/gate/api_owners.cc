@@ -75,7 +75,7 @@ Result<std::string> text_of(const json::object& row, std::string_view key) {
 }
 
 /// A missing time is 0.
-Result<std::int64_t> time_of(const json::object& row, std::string_view key) {
+Result<std::int64_t> time_of_row(const json::object& row, std::string_view key) {
   const json::value* const value = row.if_contains(key);
   if (value != nullptr && !value->is_int64()) {
     return missing_key(key);
@@ -90,9 +90,9 @@ Result<store::UnitLife> life_of(const json::object& row,
   auto uuid = text_of(row, "uuid");
   const auto owner = text_of(row, "username");
   const auto project = text_of(row, "project");
-  const auto created = time_of(row, "created_at_ts");
-  const auto started = time_of(row, "started_at_ts");
-  const auto ended = time_of(row, "ended_at_ts");
+  const auto created = time_of_row(row, "created_at_ts");
+  const auto started = time_of_row(row, "started_at_ts");
+  const auto ended = time_of_row(row, "ended_at_ts");
   if (!uuid || !owner || !project || !created || !started || !ended) {
     return missing_key("uuid, username, project and times of units");
   }
@@ -159,7 +159,7 @@ class ApiOwners final : public Owners {
                                        since(from, cluster), std::min(limit + 1, kMaxPageRows)),
                            as_user(user), [&](const json::object& row) -> Result<bool> {
                              CEEMS_TRY(uuid, text_of(row, "uuid"));
-                             CEEMS_TRY(started, time_of(row, "started_at_ts"));
+                             CEEMS_TRY(started, time_of_row(row, "started_at_ts"));
                              if (started <= alive.to_ms) {
                                units.insert(std::move(uuid));
                              }

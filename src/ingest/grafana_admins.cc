@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxAnswerBytes = 8U << 20U;
+constexpr std::size_t kMaxOrgsBytes = 8U << 20U;
 constexpr std::size_t kMaxMembers = 20'000;
 constexpr std::size_t kMaxLoginBytes = 255;
 
@@ -110,7 +110,7 @@ Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
                                                     net::ClientOptions options,
                                                     config::NameMap names) {
-  options.max_response_bytes = kMaxAnswerBytes;
+  options.max_response_bytes = kMaxOrgsBytes;
   CEEMS_TRY_IN("admin.grafana", client, net::Client::create(std::move(options)));
   const std::shared_ptr<net::Client> shared = std::move(client);
   return std::make_shared<GrafanaAdmins>(

@@ -41,11 +41,6 @@ std::string change_of(double a, double b, Kind kind) {
   return a == 0 ? std::string() : fmt::format("{:+.0f} %", (b / a - 1) * 100);
 }
 
-std::string padded(std::string_view text, std::size_t width) {
-  const std::size_t columns = columns_of(text);
-  return std::string(text) + std::string(width > columns ? width - columns : 0, ' ');
-}
-
 }  // namespace
 
 std::string compare_text(const Report& a, const Report& b, const View& view) {

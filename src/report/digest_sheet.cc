@@ -19,9 +19,9 @@ namespace {
 using advice::Catalogue;
 using advice::Facts;
 
-class Writer {
+class DigestWriter {
  public:
-  Writer(const Digest& digest, const View& view)
+  DigestWriter(const Digest& digest, const View& view)
       : digest_(digest), view_(view), words_(advice::catalogue(view.language)) {}
 
   Sheet write() {
@@ -220,7 +220,7 @@ class Writer {
 };
 
 Sheet sheet_of(const Digest& digest, const View& view) {
-  return Writer(digest, view).write();
+  return DigestWriter(digest, view).write();
 }
 
 }  // namespace

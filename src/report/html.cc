@@ -13,7 +13,7 @@
 namespace ceems::report {
 namespace {
 
-std::string sentence(const std::vector<std::string>& parts) {
+std::string html_sentence(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) {
     text += (text.empty() ? "" : " · ") + escape_html(part);
@@ -167,9 +167,10 @@ std::string html_form(const Sheet& sheet, const View& view) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
       language, escape_html(html_policy()), escape_html(sheet.title), kReportCss);
-  html += fmt::format("<h1>{}</h1>\n<p>{}</p>\n", escape_html(sheet.title), sentence(sheet.about));
+  html +=
+      fmt::format("<h1>{}</h1>\n<p>{}</p>\n", escape_html(sheet.title), html_sentence(sheet.about));
   if (!sheet.when.empty()) {
-    html += fmt::format("<p>{}</p>\n", sentence(sheet.when));
+    html += fmt::format("<p>{}</p>\n", html_sentence(sheet.when));
   }
   html += bars_html(sheet) + table_html(sheet.node_columns, sheet.nodes) + phases_html(sheet) +
           lines_html(sheet.cost_title, sheet.cost_remark, sheet.costs) + advice_html(sheet);

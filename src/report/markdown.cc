@@ -30,7 +30,7 @@ std::string table_of(const std::vector<std::string>& header,
   return text + '\n';
 }
 
-std::string sentence(const std::vector<std::string>& parts) {
+std::string markdown_sentence(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) {
     text += (text.empty() ? "" : " · ") + escape_markdown(part);
@@ -60,9 +60,9 @@ std::string lines_of(const std::string& title,
 
 std::string markdown_form(const Sheet& sheet) {
   std::string text =
-      fmt::format("# {}\n\n{}\n\n", escape_markdown(sheet.title), sentence(sheet.about));
+      fmt::format("# {}\n\n{}\n\n", escape_markdown(sheet.title), markdown_sentence(sheet.about));
   if (!sheet.when.empty()) {
-    text += sentence(sheet.when) + "\n\n";
+    text += markdown_sentence(sheet.when) + "\n\n";
   }
   if (!sheet.bars.empty() || !sheet.nodes.empty()) {
     text += fmt::format("## {}\n\n", escape_markdown(sheet.used_title));

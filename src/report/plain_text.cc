@@ -41,6 +41,11 @@ std::size_t columns_of(std::string_view text) {
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
 }
 
+std::string padded(std::string_view text, std::size_t width) {
+  const std::size_t columns = columns_of(text);
+  return std::string(text) + std::string(width > columns ? width - columns : 0, ' ');
+}
+
 std::string to_ascii(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -13,6 +13,8 @@ std::string plain_text(std::string_view text);
 
 /// The number of code points, which is the number of columns for the texts of a report.
 std::size_t columns_of(std::string_view text);
+/// With blanks behind it, up to that width.
+std::string padded(std::string_view text, std::size_t width);
 
 /// Replaces all that is not ASCII: the few signs that reports use by similar ones, accents by
 /// their letters, the rest by '?'.

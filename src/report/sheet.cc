@@ -74,9 +74,9 @@ std::string range_text(const Number& low, const Number& high, const Catalogue& w
   return first == last ? first : fmt::format("{}–{}", first.substr(0, first.size() - 2), last);
 }
 
-class Writer {
+class ReportWriter {
  public:
-  Writer(const Report& report, const View& view)
+  ReportWriter(const Report& report, const View& view)
       : report_(report), view_(view), words_(advice::catalogue(view.language)) {}
 
   Sheet write() {
@@ -574,7 +574,7 @@ std::string shown_id(const Report& report) {
 }
 
 Sheet sheet_of(const Report& report, const View& view) {
-  return Writer(report, view).write();
+  return ReportWriter(report, view).write();
 }
 
 }  // namespace ceems::report

@@ -18,10 +18,6 @@ std::string spaces(std::size_t count) {
   return std::string(count, ' ');
 }
 
-std::string padded(std::string_view text, std::size_t width) {
-  const std::size_t columns = columns_of(text);
-  return std::string(text) + spaces(width > columns ? width - columns : 0);
-}
 std::string right(std::string_view text, std::size_t width) {
   const std::size_t columns = columns_of(text);
   return spaces(width > columns ? width - columns : 0) + std::string(text);

@@ -15,7 +15,7 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr std::size_t kMaxText = 8192;
+constexpr std::size_t kMaxThreadText = 8192;
 constexpr std::uint64_t kNanosecondsOfTick = 10'000'000;
 constexpr std::uint64_t kShareOfRunning = 100;  // 1 %
 
@@ -37,13 +37,14 @@ struct ThreadUse::Pass {
 };
 
 std::optional<ThreadUse::Times> ThreadUse::read_times(int tid, int folder) {
-  if (host::read_file_at(folder, fmt::format("{}/schedstat", tid).c_str(), buffer_, kMaxText)) {
+  if (host::read_file_at(folder, fmt::format("{}/schedstat", tid).c_str(), buffer_,
+                         kMaxThreadText)) {
     const auto times = host::parse_schedstat(buffer_);
     if (times && (times->ran > 0 || times->waited > 0)) {
       return Times{.ran = times->ran, .waited = times->waited};
     }
   }
-  if (!host::read_file_at(folder, fmt::format("{}/stat", tid).c_str(), buffer_, kMaxText)) {
+  if (!host::read_file_at(folder, fmt::format("{}/stat", tid).c_str(), buffer_, kMaxThreadText)) {
     return std::nullopt;
   }
   const auto ticks = host::parse_cpu_ticks(buffer_);
@@ -59,7 +60,7 @@ std::optional<ThreadUse::Times> ThreadUse::times_before(int tid, int folder, con
     return found->second;
   }
   if (!looked_ ||
-      !host::read_file_at(folder, fmt::format("{}/stat", tid).c_str(), buffer_, kMaxText)) {
+      !host::read_file_at(folder, fmt::format("{}/stat", tid).c_str(), buffer_, kMaxThreadText)) {
     return std::nullopt;
   }
   const auto started = host::parse_start_ticks(buffer_);
@@ -67,7 +68,7 @@ std::optional<ThreadUse::Times> ThreadUse::times_before(int tid, int folder, con
 }
 
 void ThreadUse::add_cpus(int tid, int folder, Pass& pass) {
-  if (!host::read_file_at(folder, fmt::format("{}/status", tid).c_str(), buffer_, kMaxText)) {
+  if (!host::read_file_at(folder, fmt::format("{}/status", tid).c_str(), buffer_, kMaxThreadText)) {
     return;
   }
   for (const int cpu : host::parse_allowed_cpus(buffer_).value_or(std::vector<int>())) {

@@ -18,7 +18,7 @@ constexpr std::int64_t kNeverEnds = std::numeric_limits<std::int64_t>::max();
 
 /// Indexes find ended and running units as two ranges. With OR, all units of the owner would be
 /// read.
-enum class Part { kAll, kEnded, kRunning };
+enum class UnitPart { kAll, kEnded, kRunning };
 
 /// The end of the row that `after` names, as it is ordered.
 std::int64_t after_end(const UnitQuery& query) {
@@ -37,12 +37,12 @@ TimeRange rest_of(const UnitQuery& query, TimeRange range) {
   return range;
 }
 
-void add_part(Sql& sql, const UnitQuery& query, Part part) {
-  if (part == Part::kRunning) {
+void add_part(Sql& sql, const UnitQuery& query, UnitPart part) {
+  if (part == UnitPart::kRunning) {
     sql.add(" AND ended_at_ts = 0");
   } else if (query.ended) {
-    sql.and_ended(rest_of(query, *query.ended), part == Part::kAll && query.running);
-  } else if (part == Part::kEnded) {
+    sql.and_ended(rest_of(query, *query.ended), part == UnitPart::kAll && query.running);
+  } else if (part == UnitPart::kEnded) {
     sql.add(" AND ended_at_ts <> 0");
   }
 }
@@ -61,13 +61,14 @@ void add_after(Sql& sql, const UnitQuery& query, std::string_view end) {
   sql.value(query.after->started_at).add(")");
 }
 
-Sql rows_of(const UnitQuery& query, FieldList fields, const Sql& owner, Part part, int reference) {
+Sql rows_of(
+    const UnitQuery& query, FieldList fields, const Sql& owner, UnitPart part, int reference) {
   std::string columns;
   for (const std::size_t field : fields) {
     columns +=
         fmt::format("{}{}", columns.empty() ? "" : ",", selected(unit_fields()[field], reference));
   }
-  const std::string end = part == Part::kRunning ? fmt::to_string(kNeverEnds) : "ended_at_ts";
+  const std::string end = part == UnitPart::kRunning ? fmt::to_string(kNeverEnds) : "ended_at_ts";
   Sql sql(owner.dialect(), fmt::format("SELECT {}{}{} AS key0,cluster_id AS key1,uuid AS key2,"
                                        "started_at AS key3 FROM units WHERE ignore = 0",
                                        columns, columns.empty() ? "" : ",", end));
@@ -111,10 +112,10 @@ Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields, i
   std::vector<Sql> parts;
   for (const Sql& owner : owners) {
     parts.push_back(rows_of(query, fields, owner,
-                            apart || (by_end && !with_running) ? Part::kEnded : Part::kAll,
+                            apart || (by_end && !with_running) ? UnitPart::kEnded : UnitPart::kAll,
                             reference));
     if (apart) {
-      parts.push_back(rows_of(query, fields, owner, Part::kRunning, reference));
+      parts.push_back(rows_of(query, fields, owner, UnitPart::kRunning, reference));
     }
   }
   if (parts.size() == 1) {

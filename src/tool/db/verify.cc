@@ -124,9 +124,9 @@ std::string_view fault_of(const Column& column, const Cell& cell) {
   return {};
 }
 
-/// Sums of one cluster that can be compared between tables: of numbers that are only added up.
-using Sums = std::map<std::string, double>;
-using SumsOfClusters = std::map<std::string, Sums>;
+/// Totals of one cluster that can be compared between tables: of numbers that are only added up.
+using Totals = std::map<std::string, double>;
+using ClusterTotals = std::map<std::string, Totals>;
 
 /// The columns that are added up, and that of the cluster.
 struct Summed {
@@ -147,8 +147,8 @@ struct Summed {
   std::vector<std::size_t> totals;
 };
 
-void add_up(const TableLayout& table, const Summed& columns, const Row& row, SumsOfClusters& all) {
-  Sums& sums = all[row[columns.cluster].text];
+void add_up(const TableLayout& table, const Summed& columns, const Row& row, ClusterTotals& all) {
+  Totals& sums = all[row[columns.cluster].text];
   sums["units"] +=
       columns.units == 0
           ? 1.0
@@ -167,7 +167,7 @@ void add_up(const TableLayout& table, const Summed& columns, const Row& row, Sum
 void check_values(Tables& tables,
                   const TableLayout& table,
                   std::int64_t all,
-                  SumsOfClusters* sums,
+                  ClusterTotals* sums,
                   Findings::Check& check,
                   Progress& progress) {
   const Summed summed(table);
@@ -208,8 +208,8 @@ void check_values(Tables& tables,
 
 /// `part` is at most the whole, up to rounding.
 void compare_sums(std::string_view part_name,
-                  const SumsOfClusters& part,
-                  const SumsOfClusters& whole,
+                  const ClusterTotals& part,
+                  const ClusterTotals& whole,
                   Findings::Check& check) {
   constexpr double kRounding = 1e-6;
   for (const auto& [cluster, sums] : part) {
@@ -278,7 +278,7 @@ Findings verify(Tables& tables, Progress& progress) {
     check_file(tables, file, progress);
   }
   const std::vector<TableLayout> layout = check_schema(tables, findings, schema);
-  std::map<std::string, SumsOfClusters> of_tables;
+  std::map<std::string, ClusterTotals> of_tables;
   bool own = false;
   for (const TableLayout& table : layout) {
     own = own || table.name == "ceems_watermarks";

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kMaxFile = 64U << 20U;
 constexpr std::size_t kMaxRanges = 200'000;
 constexpr std::size_t kMaxNameBytes = 8U << 20U;
-constexpr std::size_t kMaxName = 1024;
+constexpr std::size_t kMaxLineName = 1024;
 constexpr std::uint64_t kPiece = 1U << 20U;
 
 std::optional<std::uint64_t> hexadecimal(std::string_view text) {
@@ -75,7 +75,7 @@ void PerfMap::add_lines(std::string_view text) {
     std::string_view line = take_until(text, '\n');
     const auto start = hexadecimal(take_word(line));
     const auto size = hexadecimal(take_word(line));
-    const std::string_view name = trim(line).substr(0, kMaxName);
+    const std::string_view name = trim(line).substr(0, kMaxLineName);
     if (!start || !size || *size == 0 || name.empty() ||
         *size > std::numeric_limits<std::uint64_t>::max() - *start ||
         ranges_.size() == kMaxRanges || names_.size() + name.size() >= kMaxNameBytes) {

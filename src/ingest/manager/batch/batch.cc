@@ -9,10 +9,10 @@ namespace {
 
 /// Limits for the ids in one query, for all ids, and for the queries per job. The length of a
 /// command line is limited.
-constexpr std::size_t kIdsAtOnce = 500;
-constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
-constexpr int kMaxAsks = 3;
-constexpr std::int64_t kOverlapMs = std::chrono::milliseconds(kBatchOverlap).count();
+constexpr std::size_t kJobsAtOnce = 500;
+constexpr std::size_t kMaxAskedJobs = 20 * kJobsAtOnce;
+constexpr int kMaxAsksOfJob = 3;
+constexpr std::int64_t kBatchOverlapMs = std::chrono::milliseconds(kBatchOverlap).count();
 
 class BatchManager final : public ResourceManager {
  public:
@@ -36,7 +36,7 @@ class BatchManager final : public ResourceManager {
     std::vector<model::Unit> units;
     for (const auto& [run, job] : jobs) {
       const bool ended_before = job.end_ms > 0 && job.end_ms <= window.start_ms;
-      const bool long_ago = ended_before && job.end_ms + kOverlapMs < window.start_ms;
+      const bool long_ago = ended_before && job.end_ms + kBatchOverlapMs < window.start_ms;
       if ((ended_before && is_reported(run, job)) || (long_ago && !open_.contains(run))) {
         continue;
       }
@@ -102,7 +102,7 @@ class BatchManager final : public ResourceManager {
       follows_ = true;
       ran_before_ = open_;
       std::erase_if(reported_, [&](const auto& entry) {
-        return entry.second.end_ms + 2 * kOverlapMs < window.start_ms;
+        return entry.second.end_ms + 2 * kBatchOverlapMs < window.start_ms;
       });
     } else if (!last_ || window.start_ms != last_->start_ms) {
       follows_ = false;
@@ -148,13 +148,14 @@ class BatchManager final : public ResourceManager {
     end_requeued(jobs);
     std::vector<std::string> ids;
     for (const auto& [run, open] : open_) {
-      if (!jobs.contains(run) && ids.size() < kMaxIds && (ids.empty() || ids.back() != run.first)) {
+      if (!jobs.contains(run) && ids.size() < kMaxAskedJobs &&
+          (ids.empty() || ids.back() != run.first)) {
         ids.push_back(run.first);
       }
     }
-    for (std::size_t at = 0; at < ids.size(); at += kIdsAtOnce) {
+    for (std::size_t at = 0; at < ids.size(); at += kJobsAtOnce) {
       const auto first = ids.begin() + static_cast<std::ptrdiff_t>(at);
-      const auto count = static_cast<std::ptrdiff_t>(std::min(kIdsAtOnce, ids.size() - at));
+      const auto count = static_cast<std::ptrdiff_t>(std::min(kJobsAtOnce, ids.size() - at));
       const std::vector<std::string> some(first, first + count);
       Jobs found;
       auto done =
@@ -175,7 +176,7 @@ class BatchManager final : public ResourceManager {
       open.asks += jobs.contains(run) ? 0 : 1;
     }
     const std::size_t lost =
-        std::erase_if(open_, [](const auto& entry) { return entry.second.asks >= kMaxAsks; });
+        std::erase_if(open_, [](const auto& entry) { return entry.second.asks >= kMaxAsksOfJob; });
     if (lost > 0) {
       log::warn("the batch system no longer knows jobs that were running; they stay as last seen",
                 {{"cluster_id", cluster_id_}, {"jobs", lost}});

@@ -12,7 +12,7 @@ namespace ceems::ingest {
 namespace {
 
 /// A job's command and its environment may be long. One line must not stop the rest.
-constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMaxCommandBytes = std::size_t{16} << 20U;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ Result<> BatchCommands::run(const std::string& program,
   command.arguments = std::move(arguments);
   command.environment = environment_;
   command.timeout = timeout_;
-  command.max_output_bytes = kMaxLineBytes;
+  command.max_output_bytes = kMaxCommandBytes;
   CEEMS_TRY_IN(program, result, runner_->run_lines(command, line, stop));
   const std::string_view message = trim(result.error_text);
   const bool none = !nothing.empty() && message.find(nothing) != std::string_view::npos;

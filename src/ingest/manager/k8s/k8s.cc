@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSettle{5000};
 constexpr milliseconds kPatience{30'000};
 constexpr milliseconds kListTimeout{30'000};
-constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMaxListBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMaxBindings = 1'000'000;
 constexpr const char* kDefaultUsersFile = "/var/run/ceems/users.yaml";
 
@@ -255,7 +255,7 @@ Result<> get_pages(const kube::Connect& connect,
   CEEMS_TRY(connection, connect(stop));
   connection.options.user_agent = "ceems_api_server";
   connection.options.timeout = kListTimeout;
-  connection.options.max_response_bytes = kMaxAnswerBytes;
+  connection.options.max_response_bytes = kMaxListBytes;
   const std::string url = connection.server + std::string(path) + "?limit=500";
   CEEMS_TRY(client, net::Client::create(std::move(connection.options)));
   const std::stop_callback on_stop(stop, [&client] { client->cancel(); });

@@ -12,7 +12,7 @@
 namespace ceems::ingest {
 namespace {
 
-constexpr double kMebi = 1 << 20;
+constexpr double kBytesOfMebi = 1 << 20;
 
 /// Converts epoch seconds to milliseconds; 0 for values that are not a time between the epoch and
 /// the year 5000.
@@ -176,7 +176,8 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     unit.allocation_stands_in = !life.allocation_known;
 
     const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
-    unit.total_time_seconds = allocation_times(seconds, life.cpus, life.memory_bytes / kMebi, 0);
+    unit.total_time_seconds =
+        allocation_times(seconds, life.cpus, life.memory_bytes / kBytesOfMebi, 0);
     units.push_back(std::move(unit));
   }
   return units;

@@ -113,8 +113,8 @@ model::Unit make_unit(const Server& server,
   unit.allocation_stands_in = !life.flavor->detailed;
   unit.tags = tags_of(server);
 
-  const double seconds = static_cast<double>(std::max<std::int64_t>(life.active_ms, 0)) / 1000;
-  unit.total_time_seconds = allocation_times(seconds, static_cast<double>(life.flavor->vcpus),
+  const double active = static_cast<double>(std::max<std::int64_t>(life.active_ms, 0)) / 1000;
+  unit.total_time_seconds = allocation_times(active, static_cast<double>(life.flavor->vcpus),
                                              static_cast<double>(life.flavor->ram_mib),
                                              static_cast<double>(life.flavor->vgpus));
   return unit;

@@ -301,7 +301,7 @@ namespace {
 constexpr std::size_t kMaxHelpBytes = 1U << 20U;
 /// The command of a job may be as long as the kernel allows (2 MiB), before SLURM escapes it, and a
 /// script has 4 MB by default. One line must not stop the rest.
-constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMaxSacctLine = std::size_t{16} << 20U;
 constexpr std::chrono::seconds kLimitsTime{10};
 
 /// Returns a delimiter that no job can have in its name, because it is new and random.
@@ -515,7 +515,7 @@ class SlurmCli final : public SlurmSource {
     command.arguments = std::move(arguments);
     command.environment = options_.environment;
     command.timeout = std::min(at_most, options_.timeout);
-    command.max_output_bytes = kMaxLineBytes;
+    command.max_output_bytes = kMaxSacctLine;
     command.as_root = options_.mode == SlurmMode::kCapability;
     command.only_trusted = command.as_root;
     CEEMS_TRY_IN(program, result,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kCookie = "xdebugpy";
 // Interpreters have a state of some 100 KiB; other structures are smaller.
-constexpr std::uint64_t kMaxOffset = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMaxMemberOffset = std::uint64_t{1} << 20U;
 
 // Offsets of 64-bit builds without Py_TRACE_REFS, printed by offsetof() with the headers of
 // releases 3.6.15, 3.7.16, 3.8.18, 3.9.2, 3.9.18, 3.10.13, 3.11.2, 3.11.7 and 3.12.1.
@@ -240,7 +240,7 @@ Result<PythonLayout> parse_python_description(std::string_view bytes) {
   const bool free_threaded = word(2) != 0;
   const auto offset = [&](std::size_t index) {
     const std::uint64_t value = word(index);
-    good = good && value < kMaxOffset;
+    good = good && value < kMaxMemberOffset;
     return static_cast<std::uint32_t>(good ? value : 0);
   };
   const DescriptionWords& at = kDescriptions.at(minor - kFirstDescribedMinor);
