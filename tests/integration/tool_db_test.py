@@ -25,7 +25,7 @@ import api_database
 import harness
 from postgres_test import Postgres
 
-UNITS = int(os.environ.get("CEEMS_UNITS", "100000"))
+UNITS = int(os.environ.get("CEEMS_UNITS", "3000"))
 TOOL = os.path.join(harness.BIN, "ceems_tool")
 NOW = 1_767_225_600  # 2026-01-01T00:00:00Z
 MAPS = api_database.MAPS
