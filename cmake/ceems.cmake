@@ -175,6 +175,42 @@ function(ceems_refuse_unlisted)
   endif()
 endfunction()
 
+# ceems_specs(FOLDER SUFFIX [NO_TESTS]): FOLDER/all.h is the list of similar things. Each function NAME_SUFFIX() that it declares, and
+# that returns a ...Spec, stands for NAME.cc, NAME_test.cc beside it (not with NO_TESTS) and a call in all.cc, made of FOLDER/all.cc.in.
+# Appends them to `specs` and `spec_tests`.
+function(ceems_specs folder suffix)
+  cmake_parse_arguments(ARG "NO_TESTS" "" "" ${ARGN})
+  string(REGEX REPLACE "^\\./$" "" prefix ${folder}/) # "." is the folder itself
+  set(list ${prefix}all.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  file(READ ${list} text)
+  string(REGEX MATCHALL "\n[A-Z][A-Za-z]+Spec [a-z0-9_]+_${suffix}\\(\\)" declarations "${text}")
+  set(SPEC_CALLS)
+  foreach(declaration IN LISTS declarations)
+    string(REGEX REPLACE ".* (.*)_${suffix}.*" "\\1" name "${declaration}")
+    set(path ${prefix}${name})
+    if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${path})
+      set(path ${path}/${name})
+    endif()
+    set(files ${path}.cc)
+    if(NOT ARG_NO_TESTS)
+      list(APPEND files ${path}_test.cc)
+      list(APPEND spec_tests ${path}_test.cc)
+    endif()
+    foreach(file ${files})
+      if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${list} lists ${name}_${suffix}(), which needs ${file}")
+      endif()
+    endforeach()
+    list(APPEND specs ${path}.cc)
+    string(APPEND SPEC_CALLS "      ${name}_${suffix}(),\n")
+  endforeach()
+  configure_file(${prefix}all.cc.in ${CMAKE_CURRENT_BINARY_DIR}/${prefix}all.cc @ONLY)
+  list(APPEND specs ${CMAKE_CURRENT_BINARY_DIR}/${prefix}all.cc)
+  set(specs ${specs} PARENT_SCOPE)
+  set(spec_tests ${spec_tests} PARENT_SCOPE)
+endfunction()
+
 # ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE] [TESTS_ALONE]
 #               [OPTIMIZED] [COST seconds])
 # Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS

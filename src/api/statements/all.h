@@ -17,7 +17,8 @@ struct StatementSpec {
   void (*fill)(const StatementInputs& inputs, statement::Document& document);
 };
 
-// Each is one source, one line here and in statements(), and one row in docs/report-your-year.md.
+// Each is one source, one line here, from which the build makes statements(), and one row in
+// docs/report-your-year.md.
 StatementSpec year_statement();
 StatementSpec month_statement();
 StatementSpec ghg_statement();

@@ -1,15 +1,8 @@
 #include <algorithm>
-#include <array>
 
 #include "api/statements/all.h"
 
 namespace ceems::api {
-
-std::span<const StatementSpec> statements() {
-  static const std::array kStatements{year_statement(), month_statement(), ghg_statement(),
-                                      eed_statement(),  sci_statement(),   green_disc_statement()};
-  return kStatements;
-}
 
 const StatementSpec* find_statement(std::string_view name) {
   const auto all = statements();

@@ -1,4 +1,4 @@
-// A year or a month: energy, use, facility, emissions and hardware.
+// A year: energy, use, facility, emissions and hardware.
 #include "api/statements/all.h"
 #include "api/statements/lines.h"
 
@@ -19,13 +19,6 @@ StatementSpec year_statement() {
   return {.name = "year",
           .title = "Energy and emissions of a year",
           .help = "energy, use, facility, emissions and hardware of a year",
-          .fill = fill_year};
-}
-
-StatementSpec month_statement() {
-  return {.name = "month",
-          .title = "Energy and emissions of a month",
-          .help = "the same of a month",
           .fill = fill_year};
 }
 
