@@ -39,15 +39,6 @@ std::string shown(std::optional<double> number, int digits) {
   return number ? fmt::format("{:.{}f}", *number, digits) : "-";
 }
 
-std::string grouped(double number) {
-  std::string digits = fmt::format("{:.0f}", std::abs(number));
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
-  }
-  return (std::round(number) < 0 ? "-" : "") + digits;
-}
-
 std::string moment(std::optional<double> ms) {
   const TimeZone local = TimeZone::find("Local").value_or(TimeZone());
   std::string text = ms ? local.local(static_cast<std::int64_t>(*ms)).substr(0, 16) : "-";

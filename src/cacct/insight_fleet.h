@@ -15,4 +15,7 @@ std::string neighbours_text(const simdjson::dom::array& rows);
 /// The rows of insight/nodes/admin.
 std::string sick_nodes_text(const simdjson::dom::array& rows);
 
+/// A number without a fraction, its digits in groups: "-1,234".
+std::string grouped(double number);
+
 }  // namespace ceems::cacct

@@ -20,15 +20,6 @@ namespace sj = simdjson::dom;
 
 constexpr double kPercentOfShare = 100;
 
-std::string with_commas(double number) {
-  std::string digits = fmt::format("{:.0f}", number);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
-  }
-  return digits;
-}
-
 std::string pair_text(const sj::element& row) {
   const std::string signal = text_of(row, "signal");
   const std::string suspect = text_of(row, "suspect");
@@ -80,11 +71,20 @@ std::string storm_text(const sj::element& row) {
   }
   return fmt::format("I/O storm{}: {} has {}, {}/s, for {}; {:.0f} jobs wait.\n",
                      name.empty() ? "" : " on " + name, suspect, what,
-                     with_commas(number_of(row, "rate").value_or(0)), lasted,
+                     grouped(number_of(row, "rate").value_or(0)), lasted,
                      number_of(row, "victims").value_or(0));
 }
 
 }  // namespace
+
+std::string grouped(double number) {
+  std::string digits = fmt::format("{:.0f}", std::abs(number));
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return (std::round(number) < 0 ? "-" : "") + digits;
+}
 
 std::string neighbours_text(const simdjson::dom::array& rows) {
   if (rows.size() == 0) {
@@ -107,7 +107,7 @@ std::string neighbours_text(const simdjson::dom::array& rows) {
     any = true;
     const auto shown = [&row](const char* name) {
       const auto value = number_of(row, name);
-      return value ? with_commas(*value) : "-";
+      return value ? grouped(*value) : "-";
     };
     const std::string name = text_of(row, "file_system");
     const auto share = number_of(row, "share");
