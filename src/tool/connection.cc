@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "config/yaml.h"
 #include "net/client/client_config.h"
+#include "tool/db/tables.h"
 
 namespace ceems::tool {
 namespace {
@@ -144,6 +145,24 @@ Result<std::unique_ptr<TsdbConnection>> TsdbConnection::open(const ServerFlags& 
         }
       });
   return connection;
+}
+
+Result<store::DatabaseOptions> database_options(const std::string& database,
+                                                const std::string& password_file,
+                                                std::string time_zone) {
+  CEEMS_TRY(location, db::Location::parse(database, password_file));
+  store::DatabaseOptions options{.time_zone = std::move(time_zone),
+                                 .url = location.url,
+                                 .password_file = location.password_file};
+  if (location.is_file()) {
+    const std::filesystem::path path = location.file;
+    if (path.filename() != store::kDatabaseFile) {
+      return fail(ErrorCode::kInvalidArgument, "'{}' is not called {}", printable(location.file),
+                  store::kDatabaseFile);
+    }
+    options.directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  }
+  return options;
 }
 
 }  // namespace ceems::tool

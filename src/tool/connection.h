@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "config/flags.h"
 #include "net/client/client.h"
+#include "store/factory/open_database.h"
 #include "tool/rules/discovery.h"
 #include "tsdb/client.h"
 
@@ -49,6 +50,11 @@ class TsdbConnection {
   std::unique_ptr<tsdb::Client> client_;
   std::jthread deadline_;
 };
+
+/// How to read the database that --db names. kInvalidArgument for a file of another name.
+Result<store::DatabaseOptions> database_options(const std::string& database,
+                                                const std::string& password_file,
+                                                std::string time_zone);
 
 /// Seconds since 1970, with a fraction, or a time as in RFC 3339, in milliseconds.
 Result<std::int64_t> parse_time(std::string_view text);

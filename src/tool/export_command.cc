@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +23,7 @@
 #include "os/file.h"
 #include "store/factory/open_database.h"
 #include "tool/command.h"
-#include "tool/db/tables.h"
+#include "tool/connection.h"
 
 namespace ceems::tool {
 namespace {
@@ -241,17 +240,7 @@ class Export final : public Command {
     if (database_.empty()) {
       return fail(ErrorCode::kInvalidArgument, "required flag --db not provided");
     }
-    CEEMS_TRY_IN("--db", location, db::Location::parse(database_, password_file_));
-    store::DatabaseOptions options{
-        .time_zone = "UTC", .url = location.url, .password_file = location.password_file};
-    if (location.is_file()) {
-      const std::filesystem::path path = location.file;
-      if (path.filename() != store::kDatabaseFile) {
-        return fail(ErrorCode::kInvalidArgument, "--db: '{}' is not called {}",
-                    printable(location.file), store::kDatabaseFile);
-      }
-      options.directory = path.parent_path().empty() ? "." : path.parent_path().string();
-    }
+    CEEMS_TRY_IN("--db", options, database_options(database_, password_file_, "UTC"));
     CEEMS_TRY_IN("--db", reader, store::open_reader(options));
     return reader;
   }

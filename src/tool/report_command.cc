@@ -1,7 +1,6 @@
 // ceems_tool report
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,10 +15,8 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "statement/document.h"
-#include "store/factory/open_database.h"
 #include "tool/command.h"
 #include "tool/connection.h"
-#include "tool/db/tables.h"
 
 namespace ceems::tool {
 namespace {
@@ -69,8 +66,7 @@ class Report final : public Command {
               {.help = "The year or the month, such as 2026 or 2026-11.", .placeholder = "PERIOD"});
     flags.add(
         "format", format_,
-        {.help = "The format: md, csv, json, xlsx or html, from which a browser prints a PDF.",
-         .placeholder = "FORMAT"});
+        {.help = "The format: md, csv, json, xlsx or html, from which a browser prints a PDF."});
     flags.add("config.file", config_file_,
               {.help = "Configuration file of ceems_api_server, for its database, time zone, "
                        "contracts, meters and hardware. Without it, --db is needed, days are in "
@@ -155,13 +151,9 @@ class Report final : public Command {
                                    .url = config.data.database_url,
                                    .password_file = config.data.database_password_file};
     if (!database_.empty()) {
-      CEEMS_TRY_IN("--db", location, db::Location::parse(database_, password_file_));
-      options.url = location.url;
-      options.password_file = location.password_file;
-      if (location.is_file()) {
-        const std::filesystem::path file = location.file;
-        options.directory = file.has_parent_path() ? file.parent_path().string() : ".";
-      }
+      CEEMS_TRY_IN("--db", named,
+                   database_options(database_, password_file_, config.data.time_zone));
+      options = std::move(named);
     }
     CEEMS_TRY_IN("database", reader, store::open_reader(options));
     return reader;

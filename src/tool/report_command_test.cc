@@ -345,7 +345,7 @@ TEST_F(ReportCommand, WithoutAConfigurationOnlyTheDatabaseIsKnown) {
       << console.err;
   const json::value ghg = json::parse(console.out);
   EXPECT_GT(value_of(ghg, "nodes"), 15000);
-  EXPECT_THAT(console.out, HasSubstr("there is no embodied.yml; nothing is assumed"));
+  EXPECT_THAT(console.out, HasSubstr("embodied.yml is missing; nothing is assumed"));
 }
 
 }  // namespace
