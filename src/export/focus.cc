@@ -1,10 +1,12 @@
 // FOCUS 1.3, Cost and Usage (https://focus.finops.org/focus-specification/): a row a day (UTC),
 // cluster, project and partition, for the tools of finance. A unit counts on the day of its end.
-#include <algorithm>
-#include <array>
+#include <chrono>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,60 +17,13 @@
 namespace ceems::exporting {
 namespace {
 
-constexpr std::array<std::string_view, 40> kFocusColumns{
-    "BilledCost",
-    "BillingAccountId",
-    "BillingAccountName",
-    "BillingCurrency",
-    "BillingPeriodEnd",
-    "BillingPeriodStart",
-    "ChargeCategory",
-    "ChargeClass",
-    "ChargeDescription",
-    "ChargeFrequency",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "ConsumedQuantity",
-    "ConsumedUnit",
-    "ContractedCost",
-    "ContractedUnitPrice",
-    "EffectiveCost",
-    "HostProviderName",
-    "InvoiceIssuerName",
-    "ListCost",
-    "ListUnitPrice",
-    "PricingCategory",
-    "PricingQuantity",
-    "PricingUnit",
-    "ProviderName",
-    "PublisherName",
-    "ServiceCategory",
-    "ServiceName",
-    "ServiceProviderName",
-    "SkuId",
-    "SkuPriceId",
-    "SubAccountId",
-    "SubAccountName",
-    "x_Cluster",
-    "x_CpuHours",
-    "x_GpuHours",
-    "x_OperationalKgCO2e",
-    "x_Partition",
-    "x_Units",
-    "x_UnitsWithoutEnergy",
-};
-
-/// The first day of the month of a day, or of the next month.
+/// The first day of the month of a day (UTC), or of the next month.
 std::string month_of(std::int64_t day_ms, bool next) {
-  constexpr int kMonths = 12;
-  const std::string day = utc_text(std::max<std::int64_t>(day_ms, 1));  // "2026-01-31T…"
-  int year = std::stoi(day.substr(0, 4));
-  int month = std::stoi(day.substr(5, 2)) + (next ? 1 : 0);
-  if (month > kMonths) {
-    month = 1;
-    ++year;
-  }
-  return fmt::format("{:04}-{:02}-01T00:00:00Z", year, month);
+  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(
+      std::chrono::sys_time(std::chrono::milliseconds(day_ms)))};
+  const auto month = date.year() / date.month() + std::chrono::months(next ? 1 : 0);
+  return fmt::format("{:04}-{:02}-01T00:00:00Z", static_cast<int>(month.year()),
+                     static_cast<unsigned>(month.month()));
 }
 
 class Focus final : public Format {
@@ -76,7 +31,7 @@ class Focus final : public Format {
   explicit Focus(const FormatOptions& options) : options_(options) {}
 
   void begin(std::string& out) override {
-    for (const std::string_view column : kFocusColumns) {
+    for (const auto& [column, cell] : cells_of({}, {})) {
       put(out, column);
     }
     end_row(out);
@@ -104,7 +59,10 @@ class Focus final : public Format {
 
   void end(std::string& out) override {
     for (const auto& [key, sum] : sums_) {
-      add_row(key, sum, out);
+      for (const auto& [column, cell] : cells_of(key, sum)) {
+        put(out, cell);
+      }
+      end_row(out);
     }
     sums_.clear();
   }
@@ -116,7 +74,8 @@ class Focus final : public Format {
   };
   using Key = std::tuple<std::string, std::string, std::string>;  ///< cluster, project, partition
 
-  void add_row(const Key& key, const Sum& sum, std::string& out) const {
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> cells_of(
+      const Key& key, const Sum& sum) const {
     constexpr double kSecondsPerHour = 3600;
     constexpr double kKilo = 1e-3;
     const auto& [cluster, project, partition] = key;
@@ -125,53 +84,50 @@ class Focus final : public Format {
     const std::string kwh = number(sum.kwh);
     const std::string provider = csv_cell(options_.provider);
     const std::string account = csv_cell(project.empty() ? "none" : project);
-    const std::array<std::string, kFocusColumns.size()> cells{
-        cost,
-        provider,
-        provider,
-        csv_cell(options_.currency),
-        month_of(day_, true),
-        month_of(day_, false),
-        "Usage",
-        "",
-        csv_cell(fmt::format("Energy of {} jobs of {} on {}", sum.units,
-                             project.empty() ? "no project" : project, cluster)),
-        "Usage-Based",
-        utc_text(day_ + kDayMs),
-        utc_text(day_),
-        kwh,
-        "kWh",
-        cost,
-        price,
-        cost,
-        provider,
-        provider,
-        cost,
-        price,
-        "Standard",
-        kwh,
-        "kWh",
-        provider,
-        provider,
-        "Compute",
-        "Compute energy",
-        provider,
-        "energy",
-        "energy-kwh",
-        account,
-        account,
-        csv_cell(cluster),
-        number(sum.cpu_seconds / kSecondsPerHour),
-        number(sum.gpu_seconds / kSecondsPerHour),
-        number(sum.grams * kKilo),
-        csv_cell(partition),
-        fmt::format("{}", sum.units),
-        fmt::format("{}", sum.unknown),
+    return {
+        {"BilledCost", cost},
+        {"BillingAccountId", provider},
+        {"BillingAccountName", provider},
+        {"BillingCurrency", csv_cell(options_.currency)},
+        {"BillingPeriodEnd", month_of(day_, true)},
+        {"BillingPeriodStart", month_of(day_, false)},
+        {"ChargeCategory", "Usage"},
+        {"ChargeClass", ""},
+        {"ChargeDescription",
+         csv_cell(fmt::format("Energy of {} jobs of {} on {}", sum.units,
+                              project.empty() ? "no project" : project, cluster))},
+        {"ChargeFrequency", "Usage-Based"},
+        {"ChargePeriodEnd", utc_text(day_ + kDayMs)},
+        {"ChargePeriodStart", utc_text(day_)},
+        {"ConsumedQuantity", kwh},
+        {"ConsumedUnit", "kWh"},
+        {"ContractedCost", cost},
+        {"ContractedUnitPrice", price},
+        {"EffectiveCost", cost},
+        {"HostProviderName", provider},
+        {"InvoiceIssuerName", provider},
+        {"ListCost", cost},
+        {"ListUnitPrice", price},
+        {"PricingCategory", "Standard"},
+        {"PricingQuantity", kwh},
+        {"PricingUnit", "kWh"},
+        {"ProviderName", provider},
+        {"PublisherName", provider},
+        {"ServiceCategory", "Compute"},
+        {"ServiceName", "Compute energy"},
+        {"ServiceProviderName", provider},
+        {"SkuId", "energy"},
+        {"SkuPriceId", "energy-kwh"},
+        {"SubAccountId", account},
+        {"SubAccountName", account},
+        {"x_Cluster", csv_cell(cluster)},
+        {"x_CpuHours", number(sum.cpu_seconds / kSecondsPerHour)},
+        {"x_GpuHours", number(sum.gpu_seconds / kSecondsPerHour)},
+        {"x_OperationalKgCO2e", number(sum.grams * kKilo)},
+        {"x_Partition", csv_cell(partition)},
+        {"x_Units", fmt::format("{}", sum.units)},
+        {"x_UnitsWithoutEnergy", fmt::format("{}", sum.unknown)},
     };
-    for (const std::string& cell : cells) {
-      put(out, cell);
-    }
-    end_row(out);
   }
 
   static std::string number(double value) { return fmt::format("{:.9f}", value); }

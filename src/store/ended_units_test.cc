@@ -49,7 +49,7 @@ class EndedUnitsTest : public EveryDatabase {
 };
 
 TEST_P(EndedUnitsTest, AreInTheOrderInWhichTheirEndsBecameKnown) {
-  write(kNow, kNow + kHour, {job("before", kNow, kNow + 1)});  // there is no target
+  write(kNow, kNow + kHour, {job("before", kNow, kNow + 1)});  // no target yet
   set({"a"});
   EXPECT_EQ(position("a"), 0);
   write(kNow + kHour, kNow + 2 * kHour,

@@ -3,16 +3,6 @@
 #include <fmt/format.h>
 
 namespace ceems::store {
-namespace {
-
-/// The greatest place that was ever given away: rows are deleted only when all targets are past
-/// them. Only one writer inserts at a time.
-constexpr const char* kLastPlace =
-    "(SELECT max(place) FROM (SELECT max(seq) AS place FROM ceems_ended_units"
-    " UNION ALL SELECT max(position) FROM ceems_export_targets) AS places)";
-
-}  // namespace
-
 std::string create_ended_tables(Dialect dialect) {
   const bool sqlite = dialect == Dialect::kSqlite;
   const char* const text = sqlite ? "text not null" : "text COLLATE \"C\" NOT NULL";
@@ -24,12 +14,17 @@ std::string create_ended_tables(Dialect dialect) {
       text, number, sqlite ? ") WITHOUT ROWID;" : ");");
 }
 
+std::string last_place_text() {
+  return "(SELECT max(place) FROM (SELECT max(seq) AS place FROM ceems_ended_units"
+         " UNION ALL SELECT max(position) FROM ceems_export_targets) AS places)";
+}
+
 std::string queue_ended_text() {
   return fmt::format(
       "INSERT INTO ceems_ended_units (seq,cluster,unit,started_ms,ended_ms) SELECT {}+1,?,?,?,?"
       " WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_reports WHERE cluster_id=? AND uuid=?"
       " AND started_at_ts=? AND ended_at_ts=?)",
-      kLastPlace);
+      last_place_text());
 }
 
 std::string queue_filled_text() {
@@ -41,7 +36,7 @@ std::string queue_filled_text() {
       " ON r.cluster_id=g.cluster_id AND r.uuid=u.uuid AND r.started_at_ts=u.started_at_ts"
       " WHERE u.gap_id=? AND r.started_at_ts>0 AND r.ended_at_ts>0 AND r.ignore=0) AS ended WHERE "
       "EXISTS (SELECT 1 FROM ceems_export_targets)",
-      kLastPlace);
+      last_place_text());
 }
 
 }  // namespace ceems::store

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/utf8.h"
+#include "store/schema/ended_tables.h"
 
 namespace ceems::store {
 
@@ -12,10 +13,8 @@ Result<> SessionTargets::set(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       Sql add = sql("INSERT INTO ceems_export_targets (name, position) SELECT ");
       add.value(clean_text(name));
-      add.add(
-          ", coalesce((SELECT max(place) FROM (SELECT max(seq) AS place FROM ceems_ended_units"
-          " UNION ALL SELECT max(position) FROM ceems_export_targets) AS places), 0)"
-          " WHERE NOT EXISTS (SELECT 1 FROM ceems_export_targets WHERE name = ");
+      add.add(", coalesce(" + last_place_text() +
+              ", 0) WHERE NOT EXISTS (SELECT 1 FROM ceems_export_targets WHERE name = ");
       CEEMS_TRY(session_->run(add.value(clean_text(name)).add(")"), {}));
     }
     std::vector<std::string> kept;
@@ -46,7 +45,7 @@ Result<std::int64_t> SessionTargets::position(const std::string& name) {
     return fail(done.error());
   }
   return place ? Result<std::int64_t>(*place)
-               : fail(ErrorCode::kNotFound, "there is no target {}", name);
+               : fail(ErrorCode::kNotFound, "unknown target {}", name);
 }
 
 Result<> SessionTargets::advance(const std::string& name, std::int64_t place) {
