@@ -109,14 +109,27 @@ std::optional<double> FacilityOptions::declared_value(std::string_view name) con
   return found == declared.end() ? std::nullopt : std::optional(found->second);
 }
 
-const std::vector<std::string_view>& declared_fields() {
-  static const std::vector<std::string_view> kFields{
-      "backup_generators_kwh",    "installed_it_power_kw", "floor_area_m2",
-      "computer_room_area_m2",    "battery_capacity_kw",   "potable_water_m3",
-      "waste_heat_temperature_c", "intake_air_setpoint_c", "cooling_degree_days",
-      "renewable_goo_kwh",        "renewable_ppa_kwh",     "renewable_onsite_kwh",
-      "server_capacity",          "storage_capacity_pb",   "incoming_gbit_s",
-      "outgoing_gbit_s",          "incoming_eb",           "outgoing_eb"};
+std::span<const DeclaredField> declared_fields() {
+  static constexpr std::array<DeclaredField, 18> kFields{{
+      {"installed_it_power_kw", "installed IT power demand (PDIT)", "kW"},
+      {"backup_generators_kwh", "energy of backup generators (EDC-BG)", "kWh"},
+      {"floor_area_m2", "total floor area (SDC)", "m²"},
+      {"computer_room_area_m2", "computer room floor area (SCR)", "m²"},
+      {"battery_capacity_kw", "average battery capacity (CBtG)", "kW"},
+      {"potable_water_m3", "potable water input (WIN-POT)", "m³"},
+      {"waste_heat_temperature_c", "average waste heat temperature (TWH)", "°C"},
+      {"intake_air_setpoint_c", "average set-point of the intake air (TIN)", "°C"},
+      {"cooling_degree_days", "cooling degree days (CDD)", "degree-days"},
+      {"renewable_goo_kwh", "renewable energy by guarantees of origin (ERES-GOO)", "kWh"},
+      {"renewable_ppa_kwh", "renewable energy by purchase agreements (ERES-PPA)", "kWh"},
+      {"renewable_onsite_kwh", "renewable energy made on site (ERES-OS)", "kWh"},
+      {"server_capacity", "ICT capacity of servers (CSERV)", "1", true},
+      {"storage_capacity_pb", "ICT capacity of storage (CSTOR)", "PB", true},
+      {"incoming_gbit_s", "incoming traffic bandwidth (BIN)", "Gbit/s", true},
+      {"outgoing_gbit_s", "outgoing traffic bandwidth (BOUT)", "Gbit/s", true},
+      {"incoming_eb", "incoming data traffic (TIN)", "EB", true},
+      {"outgoing_eb", "outgoing data traffic (TOUT)", "EB", true},
+  }};
   return kFields;
 }
 
@@ -139,8 +152,12 @@ Result<FacilityOptions> read_facility(const config::Node& document,
       });
   if (const config::Node declared = document["declared"]; declared.present()) {
     config::Section inner(declared);
-    inner.only(declared_fields());
-    for (const std::string_view name : declared_fields()) {
+    std::vector<std::string_view> names;
+    for (const DeclaredField& field : declared_fields()) {
+      names.push_back(field.name);
+    }
+    inner.only(names);
+    for (const std::string_view name : names) {
       double value = 0;
       inner.number(name, value);
       if (declared[name].present()) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,14 +43,18 @@ struct LossFactor {
 struct FacilityOptions {
   std::vector<Meter> meters = {};
   std::vector<LossFactor> losses = {};
-  /// What a site states about itself, by a name of declared_fields().
+  /// What a site states about itself, by the name of a DeclaredField.
   std::vector<std::pair<std::string, double>> declared = {};
 
   [[nodiscard]] std::optional<double> declared_value(std::string_view name) const;
 };
 
-/// Names of `declared`, which are fields of the report for the EU.
-const std::vector<std::string_view>& declared_fields();
+/// A field of the EU's report (annex II) that only the site can state, as a member of `declared`.
+struct DeclaredField {
+  std::string_view name, label, unit;
+  bool of_it = false;  ///< of ICT capacity and traffic; else of energy and the building
+};
+std::span<const DeclaredField> declared_fields();
 
 /// Reads facility.yml (docs/report-your-year.md). File names are relative to `directory`.
 /// kInvalidArgument with file, line and key.

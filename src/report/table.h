@@ -21,6 +21,10 @@ struct Date {
 /// What stands in a cell: nothing (not known), a text that anybody may have written, a number, or a
 /// date.
 using Cell = std::variant<std::monostate, std::string, double, Date>;
+/// Nothing if the number is not known.
+inline Cell cell_of(const std::optional<double>& number) {
+  return number ? Cell(*number) : Cell();
+}
 
 /// A table for other programs. Each row has as many cells as there are columns.
 struct Table {

@@ -80,14 +80,6 @@ std::optional<Format> find_format(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view content_type(Format format) {
-  constexpr std::array<std::string_view, 5> kTypes{
-      "text/markdown; charset=utf-8", "text/csv; charset=utf-8; header=present", "application/json",
-      "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-      "text/html; charset=utf-8"};
-  return kTypes.at(static_cast<std::size_t>(format));
-}
-
 Result<std::string> render(const Document& document, Format format) {
   switch (format) {
     case Format::kMarkdown:

@@ -80,7 +80,6 @@ std::string number_text(double value);
 enum class Format : std::uint8_t { kMarkdown, kCsv, kJson, kXlsx, kHtml };
 /// "md", "csv", "json", "xlsx", "html"; nothing for other names.
 std::optional<Format> find_format(std::string_view name);
-std::string_view content_type(Format format);
 
 /// The document in a format. Passes on errors of report::to_xlsx(); the other formats do not fail.
 Result<std::string> render(const Document& document, Format format);

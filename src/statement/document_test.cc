@@ -54,7 +54,7 @@ TEST(Statement, HasTheSameNumbersInAllFormats) {
     EXPECT_THAT(text, HasSubstr("missing"));
     EXPECT_THAT(text, HasSubstr("no meter"));
     EXPECT_THAT(text, HasSubstr("days.kwh"));
-    EXPECT_THAT(text, Not(HasSubstr("days.water")));  // there is no value to compute
+    EXPECT_THAT(text, Not(HasSubstr("days.water")));  // nothing to compute
   }
   const auto workbook = to_xlsx(document);
   ASSERT_TRUE(workbook) << workbook.error().message;

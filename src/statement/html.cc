@@ -55,10 +55,6 @@ void html_table(std::string& text, const report::Table& table) {
   text += "</tbody></table>\n";
 }
 
-report::Cell optional_cell(const std::optional<double>& value) {
-  return value ? report::Cell(*value) : report::Cell();
-}
-
 }  // namespace
 
 std::string to_html(const Document& document) {
@@ -79,8 +75,8 @@ std::string to_html(const Document& document) {
       text += fmt::format("<h2>{}</h2>\n", escaped(section));
       html_head(text, section, {"line", "value", "unit", "how", "coverage", "note"});
     }
-    html_row(text, {line.label, optional_cell(line.value), line.unit,
-                    std::string(name_of(line.how)), optional_cell(line.coverage), line.note});
+    html_row(text, {line.label, report::cell_of(line.value), line.unit,
+                    std::string(name_of(line.how)), report::cell_of(line.coverage), line.note});
   }
   text += section.empty() ? "" : "</tbody></table>\n";
   text += "<h2>Appendix for reviewers</h2>\n";

@@ -6,13 +6,6 @@
 #include <fmt/format.h>
 
 namespace ceems::statement {
-namespace {
-
-report::Cell cell_of(const std::optional<double>& value) {
-  return value ? report::Cell(*value) : report::Cell();
-}
-
-}  // namespace
 
 report::Table table_of_lines(const Document& document) {
   report::Table table{
@@ -20,9 +13,9 @@ report::Table table_of_lines(const Document& document) {
       .columns = {"section", "id", "label", "value", "unit", "how", "coverage", "note", "factor",
                   "factor_unit", "factor_source", "factor_date", "formula"}};
   for (const Line& line : document.lines) {
-    table.rows.push_back({line.section, line.id, line.label, cell_of(line.value), line.unit,
-                          std::string(name_of(line.how)), cell_of(line.coverage), line.note,
-                          cell_of(line.factor.value), line.factor.unit, line.factor.source,
+    table.rows.push_back({line.section, line.id, line.label, report::cell_of(line.value), line.unit,
+                          std::string(name_of(line.how)), report::cell_of(line.coverage), line.note,
+                          report::cell_of(line.factor.value), line.factor.unit, line.factor.source,
                           line.factor.date, line.formula});
   }
   return table;

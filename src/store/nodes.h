@@ -11,6 +11,8 @@ namespace ceems::store {
 // The tables ceems_nodes, ceems_node_days, ceems_node_progress and ceems_bills
 // (docs/api/database.md, "Nodes and bills"). Energy is in 1e-9 kWh, so that it is added up exactly.
 
+inline constexpr double kKwhOfEnergy = 1e-9;
+
 /// The energy of one node in a part of a day. The active energy of its units is `energy` minus
 /// idle, system and unallocated.
 struct NodeEnergy {

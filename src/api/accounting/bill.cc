@@ -13,7 +13,6 @@
 namespace ceems::api {
 namespace {
 
-constexpr double kKwh = 1e-9;
 /// A node is missed for so long after its last reading; then it may have been taken away.
 constexpr std::int64_t kMissedMs = 7 * kDayMs;
 /// Most published power models err by a quarter or more (docs/energy.md).
@@ -22,12 +21,8 @@ constexpr double kModelError = 0.25;
 constexpr double kSupplyLoss = 0.095;
 constexpr double kExplained = 0.05;
 
-std::int64_t overlap(const BillPeriod& a, const BillPeriod& b) {
-  return std::max<std::int64_t>(0, std::min(a.to_ms, b.to_ms) - std::max(a.from_ms, b.from_ms));
-}
-
 double kwh_of(const store::Bill& bill) {
-  return static_cast<double>(bill.energy) * kKwh;
+  return static_cast<double>(bill.energy) * store::kKwhOfEnergy;
 }
 
 /// Time with readings and without, and energy, of the nodes of a class.
@@ -46,15 +41,12 @@ struct Totals {
 
 void add_days(const BillInput& input, const BillPeriod& period, BillTable& table, Totals& totals) {
   for (const store::NodeDay& day : input.days) {
-    const std::int64_t next = input.zone.day_start(day.day_ms + kDayMs * 3 / 2);
-    const BillPeriod whole{.from_ms = day.day_ms, .to_ms = next};
-    const double part = static_cast<double>(overlap(whole, period)) /
-                        static_cast<double>(whole.to_ms - whole.from_ms);
+    const double part = part_of_day(day.day_ms, period, input.zone);
     if (part <= 0) {
       continue;
     }
     const auto kwh = [part](std::int64_t energy) {
-      return static_cast<double>(energy) * kKwh * part;
+      return static_cast<double>(energy) * store::kKwhOfEnergy * part;
     };
     const store::NodeEnergy& sum = day.sum;
     if (table.days.empty() || table.days.back().day_ms != day.day_ms) {
@@ -69,9 +61,9 @@ void add_days(const BillInput& input, const BillPeriod& period, BillTable& table
     totals.energy += kwh(sum.energy);
     totals.modelled += kwh(sum.modelled);
     if (day.nodes > 0) {
-      const double read =
-          std::min(static_cast<double>(sum.covered_ms) / static_cast<double>(day.nodes),
-                   static_cast<double>(next - day.day_ms));
+      const double read = std::min(
+          static_cast<double>(sum.covered_ms) / static_cast<double>(day.nodes),
+          static_cast<double>(input.zone.day_start(day.day_ms + kDayMs * 3 / 2) - day.day_ms));
       double& best = totals.read_ms[day.day_ms];
       best = std::max(best, read * part);
     }
@@ -151,6 +143,21 @@ void set_coverage(const Totals& totals, BillTable& table) {
 }
 
 }  // namespace
+
+std::int64_t overlap(const BillPeriod& a, const BillPeriod& b) {
+  return std::max<std::int64_t>(0, std::min(a.to_ms, b.to_ms) - std::max(a.from_ms, b.from_ms));
+}
+
+double part_of_day(std::int64_t day_ms, const BillPeriod& period, const TimeZone& zone) {
+  const BillPeriod whole{.from_ms = day_ms, .to_ms = zone.day_start(day_ms + kDayMs * 3 / 2)};
+  return static_cast<double>(overlap(whole, period)) /
+         static_cast<double>(whole.to_ms - whole.from_ms);
+}
+
+std::optional<double> BillTable::kwh(std::string_view part) const {
+  const auto found = std::ranges::find(parts, part, &BillPart::part);
+  return found == parts.end() ? std::nullopt : found->kwh;
+}
 
 std::optional<SeriesEnergy> energy_of(const AskSeries& ask,
                                       const std::string& cluster,

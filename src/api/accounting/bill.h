@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct SeriesEnergy {
 struct BillPeriod {
   std::int64_t from_ms = 0, to_ms = 0;
 };
+/// Milliseconds that both have; 0 if there are none.
+std::int64_t overlap(const BillPeriod& a, const BillPeriod& b);
+/// The part of a day of the zone, which begins at `day_ms`, that is in the period.
+double part_of_day(std::int64_t day_ms, const BillPeriod& period, const TimeZone& zone);
 
 /// The sum of a query's series at each step, by the TSDB of a cluster (empty: the first that has
 /// one).
@@ -104,6 +109,9 @@ struct BillTable {
   std::optional<double> factor = {};    ///< meter by all that is known
   std::vector<BillHint> hints = {};
   std::vector<DayOfBill> days = {};
+
+  /// The energy of a part; nothing if it is not known.
+  [[nodiscard]] std::optional<double> kwh(std::string_view part) const;
 };
 
 /// Adds up the table. Days at the ends of the period count in proportion to their time in it.

@@ -46,14 +46,13 @@ Result<MarketRule> read_market_rule(const config::Node& node, const TimeZone& zo
 MarketFactors::MarketFactors(const std::vector<store::Bill>& bills,
                              const std::vector<MarketRule>& rules)
     : rules_(&rules) {
-  constexpr double kUnitKwh = 1e-9;
   constexpr double kGramsOfKg = 1000;
   for (const store::Bill& bill : bills) {
     const auto kg = parse_double(bill.kgco2);
     supplies_.push_back({.cluster_id = bill.cluster_id,
                          .start_ms = bill.start_ms,
                          .end_ms = bill.end_ms,
-                         .kwh = static_cast<double>(bill.energy) * kUnitKwh,
+                         .kwh = static_cast<double>(bill.energy) * store::kKwhOfEnergy,
                          .grams = kg ? std::optional(*kg * kGramsOfKg) : std::nullopt});
   }
 }

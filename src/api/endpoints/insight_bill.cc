@@ -77,7 +77,7 @@ void append_meter(JsonWriter& json, const BillTable& table, const MeterReading& 
   json.key("bills").begin_array();
   for (const store::Bill& bill : meter.bills) {
     json.begin_object().member("period_start", bill.start_ms).member("period_end", bill.end_ms);
-    append_rounded(json, "kwh", static_cast<double>(bill.energy) * 1e-9);
+    append_rounded(json, "kwh", static_cast<double>(bill.energy) * store::kKwhOfEnergy);
     append_amount(json, "cost", bill.cost);
     json.member("currency", bill.currency);
     append_amount(json, "kgco2_market", bill.kgco2);

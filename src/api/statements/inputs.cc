@@ -18,26 +18,11 @@
 namespace ceems::api {
 namespace {
 
-constexpr double kKwhOfUnit = 1e-9;
 constexpr std::size_t kMaxMeterBytes = 64UL * 1024 * 1024;
 constexpr std::int64_t kDaysOfQuery = 31;  // a year by minutes is more than a TSDB answers
 
 std::int64_t length_of(const BillPeriod& period) {
-  return std::max<std::int64_t>(0, period.to_ms - period.from_ms);
-}
-
-BillPeriod common(const BillPeriod& a, const BillPeriod& b) {
-  return {.from_ms = std::max(a.from_ms, b.from_ms), .to_ms = std::min(a.to_ms, b.to_ms)};
-}
-
-const BillPart* part_named(const BillTable& table, std::string_view name) {
-  const auto found = std::ranges::find(table.parts, name, &BillPart::part);
-  return found == table.parts.end() ? nullptr : &*found;
-}
-
-std::optional<double> kwh_of(const BillTable& table, std::string_view name) {
-  const BillPart* part = part_named(table, name);
-  return part == nullptr ? std::nullopt : part->kwh;
+  return period.to_ms - period.from_ms;
 }
 
 /// Hours of a file or of a series.
@@ -184,7 +169,7 @@ class Reading {
       const BillInput input = bill_input(one.period, std::nullopt);
       one.table = make_bill(input);
       for (const std::string_view part : {"nodes", "other", "cooling"}) {
-        if (const auto kwh = kwh_of(one.table, part)) {
+        if (const auto kwh = one.table.kwh(part)) {
           one.known += *kwh;
           one.any_known = true;
         }
@@ -199,7 +184,7 @@ class Reading {
   }
 
   static void read_coverage(const BillInput& input, StatementMonth& month) {
-    const bool nodes = kwh_of(month.table, "nodes").has_value();
+    const bool nodes = month.table.kwh("nodes").has_value();
     month.node_coverage = nodes ? month.table.coverage.value_or(0) : 0;
     month.other_coverage = input.other ? input.other->covered : 0;
     month.cooling_coverage = input.cooling ? input.cooling->covered
@@ -216,13 +201,14 @@ class Reading {
     std::int64_t billed = 0;
     for (const store::Bill& bill : inputs_.bills) {  // in the order of their starts
       const BillPeriod whole{.from_ms = bill.start_ms, .to_ms = bill.end_ms};
-      const BillPeriod part = common(whole, month.period);
-      if (length_of(part) <= 0) {
+      if (overlap(whole, month.period) == 0) {
         continue;
       }
+      const BillPeriod part{.from_ms = std::max(whole.from_ms, month.period.from_ms),
+                            .to_ms = std::min(whole.to_ms, month.period.to_ms)};
       billed += length_of(part);
-      kwh += static_cast<double>(bill.energy) * kKwhOfUnit * static_cast<double>(length_of(part)) /
-             static_cast<double>(length_of(whole));
+      kwh += static_cast<double>(bill.energy) * store::kKwhOfEnergy *
+             static_cast<double>(length_of(part)) / static_cast<double>(length_of(whole));
       if (!spans.empty() && spans.back().to_ms == part.from_ms) {
         spans.back().to_ms = part.to_ms;
       } else {
@@ -244,7 +230,7 @@ class Reading {
         return;
       }
       for (const std::string_view part : {"nodes", "other", "cooling"}) {
-        known += kwh_of(table, part).value_or(0);
+        known += table.kwh(part).value_or(0);
       }
     }
     month.known_billed = known;
@@ -321,9 +307,8 @@ class Reading {
     const BillPeriod period{.from_ms = inputs_.period.from_ms,
                             .to_ms = std::min(inputs_.period.to_ms, inputs_.context.now_ms)};
     for (const store::KnownNode& node : nodes_) {
-      const std::int64_t there =
-          length_of(common({.from_ms = node.first_ms, .to_ms = node.last_ms}, period));
-      if (there <= 0) {
+      const std::int64_t there = overlap({.from_ms = node.first_ms, .to_ms = node.last_ms}, period);
+      if (there == 0) {
         continue;
       }
       const double hours = static_cast<double>(there) / static_cast<double>(kHourMs);
@@ -412,12 +397,9 @@ bool StatementInputs::of_site() const {
 }
 
 double StatementInputs::part_of(std::int64_t day_ms) const {
-  const BillPeriod whole{.from_ms = day_ms,
-                         .to_ms = context.zone.day_start(day_ms + kDayMs * 3 / 2)};
-  const BillPeriod counted{.from_ms = period.from_ms,
-                           .to_ms = std::min(period.to_ms, context.now_ms)};
-  return static_cast<double>(length_of(common(whole, counted))) /
-         static_cast<double>(length_of(whole));
+  return part_of_day(day_ms,
+                     {.from_ms = period.from_ms, .to_ms = std::min(period.to_ms, context.now_ms)},
+                     context.zone);
 }
 
 Result<StatementInputs> read_statement_inputs(const StatementContext& context,

@@ -64,6 +64,9 @@ struct StatementMonth {
   // g/kWh, and kg for `energy`.
   std::optional<double> location = {}, market = {}, losses = {};
   std::string losses_source = {}, losses_date = {};
+
+  /// In milliseconds.
+  [[nodiscard]] double length() const { return static_cast<double>(period.to_ms - period.from_ms); }
 };
 
 /// A day of a cluster.

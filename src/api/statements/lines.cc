@@ -35,11 +35,10 @@ MonthSum sum_months(const StatementInputs& inputs, const OfMonth& value_of) {
   double known = 0;
   double all = 0;
   for (const StatementMonth& month : inputs.months) {
-    const auto length = static_cast<double>(month.period.to_ms - month.period.from_ms);
-    all += length;
+    all += month.length();
     if (const auto value = value_of(month)) {
       sum.value = sum.value.value_or(0) + *value;
-      known += length;
+      known += month.length();
     }
   }
   sum.coverage = all > 0 ? known / all : 0;
@@ -67,14 +66,13 @@ How how_of(const std::string& how) {
                                : How::kDerived;
 }
 
-/// The coverage of months, weighted by their time.
-double mean_coverage(const StatementInputs& inputs, double StatementMonth::* coverage) {
+/// The mean of a share of the months, weighted by their time.
+double mean_of(const StatementInputs& inputs, double StatementMonth::* member) {
   double sum = 0;
   double all = 0;
   for (const StatementMonth& month : inputs.months) {
-    const auto length = static_cast<double>(month.period.to_ms - month.period.from_ms);
-    sum += length * month.*coverage;
-    all += length;
+    sum += month.length() * month.*member;
+    all += month.length();
   }
   return all > 0 ? sum / all : 0;
 }
@@ -101,16 +99,15 @@ void add_part(const StatementInputs& inputs,
               double StatementMonth::* coverage,
               Document& document) {
   const MonthSum sum = sum_part(inputs, id);
-  document.add(
-      {.id = std::move(id),
-       .section = "Energy",
-       .label = std::move(label),
-       .value = sum.value,
-       .unit = "kWh",
-       .how = how_of(sum.how),
-       .note = std::move(note),
-       .formula = std::move(formula),
-       .coverage = sum.value ? std::optional(mean_coverage(inputs, coverage)) : std::nullopt});
+  document.add({.id = std::move(id),
+                .section = "Energy",
+                .label = std::move(label),
+                .value = sum.value,
+                .unit = "kWh",
+                .how = how_of(sum.how),
+                .note = std::move(note),
+                .formula = std::move(formula),
+                .coverage = sum.value ? std::optional(mean_of(inputs, coverage)) : std::nullopt});
 }
 
 void add_ratio(std::string id,
@@ -248,7 +245,7 @@ void add_energy(const StatementInputs& inputs, Document& document) {
        .unit = "kWh",
        .how = How::kDerived,
        .formula = "sum(months.nodes_kwh) + sum(months.other_kwh) + sum(months.cooling_kwh)",
-       .coverage = mean_coverage(inputs, &StatementMonth::known_coverage)});
+       .coverage = mean_of(inputs, &StatementMonth::known_coverage)});
   const MonthSum unexplained =
       sum_months(inputs, [](const StatementMonth& month) { return month.unexplained; });
   document.add(
@@ -262,27 +259,21 @@ void add_energy(const StatementInputs& inputs, Document& document) {
                "nodes were read in less than 80 % of the hours are not compared",
        .formula = "sum(months.unexplained_kwh)",
        .coverage = unexplained.value ? std::optional(unexplained.coverage) : std::nullopt});
-  double billed = 0;
-  double length = 0;
-  for (const StatementMonth& month : inputs.months) {
-    const auto ms = static_cast<double>(month.period.to_ms - month.period.from_ms);
-    billed += month.billed_share * ms;
-    length += ms;
-  }
   const MonthSum meter =
       sum_months(inputs, [](const StatementMonth& month) { return month.meter; });
-  document.add(
-      {.id = "meter",
-       .section = "Energy",
-       .label = "= utility meter",
-       .value = meter.value,
-       .unit = "kWh",
-       .how = How::kMeasured,
-       .note = meter.value ? "imported bills; bills over the ends of months count in "
-                             "proportion to their time"
-                           : "no bill of this time was imported",
-       .formula = "sum(months.meter_kwh)",
-       .coverage = meter.value && length > 0 ? std::optional(billed / length) : std::nullopt});
+  document.add({.id = "meter",
+                .section = "Energy",
+                .label = "= utility meter",
+                .value = meter.value,
+                .unit = "kWh",
+                .how = How::kMeasured,
+                .note = meter.value ? "imported bills; bills over the ends of months count in "
+                                      "proportion to their time"
+                                    : "no bill of this time was imported",
+                .formula = "sum(months.meter_kwh)",
+                .coverage = meter.value
+                                ? std::optional(mean_of(inputs, &StatementMonth::billed_share))
+                                : std::nullopt});
   const MonthSum energy =
       sum_months(inputs, [](const StatementMonth& month) { return month.energy; });
   document.add({.id = "energy",
@@ -295,7 +286,7 @@ void add_energy(const StatementInputs& inputs, Document& document) {
                         "is known: " +
                         basis_text(inputs),
                 .formula = "sum(months.energy_kwh)",
-                .coverage = mean_coverage(inputs, &StatementMonth::energy_coverage)});
+                .coverage = mean_of(inputs, &StatementMonth::energy_coverage)});
   document.add_table(months_table(inputs), "months of the period, from the tables below");
   document.add_table(node_days_table(inputs),
                      "ceems_node_days, added up by day, cluster and class; `part` is the share of "
@@ -469,7 +460,7 @@ void add_hardware(const StatementInputs& inputs, Document& document) {
                   .unit = "kg CO2e",
                   .how = How::kModelled,
                   .note = inputs.has_embodied ? std::move(note)
-                                              : "there is no embodied.yml; nothing is assumed",
+                                              : "embodied.yml is missing; nothing is assumed",
                   .formula = std::move(formula),
                   .coverage = inputs.has_embodied && hours > 0 ? std::optional(known / hours)
                                                                : std::nullopt});

@@ -15,7 +15,7 @@ void fill_sci(const StatementInputs& inputs, statement::Document& document) {
       "grid in their hours (location-based, as the standard asks), M the emissions of making what "
       "they had reserved. R is a job, and a core-hour.");
   if (!inputs.has_embodied) {
-    document.notes.emplace_back("There is no embodied.yml: there is no SCI without M.");
+    document.notes.emplace_back("embodied.yml is missing: without M, SCI is not known.");
   }
   std::size_t row = 0;
   for (const StatementProject& project : inputs.projects) {

@@ -15,12 +15,7 @@ namespace {
 
 using facility::MeterKind;
 using report::Cell;
-
-constexpr double kUnitKwh = 1e-9;
-
-Cell cell(const std::optional<double>& value) {
-  return value ? Cell(*value) : Cell();
-}
+using report::cell_of;
 
 std::string day_name(const StatementInputs& inputs, std::int64_t ms) {
   return inputs.context.zone.day(ms).substr(0, 10);
@@ -71,17 +66,16 @@ report::Table months_table(const StatementInputs& inputs) {
                           inputs.context.zone.local_with_offset(month.period.to_ms)};
     for (const std::string_view part :
          {"active", "reserved_idle", "system", "unallocated", "nodes", "other", "cooling"}) {
-      const auto found = std::ranges::find(month.table.parts, part, &BillPart::part);
-      row.push_back(found == month.table.parts.end() ? Cell() : cell(found->kwh));
+      row.push_back(cell_of(month.table.kwh(part)));
     }
     row.emplace_back(month.billed_share);
     for (const auto& value : {month.meter, month.known_billed, month.unexplained, month.energy}) {
-      row.push_back(cell(value));
+      row.push_back(cell_of(value));
     }
     row.emplace_back(month.basis);
     for (const auto& factor : {month.location, month.market, month.losses}) {
-      row.push_back(cell(factor));
-      row.push_back(cell(product(month.energy, factor)));
+      row.push_back(cell_of(factor));
+      row.push_back(cell_of(product(month.energy, factor)));
     }
     table.rows.push_back(std::move(row));
   }
@@ -99,7 +93,7 @@ report::Table node_days_table(const StatementInputs& inputs) {
       continue;
     }
     const auto kwh = [part](std::int64_t energy) {
-      return static_cast<double>(energy) * kUnitKwh * part;
+      return static_cast<double>(energy) * store::kKwhOfEnergy * part;
     };
     const store::NodeEnergy& sum = day.sum;
     table.rows.push_back({day_name(inputs, day.day_ms), day.cluster_id, day.node_class,
@@ -117,9 +111,9 @@ report::Table bills_table(const StatementInputs& inputs) {
   for (const store::Bill& bill : inputs.bills) {
     table.rows.push_back({bill.cluster_id, inputs.context.zone.local_with_offset(bill.start_ms),
                           inputs.context.zone.local_with_offset(bill.end_ms),
-                          static_cast<double>(bill.energy) * kUnitKwh,
-                          cell(parse_double(bill.cost)), bill.currency,
-                          cell(parse_double(bill.kgco2))});
+                          static_cast<double>(bill.energy) * store::kKwhOfEnergy,
+                          cell_of(parse_double(bill.cost)), bill.currency,
+                          cell_of(parse_double(bill.kgco2))});
   }
   return table;
 }
@@ -136,8 +130,8 @@ report::Table usage_days_table(const StatementInputs& inputs) {
     const bool market = kwh && day.market;
     table.rows.push_back({day_name(inputs, usage.day_ms), usage.cluster,
                           static_cast<double>(usage.units), usage.core_hours(), usage.gpu_hours(),
-                          usage.core_hours_with_energy(), cell(kwh), cell(usage.grams()),
-                          usage.grams() ? cell(kwh) : Cell(), cell(day.market),
+                          usage.core_hours_with_energy(), cell_of(kwh), cell_of(usage.grams()),
+                          usage.grams() ? cell_of(kwh) : Cell(), cell_of(day.market),
                           market ? Cell(*kwh * *day.market) : Cell(), market ? Cell(*kwh) : Cell(),
                           day.market_source});
   }
@@ -220,8 +214,8 @@ report::Table projects_table(const StatementInputs& inputs) {
                                   "grams_of_kwh", "embodied_kg"}};
   for (const StatementProject& project : inputs.projects) {
     table.rows.push_back({project.name, project.units, project.core_hours, project.gpu_hours,
-                          cell(project.kwh), cell(project.grams), cell(project.grams_of_kwh),
-                          cell(project.embodied)});
+                          cell_of(project.kwh), cell_of(project.grams),
+                          cell_of(project.grams_of_kwh), cell_of(project.embodied)});
   }
   return table;
 }
