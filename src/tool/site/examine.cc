@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/strings.h"
+#include "tool/site/nodes.h"
 
 namespace ceems::tool {
 namespace {
@@ -48,6 +49,9 @@ class Examination {
   std::vector<Finding> run() {
     if (examine_tsdb()) {
       examine_exporters();
+      auto nodes = examine_nodes(*context_.tsdb, context_.now_ms);
+      std::ranges::move(nodes.findings, std::back_inserter(findings_));
+      reporting_ = std::move(nodes.reporting);
       examine_data();
       examine_servers_metrics();
     }
@@ -90,7 +94,7 @@ class Examination {
   void examine_data();
   void examine_servers_metrics();
   void examine_api();
-  void examine_energies();
+  void examine_units();
   void examine_lb();
   /// Whether a stranger gets a page, and what went wrong otherwise.
   std::optional<int> status_for_stranger(const std::string& url, const net::Headers& headers = {});
@@ -99,6 +103,7 @@ class Examination {
   std::vector<Finding> findings_;
   std::vector<std::string> exporter_pages_;  ///< URLs of exporters that are up
   std::set<std::string, std::less<>> exporter_jobs_;
+  std::set<std::string, std::less<>> reporting_;  ///< nodes
 };
 
 std::optional<int> Examination::status_for_stranger(const std::string& url,
@@ -330,17 +335,19 @@ void Examination::examine_api() {
     add(State::kOk, "api server", "it does not believe strangers who they are");
   }
   if (!context_.api_user.empty()) {
-    examine_energies();
+    examine_units();
   }
 }
 
-/// Compares the jobs that ended last with what SLURM's own plugin measured.
-void Examination::examine_energies() {
-  const auto answer = context_.api->get(
-      context_.api_url +
-          "/api/v1/units/admin?sort=ended_at&limit=5000&field=cluster_id"
-          "&field=allocation&field=total_cpu_energy_usage_kwh&field=total_gpu_energy_usage_kwh",
-      {{"X-Grafana-User", context_.api_user}});
+/// Compares the jobs that ended last with what SLURM's own plugin measured, and their nodes with
+/// those that report.
+void Examination::examine_units() {
+  const auto answer =
+      context_.api->get(context_.api_url +
+                            "/api/v1/units/admin?sort=ended_at&limit=5000&field=cluster_id"
+                            "&field=allocation&field=tags&field=total_cpu_energy_usage_kwh&field="
+                            "total_gpu_energy_usage_kwh",
+                        {{"X-Grafana-User", context_.api_user}});
   if (!answer || answer->status != 200) {
     add(State::kWarning, "api server",
         fmt::format(
@@ -350,6 +357,7 @@ void Examination::examine_energies() {
     return;
   }
   std::ranges::move(compare_with_slurm(answer->body), std::back_inserter(findings_));
+  std::ranges::move(compare_with_units(answer->body, reporting_), std::back_inserter(findings_));
 }
 
 void Examination::examine_lb() {
