@@ -23,7 +23,7 @@ std::string labels(const std::string& node, const std::string& more) {
   return fmt::format(R"("job":"cpu","instance":"{}:9010",{})", node, more);
 }
 
-/// A site: what is known of nodes, and what they report now.
+/// A site: the known nodes, and what they report now.
 struct Site {
   std::vector<std::string> known, reported;
 
@@ -101,7 +101,7 @@ TEST(CheckSiteNodes, NamesWhatANodeLacksOfItsClass) {
             "warning: g5 lacks 8 of 8 GPUs, 1 of 2 active links of the fabric, collector gpu (it "
             "fails), measured node energy, which most of the 5 nodes with EPYC, H100 report\n");
   EXPECT_EQ(found.findings.front().fix,
-            "run 'ceems_exporter doctor' on g5 and compare its flags with those of g1");
+            "run 'ceems_exporter doctor' on g5 and compare its flags with g1's");
 }
 
 TEST(CheckSiteNodes, IsSilentWhereThereIsNoMajority) {

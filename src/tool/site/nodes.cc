@@ -287,8 +287,7 @@ class NodeComparison {
                models.empty() ? "of job " + printable(node->job, kNameWidth) : "with " + models),
            .fix = fmt::format("run 'ceems_exporter doctor' on {}{}", node->name,
                               peer == nodes.end() ? ""
-                                                  : fmt::format(" and compare its flags with "
-                                                                "those of {}",
+                                                  : fmt::format(" and compare its flags with {}'s",
                                                                 (*peer)->name))});
     }
   }

@@ -11,7 +11,7 @@
 
 namespace ceems::tool {
 
-/// Nodes of a class that are compared with each other: with fewer, nobody is the odd one.
+/// Nodes of a class that are compared with each other: with fewer, none is the odd one.
 inline constexpr std::size_t kLeastNodesOfClass = 4;
 /// Nodes that are named for one reason; the others are counted.
 inline constexpr std::size_t kNodesNamed = 20;
