@@ -119,7 +119,7 @@ void NodeJudge::set_gauges() {
   if (measuring_ || now < next_gauges_) {
     return;
   }
-  next_gauges_ = now + kJudgedKept;
+  next_gauges_ = now + kAllStragglersKept;
   measuring_ = true;
   measurer_ = std::jthread([this] {  // the one before has ended
     measure_all();
@@ -141,6 +141,7 @@ void NodeJudge::measure_all() {
                               {"cluster", "hostname"})
                      .hide_zeros();
   for (const SiteCluster& cluster : sources_.site->clusters) {
+    count_stragglers(cluster);
     const auto health = judge(cluster);
     if (!health) {
       log::warn("cannot judge the nodes",
@@ -158,6 +159,31 @@ void NodeJudge::measure_all() {
       effects.with({cluster.id, host}).set(values.first);
       scores.with({cluster.id, host}).set(values.second);
     }
+  }
+}
+
+/// The gauge stays as it is while the TSDB does not respond.
+void NodeJudge::count_stragglers(const SiteCluster& cluster) {
+  if (sources_.fleet == nullptr || !cluster.series) {
+    return;
+  }
+  const auto units = sources_.fleet->all_stragglers(cluster.id);
+  if (!units) {
+    log::warn("cannot read the slow members of units",
+              {{"cluster_id", cluster.id}, {"err", units.error().message}});
+    return;
+  }
+  auto& counts = sources_.registry->gauges(
+      "ceems_api_server_straggler_units",
+      "Running units of which a GPU or node differs from its peers, by the kind of difference.",
+      {"cluster_id", "kind"});
+  for (std::size_t i = 0; i < fleet::kStragglerKinds; ++i) {
+    const auto kind = static_cast<fleet::StragglerKind>(i);
+    counts.with({cluster.id, fleet::name_of(kind)})
+        .set(static_cast<double>(
+            std::ranges::count_if(**units, [kind](const StragglersOfUnit& unit) {
+              return std::ranges::find(unit.rows, kind, &fleet::Straggler::kind) != unit.rows.end();
+            })));
   }
 }
 

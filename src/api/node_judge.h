@@ -40,7 +40,8 @@ class NodeJudge {
   Result<std::shared_ptr<const fleet::FleetHealth>> judge(const SiteCluster& cluster)
       CEEMS_EXCLUDES(mutex_);
 
-  /// Sets ceems_node_health_effect and ceems_node_health_score by a thread, at most every 10 min.
+  /// Sets ceems_node_health_effect, ceems_node_health_score and ceems_api_server_straggler_units by
+  /// a thread, at most every five minutes.
   void set_gauges() CEEMS_EXCLUDES(mutex_);
 
  private:
@@ -49,6 +50,7 @@ class NodeJudge {
     std::shared_ptr<const fleet::FleetHealth> health;
   };
   void measure_all();
+  void count_stragglers(const SiteCluster& cluster);
 
   /// Effect and score of all nodes that the gauges have had, by cluster. Of the measurer alone.
   std::map<std::string, std::map<std::string, std::pair<double, int>>> gauged_;

@@ -291,9 +291,11 @@ constexpr std::array<const char*, 6> kFeedbackColumns{"rule", "answers",        
 
 constexpr std::array<const char*, 11> kNodeColumns{
     "cluster_id", "kind", "node", "class", "score", "effect", "before", "n", "users", "p", "first"};
-constexpr std::array<const char*, 10> kStragglerColumns{
-    "node",    "device", "metric", "z",         "deviation",
-    "windows", "kind",   "cause",  "your_code", "waiting_kwh_max"};
+constexpr std::size_t kOwnerColumns = 5;  // of the list of all running jobs
+constexpr std::array<const char*, 15> kStragglerColumns{
+    "cluster_id", "uuid",   "user",   "project",   "partition",
+    "node",       "device", "metric", "z",         "deviation",
+    "windows",    "kind",   "cause",  "your_code", "waiting_kwh_max"};
 constexpr std::array<const char*, 20> kNeighbourColumns{
     "cluster_id", "kind",    "node",  "victim",      "suspect",  "signal",  "activity",
     "with",       "without", "times", "file_system", "of",       "victims", "rate",
@@ -304,7 +306,7 @@ std::span<const char* const> columns_of(std::string_view topic, bool by) {
     return by ? std::span<const char* const>(kShareColumns) : kIdleColumns;
   }
   if (topic == "stragglers") {
-    return kStragglerColumns;
+    return std::span(kStragglerColumns).subspan(by ? 0 : kOwnerColumns);
   }
   if (topic == "neighbours") {
     return kNeighbourColumns;
@@ -329,9 +331,6 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
   const std::string topic = options.topic.size() == 1 || of_job ? options.topic.front() : "";
   if (std::ranges::find(kTopics, topic) == kTopics.end()) {
     return fail(ErrorCode::kInvalidArgument, "expected one of {}", fmt::join(kTopics, ", "));
-  }
-  if (topic == "stragglers" && !of_job) {
-    return fail(ErrorCode::kInvalidArgument, "expected a job: cacct insight stragglers JOB");
   }
   if (!options.node.empty() && (topic != "neighbours" || of_job)) {
     return fail(ErrorCode::kInvalidArgument,
@@ -359,7 +358,7 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                          .host = options.node,
                          .all_users = options.all_users || topic == "bill" || topic == "feedback" ||
                                       topic == "nodes" || (may_have_job && !of_job)}));
-  const bool by = topic == "idle" && !options.by.empty();
+  const bool by = topic == "idle" ? !options.by.empty() : topic == "stragglers" && !of_job;
   if (options.json) {
     std::string out;
     if (!append_json(out, answer)) {
@@ -424,7 +423,8 @@ Result<std::string> insight_csv(std::string_view topic, bool by, const std::stri
 void add_insight_flags(config::FlagSet& flags, InsightOptions& options) {
   flags.positionals(
       "TOPIC", options.topic,
-      "idle: jobs that do nothing; stragglers JOB: slow GPUs and nodes of a job; neighbours JOB: "
+      "idle: jobs that do nothing; stragglers JOB: slow GPUs and nodes of a job, or without JOB of "
+      "all running jobs, for operators; neighbours JOB: "
       "whether other jobs slow a job down, or "
       "without JOB who asks most of file systems, for operators; budgets: of your "
       "projects; helped: what jobs reserved less "

@@ -163,10 +163,24 @@ TEST(InsightText, SaysWhichDeviceIsSlowAndWhy) {
       "n2 works 40 % less than its peers: it waits, or has less to do (in 6/10 windows).\n"
       "n\uFFFD[31m3 has errors that its peers do not have: errors of its network link (in 9/10 "
       "windows). Not your code.\n");
-  EXPECT_EQ(text("stragglers", ""), "No node or GPU of the job differs from its peers.\n");
+  EXPECT_EQ(text("stragglers", ""), "No node or GPU differs from its peers.\n");
   EXPECT_THAT(*insight_csv("stragglers", false, answer(rows)),
               HasSubstr("\r\ng14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,hardware_thermal,false,"
                         "0.41\r\nn1,,activity,9,0.25,10/10,imbalance,,true,\r\n"));
+  const std::string list =
+      R"({"cluster_id":"hpc-a","uuid":"4711","user":"ada","project":"fluids","partition":"gpu",)"
+      R"("node":"g14","device":"3","metric":"gpu_clock","z":-6.1,"deviation":-0.11,)"
+      R"("windows":"8/10","kind":"slow_device","cause":null,"your_code":false,)"
+      R"("waiting_kwh_max":null},{"uuid":"4\u001b12","user":"","node":"n1","kind":"waits",)"
+      R"("windows":"6/10","deviation":-0.4})";
+  EXPECT_EQ(text("stragglers", list),
+            "4711 (ada, fluids): g14, GPU 3 runs 11 % below its peers (in 8/10 windows).\n"
+            "4\uFFFD12: n1 works 40 % less than its peers: it waits, or has less to do (in 6/10 "
+            "windows).\n");
+  EXPECT_THAT(*insight_csv("stragglers", true, answer(list)),
+              HasSubstr("cluster_id,uuid,user,project,partition,node,device,metric,z,deviation,"
+                        "windows,kind,cause,your_code,waiting_kwh_max\r\nhpc-a,4711,ada,fluids,"
+                        "gpu,g14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,,false,\r\n"));
 }
 
 TEST(InsightText, SaysWhoSlowsWhomDown) {

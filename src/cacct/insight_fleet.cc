@@ -40,7 +40,15 @@ std::string sentence(const sj::element& row) {
   const std::string device = text_of(row, "device");
   const auto deviation = number_of(row, "deviation");
   const std::string percent = fmt::format("{:.0f} %", std::abs(deviation.value_or(0)) * kWhole);
-  std::string out = text_of(row, "node");
+  std::string out;
+  // Of the list of all running jobs.
+  const std::string job = text_of(row, "uuid");
+  if (!job.empty()) {
+    const std::string user = text_of(row, "user");
+    out = user.empty() ? job + ": "
+                       : fmt::format("{} ({}, {}): ", job, user, text_of(row, "project"));
+  }
+  out += text_of(row, "node");
   out += device.empty() ? "" : ", GPU " + device;
   if (!deviation) {
     out += " has errors that its peers do not have";
@@ -58,7 +66,7 @@ std::string sentence(const sj::element& row) {
   }
   out += fmt::format(" (in {} windows).", text_of(row, "windows"));
   bool yours = true;
-  if (row["your_code"].get(yours) == simdjson::SUCCESS && !yours) {
+  if (job.empty() && row["your_code"].get(yours) == simdjson::SUCCESS && !yours) {
     out += " Not your code.";
   }
   if (const auto kwh = number_of(row, "waiting_kwh_max"); kwh && *kwh > 0) {
@@ -71,7 +79,7 @@ std::string sentence(const sj::element& row) {
 
 std::string stragglers_text(const simdjson::dom::array& rows) {
   if (rows.size() == 0) {
-    return "No node or GPU of the job differs from its peers.\n";
+    return "No node or GPU differs from its peers.\n";
   }
   std::string out;
   for (const sj::element row : rows) {

@@ -444,8 +444,8 @@ std::vector<Straggler> fold_nodes(std::vector<Straggler> all,
 }  // namespace
 
 std::string_view name_of(StragglerKind kind) {
-  constexpr std::array<std::string_view, 4> kNames{"slow_device", "imbalance", "waits",
-                                                   "fabric_or_disk"};
+  constexpr std::array<std::string_view, kStragglerKinds> kNames{"slow_device", "imbalance",
+                                                                 "waits", "fabric_or_disk"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

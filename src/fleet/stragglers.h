@@ -38,6 +38,7 @@ enum class StragglerKind : std::uint8_t {
   kWaits,        ///< it does less than its peers: it waits, or has less work
   kFabricOrDisk  ///< errors of a link, of memory or of a disk that only it has
 };
+inline constexpr std::size_t kStragglerKinds = 4;
 std::string_view name_of(StragglerKind kind);  ///< "slow_device"
 
 struct Straggler {

@@ -210,6 +210,11 @@ def for_api():
     sick = 'ceems_node_health_score{%s,cluster="s",hostname="n1"}' % API
     cases["CeemsNodeSick"] = Case(at="40m", fires=[(sick, "40x400")], labels={"cluster": "s", "hostname": "n1"},
                                   quiet=[[(sick, "0x400")], [(sick, "40x20 0 40x400")], [(sick, "29x400")]])
+    slow = 'ceems_api_server_straggler_units{%s,cluster_id="s",kind="%%s"}' % API
+    cases["CeemsStragglers"] = Case(at="40m", fires=[(slow % "slow_device", "1x400"), (slow % "fabric_or_disk", "0x400")],
+                                    labels={"cluster_id": "s"},
+                                    quiet=[[(slow % "slow_device", "0x400")], [(slow % "imbalance", "9x400"), (slow % "waits", "9x400")],
+                                           [(slow % "slow_device", "1x20 0 1x400")]])
     for name, metric, more in (("CeemsDbFailing", "db_query_failures_total", {"query": "units"}), ("CeemsPurgeFailing", "purge_failures_total", {}),
                                ("CeemsAdminSyncFailing", "admin_sync_failures_total", {})):
         labels = API + "".join(',%s="%s"' % one for one in more.items())

@@ -71,6 +71,11 @@ def api_alerts(host):
         "warning", "Node {{ $labels.hostname }} of cluster {{ $labels.cluster }} is probably sick",
         "`cacct insight nodes` shows the evidence and a line to drain the node.",
         "30 is the least score of a finding: power away from the peers counts 40, failures 50, signs of broken hardware 30 to 60.", "30m")
+    yield Alert(
+        35, "CeemsStragglers", 'sum by (cluster_id) (%sstraggler_units{kind=~"slow_device|fabric_or_disk"}) > 0' % API,
+        "info", "Running jobs of cluster {{ $labels.cluster_id }} wait for a slow GPU, a link or a disk",
+        "`cacct insight stragglers` names the jobs, nodes and devices.",
+        "Half an hour, as each finding is of the last half hour and a short heat wave ends by itself.", "30m")
 
 
 def lb_alerts():

@@ -1,4 +1,7 @@
 // Slow members of a unit on many nodes or GPUs.
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -6,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "access/lists.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
 #include "api/endpoints/find_run.h"
+#include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -19,11 +24,10 @@ namespace {
 using fleet::Straggler;
 using fleet::StragglerKind;
 
-std::string stragglers_json(const std::vector<Straggler>& rows) {
+/// The members of an object that names a straggler.
+void append_straggler(JsonWriter& json, const Straggler& row) {
   constexpr double kJoulesOfKwh = 3.6e6;
   constexpr int kDigits = 4;
-  std::string data;
-  JsonWriter json(data);
   const auto number = [&json](std::string_view name, std::optional<double> value) {
     json.key(name);
     append_number(json, value ? std::optional(rounded(*value, kDigits)) : value);
@@ -36,30 +40,119 @@ std::string stragglers_json(const std::vector<Straggler>& rows) {
       json.value(value);
     }
   };
+  json.member("node", row.node);
+  text("device", row.device);
+  json.member("metric", row.metric);
+  number("z", row.z);
+  number("deviation", row.deviation);
+  json.member("windows", fmt::format("{}/{}", row.counted, row.windows));
+  json.member("kind", fleet::name_of(row.kind));
+  text("cause", row.cause);
+  json.key("your_code");
+  // What waits may have less work, or wait for the network.
+  if (row.kind == StragglerKind::kWaits) {
+    json.value(nullptr);
+  } else {
+    json.value(row.kind == StragglerKind::kImbalance);
+  }
+  number("waiting_kwh_max", row.waiting_joules_max
+                                ? std::optional(*row.waiting_joules_max / kJoulesOfKwh)
+                                : std::nullopt);
+}
+
+std::string stragglers_json(const std::vector<Straggler>& rows) {
+  std::string data;
+  JsonWriter json(data);
   json.begin_array();
   for (const Straggler& row : rows) {
-    json.begin_object().member("node", row.node);
-    text("device", row.device);
-    json.member("metric", row.metric);
-    number("z", row.z);
-    number("deviation", row.deviation);
-    json.member("windows", fmt::format("{}/{}", row.counted, row.windows));
-    json.member("kind", fleet::name_of(row.kind));
-    text("cause", row.cause);
-    json.key("your_code");
-    // What waits may have less work, or wait for the network.
-    if (row.kind == StragglerKind::kWaits) {
-      json.value(nullptr);
-    } else {
-      json.value(row.kind == StragglerKind::kImbalance);
-    }
-    number("waiting_kwh_max", row.waiting_joules_max
-                                  ? std::optional(*row.waiting_joules_max / kJoulesOfKwh)
-                                  : std::nullopt);
+    json.begin_object();
+    append_straggler(json, row);
     json.end_object();
   }
   json.end_array();
   return data;
+}
+
+struct Owner {
+  std::string user, project, partition;
+};
+
+/// Whose these running units of a cluster are. A unit that the database does not know yet is
+/// absent.
+Result<std::map<std::string, Owner>> owners_of(const Services& services,
+                                               const Call& call,
+                                               const std::string& cluster,
+                                               const std::vector<StragglersOfUnit>& units) {
+  using store::Fact;
+  std::map<std::string, Owner> owners;
+  store::FactListQuery query;
+  query.filter.clusters = {cluster};
+  query.filter.state_running = true;
+  for (const StragglersOfUnit& unit : units) {
+    query.filter.uuids.push_back(unit.uuid);
+  }
+  access::list_everybodys(call.identity, {}, query.filter);
+  query.columns = {Fact::kUuid, Fact::kUser, Fact::kProject, Fact::kPartition};
+  query.sort = Fact::kUuid;
+  query.limit = units.size() * 2;
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  CEEMS_TRY(rows, timer.run([&] { return services.reader->unit_facts(query); }));
+  while (true) {
+    CEEMS_TRY(row, timer.run([&] { return rows->next(); }));
+    if (!row) {
+      return owners;
+    }
+    timer.count_row();
+    owners[std::string(rows->text(0))] = {.user = std::string(rows->text(1)),
+                                          .project = std::string(rows->text(2)),
+                                          .partition = std::string(rows->text(3))};
+  }
+}
+
+/// The slow members of all running units, by cluster and unit.
+void list_stragglers(const Services& services, Call& call) {
+  const auto wanted = split_lists(call.params.clusters);
+  call.foreign = true;
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
+  for (const SiteCluster& cluster : services.site->clusters) {
+    if (services.fleet == nullptr || !cluster.series ||
+        (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end())) {
+      continue;
+    }
+    const auto units = services.fleet->all_stragglers(cluster.id);
+    if (!units) {
+      log::warn("cannot read the slow members of units",
+                {{"cluster_id", cluster.id}, {"err", units.error().message}});
+      answer_tsdb_failure(*call.response);
+      return;
+    }
+    if ((*units)->empty()) {
+      continue;
+    }
+    const auto owners = owners_of(services, call, cluster.id, **units);
+    if (!owners) {
+      answer_failure(*call.response, owners.error());
+      return;
+    }
+    for (const StragglersOfUnit& unit : **units) {
+      const auto known = owners->find(unit.uuid);
+      const Owner owner = known == owners->end() ? Owner{} : known->second;
+      for (const Straggler& row : unit.rows) {
+        json.begin_object()
+            .member("cluster_id", cluster.id)
+            .member("uuid", unit.uuid)
+            .member("user", owner.user)
+            .member("project", owner.project)
+            .member("partition", owner.partition);
+        append_straggler(json, row);
+        json.end_object();
+      }
+    }
+  }
+  json.end_array();
+  answer_data(*call.response, data);
 }
 
 void get_stragglers(const Services& services, Call& call) {
@@ -91,6 +184,15 @@ void get_stragglers(const Services& services, Call& call) {
   }
 }
 
+/// On the path of admins, a unit need not be named.
+void get_anybodys_stragglers(const Services& services, Call& call) {
+  if (call.params.uuids.empty()) {
+    list_stragglers(services, call);
+  } else {
+    get_stragglers(services, call);
+  }
+}
+
 }  // namespace
 
 Endpoints insight_stragglers_endpoints() {
@@ -101,6 +203,11 @@ Endpoints insight_stragglers_endpoints() {
         "type": "object",
         "description": "A GPU or node of a unit that differs from its peers, of units on at least 4 nodes or 8 GPUs that have run for 15 minutes.",
         "properties": {
+          "cluster_id": {"type": "string", "description": "Of the list of all running units: ID of the cluster."},
+          "uuid": {"type": "string", "description": "Likewise: ID of the unit."},
+          "user": {"type": "string", "description": "Likewise: its user; empty as long as the database does not have the unit."},
+          "project": {"type": "string", "description": "Likewise: its project."},
+          "partition": {"type": "string", "description": "Likewise: its partition."},
           "node": {"type": "string", "description": "Name of the node."},
           "device": {"type": ["string", "null"], "description": "Index of the GPU; `null`: the node, or all of its GPUs."},
           "metric": {"type": "string", "description": "What differs: `gpu_clock`, `gpu_power`, `activity`, `power`, or a kind of error."},
@@ -121,9 +228,14 @@ Endpoints insight_stragglers_endpoints() {
       .required = {Param::kClusterId, Param::kUuid},
       .tagged = false,
       .waits = true};
-  return {stragglers.for_users("insight/stragglers",
-                               "Slow GPUs and nodes of one of the caller's units."),
-          stragglers.for_admins("insight/stragglers/admin", "Slow GPUs and nodes of any unit.")};
+  Endpoint anybodys = stragglers;
+  anybodys.handler = get_anybodys_stragglers;
+  anybodys.required = {};
+  return {
+      stragglers.for_users("insight/stragglers",
+                           "Slow GPUs and nodes of one of the caller's units."),
+      anybodys.for_admins("insight/stragglers/admin",
+                          "Slow GPUs and nodes of any unit, or of all running ones without uuid.")};
 }
 
 }  // namespace ceems::api

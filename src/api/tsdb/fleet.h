@@ -102,6 +102,7 @@ using Points = std::vector<std::pair<std::int64_t, double>>;
 
 inline constexpr std::chrono::milliseconds kFleetKept{60'000};  ///< for how long answers are kept
 inline constexpr std::chrono::milliseconds kFleetTimeout{10'000};  ///< of one query
+inline constexpr std::chrono::minutes kAllStragglersKept{5};
 
 /// Data about nodes, GPUs and the grid from the TSDBs of the clusters. Safe for concurrent use.
 /// Errors: kNotFound if the cluster has no TSDB, otherwise any of the TSDB.
@@ -162,6 +163,9 @@ class Fleet {
   /// The slow members of a unit. The answer is kept for a minute.
   Result<std::vector<fleet::Straggler>> stragglers(const std::string& cluster_id,
                                                    const StragglerRequest& request);
+  /// The running units that have slow members. Four queries; kept for five minutes.
+  Result<std::shared_ptr<const std::vector<StragglersOfUnit>>> all_stragglers(
+      const std::string& cluster_id);
 
   /// The pairs of units of these nodes of which one slows the other down, in the two hours up to
   /// this time. Three queries; kept for a minute.
@@ -201,6 +205,10 @@ class Fleet {
     Clock::SteadyTime until;
     std::vector<fleet::Straggler> rows;
   };
+  struct KeptAllStragglers {
+    Clock::SteadyTime until;
+    std::shared_ptr<const std::vector<StragglersOfUnit>> units;
+  };
   struct KeptNeighbours {
     Clock::SteadyTime until;
     std::vector<NodeNeighbours> nodes;
@@ -234,6 +242,7 @@ class Fleet {
   std::map<std::string, KeptDay> days_ CEEMS_GUARDED_BY(mutex_);  ///< by metric and cluster
   std::map<std::string, KeptIdle> idle_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptStragglers> stragglers_ CEEMS_GUARDED_BY(mutex_);  ///< by run
+  std::map<std::string, KeptAllStragglers> all_stragglers_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptNeighbours> neighbours_ CEEMS_GUARDED_BY(mutex_);  ///< by question
   std::map<std::string, KeptLoad> loads_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, KeptPoints> points_ CEEMS_GUARDED_BY(mutex_);  ///< by all that was asked

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxSignSeries = 100'000;
 
 /// Each gives numbers by host and sign; `{0}` stands for the matchers of the cluster, each after a
 /// comma. Xids 13, 31, 43 and 45 come from programs. A series that a day ago was not there counts
-/// as a whole: its exporter has counted from 0 since.
+/// as a whole: its exporter has counted from 0 since. The series of links have no hostname.
 constexpr std::array<std::string_view, 3> kSignQueries{
     "label_replace(sum by (hostname) ((ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}"
     " unless ceems_gpu_xid_errors_total offset 1d)"
@@ -29,9 +29,11 @@ constexpr std::array<std::string_view, 3> kSignQueries{
     "label_replace(86400 * max by (hostname) (avg_over_time("
     "ceems_gpu_clock_reason{{reason=~\"hardware_thermal|power_brake\"{0}}}[1d])),"
     " \"sign\", \"throttle\", \"\", \"\")"
-    " or label_replace(sum by (hostname) (increase("
-    "ceems_infiniband_link_downed_total{{hostname!=\"\"{0}}}[1d]) + "
-    "increase(ceems_infiniband_link_error_recovery_total{{hostname!=\"\"{0}}}[1d])),"
+    " or label_replace(sum by (hostname) ((increase("
+    "ceems_infiniband_link_downed_total{{job!=\"\"{0}}}[1d]) + "
+    "increase(ceems_infiniband_link_error_recovery_total{{job!=\"\"{0}}}[1d]))"
+    " * on (job, instance) group_left (hostname)"
+    " max by (job, instance, hostname) (ceems_node_info{{hostname!=\"\"{0}}})),"
     " \"sign\", \"link\", \"\", \"\")",
     "label_replace(max by (hostname) (max_over_time(count by (hostname) (count by (hostname,"
     " gpuuuid) (ceems_gpu_utilization_ratio{{hostname!=\"\"{0}}}))[1d:10m]))"

@@ -151,6 +151,28 @@ Result<std::vector<fleet::Straggler>> Fleet::stragglers(const std::string& clust
   return rows;
 }
 
+Result<std::shared_ptr<const std::vector<StragglersOfUnit>>> Fleet::all_stragglers(
+    const std::string& cluster_id) {
+  const ClusterTsdb* tsdb = find(cluster_id);
+  if (tsdb == nullptr) {
+    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
+                printable(cluster_id, 40));
+  }
+  const auto now = clock_->steady_now();
+  {
+    const MutexLock lock(mutex_);
+    const auto found = all_stragglers_.find(cluster_id);
+    if (found != all_stragglers_.end() && now < found->second.until) {
+      return found->second.units;
+    }
+  }
+  CEEMS_TRY(read, read_all_stragglers(*tsdb, cluster_id, clock_->now_ms()));
+  auto units = std::make_shared<const std::vector<StragglersOfUnit>>(std::move(read));
+  const MutexLock lock(mutex_);
+  all_stragglers_[cluster_id] = {.until = now + kAllStragglersKept, .units = units};
+  return units;
+}
+
 Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRequest& request) {
   const ClusterTsdb* tsdb = find(request.cluster_id);
   if (tsdb == nullptr) {

@@ -27,4 +27,16 @@ Result<std::vector<fleet::Straggler>> read_stragglers(const ClusterTsdb& tsdb,
                                                       std::string_view cluster_id,
                                                       const StragglerRequest& request);
 
+/// A running unit that has slow members.
+struct StragglersOfUnit {
+  std::string uuid;
+  std::vector<fleet::Straggler> rows;
+};
+
+/// The running units of a cluster with members that were slow in the last half hour, by four
+/// queries whatever the number of units. The 2,000 widest units are looked at. Errors as above.
+Result<std::vector<StragglersOfUnit>> read_all_stragglers(const ClusterTsdb& tsdb,
+                                                          std::string_view cluster_id,
+                                                          std::int64_t now_ms);
+
 }  // namespace ceems::api

@@ -12,6 +12,7 @@
 
 #include "api/server_test_support.h"
 #include "api/tsdb/fleet.h"
+#include "testing/eventually.h"
 #include "testing/fake_clock.h"
 #include "tsdb/fake_transport.h"
 
@@ -132,7 +133,88 @@ TEST(StragglersTsdb, FindsASlowGpuAndABadLinkByThreeQueries) {
   }
   EXPECT_THAT(asked[0].first("query"), HasSubstr(R"(uuid="47\"11")"));
   EXPECT_THAT(asked[1].first("query"), HasSubstr(R"(gpuuuid=~"GPU-0|)"));
-  EXPECT_THAT(asked[2].first("query"), HasSubstr(R"(hostname=~"g11|g12|g13|g14")"));
+  EXPECT_THAT(asked[2].first("query"),
+              HasSubstr(R"(ceems_node_info{hostname=~"g11|g12|g13|g14",ceems_id="hpc-a"})"));
+  EXPECT_THAT(asked[2].first("query"),
+              HasSubstr(R"((ceems_infiniband_symbol_error_total{ceems_id="hpc-a"}[)"));
+}
+
+/// Unit a on GPUs 8 to 15 and node g4 with a bad link, and 10 on the others, of which GPU 3 is
+/// slow; the series of its reasons are not there while they are small.
+Result<net::ClientResponse> many_units(const FakeTransport::Request& request) {
+  const std::string query = request.first("query");
+  if (request.path.ends_with("/query") && query.contains("count by (uuid)")) {
+    return FakeTransport::ok(
+        R"({"status":"success","data":{"resultType":"vector","result":[)"
+        R"({"metric":{"uuid":"10"},"value":[1,"8"]},{"metric":{"uuid":"a"},"value":[1,"9"]},)"
+        R"({"metric":{},"value":[1,"9"]},{"metric":{"uuid":"x"},"value":[1,"NaN"]},)"
+        R"({"metric":{"uuid":"late"},"value":[1,"8"]}]}})");
+  }
+  if (!request.path.ends_with("_range")) {
+    return no_settings();
+  }
+  Matrix matrix(request);
+  for (int i = 0; i < 16; ++i) {
+    const std::string gpu = fmt::format(R"("gpuuuid":"GPU-{}")", i);
+    if (query.contains("gpu_index_flag")) {
+      for (const char* uuid : {"a", "10", "late", "unasked"}) {
+        const bool of_a = std::string_view(uuid) == "a";
+        if (of_a == (i >= 8) && std::string_view(uuid) != "late") {
+          matrix.add(fmt::format(R"({},"uuid":"{}","hostname":"g{}","index":"{}","of":"gpu")", gpu,
+                                 uuid, i / 2, i % 2),
+                     1);
+        }
+      }
+    } else if (query.contains("ceems_gpu_clock_hertz")) {
+      matrix.add(gpu + R"(,"of":"clock")", i == 3 ? 1.76e9 : 1.98e9);
+      if (i == 3) {
+        matrix.add(gpu + R"(,"of":"reason","reason":"hardware_thermal")", 0.9);
+      }
+    } else if (i == 8) {
+      matrix.add(R"("hostname":"g4","of":"link_downed")", 1);
+      matrix.add(R"("hostname":"elsewhere","of":"link_downed")", 1);
+    }
+  }
+  return matrix.answer();
+}
+
+TEST(StragglersTsdb, FindsThoseOfAllRunningUnitsByFourQueries) {
+  StragglersFixture fixture(many_units);
+  constexpr std::int64_t kNow = 1'000'000'000;
+  const auto units = read_all_stragglers(fixture.tsdb, "hpc-a", kNow);
+  ASSERT_TRUE(units) << units.error().message;
+  std::string found;
+  for (const StragglersOfUnit& unit : *units) {
+    for (const fleet::Straggler& row : unit.rows) {
+      found += fmt::format("{} {} {} {} {}\n", unit.uuid, row.node, row.device,
+                           fleet::name_of(row.kind), row.cause);
+    }
+  }
+  EXPECT_EQ(found,
+            "10 g1 1 slow_device hardware_thermal\n"
+            "a g4  fabric_or_disk link_downed\n"
+            "unasked g1 1 slow_device hardware_thermal\n");
+  const auto asked = fixture.ranges();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_THAT(asked[0].first("query"), HasSubstr(R"(uuid=~"a|10|late",ceems_id="hpc-a")"));
+  EXPECT_EQ(asked[0].first("start"), "998260");
+  EXPECT_EQ(asked[0].first("end"), "1000000");
+  EXPECT_THAT(asked[1].first("query"), HasSubstr("> 0.01"));
+}
+
+TEST(StragglersTsdb, AsksOnceWithoutWideUnits) {
+  StragglersFixture none([](const FakeTransport::Request& request) {
+    return request.path.ends_with("/query")
+               ? FakeTransport::ok(
+                     R"({"status":"success","data":{"resultType":"vector","result":[]}})")
+               : no_settings();
+  });
+  EXPECT_TRUE(read_all_stragglers(none.tsdb, "hpc-a", 1'000'000'000)->empty());
+  EXPECT_TRUE(none.ranges().empty());
+  StragglersFixture down([](const FakeTransport::Request&) -> Result<net::ClientResponse> {
+    return fail(ErrorCode::kUnavailable, "refused");
+  });
+  EXPECT_FALSE(read_all_stragglers(down.tsdb, "hpc-a", 1'000'000'000));
 }
 
 TEST(StragglersTsdb, AsksNothingOfShortRunsAndOnceOfSmallOnes) {
@@ -197,7 +279,7 @@ class StragglersAnswer : public ServerTest {
           if (down_) {
             return fail(ErrorCode::kUnavailable, "http://secret: refused");
           }
-          return job_with_slow_gpu(request);
+          return wide_ ? wide_(request) : job_with_slow_gpu(request);
         });
     tsdbs_["hpc-a"].client =
         std::make_unique<tsdb::Client>("http://t", std::move(transport), clock_);
@@ -208,6 +290,7 @@ class StragglersAnswer : public ServerTest {
     make(std::move(options));
   }
   bool down_ = false;
+  FakeTransport::Answer wide_;
   int asked_ = 0;
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
@@ -235,6 +318,43 @@ TEST_F(StragglersAnswer, NamesThemToTheOwnerAndToAdmins) {
   EXPECT_EQ(get(path, "bob").status, 404);
   EXPECT_EQ(get("/api/v1/insight/stragglers/admin?cluster_id=hpc-a&uuid=10", "ada").status, 403);
   EXPECT_EQ(get(path).status, 401);
+}
+
+TEST_F(StragglersAnswer, ListsAndCountsThoseOfAllRunningUnits) {
+  wide_ = many_units;
+  const std::string path = "/api/v1/insight/stragglers/admin";
+  const auto all = get(path, "root");
+  EXPECT_EQ(all.status, 200) << all.body;
+  EXPECT_THAT(all.body,
+              HasSubstr(R"("data":[{"cluster_id":"hpc-a","uuid":"10","user":"ada","project":"p1",)"
+                        R"("partition":"","node":"g1","device":"1","metric":"gpu_clock",)"));
+  EXPECT_THAT(all.body, HasSubstr(R"({"cluster_id":"hpc-a","uuid":"a","user":"","project":"",)"
+                                  R"("partition":"","node":"g4","device":null,)"));
+  EXPECT_EQ(asked_, 3);
+  EXPECT_EQ(get(path + "?cluster_id=hpc-a", "root").body, all.body);
+  EXPECT_THAT(get(path + "?cluster_id=hpc-b", "root").body, HasSubstr(R"("data":[])"));
+  EXPECT_TRUE(testing::eventually([this] {
+    return get("/metrics")
+        .body.contains(
+            "ceems_api_server_straggler_units{cluster_id=\"hpc-a\",kind=\"slow_device\"} 2\n");
+  }));
+  EXPECT_THAT(
+      get("/metrics").body,
+      HasSubstr(
+          "ceems_api_server_straggler_units{cluster_id=\"hpc-a\",kind=\"fabric_or_disk\"} 1\n"));
+  EXPECT_EQ(asked_, 3);  // kept for five minutes
+  EXPECT_EQ(get(path).status, 401);
+  EXPECT_EQ(get(path, "ada").status, 403);
+  EXPECT_EQ(get(path + "?uuid=10", "root").status, 400) << "of which cluster?";
+  EXPECT_EQ(get("/api/v1/insight/stragglers", "ada").status, 400);
+}
+
+TEST_F(StragglersAnswer, SaysThatTheListCannotBeRead) {
+  down_ = true;
+  const auto failed = get("/api/v1/insight/stragglers/admin", "root");
+  EXPECT_GE(failed.status, 500);
+  EXPECT_EQ(failed.body.find("secret"), std::string::npos);
+  EXPECT_EQ(get("/metrics").body.find("straggler_units{"), std::string::npos);
 }
 
 TEST_F(StragglersAnswer, SaysWhatIsMissing) {
