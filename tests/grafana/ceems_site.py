@@ -145,6 +145,20 @@ def extra_series(instance):
     add("ceems_energy_source_age_seconds", 500, hostname="n9", source="ipmi_dcmi")
     add("ceems_energy_rejected_joules_total", 100 * seconds, hostname="n1", source="rapl:9")
     add("ceems_exporter_build_info", 1, job="ceems", version="0.0.1", hostname="n9")
+    # A node with faults: of a GPU, a link and a file system, and judged sick.
+    sick = {**of_node, "hostname": "n1"}
+    of_gpu = {**sick, "index": "0", "gpuuuid": "GPU-n1"}
+    add("ceems_gpu_clock_reason", 1, **of_gpu, reason="hardware_thermal")
+    add("ceems_gpu_xid_errors_total", 2 * seconds, **of_gpu, xid="79")
+    add("ceems_gpu_ecc_errors_total", 3 * seconds, **of_gpu, type="uncorrected")
+    add("ceems_node_info", 1, **sick, cpu_model="EPYC", gpu_model="H100")
+    for error in ("link_downed", "link_error_recovery", "symbol_error"):
+        add("ceems_infiniband_%s_total" % error, seconds, **of_node, device="mlx5_0", port="1")
+    add("ceems_infiniband_state_id", 2, **of_node, device="mlx5_0", port="1")
+    add("ceems_lustre_job_operations_total", 100 * seconds, **of_node, filesystem="scratch", uuid=OWN, operation="open")
+    add("ceems_compute_unit_pressure_seconds_total", seconds / 2, **sick, uuid=OWN, resource="io", kind="some")
+    add("ceems_node_health_score", 40, cluster="slurm-0", hostname="n1")
+    add("ceems_node_health_effect", 0.06, cluster="slurm-0", hostname="n1")
     add("ceems_web_certificate_not_after_timestamp_seconds", time.time() + 30 * 86400)
     return "\n".join(lines) + "\n"
 

@@ -411,7 +411,7 @@ class Test:
 
     def operators(self):
         table = []
-        for uid in ("ceems-cluster", "ceems-node", "ceems-audit", "ceems-quality", "ceems-health"):
+        for uid in ("ceems-cluster", "ceems-node", "ceems-audit", "ceems-quality", "ceems-health", "ceems-fleet"):
             asker, dashboard = self.asker(uid, "operator")
             asked = values_of_variables(asker, dashboard, {"hostname": "n1", **self.country(uid)})
             for name, found in asked.items():

@@ -20,7 +20,7 @@ MAX_REQUESTS = 12
 MAX_SIZE = 200_000
 USERS = ["ceems-my-units", "ceems-project", "ceems-unit", "k8s-single-pod-metrics", "lsf-single-job-metrics", "os-vm-metrics",
          "slurm-single-job-metrics"]
-OPERATORS = ["ceems-audit", "ceems-cluster", "ceems-health", "ceems-node", "ceems-quality"]
+OPERATORS = ["ceems-audit", "ceems-cluster", "ceems-fleet", "ceems-health", "ceems-node", "ceems-quality"]
 FIXED_COLOURS = {"text", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"}
 SHARED_METRICS = {"ceems_emissions_gCo2_kWh", "ceems_energy_source_info"}
 
