@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "api/access_test_support.h"
+#include "api/statements/all.h"
 #include "base/strings.h"
 #include "base/time/durations.h"
 #include "store/reports.h"
@@ -102,6 +103,10 @@ class AccessMatrix : public AccessTest {
     }
     if (endpoint == "units/check") {
       return observed_check(user);
+    }
+    if (endpoint == "insight/report/admin") {
+      const auto response = get(endpoint + "?kind=year&period=2025", user);
+      return response.status == 200 ? "all" : std::to_string(response.status);
     }
     // neighbours_tsdb_test.cc has rows.
     if (endpoint == "nodes/series/admin" || endpoint == "insight/neighbours/admin") {
@@ -425,6 +430,9 @@ class AccessMatrix : public AccessTest {
   static std::string observed_insight(const std::string& endpoint,
                                       const json::array& rows,
                                       const std::string& user) {
+    if (endpoint == "insight/report/kinds/admin") {
+      return rows.size() == statements().size() ? "all" : "something else";
+    }
     if (endpoint == "insight/bill/admin") {
       return rows.size() == 9 ? "all" : "something else";
     }

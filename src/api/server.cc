@@ -18,6 +18,7 @@
 #include "api/node_judge.h"
 #include "api/report/digest_maker.h"
 #include "api/report/maker.h"
+#include "api/statements/kept.h"
 #include "tsdb/client.h"
 #include "webui/asset.h"
 
@@ -156,6 +157,7 @@ ApiServer::ApiServer(ApiOptions options,
                                                             .site = &options_.site,
                                                             .registry = &registry,
                                                             .clock = &clock})),
+      statements_(std::make_unique<KeptStatements>(clock)),
       services_{.reader = &reader,
                 .series = series,
                 .fleet = options_.fleet,
@@ -167,6 +169,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .checks = checks_.get(),
                 .feedback = feedback_.get(),
                 .nodes = nodes_.get(),
+                .statements = statements_.get(),
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,

@@ -36,6 +36,7 @@ namespace ceems::api {
 class DigestMaker;
 class FeedbackBox;
 class JobCheck;
+class KeptStatements;
 class MeasurementSource;
 class MutePage;
 class ProfileSource;
@@ -137,6 +138,7 @@ class ApiServer {
   std::unique_ptr<JobCheck> checks_;
   std::unique_ptr<FeedbackBox> feedback_;
   std::unique_ptr<NodeJudge> nodes_;
+  std::unique_ptr<KeptStatements> statements_;
   Services services_;
 };
 

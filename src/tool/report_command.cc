@@ -135,7 +135,8 @@ class Report final : public Command {
         return values_of(tsdb->client(), query, from_ms, to_ms, step);
       };
     }
-    CEEMS_TRY(document, api::make_statement(*spec, context, period_));
+    CEEMS_TRY(period, api::statement_period(*spec, period_, context.zone, context.now_ms));
+    CEEMS_TRY(document, api::make_statement(*spec, context, period));
     CEEMS_TRY(text, statement::render(document, *format));
     console.print(text);
     for (const std::string& note : document.notes) {

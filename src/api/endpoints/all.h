@@ -43,6 +43,7 @@ Endpoints insight_neighbours_endpoints();
 Endpoints insight_stragglers_endpoints();
 Endpoints insight_budgets_endpoints();
 Endpoints insight_bill_endpoints();
+Endpoints insight_report_endpoints();
 Endpoints usage_series_endpoints();
 Endpoints search_endpoints();
 Endpoints units_check_endpoints();

@@ -32,6 +32,7 @@ class DigestMaker;
 class FeedbackBox;
 class Fleet;
 class JobCheck;
+class KeptStatements;
 class NodeJudge;
 class ProfileSource;
 class ReportMaker;
@@ -49,6 +50,7 @@ struct Services {
   JobCheck* checks = nullptr;              ///< never null
   FeedbackBox* feedback = nullptr;         ///< never null
   NodeJudge* nodes = nullptr;              ///< never null
+  KeptStatements* statements = nullptr;    ///< never null
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user

@@ -1,6 +1,5 @@
 // The energy of a month against the meter of the utility.
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,8 +9,8 @@
 #include "api/accounting/bill.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/ask_series.h"
 #include "api/request/months.h"
-#include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/strings.h"
 
@@ -19,17 +18,6 @@ namespace ceems::api {
 namespace {
 
 constexpr int kBillDigits = 10;
-
-AskSeries ask_series(const Services& services) {
-  if (services.fleet == nullptr) {
-    return {};
-  }
-  return [fleet = services.fleet](const std::string& cluster, const std::string& query,
-                                  std::int64_t from_ms, std::int64_t to_ms,
-                                  std::chrono::milliseconds step) {
-    return fleet->values(cluster, query, from_ms, to_ms, step);
-  };
-}
 
 void append_rounded(JsonWriter& json, std::string_view name, std::optional<double> value) {
   json.key(name);

@@ -141,11 +141,13 @@ constexpr std::array kParams = {
               "300.."},
     ParamInfo{Param::kColumns, "columns", ParamType::kTexts,
               "Columns of the answer, in this order. Default: all.", "uuid,name,kwh"},
-    ParamInfo{Param::kFormat, "format", ParamType::kText,
-              "`json` (default). Lists: `csv`. Usage: `csv`, `xlsx`. Reports: `text`, `ascii`, "
-              "`markdown`, `html`, or `js1` "
-              "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`.",
-              "json"},
+    ParamInfo{
+        Param::kFormat, "format", ParamType::kText,
+        "`json` (default). Lists: `csv`. Usage: `csv`, `xlsx`. Reports: `text`, `ascii`, "
+        "`markdown`, `html`, or `js1` "
+        "and `js1-json` as jobstats writes them. Budgets: `sacctmgr`. Reports of the site: `md`, "
+        "`csv`, `json`, `xlsx` or `html`, each a file.",
+        "json"},
     ParamInfo{Param::kFacets, "facets", ParamType::kTexts,
               "Count units by these: `state`, `project`, `user`, `cluster`, `partition`, `advice`.",
               "state,user"},
@@ -203,6 +205,8 @@ constexpr std::array kParams = {
               "The most points of a line: 2 to 300 (default).", "300"},
     ParamInfo{Param::kTokenId, "id", ParamType::kText, "The ID of a personal token.",
               "pRX3vZy0q1Tk"},
+    ParamInfo{Param::kKind, "kind", ParamType::kText, "The kind of the report.", "ghg"},
+    ParamInfo{Param::kPeriod, "period", ParamType::kText, "A year or a month.", "2025"},
 };
 
 constexpr bool in_order() {

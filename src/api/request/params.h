@@ -75,6 +75,8 @@ enum class Param : std::uint8_t {
   kAggregation,
   kPoints,
   kTokenId,
+  kKind,
+  kPeriod,
 };
 
 class ParamSet {

@@ -31,10 +31,20 @@ std::span<const StatementSpec> statements();
 /// nullptr if there is none of this name.
 const StatementSpec* find_statement(std::string_view name);
 
-/// Reads the inputs and makes the document. kInvalidArgument if the period is of the wrong kind or
-/// has not begun. Passes on errors of the reader.
+/// Whether there is such a report of a year, and of a month.
+bool is_of_years(const StatementSpec& spec);
+bool is_of_months(const StatementSpec& spec);
+
+/// The period of a report. kInvalidArgument with a text for people if the report has no such period
+/// or if it has not begun.
+Result<StatementPeriod> statement_period(const StatementSpec& spec,
+                                         std::string_view name,
+                                         const TimeZone& zone,
+                                         std::int64_t now_ms);
+
+/// Reads the inputs and makes the document. Passes on errors of the reader.
 Result<statement::Document> make_statement(const StatementSpec& spec,
                                            const StatementContext& context,
-                                           std::string_view period);
+                                           const StatementPeriod& period);
 
 }  // namespace ceems::api

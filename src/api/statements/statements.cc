@@ -10,18 +10,33 @@ const StatementSpec* find_statement(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-Result<statement::Document> make_statement(const StatementSpec& spec,
-                                           const StatementContext& context,
-                                           std::string_view period_name) {
-  CEEMS_TRY(period, parse_period(period_name, context.zone));
+bool is_of_years(const StatementSpec& spec) {
+  return spec.name != "month";
+}
+
+bool is_of_months(const StatementSpec& spec) {
+  return spec.name != "year";
+}
+
+Result<StatementPeriod> statement_period(const StatementSpec& spec,
+                                         std::string_view name,
+                                         const TimeZone& zone,
+                                         std::int64_t now_ms) {
+  CEEMS_TRY(period, parse_period(name, zone));
   constexpr std::size_t kYear = 4;
-  if ((spec.name == "month") == (period.name.size() == kYear) &&
-      (spec.name == "month" || spec.name == "year")) {
+  const bool year = period.name.size() == kYear;
+  if (!(year ? is_of_years(spec) : is_of_months(spec))) {
     return fail(ErrorCode::kInvalidArgument, "'{}' is not a {}", period.name, spec.name);
   }
-  if (period.from_ms >= context.now_ms) {
+  if (period.from_ms >= now_ms) {
     return fail(ErrorCode::kInvalidArgument, "'{}' has not begun", period.name);
   }
+  return period;
+}
+
+Result<statement::Document> make_statement(const StatementSpec& spec,
+                                           const StatementContext& context,
+                                           const StatementPeriod& period) {
   CEEMS_TRY(inputs, read_statement_inputs(context, period));
   statement::Document document{.kind = std::string(spec.name),
                                .title = std::string(spec.title),
