@@ -131,6 +131,57 @@ test("a year has its months beside those of the year before, and files of all it
   await fits(page);
 });
 
+test("an official report says how each line is known, keeps its question in the address, and is saved in each format", async (t) => {
+  const page = await visit(t, "/?user=operator#/reports?kind=ghg&period=2020", { server: { many: 20 } });
+  await title(page, "Greenhouse gas inventory of computing – 2020");
+  const row = (name) => text(page.getByRole("row", { name }).first());
+  await becomes(() => row(/^Active use/), "Active use 61,239.5 kWh measured 99.8 % Energy of nodes while units ran.");
+  await becomes(() => row(/^Unexplained/), "Unexplained – missing No bill covers this time.");
+  await becomes(() => row(/^Location-based/), "Location-based 4,821.25 kg derived 96 % Energy times the factor of the grid. Factor: 52.4 g/kWh, the grid's factors of each hour");
+  await becomes(() => text(page.locator(".evidence")), "1 measured 2 derived 1 modelled 1 declared 1 missing");
+  await becomes(() => page.locator("main img").count(), 0, "a name is text");
+  await becomes(() => text(page.getByRole("region", { name: "Formulas" }).getByRole("row").last()), "sci_hostile cell(projects.kg, 1)");
+  await becomes(() => text(page.getByRole("region", { name: "Sources" }).getByRole("row").nth(1)), `table months parts, meters and factors by month ${"9f".repeat(32)}`);
+  await accessible(page, "official report");
+  await shot(page, "official-light");
+
+  for (const kind of ["MD", "CSV", "JSON", "XLSX", "HTML"]) {
+    const button = page.getByRole("button", { name: kind, exact: true });
+    const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
+    assert.equal(file.suggestedFilename(), `ghg-2020.${kind.toLowerCase()}`);
+    await becomes(() => button.isEnabled(), true);
+  }
+
+  await page.getByLabel("Report", { exact: true }).selectOption("month");
+  await becomes(() => page.url(), /#\/reports\?kind=month&period=2020-12$/);
+  await title(page, /^Energy and emissions of a month – December 2020$/);
+  await page.getByLabel("Cluster").selectOption("gpu-b");
+  await page.getByText("Only of the cluster gpu-b.").waitFor();
+  await page.getByRole("link", { name: /^← / }).click();
+  await becomes(() => page.url(), /#\/reports\?kind=month&period=2020-11&cluster=gpu-b$/);
+  await page.goBack();
+  await page.goBack();
+  await page.goBack();
+  await title(page, "Greenhouse gas inventory of computing – 2020");
+  await page.emulateMedia({ media: "print" });
+  await becomes(() => page.locator("button:visible, nav:visible, select:visible, .tools a:visible").count(), 0);
+  await shot(page, "official-print");
+});
+
+test("official reports are for administrators, and say what went wrong", async (t) => {
+  const page = await visit(t, "/?user=operator#/reports?kind=tax", { server: { insight: "busy" } });
+  await page.getByText("The report could not be made: other reports are being made, try again later.").waitFor();
+  await control({ insight: "ok" });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("The report could not be made: query parameter 'period': not of this report.").waitFor();
+  await accessible(page, "no official report");
+  await page.getByLabel("Report", { exact: true }).selectOption("eed");
+  await title(page, /^Energy performance of data centres \(EU\) – \d{4}$/);
+  await page.goto(`${url}/?user=ada#/reports`);
+  await title(page, "Official reports");
+  await page.getByText("Only administrators may see them.").waitFor();
+});
+
 test("budgets say what was used, what is likely, and how they stand", async (t) => {
   const page = await visit(t, "/?user=operator#/budgets", { server: { currency: "EUR" }, context: { viewport: { width: 1440, height: 900 } } });
   await title(page, "Budgets");
@@ -263,7 +314,7 @@ test("each role sees what the server gives it, and is not offered the rest", asy
     await accessible(page, "nothing idle");
   }
   const page = await visit(t, "/?user=operator#/bill");
-  await becomes(() => links(page), ["Bill", "Budgets", "Idle reservations"]);
+  await becomes(() => links(page), ["Bill", "Official reports", "Budgets", "Idle reservations"]);
 });
 
 test("where the server has nothing of it, nothing is offered, and help says why", async (t) => {
@@ -303,7 +354,7 @@ for (const [name, context] of [
 ]) {
   test(`the pages for managers are accessible and fit: ${name}`, async (t) => {
     const page = await visit(t, "/?user=operator#/bill", { server: { currency: "EUR" }, context });
-    for (const [address, there] of [["bill?month=2026-11", ".stack .part"], ["budgets", "table.units tbody tr"], ["idle", ".plain tbody tr"]]) {
+    for (const [address, there] of [["bill?month=2026-11", ".stack .part"], ["reports?kind=ghg&period=2020", ".official .state"], ["budgets", "table.units tbody tr"], ["idle", ".plain tbody tr"]]) {
       await page.goto(`${url}/#/${address}`);
       await page.locator(there).first().waitFor();
       await becomes(() => fits(page), true, `${address} does not scroll sideways`);

@@ -39,6 +39,7 @@ const kPages = [
   ["grid", "#/grid", ".charts canvas"],
   ["bill", "#/bill?month=2026-11", ".stack .part"],
   ["no bill", "#/bill?month=2001-01", ".notice strong"],
+  ["official report", "#/reports?kind=ghg&period=2026", ".official .state"],
   ["budgets", "#/budgets", "table.units tbody tr"],
   ["idle", "#/idle", ".plain tbody tr"],
   ["year", "#/year", ".stack .legend"],

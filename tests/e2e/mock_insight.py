@@ -109,3 +109,37 @@ def helped(visible):
             (HOSTILE, "grace", "site-rule", 1, 3, -2.5, 0, 64.2, -0.5)]
     return [{"cluster_id": "hpc-a", "project": project, "rule": rule, "kinds": kinds, "runs": runs, "core_hours": cores, "gpu_hours": gpus,
              "gib_hours": memory, "kwh": kwh} for project, owner, rule, kinds, runs, cores, gpus, memory, kwh in rows if visible(owner, project)]
+
+
+KINDS = (("year", "Energy and emissions of a year", True, False), ("month", "Energy and emissions of a month", False, True),
+         ("ghg", "Greenhouse gas inventory of computing", True, True), ("eed", "Energy performance of data centres (EU)", True, True))
+
+
+def report_kinds():
+    return [{"kind": kind, "title": title, "help": "", "year": year, "month": month} for kind, title, year, month in KINDS]
+
+
+def report(query):
+    """None for a kind or period that there is not."""
+    kind, period = query.get("kind", [""])[0], query.get("period", [""])[0]
+    found = [one for one in KINDS if one[0] == kind and one[2 if len(period) == 4 else 3]]
+    if not found:
+        return None
+    grid = {"factor": 52.4, "factor_unit": "g/kWh", "factor_source": "the grid's factors of each hour", "factor_date": ""}
+    rows = [
+        ("Energy", "active_kwh", "Active use", 61239.4512345, "kWh", "measured", 0.998, "Energy of nodes while units ran.", {}, "sum(months.active_kwh)"),
+        ("Energy", "cooling_kwh", "Cooling and losses", 15900, "kWh", "modelled", 1, "PUE of the configuration times the energy of the nodes.", {}, "sum(months.cooling_kwh)"),
+        ("Energy", "unexplained_kwh", "Unexplained", None, "kWh", "missing", None, "No bill covers this time.", {}, ""),
+        ("Scope 2", "scope2_location", "Location-based", 4821.25, "kg", "derived", 0.96, "Energy times the factor of the grid.", grid, "sum(months.location_kg)"),
+        ("Building", "floor_area_m2", "Floor area", 420, "m²", "declared", None, "", {}, ""),
+        ("Projects", "sci_hostile", HOSTILE, 0.0123456, "kg", "derived", 1, HOSTILE, {}, "cell(projects.kg, 1)"),
+    ]
+    none = {"factor": None, "factor_unit": "", "factor_source": "", "factor_date": ""}
+    lines = [{"section": section, "id": name, "label": label, "value": value, "unit": unit, "how": how, "coverage": coverage, "note": note, **none, **factor, "formula": formula}
+             for section, name, label, value, unit, how, coverage, note, factor, formula in rows]
+    cluster = query.get("cluster_id", [""])[0]
+    return {"kind": kind, "title": found[0][1], "site": "Example Centre", "period": period, "from": f"{period[:4]}-01-01T00:00:00+0100", "to": f"{int(period[:4]) + 1}-01-01T00:00:00+0100",
+            "written": "2026-11-30T12:00:00+0100", "by": "ceems_api_server 1.0.0",
+            "notes": ([f"Only of the cluster {cluster}."] if cluster else []) + ["A line without a value is not known; it is never 0."],
+            "lines": lines, "sources": [{"what": "table months", "detail": "parts, meters and factors by month", "sha256": "9f" * 32},
+                                        {"what": "meter main (total)", "detail": "sum(increase(meter_kwh_total[1h]))", "sha256": "1c" * 32}], "appendix": {}}

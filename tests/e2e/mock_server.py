@@ -243,6 +243,17 @@ class Mock:
             return good([])
         if what == "insight/feedback" and self.insight != "none":
             return good(mock_insight.kFeedback if role in ("admin", "support") else [])
+        if what in ("insight/report", "insight/report/kinds") and self.insight != "none":
+            if role != "admin":
+                return bad(403, "forbidden", "current user does not have admin privileges")
+            if self.insight == "busy":
+                return bad(503, "timeout", "other reports are being made, try again later")
+            if what == "insight/report/kinds":
+                return good(mock_insight.report_kinds())
+            found = mock_insight.report(query)
+            if found is None:
+                return bad(400, "bad_data", "query parameter 'period': not of this report")
+            return (200, json.dumps(found)) if "format" in query else good(found)
         if what in ("insight/bill", "insight/budgets", "insight/helped", "insight/idle") and self.insight != "none":
             if self.insight == "busy":
                 return bad(503, "timeout", "the TSDB is busy")

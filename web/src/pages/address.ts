@@ -32,6 +32,7 @@ export type Route =
   | { page: "grid" | "tokens" }
   | { page: "card"; cluster: string; uuid: string | null } // null: the last units
   | { page: "bill"; month: Month | null; cluster: string } // an empty cluster: the site
+  | { page: "reports"; kind: string; period: string | null; cluster: string } // a year or a month; null: the present one
   | { page: "year"; year: number | null; by: YearGroup }
   | { page: "budgets" | "idle"; table: TableState }
   | { page: "unknown" };
@@ -66,6 +67,11 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   if (parts.length === 1 && (page === "grid" || page === "tokens")) return { page };
   if (page === "card" && (parts.length === 1 || parts.length === 3)) return { page, cluster: cluster ?? "", uuid: host || null };
   if (parts.length === 1 && page === "bill") return { page, month: readMonth(query.get("month")), cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
+  if (parts.length === 1 && page === "reports") {
+    const kind = /^[a-z][a-z0-9-]{0,31}$/.exec(query.get("kind") ?? "");
+    const period = /^[1-9]\d{3}(-(0[1-9]|1[0-2]))?$/.exec(query.get("period") ?? "");
+    return { page, kind: kind?.[0] ?? kReportKind, period: period?.[0] ?? null, cluster: (query.get("cluster") ?? "").slice(0, kMaxText) };
+  }
   if (parts.length === 1 && page === "year") {
     const year = /^[1-9]\d{3}$/.exec(query.get("year") ?? "");
     return { page, year: year ? Number(year[0]) : null, by: kYearGroups.find((by) => by === query.get("by")) ?? "project" };
@@ -79,6 +85,7 @@ function readSite(parts: readonly string[], query: URLSearchParams): Route | nul
   return null;
 }
 
+const kReportKind = "year";
 const kNodeHours = 24;
 const kMaxNodeHours = 31 * 24; // what the server has
 
@@ -120,6 +127,13 @@ export function write(route: Route): string {
       const query = new URLSearchParams(writeMonth(route.month));
       if (route.cluster) query.set("cluster", route.cluster);
       return query.size ? `#/bill?${query}` : "#/bill";
+    }
+    case "reports": {
+      const query = new URLSearchParams();
+      if (route.kind !== kReportKind) query.set("kind", route.kind);
+      if (route.period !== null) query.set("period", route.period);
+      if (route.cluster) query.set("cluster", route.cluster);
+      return query.size ? `#/reports?${query}` : "#/reports";
     }
     case "year": {
       const query = new URLSearchParams();

@@ -17,11 +17,11 @@ export async function loadTexts(): Promise<void> {
   }
 }
 
-type Fields = Record<string, unknown>;
+export type Fields = Record<string, unknown>;
 
-const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
-const text = (value: unknown): string => (typeof value === "string" ? value : "");
-const list = (value: unknown): Fields[] => (Array.isArray(value) ? (value as unknown[]).filter((one): one is Fields => typeof one === "object" && one !== null) : []);
+export const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+export const text = (value: unknown): string => (typeof value === "string" ? value : "");
+export const list = (value: unknown): Fields[] => (Array.isArray(value) ? (value as unknown[]).filter((one): one is Fields => typeof one === "object" && one !== null) : []);
 
 /** An answer with the time of the server. */
 export interface Told<T> {
