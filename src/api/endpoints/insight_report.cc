@@ -1,8 +1,11 @@
 // Reports of a year or a month that rules ask for, as `ceems_tool report` prints them.
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -89,28 +92,49 @@ Result<Wanted> read_wanted(const Services& services, const Params& params) {
 }
 
 /// Asks TSDBs as long as somebody waits for the answer, and none that has not answered: a year is
-/// many questions. `failed` gets the errors by cluster.
-AskSeries patient_ask(const AskSeries& ask,
-                      const std::stop_token& given_up,
-                      std::map<std::string, Error>& failed) {
-  if (!ask) {
-    return {};
+/// many questions.
+class PatientAsk {
+ public:
+  PatientAsk(AskSeries ask, std::stop_token given_up)
+      : ask_(std::move(ask)), given_up_(std::move(given_up)) {}
+
+  /// Uses this object. Empty without TSDBs.
+  AskSeries function() {
+    if (!ask_) {
+      return {};
+    }
+    return [this](const std::string& cluster, const std::string& query, std::int64_t from_ms,
+                  std::int64_t to_ms, std::chrono::milliseconds step) {
+      return values(cluster, query, from_ms, to_ms, step);
+    };
   }
-  return [&ask, &given_up, &failed](const std::string& cluster, const std::string& query,
-                                    std::int64_t from_ms, std::int64_t to_ms,
-                                    std::chrono::milliseconds step) -> Result<Points> {
-    if (const auto found = failed.find(cluster); found != failed.end()) {
+  [[nodiscard]] bool failed() const { return !failed_.empty(); }
+
+ private:
+  Result<Points> values(const std::string& cluster,
+                        const std::string& query,
+                        std::int64_t from_ms,
+                        std::int64_t to_ms,
+                        std::chrono::milliseconds step) {
+    if (const auto found = failed_.find(cluster); found != failed_.end()) {
       return std::unexpected(found->second);
     }
-    auto points = given_up.stop_requested() ? fail(ErrorCode::kUnavailable, "nobody waits")
-                                            : ask(cluster, query, from_ms, to_ms, step);
+    if (given_up_.stop_requested()) {
+      return std::unexpected(
+          failed_.emplace(cluster, Error{ErrorCode::kUnavailable, "nobody waits"}).first->second);
+    }
+    auto points = ask_(cluster, query, from_ms, to_ms, step);
     if (!points && (points.error().code == ErrorCode::kUnavailable ||
                     points.error().code == ErrorCode::kTimeout)) {
-      failed.emplace(cluster, points.error());
+      failed_.emplace(cluster, points.error());
     }
     return points;
-  };
-}
+  }
+
+  AskSeries ask_;
+  std::stop_token given_up_;
+  std::map<std::string, Error> failed_;  ///< by cluster
+};
 
 /// Null after answering an error.
 KeptStatements::Statement find_or_make(const Services& services, Call& call, const Wanted& wanted) {
@@ -126,8 +150,7 @@ KeptStatements::Statement find_or_make(const Services& services, Call& call, con
                  "other reports are being made, try again later");
     return nullptr;
   }
-  std::map<std::string, Error> failed;
-  const AskSeries ask = ask_series(services);
+  PatientAsk ask(ask_series(services), call.request->given_up);
   const StatementContext context{.reader = services.reader,
                                  .accounting = &services.accounting->options(),
                                  .pue = services.site->pue,
@@ -136,7 +159,7 @@ KeptStatements::Statement find_or_make(const Services& services, Call& call, con
                                  .one_cluster = services.site->clusters.size() == 1,
                                  .zone = services.zone,
                                  .now_ms = services.now_ms(),
-                                 .ask = patient_ask(ask, call.request->given_up, failed),
+                                 .ask = ask.function(),
                                  .by = fmt::format("ceems_api_server {}", version().version)};
   QueryTimer timer(*services.metrics, Query::kUsage);
   auto made = timer.run([&] { return make_statement(*wanted.spec, context, wanted.period); });
@@ -145,7 +168,7 @@ KeptStatements::Statement find_or_make(const Services& services, Call& call, con
     return nullptr;
   }
   auto statement = std::make_shared<const statement::Document>(std::move(*made));
-  if (failed.empty()) {
+  if (!ask.failed()) {
     services.statements->keep(std::move(key), statement);
   }
   return statement;
@@ -193,21 +216,22 @@ void get_report(const Services& services, Call& call) {
   if (statement == nullptr) {
     return;
   }
-  if (!wanted->format) {
+  const std::optional<statement::Format> format = wanted->format;
+  if (!format) {
     statement::Document shown = *statement;
     shown.appendix.clear();
     const std::string data = statement::to_json(shown);
     answer_data(*call.response, trim(data));
     return;
   }
-  auto file = statement::render(*statement, *wanted->format);
+  auto file = statement::render(*statement, *format);
   if (!file) {
     answer_failure(*call.response, file.error());
     return;
   }
   net::Response& response = *call.response;
   response.status = 200;
-  response.set_header("Content-Type", std::string(type_of(*wanted->format)));
+  response.set_header("Content-Type", std::string(type_of(*format)));
   response.set_header("Content-Disposition",
                       fmt::format("attachment; filename=\"{}\"",
                                   file_name(*wanted, call.params.text(Param::kFormat))));

@@ -48,12 +48,12 @@ test("a report is read whatever is in it", () => {
       { section: "A", id: "y", label: "Y", value: null, how: "measured" },
       { section: "B", id: "z", label: "Z", value: "1", how: "magic" },
       7,
-      { section: "A", id: "w", label: "W", value: 0, how: "derived", factor_source: "agency" },
+      { section: "A", id: "w", label: "W", value: 0, unit: "1", how: "derived", factor_source: "agency" },
     ],
     sources: [{ what: "table months", sha256: "ab" }, null],
   })!;
-  assert.deepEqual(report.sections.map(({ name, lines }) => [name, ...lines.map((line) => `${line.id} ${line.value} ${line.how} ${line.factor}`)]), [
-    ["A", "x 5 measured 52 g/kWh, agency, 2026-05", "y null missing "],
+  assert.deepEqual(report.sections.map(({ name, lines }) => [name, ...lines.map((line) => `${line.id} ${line.value}${line.unit} ${line.how} ${line.factor}`)]), [
+    ["A", "x 5kWh measured 52 g/kWh, agency, 2026-05", "y null missing "],
     ["B", "z null missing "],
     ["A", "w 0 derived agency"],
   ]);

@@ -22,7 +22,7 @@ export interface ReportLine {
   id: string;
   label: string;
   value: number | null;
-  unit: string;
+  unit: string; // empty: a ratio or a number of things
   how: How;
   coverage: number | null; // 0 to 1
   note: string;
@@ -58,7 +58,7 @@ function lineOf(row: Fields): ReportLine {
     id: text(row.id),
     label: text(row.label),
     value,
-    unit: text(row.unit),
+    unit: row.unit === "1" ? "" : text(row.unit),
     how: value === null ? "missing" : (kHows.find((one) => one === row.how) ?? "missing"),
     coverage: number(row.coverage),
     note: text(row.note),
