@@ -91,7 +91,7 @@ Result<Wanted> read_wanted(const Services& services, const Params& params) {
   return wanted;
 }
 
-/// Asks TSDBs as long as somebody waits for the answer, and none that has not answered: a year is
+/// Asks TSDBs as long as the client waits for the answer, and none that has not answered: a year is
 /// many questions.
 class PatientAsk {
  public:
@@ -121,7 +121,8 @@ class PatientAsk {
     }
     if (given_up_.stop_requested()) {
       return std::unexpected(
-          failed_.emplace(cluster, Error{ErrorCode::kUnavailable, "nobody waits"}).first->second);
+          failed_.emplace(cluster, Error{ErrorCode::kUnavailable, "the client has gone"})
+              .first->second);
     }
     auto points = ask_(cluster, query, from_ms, to_ms, step);
     if (!points && (points.error().code == ErrorCode::kUnavailable ||
