@@ -103,6 +103,8 @@ def check_sent(url, path, jobs):
         received.append(('{__name__="hw.energy"}', 3.6e6))
     for series, scale in received:
         last = "last_over_time(%s[3h])" % series
+        # VictoriaMetrics has taken what queries do not see yet.
+        wait_until("all of %s can be read" % series, lambda last=last: value(url, "count(%s)" % last) >= len(jobs))
         count, total = value(url, "count(%s)" % last), value(url, "sum(%s)" % last) / scale
         assert count == len(jobs) and abs(total - sum(energies)) <= 1e-9 * total, (series, count, total, sum(energies))
         print("%s: %d jobs, %.6f kWh; the database has %.6f" % (series, count, total, sum(energies)))
