@@ -325,9 +325,10 @@ TEST_F(StragglersAnswer, ListsAndCountsThoseOfAllRunningUnits) {
   const std::string path = "/api/v1/insight/stragglers/admin";
   const auto all = get(path, "root");
   EXPECT_EQ(all.status, 200) << all.body;
-  EXPECT_THAT(all.body,
-              HasSubstr(R"("data":[{"cluster_id":"hpc-a","uuid":"10","user":"ada","project":"p1",)"
-                        R"("partition":"","node":"g1","device":"1","metric":"gpu_clock",)"));
+  EXPECT_THAT(
+      all.body,
+      HasSubstr(R"("data":[{"cluster_id":"hpc-a","uuid":"10","user":"ada","project":"fluids",)"
+                R"("partition":"","node":"g1","device":"1","metric":"gpu_clock",)"));
   EXPECT_THAT(all.body, HasSubstr(R"({"cluster_id":"hpc-a","uuid":"a","user":"","project":"",)"
                                   R"("partition":"","node":"g4","device":null,)"));
   EXPECT_EQ(asked_, 3);
