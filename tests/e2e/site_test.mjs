@@ -18,7 +18,7 @@ test("each role is offered the pages that it may see, and told who may see other
     ada: [["Overview", "Units", "Usage", "Grid", "Reports"], ["My usage", "Projects", kYear], ["Budgets", "Idle reservations"]],
     lea: [["Overview", "Units", "Usage", "Grid", "Reports"], ["My usage", "Projects", "Users", kYear], ["Budgets", "Idle reservations"]],
     sue: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["My usage", "Projects", "Users", "Site", kYear], ["Budgets", "Idle reservations"]],
-    operator: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["My usage", "Projects", "Users", "Site", kYear], ["Bill", "Budgets", "Idle reservations"]],
+    operator: [["Overview", "Units", "Usage", "Nodes", "Grid", "Reports"], ["My usage", "Projects", "Users", "Site", kYear], ["Bill", "Official reports", "Budgets", "Idle reservations"]],
   };
   for (const [user, [names, usage, reports]] of Object.entries(expected)) {
     const page = await visit(t, `/?user=${user}#/grid`);
