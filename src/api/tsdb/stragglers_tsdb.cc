@@ -28,7 +28,7 @@ constexpr std::int64_t kStartMs = 5 * kMinuteMs;
 constexpr std::int64_t kLookBackMs = 2 * kHourMs;
 constexpr std::int64_t kMaxWindows = 120;
 constexpr std::size_t kMaxStragglerSeries = 50'000;
-constexpr std::int64_t kRecentMs = 30 * kMinuteMs;  // of all units
+constexpr std::int64_t kRecentMs = 20 * kMinuteMs;  // of all units
 constexpr std::size_t kMaxWideUnits = 2000;
 constexpr std::size_t kMaxWideSeries = 500'000;
 /// Names in a matcher. More are not worth a longer query than all series of the cluster.

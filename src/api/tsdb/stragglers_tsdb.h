@@ -33,7 +33,7 @@ struct StragglersOfUnit {
   std::vector<fleet::Straggler> rows;
 };
 
-/// The running units of a cluster with members that were slow in the last half hour, by four
+/// The running units of a cluster with members that were slow in the last 20 minutes, by four
 /// queries whatever the number of units. The 2,000 widest units are looked at. Errors as above.
 Result<std::vector<StragglersOfUnit>> read_all_stragglers(const ClusterTsdb& tsdb,
                                                           std::string_view cluster_id,

@@ -197,7 +197,7 @@ TEST(StragglersTsdb, FindsThoseOfAllRunningUnitsByFourQueries) {
   const auto asked = fixture.ranges();
   ASSERT_EQ(asked.size(), 3U);
   EXPECT_THAT(asked[0].first("query"), HasSubstr(R"(uuid=~"a|10|late",ceems_id="hpc-a")"));
-  EXPECT_EQ(asked[0].first("start"), "998260");
+  EXPECT_EQ(asked[0].first("start"), "998860");
   EXPECT_EQ(asked[0].first("end"), "1000000");
   EXPECT_THAT(asked[1].first("query"), HasSubstr("> 0.01"));
 }
