@@ -229,7 +229,7 @@ Times times_of(const WindowValues& rest, const ActiveTimes& active) {
     }
     ++times.all;
     const double rise = median_of(after) - median_of(before);
-    times.agreeing += (*active[i] ? rise : -rise) > 0 ? 1 : 0;
+    times.agreeing += (active[i].value_or(false) ? rise : -rise) > 0 ? 1 : 0;
   }
   return times;
 }
