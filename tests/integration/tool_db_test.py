@@ -25,7 +25,8 @@ import api_database
 import harness
 from postgres_test import Postgres
 
-UNITS = int(os.environ.get("CEEMS_UNITS", "3000"))
+UNITS = int(os.environ.get("CEEMS_UNITS", "300"))
+SMALL = 600  # units of what is copied or damaged often
 TOOL = os.path.join(harness.BIN, "ceems_tool")
 NOW = 1_767_225_600  # 2026-01-01T00:00:00Z
 MAPS = api_database.MAPS
@@ -265,7 +266,7 @@ def test_copies(directory, postgres, rng):
 def test_copies_in_pieces(directory, rng):
     """The same kind; what is refused; what a comparison finds."""
     source, target = directory + "/small.db", directory + "/target.db"
-    reference_database(source, 3000, rng)
+    reference_database(source, SMALL, rng)
     before = content(source)
     refused("migrate", "copy", "--from", source, "--to", target)
     plan = tool_json("migrate", "--dry-run", "--db", source)
@@ -279,7 +280,7 @@ def test_copies_in_pieces(directory, rng):
     add_own_rows(source)
 
     report = tool_json("copy", "--from", source, "--to", target)
-    check_report(report, 3000)
+    check_report(report, SMALL)
     same(source, target)
     refused("has rows", "copy", "--from", source, "--to", target)
     refused("no such file", "copy", "--from", directory + "/none.db", "--to", target)
@@ -363,7 +364,7 @@ def test_backup(directory):
             counts = [copy.execute("SELECT count(*) FROM %s WHERE %s = 'w'" % one).fetchone()[0]
                       for one in (("ceems_names", "cluster_id"), ("ceems_project_leads", "name"))]
             assert counts[0] == counts[1] and before <= counts[0] <= after + 1, (before, counts, after)
-            assert copy.execute("SELECT count(*) FROM units").fetchone()[0] == 3000
+            assert copy.execute("SELECT count(*) FROM units").fetchone()[0] == SMALL
             copy.close()
             assert stat.S_IMODE(os.stat(output).st_mode) == 0o600
     finally:
@@ -480,7 +481,7 @@ def test_verify(directory):
     damaged("UPDATE schema_migrations SET dirty = 1")
     found("schema", "marked dirty")
     damaged("UPDATE usage SET num_units = 0, total_time_seconds = '{}'")
-    faults = found("sums", "cluster hpc: units: units has 1500, more than usage, which has 0")
+    faults = found("sums", "cluster hpc: units: units has %d, more than usage, which has 0" % (SMALL // 2))
     assert any("total_time_seconds.walltime" in line for line in faults["sums"]["lines"])
     check_spans(good, damaged, found)
     damaged()
