@@ -179,7 +179,7 @@ test("official reports are for administrators, and say what went wrong", async (
   await title(page, /^Energy performance of data centres \(EU\) – \d{4}$/);
   await page.goto(`${url}/?user=ada#/reports`);
   await title(page, "Official reports");
-  await page.getByText("Only administrators may see them.").waitFor();
+  await page.getByText("Only administrators may see it.").waitFor();
 });
 
 test("budgets say what was used, what is likely, and how they stand", async (t) => {

@@ -126,20 +126,20 @@ export function write(route: Route): string {
     case "bill": {
       const query = new URLSearchParams(writeMonth(route.month));
       if (route.cluster) query.set("cluster", route.cluster);
-      return query.size ? `#/bill?${query}` : "#/bill";
+      return asked("#/bill", query);
     }
     case "reports": {
       const query = new URLSearchParams();
       if (route.kind !== kReportKind) query.set("kind", route.kind);
       if (route.period !== null) query.set("period", route.period);
       if (route.cluster) query.set("cluster", route.cluster);
-      return query.size ? `#/reports?${query}` : "#/reports";
+      return asked("#/reports", query);
     }
     case "year": {
       const query = new URLSearchParams();
       if (route.year !== null) query.set("year", String(route.year));
       if (route.by !== "project") query.set("by", route.by);
-      return query.size ? `#/year?${query}` : "#/year";
+      return asked("#/year", query);
     }
     case "budgets":
     case "idle":
@@ -154,6 +154,8 @@ export function write(route: Route): string {
 export function unitAddress(cluster: string, uuid: string, started: number | null): string {
   return `#/unit/${idOf({ cluster, uuid, started })}`;
 }
+
+const asked = (address: string, query: URLSearchParams): string => (query.size ? `${address}?${query}` : address);
 
 function idOf({ cluster, uuid, started }: UnitId): string {
   return [cluster, uuid, ...(started ? [String(started)] : [])].map(part).join("/");
