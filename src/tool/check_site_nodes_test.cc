@@ -170,6 +170,29 @@ TEST(CheckSiteNodes, NamesTwentyAtMost) {
   EXPECT_EQ(found.findings.back().text, "3 more have reported nothing for a while");
 }
 
+/// A node that reports now, or that did two hours ago.
+void add_address(Site& site, const std::string& more, bool now, double ago_s = 7200) {
+  site.known.push_back(series(more, static_cast<double>(kNowS) - (now ? 0 : ago_s)));
+  if (now) {
+    site.reported.push_back(series(more + R"(,"of":"page")", 1));
+  }
+}
+
+TEST(CheckSiteNodes, KnowsNodesByTheirClusterAndNewestName) {
+  Site site;
+  add_address(site, R"("job":"cpu","instance":"10.0.0.1:9010")", true);
+  add_address(site, R"("job":"cpu","instance":"10.0.0.2:9010")", false);
+  add_address(site, R"("job":"cpu","instance":"n1:9010","cluster":"a")", false);
+  add_address(site, R"("job":"cpu","instance":"n1:9010","cluster":"b")", true);
+  add_address(site, R"("job":"cpu","instance":"10.0.0.5:9010","hostname":"alpha")", true);
+  add_address(site, R"("job":"cpu","instance":"10.0.0.5:9010","hostname":"zeta")", false);
+  const auto report = report_of(site);
+  EXPECT_EQ(said(report.findings),
+            "warning: 10.0.0.2:9010 has reported nothing for up to 2 h\n"
+            "warning: n1:9010 has reported nothing for up to 2 h\n");
+  EXPECT_EQ(report.reporting, (std::set<std::string, std::less<>>{"10.0.0.1:9010", "alpha", "n1"}));
+}
+
 TEST(CheckSiteNodes, TakesOddAnswers) {
   EXPECT_EQ(said(report_of({}).findings), "");
   Site odd;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -37,19 +39,24 @@ constexpr std::string_view kKnownNodes =
     " or max_over_time(timestamp(ceems_exporter_build_info)[7d:1h]))";
 /// What they report now: numbers by name. The label `of` keeps the parts apart.
 constexpr std::string_view kReported =
-    "label_replace(max by (job, instance) (ceems_exporter_build_info), \"of\", \"page\", \"\", "
+    "label_replace(max by (job, instance, cluster, ceems_id) (ceems_exporter_build_info), \"of\", "
+    "\"page\", \"\", "
     "\"\")"
-    " or label_replace(max by (job, instance, collector) (ceems_scrape_collector_success),"
+    " or label_replace(max by (job, instance, cluster, ceems_id, collector) "
+    "(ceems_scrape_collector_success),"
     " \"of\", \"collector\", \"\", \"\")"
-    " or label_replace(max by (job, instance, domain, method) (ceems_energy_source_info),"
+    " or label_replace(max by (job, instance, cluster, ceems_id, domain, method) "
+    "(ceems_energy_source_info),"
     " \"of\", \"energy\", \"\", \"\")"
-    " or label_replace(count by (job, instance) (count by (job, instance, gpuuuid)"
-    " (ceems_gpu_info)), \"of\", \"GPUs\", \"\", \"\")"
-    " or label_replace(count by (job, instance) (ceems_infiniband_state_id == 4),"
+    " or label_replace(count by (job, instance, cluster, ceems_id) (count by (job, instance, "
+    "cluster, ceems_id, gpuuuid)"
+    " (ceems_gpu_up == 1)), \"of\", \"GPUs\", \"\", \"\")"
+    " or label_replace(count by (job, instance, cluster, ceems_id) (ceems_infiniband_state_id == "
+    "4),"
     " \"of\", \"active links of the fabric\", \"\", \"\")";
 
-using Instance = std::pair<std::string, std::string>;  ///< job and instance
-using Facet = std::pair<std::string, std::string>;     ///< the label `of`, and which one
+using Instance = std::tuple<std::string, std::string, std::string>;  ///< job, instance, cluster
+using Facet = std::pair<std::string, std::string>;  ///< the label `of`, and which one
 
 struct SiteNode {
   std::string name;
@@ -62,12 +69,18 @@ struct SiteNode {
   std::set<std::string> failing;  ///< collectors
 };
 
+/// Without its domain; an address has none.
 std::string_view short_name(std::string_view name) {
+  if (name.find_first_not_of("0123456789.:[]") == std::string_view::npos) {
+    return name;
+  }
   return name.substr(0, name.find_first_of(".:"));
 }
 
 Instance instance_of(const tsdb::Series& series) {
-  return {std::string(series.labels.get("job")), std::string(series.labels.get("instance"))};
+  const auto& labels = series.labels;
+  return {std::string(labels.get("job")), std::string(labels.get("instance")),
+          fmt::format("{}\n{}", labels.get("cluster"), labels.get("ceems_id"))};
 }
 
 /// "collector gpu", or "1 of 8 GPUs".
@@ -107,7 +120,8 @@ class NodeComparison {
     }
     for (const tsdb::Series& series : *known) {
       if (const auto hostname = series.labels.get("hostname"); !hostname.empty()) {
-        hostnames_[instance_of(series)] = hostname;
+        auto& newest = hostnames_[instance_of(series)];
+        newest = std::max(newest, {series.samples.front().value, std::string(hostname)});
       }
     }
     for (const tsdb::Series& series : *known) {
@@ -146,16 +160,16 @@ class NodeComparison {
   void take_known(const tsdb::Series& series) {
     const Instance instance = instance_of(series);
     const auto hostname = hostnames_.find(instance);
-    const std::string name = hostname != hostnames_.end() ? hostname->second : instance.second;
+    const auto& [job, address, cluster] = instance;
+    const std::string name = hostname != hostnames_.end() ? hostname->second.second : address;
     if (name.empty()) {
       return;
     }
-    const Key key(
-        fmt::format("{}\n{}", series.labels.get("cluster"), series.labels.get("ceems_id")), name);
+    const Key key(cluster, name);
     keys_[instance] = key;
     SiteNode& node = nodes_[key];
     node.name = printable(name, kNameWidth);
-    node.job = node.job.empty() ? instance.first : std::min(node.job, instance.first);
+    node.job = node.job.empty() ? job : std::min(node.job, job);
     const double seen = series.samples.front().value;
     node.seen_s = std::max(node.seen_s, seen);
     // A GPU that is lost is missing in the models, too.
@@ -189,19 +203,22 @@ class NodeComparison {
                                           series.labels.get("domain")),
                               kNameWidth)}] = 1;
     } else if (of != "page") {
-      node.has[{of, ""}] += value;
+      double& had = node.has[{of, ""}];
+      had = std::max(had, value);
     }
   }
 
   void find_silent() {
+    std::set<std::pair<std::string, std::string_view>> reporting;  // by cluster
     for (const auto& [key, node] : nodes_) {
       if (node.reports) {
+        reporting.emplace(key.first, short_name(node.name));
         report_.reporting.emplace(short_name(node.name));
       }
     }
     std::vector<Finding> found;
     for (const auto& [key, node] : nodes_) {
-      if (node.reports || report_.reporting.contains(short_name(node.name))) {
+      if (node.reports || reporting.contains({key.first, short_name(node.name)})) {
         continue;
       }
       const double for_s = static_cast<double>(now_ms_) / kMsOfSecond - node.seen_s;
@@ -294,7 +311,7 @@ class NodeComparison {
 
   tsdb::Client& tsdb_;
   std::int64_t now_ms_;
-  std::map<Instance, std::string> hostnames_;
+  std::map<Instance, std::pair<double, std::string>> hostnames_;  // the newest, and when
   std::map<Instance, Key> keys_;
   std::map<Key, SiteNode> nodes_;
   NodesReport report_;
