@@ -112,6 +112,7 @@ Result<std::map<std::string, Owner>> owners_of(const Services& services,
 /// The slow members of all running units, by cluster and unit.
 void list_stragglers(const Services& services, Call& call) {
   const auto wanted = split_lists(call.params.clusters);
+  const auto projects = split_lists(call.params.projects);
   call.foreign = true;
   std::string data;
   JsonWriter json(data);
@@ -139,6 +140,9 @@ void list_stragglers(const Services& services, Call& call) {
     for (const StragglersOfUnit& unit : **units) {
       const auto known = owners->find(unit.uuid);
       const Owner owner = known == owners->end() ? Owner{} : known->second;
+      if (!projects.empty() && std::ranges::find(projects, owner.project) == projects.end()) {
+        continue;
+      }
       for (const Straggler& row : unit.rows) {
         json.begin_object()
             .member("cluster_id", cluster.id)
@@ -205,7 +209,7 @@ Endpoints insight_stragglers_endpoints() {
         "properties": {
           "cluster_id": {"type": "string", "description": "Of the list of all running units: ID of the cluster."},
           "uuid": {"type": "string", "description": "Likewise: ID of the unit."},
-          "user": {"type": "string", "description": "Likewise: its user; empty as long as the database does not have the unit."},
+          "user": {"type": "string", "description": "Likewise: its user; empty while the database does not have the unit, or once it has ended."},
           "project": {"type": "string", "description": "Likewise: its project."},
           "partition": {"type": "string", "description": "Likewise: its partition."},
           "node": {"type": "string", "description": "Name of the node."},

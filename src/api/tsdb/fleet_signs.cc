@@ -33,7 +33,8 @@ constexpr std::array<std::string_view, 3> kSignQueries{
     "ceems_infiniband_link_downed_total{{job!=\"\"{0}}}[1d]) + "
     "increase(ceems_infiniband_link_error_recovery_total{{job!=\"\"{0}}}[1d]))"
     " * on (job, instance) group_left (hostname)"
-    " max by (job, instance, hostname) (ceems_node_info{{hostname!=\"\"{0}}})),"
+    " topk by (job, instance) (1, max by (job, instance, hostname)"
+    " (ceems_node_info{{hostname!=\"\"{0}}}))),"
     " \"sign\", \"link\", \"\", \"\")",
     "label_replace(max by (hostname) (max_over_time(count by (hostname) (count by (hostname,"
     " gpuuuid) (ceems_gpu_utilization_ratio{{hostname!=\"\"{0}}}))[1d:10m]))"

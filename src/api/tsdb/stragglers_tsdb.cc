@@ -29,7 +29,7 @@ constexpr std::int64_t kLookBackMs = 2 * kHourMs;
 constexpr std::int64_t kMaxWindows = 120;
 constexpr std::size_t kMaxStragglerSeries = 50'000;
 constexpr std::int64_t kRecentMs = 20 * kMinuteMs;  // of all units
-constexpr std::size_t kMaxWideUnits = 2000;
+constexpr std::size_t kMaxWideUnits = 1000;
 constexpr std::size_t kMaxWideSeries = 500'000;
 /// Names in a matcher. More are not worth a longer query than all series of the cluster.
 constexpr std::size_t kMaxNamed = 1000;
@@ -52,12 +52,12 @@ constexpr std::string_view kOfDevices =
     R"q( or label_replace(sum by (gpuuuid) (increase(ceems_gpu_xid_errors_total{{{0}}}[{1}])){2}, "of", "xid", "", ""))q"
     R"q( or label_replace(max by (gpuuuid, name) (ceems_gpu_info{{{0}}}), "of", "class", "", ""))q";
 /// `{0}` are the matchers of the nodes, `{1}` is the range, `{2}` the cluster. The series of links
-/// have no hostname of their own.
+/// have no hostname of their own. Where an instance has two, as after a rename, one is taken.
 constexpr std::string_view kOfHosts =
-    R"q(label_replace(sum by (hostname) (increase(ceems_infiniband_symbol_error_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) max by (job, instance, hostname) (ceems_node_info{{{0}}})) > 0, "of", "symbol_error", "", ""))q"
-    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_link_error_recovery_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) max by (job, instance, hostname) (ceems_node_info{{{0}}})) > 0, "of", "link_error_recovery", "", ""))q"
-    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_link_downed_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) max by (job, instance, hostname) (ceems_node_info{{{0}}})) > 0, "of", "link_downed", "", ""))q"
-    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_local_link_integrity_errors_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) max by (job, instance, hostname) (ceems_node_info{{{0}}})) > 0, "of", "local_link_integrity_errors", "", ""))q";
+    R"q(label_replace(sum by (hostname) (increase(ceems_infiniband_symbol_error_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) topk by (job, instance) (1, max by (job, instance, hostname) (ceems_node_info{{{0}}}))) > 0, "of", "symbol_error", "", ""))q"
+    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_link_error_recovery_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) topk by (job, instance) (1, max by (job, instance, hostname) (ceems_node_info{{{0}}}))) > 0, "of", "link_error_recovery", "", ""))q"
+    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_link_downed_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) topk by (job, instance) (1, max by (job, instance, hostname) (ceems_node_info{{{0}}}))) > 0, "of", "link_downed", "", ""))q"
+    R"q( or label_replace(sum by (hostname) (increase(ceems_infiniband_local_link_integrity_errors_total{{{2}}}[{1}]) * on (job, instance) group_left (hostname) topk by (job, instance) (1, max by (job, instance, hostname) (ceems_node_info{{{0}}}))) > 0, "of", "local_link_integrity_errors", "", ""))q";
 /// Units with enough nodes or GPUs for a comparison, by the number of these. `{0}` is the cluster
 /// after a comma.
 constexpr std::string_view kWide =
@@ -125,6 +125,10 @@ class Reader {
       return found;
     }
     choose_windows(now_ms - kRecentMs, now_ms);
+    // Of exporters that are scraped seldom, more time is needed.
+    if (const std::size_t least = fleet::kJudged + start_windows(); windows_.count < least) {
+      choose_windows(now_ms - static_cast<std::int64_t>(least) * windows_.step_ms, now_ms);
+    }
     CEEMS_TRY(read(uuids));
     for (auto& [uuid, unit] : units_) {
       // Of a unit that was there before, it is not known when it began.

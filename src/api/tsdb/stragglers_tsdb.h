@@ -34,7 +34,7 @@ struct StragglersOfUnit {
 };
 
 /// The running units of a cluster with members that were slow in the last 20 minutes, by four
-/// queries whatever the number of units. The 2,000 widest units are looked at. Errors as above.
+/// queries whatever the number of units. The 1,000 widest units are looked at. Errors as above.
 Result<std::vector<StragglersOfUnit>> read_all_stragglers(const ClusterTsdb& tsdb,
                                                           std::string_view cluster_id,
                                                           std::int64_t now_ms);

@@ -1,5 +1,6 @@
 #include "api/tsdb/stragglers_tsdb.h"
 
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -19,7 +20,9 @@
 namespace ceems::api {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tsdb::FakeTransport;
 
 constexpr std::int64_t kMinuteOfTest = 60'000;
@@ -202,6 +205,22 @@ TEST(StragglersTsdb, FindsThoseOfAllRunningUnitsByFourQueries) {
   EXPECT_THAT(asked[1].first("query"), HasSubstr("> 0.01"));
 }
 
+TEST(StragglersTsdb, LooksBackLongerWhereScrapesAreSeldom) {
+  StragglersFixture fixture([](const FakeTransport::Request& request) {
+    return request.path.ends_with("/status/config")
+               ? FakeTransport::ok(
+                     R"({"status":"success","data":{"yaml":"global:\n  scrape_interval: 2m\n"}})")
+               : many_units(request);
+  });
+  const auto units = read_all_stragglers(fixture.tsdb, "hpc-a", 1'000'000'000);
+  ASSERT_TRUE(units) << units.error().message;
+  EXPECT_EQ(units->size(), 3U);
+  const auto asked = fixture.ranges();
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked[0].first("step"), "120");
+  EXPECT_EQ(asked[0].first("start"), "998560");  // 10 windows, after 3 of the start
+}
+
 TEST(StragglersTsdb, AsksOnceWithoutWideUnits) {
   StragglersFixture none([](const FakeTransport::Request& request) {
     return request.path.ends_with("/query")
@@ -291,7 +310,7 @@ class StragglersAnswer : public ServerTest {
   }
   bool down_ = false;
   FakeTransport::Answer wide_;
-  int asked_ = 0;
+  std::atomic<int> asked_ = 0;
   ClusterTsdbs tsdbs_;
   Fleet fleet_{tsdbs_, clock_};
 };
@@ -333,6 +352,8 @@ TEST_F(StragglersAnswer, ListsAndCountsThoseOfAllRunningUnits) {
                                   R"("partition":"","node":"g4","device":null,)"));
   EXPECT_EQ(asked_, 3);
   EXPECT_EQ(get(path + "?cluster_id=hpc-a", "root").body, all.body);
+  EXPECT_THAT(get(path + "?project=fluids", "root").body,
+              AllOf(HasSubstr(R"("uuid":"10")"), Not(HasSubstr(R"("uuid":"a")"))));
   EXPECT_THAT(get(path + "?cluster_id=hpc-b", "root").body, HasSubstr(R"("data":[])"));
   EXPECT_TRUE(testing::eventually([this] {
     return get("/metrics")
