@@ -11,13 +11,14 @@ FAULTS = 'reason=~"hardware_thermal|software_thermal|power_brake|hardware_slowdo
 ERRORS = '__name__=~"ceems_gpu_(xid|ecc)_errors_total", xid!~"13|31|43|45", type=~"|uncorrected", ' + HERE
 WAITS = 'resource="io", kind="some", ' + HERE
 GPUS = "count by (hostname) (group by (hostname, gpuuuid) (%s))"
-GPUS_NOW = GPUS % ("ceems_gpu_info{%s}" % HERE)
-GPUS_BEFORE = GPUS % ("last_over_time(ceems_gpu_info{%s}[$__range])" % HERE)
+# The information on a lost GPU stays until the exporter starts again.
+GPUS_NOW = GPUS % ("ceems_gpu_up{%s} == 1" % HERE)
+GPUS_BEFORE = GPUS % ("max_over_time(ceems_gpu_up{%s}[$__range]) == 1" % HERE)
 
 
 def of_nodes(metric):
     """Errors of links by node: their series have no hostname of their own."""
-    return ("topk(%d, sum by (hostname) (%s * on (job, instance) group_left (hostname) max by (job, instance, hostname) (ceems_node_info{%s})))"
+    return ("topk(%d, sum by (hostname) (%s * on (job, instance) group_left (hostname) topk by (job, instance) (1, max by (job, instance, hostname) (ceems_node_info{%s}))))"
             % (MOST, increase(metric, HERE), HERE))
 
 
@@ -38,7 +39,7 @@ FLEET = Dashboard(
               "health", width=8, decimals=1),
         Panel("lines", "Jobs with slow members", "Running jobs of which a GPU or node differs from its peers, by kind of difference."
               " `cacct insight stragglers` names them.", "count",
-              (Prom("sum by (kind) (ceems_api_server_straggler_units)", "{{kind}}"),), "health", width=8),
+              (Prom("sum by (kind) (max by (cluster_id, kind) (ceems_api_server_straggler_units))", "{{kind}}"),), "health", width=8),
         Panel("bars", "GPUs that are gone", "GPUs that a node had in the range and does not have now.", "count",
               (Prom("topk(%d, %s - (%s or 0 * %s))" % (MOST, GPUS_BEFORE, GPUS_NOW, GPUS_BEFORE), "{{hostname}}", instant=True),), "exporter",
               width=8, levels=NONE_OR_SOME),
@@ -47,7 +48,7 @@ FLEET = Dashboard(
               (Prom("topk(%d, max by (hostname, index, reason) (avg_over_time(ceems_gpu_clock_reason{%s}[$__range])))" % (MOST, FAULTS),
                     "{{hostname}} GPU {{index}} {{reason}}", instant=True),), "exporter", width=8, levels=NONE_OR_SOME),
         Panel("bars", "Errors of GPUs", "Xids that programs do not cause, and memory errors that could not be corrected, in the range.", "count",
-              (Prom("topk(%d, sum by (hostname) (increase({%s}[$__range])))" % (MOST, ERRORS), "{{hostname}}", instant=True),), "exporter",
+              (Prom("topk(%d, sum by (hostname) (({%s} unless {%s} offset $__range) or increase({%s}[$__range])))" % (MOST, ERRORS, ERRORS, ERRORS), "{{hostname}}", instant=True),), "exporter",
               width=8, levels=NONE_OR_SOME),
     )), Row("Fabric and file systems", (
         Panel("bars", "Errors of links", "How often links of a node went down, recovered or counted symbol errors in the range.", "count",

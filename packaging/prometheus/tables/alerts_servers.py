@@ -75,7 +75,7 @@ def api_alerts(host):
         35, "CeemsStragglers", 'sum by (cluster_id) (%sstraggler_units{kind=~"slow_device|fabric_or_disk"}) > 0' % API,
         "info", "Running jobs of cluster {{ $labels.cluster_id }} wait for a slow GPU, a link or a disk",
         "`cacct insight stragglers` names the jobs, nodes and devices.",
-        "Half an hour, as each finding is of the last half hour and a short heat wave ends by itself.", "30m")
+        "Half an hour, as each finding is of the last 20 minutes and a short heat wave ends by itself.", "30m")
 
 
 def lb_alerts():
