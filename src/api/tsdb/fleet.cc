@@ -135,9 +135,13 @@ int rank_of(std::string_view provider) {
 
 }  // namespace
 
-const ClusterTsdb* Fleet::find(const std::string& cluster_id) const {
+Result<const ClusterTsdb*> Fleet::tsdb_of(const std::string& cluster_id) const {
   const auto found = tsdbs_->find(cluster_id);
-  return found == tsdbs_->end() ? nullptr : &found->second;
+  if (found == tsdbs_->end()) {
+    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
+                printable(cluster_id, 40));
+  }
+  return &found->second;
 }
 
 Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
@@ -186,11 +190,7 @@ Result<std::vector<Node>> Fleet::ask(const ClusterTsdb& tsdb,
 }
 
 Result<std::vector<Node>> Fleet::nodes(const std::string& cluster_id, std::int64_t month_ms) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const auto now = clock_->steady_now();
   {
     const MutexLock lock(mutex_);
@@ -211,11 +211,7 @@ Result<std::vector<std::string>> Fleet::units_on(const std::string& cluster_id,
                                                  const std::string& host,
                                                  std::int64_t from_ms,
                                                  std::int64_t to_ms) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::string matcher =
       matchers(*tsdb, cluster_id, fmt::format("hostname=\"{}\"", tsdb::quote_text(host)));
   CEEMS_TRY(answer,
@@ -252,11 +248,7 @@ Result<std::vector<Series>> Fleet::node_series(const std::string& cluster_id,
   constexpr std::int64_t kMaxPoints = 300;
   constexpr std::int64_t kMinStepS = 60;
   constexpr std::int64_t kMinRangeS = 600;  // two scrapes, also where they are minutes apart
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::int64_t length_s = (to_ms - from_ms) / kSecondMs;
   const std::int64_t step_s = std::max((length_s + kMaxPoints - 2) / (kMaxPoints - 1), kMinStepS);
   const std::string only =

@@ -223,7 +223,8 @@ class Fleet {
   };
   using ByHost = std::map<std::string, Node>;
 
-  [[nodiscard]] const ClusterTsdb* find(const std::string& cluster_id) const;
+  /// Never null. kNotFound if the cluster has none.
+  [[nodiscard]] Result<const ClusterTsdb*> tsdb_of(const std::string& cluster_id) const;
   [[nodiscard]] Result<std::vector<Node>> ask(const ClusterTsdb& tsdb,
                                               const std::string& cluster_id,
                                               std::int64_t month_ms) const;

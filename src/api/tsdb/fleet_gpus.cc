@@ -83,11 +83,7 @@ void drop_divided(std::map<RowKey, std::vector<GpuRow::Cell>>& rows) {
 
 Result<std::shared_ptr<const GpuBoard>> Fleet::gpus(const std::string& cluster_id,
                                                     std::int64_t now_ms) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::int64_t end_ms = now_ms / kMinuteMs * kMinuteMs;
   {
     const MutexLock lock(mutex_);

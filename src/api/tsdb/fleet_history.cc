@@ -99,11 +99,7 @@ std::span<const std::string_view> Fleet::day_metrics() {
 Result<std::shared_ptr<const FleetDay>> Fleet::day(const std::string& cluster_id,
                                                    std::string_view metric,
                                                    std::int64_t now_ms) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::int64_t end_ms = now_ms / kMinuteMs * kMinuteMs;
   const std::string key = fmt::format("{} {}", metric, cluster_id);
   {

@@ -12,20 +12,12 @@ namespace {
 
 constexpr std::size_t kMaxKeptNeighbours = 200;
 
-std::unexpected<Error> without_tsdb(const std::string& cluster_id) {
-  return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-              printable(cluster_id, 40));
-}
-
 }  // namespace
 
 Result<std::vector<NodeNeighbours>> Fleet::neighbours(const std::string& cluster_id,
                                                       const std::vector<std::string>& nodes,
                                                       std::int64_t until_ms) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return without_tsdb(cluster_id);
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   if (nodes.empty()) {
     return std::vector<NodeNeighbours>{};
   }
@@ -53,18 +45,12 @@ Result<std::vector<NodeNeighbours>> Fleet::neighbours(const std::string& cluster
 Result<std::vector<std::string>> Fleet::nodes_of(const std::string& cluster_id,
                                                  const std::string& uuid,
                                                  std::int64_t until_ms) const {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return without_tsdb(cluster_id);
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   return read_nodes_of(*tsdb, cluster_id, uuid, until_ms);
 }
 
 Result<std::shared_ptr<const IoLoad>> Fleet::io_load(const std::string& cluster_id) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return without_tsdb(cluster_id);
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const auto now = clock_->steady_now();
   {
     const MutexLock lock(mutex_);

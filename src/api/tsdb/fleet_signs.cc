@@ -45,11 +45,7 @@ constexpr std::array<std::string_view, 3> kSignQueries{
 }  // namespace
 
 Result<HardSigns> Fleet::hard_signs(const std::string& cluster_id) const {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::string only =
       tsdb->cluster_label.empty()
           ? ""

@@ -102,11 +102,7 @@ Result<std::vector<IdleUnit>> Fleet::ask_idle(const ClusterTsdb& tsdb,
 }
 
 Result<std::vector<IdleUnit>> Fleet::idle_units(const std::string& cluster_id) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const auto now = clock_->steady_now();
   {
     const MutexLock lock(mutex_);
@@ -125,11 +121,7 @@ Result<std::vector<IdleUnit>> Fleet::idle_units(const std::string& cluster_id) {
 
 Result<std::vector<fleet::Straggler>> Fleet::stragglers(const std::string& cluster_id,
                                                         const StragglerRequest& request) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const std::string key =
       fmt::format("{}\n{}\n{}\n{}", cluster_id, request.uuid, request.started_ms, request.running);
   const auto now = clock_->steady_now();
@@ -153,11 +145,7 @@ Result<std::vector<fleet::Straggler>> Fleet::stragglers(const std::string& clust
 
 Result<std::shared_ptr<const std::vector<StragglersOfUnit>>> Fleet::all_stragglers(
     const std::string& cluster_id) {
-  const ClusterTsdb* tsdb = find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(cluster_id));
   const auto now = clock_->steady_now();
   {
     const MutexLock lock(mutex_);
@@ -174,11 +162,7 @@ Result<std::shared_ptr<const std::vector<StragglersOfUnit>>> Fleet::all_straggle
 }
 
 Result<std::shared_ptr<const EnergyByUnit>> Fleet::energy_by_hour(const EnergyRequest& request) {
-  const ClusterTsdb* tsdb = find(request.cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(request.cluster_id, 40));
-  }
+  CEEMS_TRY(tsdb, tsdb_of(request.cluster_id));
   const bool keep = request.whole_cluster && !request.hours.empty();
   const std::string key =
       keep ? fmt::format("{}\n{}\n{}\n{}", request.cluster_id, request.hours.front(),
@@ -209,12 +193,8 @@ Result<Points> Fleet::values(const std::string& cluster_id,
                              std::int64_t from_ms,
                              std::int64_t to_ms,
                              milliseconds step) {
-  const ClusterTsdb* tsdb =
-      cluster_id.empty() && !tsdbs_->empty() ? &tsdbs_->begin()->second : find(cluster_id);
-  if (tsdb == nullptr) {
-    return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
-  }
+  const bool any = cluster_id.empty() && !tsdbs_->empty();
+  CEEMS_TRY(tsdb, tsdb_of(any ? tsdbs_->begin()->first : cluster_id));
   const std::string key =
       fmt::format("{}\n{}\n{}\n{}\n{}", cluster_id, query, from_ms, to_ms, step.count());
   const auto now = clock_->steady_now();
