@@ -85,6 +85,19 @@ inline model::Unit job(const std::string& uuid,
   return unit;
 }
 
+/// An update of hpc-a with a unit of bob's, which ran for half an hour and drew this energy.
+inline store::ClusterUpdate ended_unit(const std::string& uuid, double kwh) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  model::Unit unit = job(uuid, "bob", "fluids");
+  unit.started_at_ts = kNow;
+  unit.ended_at_ts = kNow + kHour / 2;
+  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", kwh}});
+  update.units.push_back(unit);
+  return update;
+}
+
 class ServerTest : public store::AnyDatabase {
  protected:
   explicit ServerTest(store::Backend backend = store::Backend::kSqlite) : AnyDatabase(backend) {}

@@ -44,15 +44,7 @@ class InsightReport : public ServerTest {
           }),
           clock_);
     }
-    store::ClusterUpdate update;
-    update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-    update.window = {kNow, kNow + kHour};
-    model::Unit unit = job("300", "bob", "fluids");
-    unit.started_at_ts = kNow;
-    unit.ended_at_ts = kNow + kHour / 2;
-    store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 12.5}});
-    update.units.push_back(unit);
-    write(update);
+    write(ended_unit("300", 12.5));
     clock_.advance(std::chrono::hours(2));
     restart();
   }

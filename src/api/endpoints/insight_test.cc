@@ -260,15 +260,8 @@ TEST_F(Insight, AddsUpIdlePowerAndWhatWasNotUsed) {
 }
 
 TEST_F(Insight, ShowsBudgetsOfTheCaller) {
-  store::ClusterUpdate update;
-  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-  update.window = {kNow, kNow + kHour};
-  model::Unit unit = job("200", "bob", "fluids");
-  unit.started_at_ts = kNow;
-  unit.ended_at_ts = kNow + kHour / 2;
-  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 6}});
-  store::with(unit, model::Metric::kTotalCpuEmissionsGms, {{"rte_total", 300}});
-  update.units.push_back(unit);
+  store::ClusterUpdate update = ended_unit("200", 6);
+  store::with(update.units.front(), model::Metric::kTotalCpuEmissionsGms, {{"rte_total", 300}});
   write(update);
   clock_.advance(std::chrono::hours(12));
   accounting_.budgets = {{.cluster = "hpc-a", .project = "fluids", .amount = 10},
@@ -377,15 +370,7 @@ TEST_F(Insight, NoWorkerWaitsForPricesOfATsdb) {
 }
 
 TEST_F(Insight, MetricsDoNotWaitForPricesOfATsdb) {
-  store::ClusterUpdate update;
-  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-  update.window = {kNow, kNow + kHour};
-  model::Unit unit = job("300", "bob", "fluids");
-  unit.started_at_ts = kNow;
-  unit.ended_at_ts = kNow + kHour / 2;
-  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 10}});
-  update.units.push_back(unit);
-  write(update);
+  write(ended_unit("300", 10));
   clock_.advance(std::chrono::hours(2));
   accounting_.budgets = {{.project = "fluids", .unit = BudgetUnit::kCost, .amount = 100}};
   accounting_.prices.rules = {{.otherwise = 0.1, .query = "price", .series_cluster = "hpc-a"}};

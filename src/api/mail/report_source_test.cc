@@ -206,14 +206,7 @@ TEST_F(MailSource, KnowsTheTasksOfAnArrayAndTheWorstOfThem) {
 
 TEST_F(MailSource, KnowsWhichBudgetsHavePassedAShare) {
   EXPECT_TRUE(source(false).passed_budgets()->empty()) << "without budgets";
-  store::ClusterUpdate update;
-  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
-  update.window = {kNow, kNow + kHour};
-  model::Unit unit = job("200", "bob", "fluids");
-  unit.started_at_ts = kNow;
-  unit.ended_at_ts = kNow + kHour / 2;
-  store::with(unit, model::Metric::kTotalCpuEnergyUsageKwh, {{"total", 6}});
-  update.units.push_back(unit);
+  store::ClusterUpdate update = ended_unit("200", 6);
   update.leads = {{"fluids", {"lea", "zoe"}}, {"optics", {"eve"}}};
   write(update);
   clock_.advance(std::chrono::hours(12));
