@@ -283,7 +283,7 @@ Endpoints insight_report_endpoints() {
           "unit": {"type": "string"},
           "how": {"type": "string", "enum": ["measured", "derived", "modelled", "declared", "missing"]},
           "coverage": {"type": ["number", "null"], "description": "Part of the period that the value is of."},
-          "note": {"type": "string", "description": "The method, or why there is no value."},
+          "note": {"type": "string", "description": "The method, or why the value is missing."},
           "factor": {"type": ["number", "null"]},
           "factor_unit": {"type": "string"},
           "factor_source": {"type": "string"},

@@ -73,6 +73,14 @@ std::string stragglers_json(const std::vector<Straggler>& rows) {
   return data;
 }
 
+void answer_failed(Call& call, const std::string& cluster, const Error& error) {
+  if (!tsdb::CancelScope::cancelled()) {
+    log::warn("cannot read the slow members of units",
+              {{"cluster_id", cluster}, {"err", error.message}});
+  }
+  answer_tsdb_failure(*call.response);
+}
+
 struct Owner {
   std::string user, project, partition;
 };
@@ -124,9 +132,7 @@ void list_stragglers(const Services& services, Call& call) {
     }
     const auto units = services.fleet->all_stragglers(cluster.id);
     if (!units) {
-      log::warn("cannot read the slow members of units",
-                {{"cluster_id", cluster.id}, {"err", units.error().message}});
-      answer_tsdb_failure(*call.response);
+      answer_failed(call, cluster.id, units.error());
       return;
     }
     if ((*units)->empty()) {
@@ -180,11 +186,7 @@ void get_stragglers(const Services& services, Call& call) {
   } else if (rows.error().code == ErrorCode::kNotFound) {  // a cluster without a TSDB
     answer_data(*call.response, "[]");
   } else {
-    if (!tsdb::CancelScope::cancelled()) {
-      log::warn("cannot read the slow members of a unit",
-                {{"cluster_id", unit.cluster_id}, {"err", rows.error().message}});
-    }
-    answer_tsdb_failure(*call.response);
+    answer_failed(call, unit.cluster_id, rows.error());
   }
 }
 

@@ -47,7 +47,7 @@ constexpr std::string_view kOwn =
 constexpr std::string_view kOfDevices =
     R"q(label_replace(max by (gpuuuid) (avg_over_time(ceems_gpu_clock_hertz{{{0},clock="graphics"}}[{1}])), "of", "clock", "", ""))q"
     R"q( or label_replace(max by (gpuuuid) (avg_over_time(ceems_gpu_power_watts{{{0}}}[{1}])), "of", "power", "", ""))q"
-    R"q( or label_replace(max by (gpuuuid, reason) (rate(ceems_gpu_clock_reason_seconds_total{{{0}}}[{1}]){2}) or max by (gpuuuid, reason) (avg_over_time(ceems_gpu_clock_reason{{{0}}}[{1}]){2}), "of", "reason", "", ""))q"
+    R"q( or label_replace((max by (gpuuuid, reason) (rate(ceems_gpu_clock_reason_seconds_total{{{0}}}[{1}])) or max by (gpuuuid, reason) (avg_over_time(ceems_gpu_clock_reason{{{0}}}[{1}]))){2}, "of", "reason", "", ""))q"
     R"q( or label_replace(sum by (gpuuuid) (increase(ceems_gpu_ecc_errors_total{{{0}}}[{1}])){2}, "of", "ecc", "", ""))q"
     R"q( or label_replace(sum by (gpuuuid) (increase(ceems_gpu_xid_errors_total{{{0}}}[{1}])){2}, "of", "xid", "", ""))q"
     R"q( or label_replace(max by (gpuuuid, name) (ceems_gpu_info{{{0}}}), "of", "class", "", ""))q";
