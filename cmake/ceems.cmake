@@ -211,16 +211,14 @@ function(ceems_specs folder suffix)
   set(spec_tests ${spec_tests} PARENT_SCOPE)
 endfunction()
 
-# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [EACH_ALONE] [TESTS_ALONE]
-#               [OPTIMIZED] [COST seconds])
+# ceems_library(SRCS a.cc ... TESTS a_test.cc ... THREADED a_test.cc ... LIBS system libraries [OPTIMIZED] [COST seconds])
 # Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS
 # lets it include. Its tests become the program exporter_unit_test with the ctest label "unit". THREADED names the tests that run
-# several threads, in the test or in the code under test: with ThreadSanitizer (preset tsan), only these are built. EACH_ALONE is for
-# lists of similar things, whose sources use the same names: each is compiled alone, whatever CEEMS_UNITY says. TESTS_ALONE is the
-# same for tests. OPTIMIZED libraries are compiled with -O1 in the presets with sanitizers, because tests spend much of their time in
-# them. COST is about how long its tests run: those that take longest begin first, so that none runs alone at the end.
+# several threads, in the test or in the code under test: with ThreadSanitizer (preset tsan), only these are built. OPTIMIZED libraries
+# are compiled with -O1 in the presets with sanitizers, because tests spend much of their time in them. COST is about how long its tests
+# run: those that take longest begin first, so that none runs alone at the end.
 function(ceems_library)
-  cmake_parse_arguments(ARG "EACH_ALONE;TESTS_ALONE;OPTIMIZED" "COST" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "COST" "SRCS;TESTS;THREADED;LIBS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target lib_${name})
@@ -236,7 +234,7 @@ function(ceems_library)
     else()
       ceems_use_pch(${target} lib)
     endif()
-    if(CEEMS_UNITY AND NOT ARG_EACH_ALONE)
+    if(CEEMS_UNITY)
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CEEMS_UNITY})
     endif()
   else()
@@ -275,7 +273,7 @@ function(ceems_library)
       target_compile_options(${name}_test PRIVATE -fPIC) # like the precompiled headers
       ceems_use_pch(${name}_test test)
     endif()
-    if(CEEMS_UNITY AND NOT ARG_TESTS_ALONE)
+    if(CEEMS_UNITY)
       set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CEEMS_UNITY})
     endif()
     target_compile_definitions(

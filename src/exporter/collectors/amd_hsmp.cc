@@ -18,40 +18,41 @@ using hsmp::Socket;
 
 constexpr const char* kDevice = "/dev/hsmp";
 
-metrics::Desc make_desc(const char* name, const char* help) {
+metrics::Desc hsmp_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname", "socket"}};
 }
 
 /// A metric and the member of a socket that it shows.
-struct Quantity {
+struct HsmpQuantity {
   metrics::Desc desc;
   std::optional<double> Socket::* value;
 };
 
 const std::array kQuantities{
-    Quantity{make_desc("ceems_amd_hsmp_power_watts", "Average power of the package."),
-             &Socket::power_watts},
-    Quantity{make_desc("ceems_amd_hsmp_power_cap_watts", "Limit of the package's power."),
-             &Socket::power_cap_watts},
-    Quantity{make_desc("ceems_amd_hsmp_power_cap_max_watts",
-                       "Highest limit of the package's power that can be set."),
-             &Socket::power_cap_max_watts},
-    Quantity{make_desc("ceems_amd_hsmp_c0_residency_percent",
-                       "Average part of the time that the cores are in C0, in percent."),
-             &Socket::c0_percent},
-    Quantity{make_desc("ceems_amd_hsmp_ddr_max_bw_gbps",
-                       "Highest possible bandwidth of the memory, in the unit of the interface."),
-             &Socket::ddr_max_gbps},
-    Quantity{make_desc("ceems_amd_hsmp_ddr_utilized_bw_gbps",
-                       "Bandwidth of the memory that is in use, in the unit of the interface."),
-             &Socket::ddr_utilized_gbps},
-    Quantity{make_desc("ceems_amd_hsmp_fclk_mhz", "Clock of the fabric, in MHz."),
-             &Socket::fclk_mhz},
-    Quantity{make_desc("ceems_amd_hsmp_mclk_mhz", "Clock of the memory, in MHz."),
-             &Socket::mclk_mhz},
-    Quantity{make_desc("ceems_amd_hsmp_cclk_limit_mhz",
-                       "Highest clock that the cores may have at present, in MHz."),
-             &Socket::cclk_limit_mhz}};
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_power_watts", "Average power of the package."),
+                 &Socket::power_watts},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_power_cap_watts", "Limit of the package's power."),
+                 &Socket::power_cap_watts},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_power_cap_max_watts",
+                           "Highest limit of the package's power that can be set."),
+                 &Socket::power_cap_max_watts},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_c0_residency_percent",
+                           "Average part of the time that the cores are in C0, in percent."),
+                 &Socket::c0_percent},
+    HsmpQuantity{
+        hsmp_desc("ceems_amd_hsmp_ddr_max_bw_gbps",
+                  "Highest possible bandwidth of the memory, in the unit of the interface."),
+        &Socket::ddr_max_gbps},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_ddr_utilized_bw_gbps",
+                           "Bandwidth of the memory that is in use, in the unit of the interface."),
+                 &Socket::ddr_utilized_gbps},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_fclk_mhz", "Clock of the fabric, in MHz."),
+                 &Socket::fclk_mhz},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_mclk_mhz", "Clock of the memory, in MHz."),
+                 &Socket::mclk_mhz},
+    HsmpQuantity{hsmp_desc("ceems_amd_hsmp_cclk_limit_mhz",
+                           "Highest clock that the cores may have at present, in MHz."),
+                 &Socket::cclk_limit_mhz}};
 
 class AmdHsmpCollector final : public Collector {
  public:
@@ -84,7 +85,7 @@ class AmdHsmpCollector final : public Collector {
     }
     for (const Socket& socket : value->value) {
       const std::string number = std::to_string(socket.number);
-      for (const Quantity& quantity : kQuantities) {
+      for (const HsmpQuantity& quantity : kQuantities) {
         if (const auto& shown = socket.*quantity.value) {
           sink.add(quantity.desc, *shown, {hostname_, number});
         }

@@ -18,7 +18,9 @@ std::string info(const std::string& uuid, const std::string& name, const std::st
          name + R"(",username=")" + user + R"(",uuid=")" + uuid + "\"} 1\n";
 }
 
-std::string sample(const std::string& name, const std::string& uuid, const std::string& value) {
+std::string cgroup_sample(const std::string& name,
+                          const std::string& uuid,
+                          const std::string& value) {
   return "ceems_compute_unit_" + name +
          R"({cgrouphostname="",hostname="n1",manager="cgroup",uuid=")" + uuid + "\"} " + value +
          "\n";
@@ -36,11 +38,13 @@ TEST(Cgroup, ShowsServicesSessionsAndContainers) {
     container += "0123456789abcdef";
   }
   EXPECT_THAT(page, HasSubstr(info("0123456789ab", container, "1002")));  // a user without name
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "0123456789ab", "1.5")));
-  EXPECT_THAT(page, HasSubstr(sample("memory_total_bytes", "0123456789ab", "5.36870912e+08")));
+  EXPECT_THAT(page, HasSubstr(cgroup_sample("cpus", "0123456789ab", "1.5")));
+  EXPECT_THAT(page,
+              HasSubstr(cgroup_sample("memory_total_bytes", "0123456789ab", "5.36870912e+08")));
   // Without limits it may use the whole machine.
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "sshd.service", "16")));
-  EXPECT_THAT(page, HasSubstr(sample("memory_total_bytes", "sshd.service", "6.7108864e+10")));
+  EXPECT_THAT(page, HasSubstr(cgroup_sample("cpus", "sshd.service", "16")));
+  EXPECT_THAT(page,
+              HasSubstr(cgroup_sample("memory_total_bytes", "sshd.service", "6.7108864e+10")));
 }
 
 TEST(Cgroup, LeavesSlurmToItsCollector) {
@@ -83,7 +87,7 @@ TEST(Cgroup, ShowsTheEndOfAUnitUntilItWasScraped) {
   std::filesystem::remove_all(root.path() / "sys/fs/cgroup/a.service");
   test.clock.advance(std::chrono::seconds(5));
   const std::string page = samples_of(*collector);
-  EXPECT_THAT(page, HasSubstr(sample("end_time_seconds", "a.service", "1.7672256e+09")));
+  EXPECT_THAT(page, HasSubstr(cgroup_sample("end_time_seconds", "a.service", "1.7672256e+09")));
   EXPECT_THAT(page, HasSubstr(info("a.service", "a.service", "sys")));
   EXPECT_THAT(page, HasSubstr("ceems_compute_units{hostname=\"n1\",manager=\"cgroup\"} 0\n"));
   test.clock.advance(std::chrono::minutes(1));

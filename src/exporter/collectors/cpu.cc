@@ -86,8 +86,8 @@ class CpuCollector final : public Collector {
   std::string buffer_;
 };
 
-Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
-                                          const Sources& /*sources*/) {
+Result<std::unique_ptr<Collector>> create_cpu(const CollectorContext& context,
+                                              const Sources& /*sources*/) {
   const std::string proc = context.paths.proc;
   if (!host::is_directory(proc)) {
     return fail(ErrorCode::kInvalidArgument, "--path.procfs: {} is not a directory", proc);
@@ -108,7 +108,7 @@ CollectorSpec cpu_collector() {
   return {.name = "cpu",
           .help = "Enable the cpu collector (CPU times of the node)",
           .enabled_by_default = true,
-          .create = create};
+          .create = create_cpu};
 }
 
 }  // namespace ceems::exporter

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kCpuinfo = "processor : 0\nprocessor : 1\n";
 
 /// The value of ceems_cpu_seconds_total for one mode.
-std::string seconds(const std::string& samples, const std::string& mode) {
+std::string seconds_in(const std::string& samples, const std::string& mode) {
   const std::string start = "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"" + mode + "\"} ";
   const std::size_t at = samples.find(start);
   return at == std::string::npos
@@ -99,10 +99,10 @@ TEST(Cpu, NeverDecreasesByJitter) {
   samples_of(*cpu);
   root.write("proc/stat", "cpu 9990 10001 9990 9990 9990 9990 9990 9990\n");
   const std::string samples = samples_of(*cpu);
-  EXPECT_EQ(seconds(samples, "user"), "100");
-  EXPECT_EQ(seconds(samples, "nice"), "100.01");
-  EXPECT_EQ(seconds(samples, "idle"), "100");
-  EXPECT_EQ(seconds(samples, "steal"), "100");
+  EXPECT_EQ(seconds_in(samples, "user"), "100");
+  EXPECT_EQ(seconds_in(samples, "nice"), "100.01");
+  EXPECT_EQ(seconds_in(samples, "idle"), "100");
+  EXPECT_EQ(seconds_in(samples, "steal"), "100");
 }
 
 TEST(Cpu, TakesAFallOfIdleByThreeSecondsAsHotplug) {
@@ -113,12 +113,12 @@ TEST(Cpu, TakesAFallOfIdleByThreeSecondsAsHotplug) {
   const auto cpu = create_collector(cpu_collector(), host.context).value();
   samples_of(*cpu);
   root.write("proc/stat", "cpu 50 100 100 9701 100 100 100 100\n");
-  EXPECT_EQ(seconds(samples_of(*cpu), "user"), "1");
+  EXPECT_EQ(seconds_in(samples_of(*cpu), "user"), "1");
   root.write("proc/stat", "cpu 50 1 2 9700 3 4 5 6\n");
   const std::string samples = samples_of(*cpu);
-  EXPECT_EQ(seconds(samples, "user"), "0.5");
-  EXPECT_EQ(seconds(samples, "idle"), "97");
-  EXPECT_EQ(seconds(samples, "steal"), "0.06");
+  EXPECT_EQ(seconds_in(samples, "user"), "0.5");
+  EXPECT_EQ(seconds_in(samples, "idle"), "97");
+  EXPECT_EQ(seconds_in(samples, "steal"), "0.06");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace ceems::exporter {
 namespace {
 
-metrics::Desc make_desc(const char* stem, const char* help) {
+metrics::Desc cray_desc(const char* stem, const char* help) {
   // All are gauges, including energy, as in the reference.
   return {std::string("ceems_cray_pm_counters_") + stem,
           help,
@@ -18,7 +18,7 @@ metrics::Desc make_desc(const char* stem, const char* help) {
           {"hostname", "domain"}};
 }
 
-struct Quantity {
+struct CrayQuantity {
   std::string_view file;
   metrics::Desc desc;
 };
@@ -31,7 +31,7 @@ class CrayCollector final : public Collector {
   Result<> collect(metrics::Sink& sink) override {
     CEEMS_TRY(domains, host::find_cray_domains(sys_));
     for (const std::string& domain : domains) {
-      for (const Quantity& quantity : quantities_) {
+      for (const CrayQuantity& quantity : quantities_) {
         const auto reading = host::read_cray_counter(sys_, domain, quantity.file);
         if (reading && reading->value > 0) {  // 0 means "no cap" or "no sensor"
           sink.add(quantity.desc, static_cast<double>(reading->value), {hostname_, domain});
@@ -52,11 +52,11 @@ class CrayCollector final : public Collector {
  private:
   std::string sys_;
   std::string hostname_;
-  std::array<Quantity, 4> quantities_{
-      {{"energy", make_desc("energy_joules", "Energy counter of the domain in joules.")},
-       {"power", make_desc("power_watts", "Power of the domain in watts.")},
-       {"power_cap", make_desc("power_limit_watts", "Power limit of the domain in watts.")},
-       {"temp", make_desc("temp_celsius", "Temperature of the domain in degrees Celsius.")}}};
+  std::array<CrayQuantity, 4> quantities_{
+      {{"energy", cray_desc("energy_joules", "Energy counter of the domain in joules.")},
+       {"power", cray_desc("power_watts", "Power of the domain in watts.")},
+       {"power_cap", cray_desc("power_limit_watts", "Power limit of the domain in watts.")},
+       {"temp", cray_desc("temp_celsius", "Temperature of the domain in degrees Celsius.")}}};
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Series {
 
 constexpr double kNanosecond = 1e-9;
 
-Desc make_desc(std::string_view name, std::string_view help, std::vector<std::string> more) {
+Desc ebpf_desc(std::string_view name, std::string_view help, std::vector<std::string> more) {
   std::vector<std::string> labels{"manager", "hostname"};
   labels.insert(labels.end(), more.begin(), more.end());
   return {"ceems_ebpf_" + std::string(name), std::string(help), metrics::Type::kCounter,
@@ -42,7 +42,7 @@ Desc make_desc(std::string_view name, std::string_view help, std::vector<std::st
 }
 
 Desc total(std::string_view what, std::string_view help, std::vector<std::string> labels) {
-  return make_desc(std::string(what) + "_total",
+  return ebpf_desc(std::string(what) + "_total",
                    "Total number of " + std::string(help) + " a cgroup", std::move(labels));
 }
 
@@ -50,12 +50,12 @@ std::vector<Series<ebpf_file_value>> make_file_series() {
   using V = ebpf_file_value;
   const std::vector<std::string> labels{"uuid", "mountpoint"};
   return {
-      {make_desc("write_bytes_total", "Total number of bytes written from a cgroup in bytes",
+      {ebpf_desc("write_bytes_total", "Total number of bytes written from a cgroup in bytes",
                  labels),
        &V::write_bytes},
       {total("write_requests", "write requests from", labels), &V::writes},
       {total("write_errors", "write errors from", labels), &V::write_errors},
-      {make_desc("read_bytes_total", "Total number of bytes read from a cgroup in bytes", labels),
+      {ebpf_desc("read_bytes_total", "Total number of bytes read from a cgroup in bytes", labels),
        &V::read_bytes},
       {total("read_requests", "read requests from", labels), &V::reads},
       {total("read_errors", "read errors from", labels), &V::read_errors}};
@@ -64,11 +64,11 @@ std::vector<Series<ebpf_file_value>> make_file_series() {
 std::vector<Series<ebpf_file_time>> make_time_series() {
   using V = ebpf_file_time;
   const std::vector<std::string> labels{"uuid", "mountpoint"};
-  return {{make_desc("read_seconds_total", "Time that a cgroup spent in read requests", labels),
+  return {{ebpf_desc("read_seconds_total", "Time that a cgroup spent in read requests", labels),
            &V::read, kNanosecond},
-          {make_desc("write_seconds_total", "Time that a cgroup spent in write requests", labels),
+          {ebpf_desc("write_seconds_total", "Time that a cgroup spent in write requests", labels),
            &V::write, kNanosecond},
-          {make_desc("fsync_seconds_total", "Time that a cgroup spent in fsync requests", labels),
+          {ebpf_desc("fsync_seconds_total", "Time that a cgroup spent in fsync requests", labels),
            &V::fsync, kNanosecond},
           {total("fsync_requests", "fsync requests from", labels), &V::fsyncs}};
 }
@@ -117,7 +117,7 @@ std::vector<Series<T>> make_class_series() {
           {total("class_egress_bytes", "egress bytes from", labels), &T::egress_bytes}};
 }
 
-constexpr std::array<std::string_view, 3> kOperations{"read", "write", "fsync"};
+constexpr std::array<std::string_view, 3> kEbpfOperations{"read", "write", "fsync"};
 constexpr std::uint16_t kTcp = 6;
 constexpr std::uint16_t kIpv4 = 2;
 
@@ -249,10 +249,10 @@ class Ebpf final : public SubCollector {
                      std::string_view manager,
                      metrics::Sink& sink) const {
     for (const auto& [key, value] : page.latencies) {
-      if (key.operation >= kOperations.size() || !shows(key.mount.text)) {
+      if (key.operation >= kEbpfOperations.size() || !shows(key.mount.text)) {
         continue;
       }
-      const std::string_view operation = kOperations.at(key.operation);
+      const std::string_view operation = kEbpfOperations.at(key.operation);
       std::uint64_t count = 0;
       std::uint64_t limit = 4096;
       for (std::size_t i = 0; i < ebpf::EBPF_BUCKETS; ++i, limit <<= 2U) {
@@ -294,26 +294,26 @@ class Ebpf final : public SubCollector {
   std::vector<Series<T>> retransmissions_ = make_retransmission_series();
   std::vector<Series<T>> errors_ = make_error_series();
   std::vector<Series<T>> of_classes_ = make_class_series();
-  Desc buckets_ = make_desc("latency_seconds_bucket",
+  Desc buckets_ = ebpf_desc("latency_seconds_bucket",
                             "Requests on a mount of this node that took at most so long",
                             {"mountpoint", "fstype", "operation", "le"});
-  Desc latency_sum_ = make_desc("latency_seconds_sum",
+  Desc latency_sum_ = ebpf_desc("latency_seconds_sum",
                                 "Time of all requests on a mount of this node",
                                 {"mountpoint", "fstype", "operation"});
-  Desc latency_count_ = make_desc("latency_seconds_count",
+  Desc latency_count_ = ebpf_desc("latency_seconds_count",
                                   "Number of all requests on a mount of this node",
                                   {"mountpoint", "fstype", "operation"});
-  Desc lost_ = make_desc("lost_events_total",
+  Desc lost_ = ebpf_desc("lost_events_total",
                          "Events that are missing in the counters because a table of the kernel "
                          "was full",
                          {"table"});
-  Desc skipped_ = make_desc("skipped_events_total",
+  Desc skipped_ = ebpf_desc("skipped_events_total",
                             "Events at which the kernel did not run a program, because one was "
                             "running on the same CPU",
                             {});
 };
 
-struct Flags {
+struct EbpfFlags {
   EbpfOptions options;
   bool full_paths = false;
   std::vector<std::string> classes;
@@ -335,7 +335,7 @@ void log_missing(const std::vector<ebpf::MissingHook>& missing) {
 }
 
 std::shared_ptr<ebpf::Counts> load(const CollectorContext& context,
-                                   const Flags& flags,
+                                   const EbpfFlags& flags,
                                    const UnitSource& source) {
   auto programs = ebpf::Programs::load({.files = flags.options.files,
                                         .network = flags.options.network,
@@ -362,7 +362,7 @@ std::unique_ptr<SubCollector> make_ebpf(const CollectorContext& context,
 
 /// --collector.ebpf.*
 SubCollectorSpec ebpf_sub_collector() {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<EbpfFlags>();
   return {
       .name = "ebpf",
       .add_flags =

@@ -241,7 +241,7 @@ class EnergyCollector final : public Collector {
 };
 
 /// Values of the flags.
-struct Flags {
+struct EnergyFlags {
   std::string interval = "1s";
   std::string idle_watts;
   std::string model_watts;
@@ -250,9 +250,9 @@ struct Flags {
   std::string state_file = energy::default_state_file(std::getenv("STATE_DIRECTORY"));
 };
 
-Result<std::unique_ptr<Collector>> create(const Flags& flags,
-                                          const CollectorContext& context,
-                                          const Sources& sources) {
+Result<std::unique_ptr<Collector>> create_energy(const EnergyFlags& flags,
+                                                 const CollectorContext& context,
+                                                 const Sources& sources) {
   using std::chrono::milliseconds;
   CEEMS_TRY(interval, energy::parse_duration("--collector.energy.interval", flags.interval,
                                              milliseconds(100), std::chrono::minutes(5)));
@@ -290,7 +290,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
 }
 
 /// Unit collectors keep ended units for as long as their energy is kept.
-Result<> prepare(const Flags& flags, CollectorContext& context) {
+Result<> prepare(const EnergyFlags& flags, CollectorContext& context) {
   CEEMS_TRY(keep, energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
                                          std::chrono::milliseconds(0), std::chrono::hours(24)));
   context.keep_ended = keep;
@@ -302,7 +302,7 @@ Result<> prepare(const Flags& flags, CollectorContext& context) {
 /// --collector.energy: energy of units, system and node that adds up, from the meters of the host
 /// and of other collectors.
 CollectorSpec energy_collector() {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<EnergyFlags>();
   return {
       .name = "energy",
       .help =
@@ -341,8 +341,9 @@ CollectorSpec energy_collector() {
                      .placeholder = "FILE"});
           },
       .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
-      .create = [flags](const CollectorContext& context,
-                        const Sources& sources) { return create(*flags, context, sources); }};
+      .create = [flags](
+                    const CollectorContext& context,
+                    const Sources& sources) { return create_energy(*flags, context, sources); }};
 }
 
 }  // namespace ceems::exporter

@@ -104,7 +104,7 @@ Desc counter(const char* stem, const char* help, const char* label = nullptr) {
   return device_desc(stem, help, Type::kCounter, label);
 }
 
-Desc unit_desc(const char* stem, const char* help) {
+Desc gpu_unit_desc(const char* stem, const char* help) {
   return {
       std::string("ceems_compute_unit_gpu_") + stem,
       help,
@@ -213,9 +213,9 @@ GpuMetrics::GpuMetrics(std::string hostname)
       fp16_(gauge("fp16_active_ratio", "Use of the FP16 units, matrix units excluded.")),
       dram_(gauge("dram_active_ratio", "Memory bandwidth in use divided by its maximum.")),
       processes_(gauge("processes", "Processes that use the GPU.")),
-      unit_memory_(unit_desc("memory_used_bytes", "GPU memory that the unit uses.")),
-      unit_utilisation_(unit_desc("utilization_ratio",
-                                  "Fraction of the time in which the unit used the GPU's SMs.")) {}
+      unit_memory_(gpu_unit_desc("memory_used_bytes", "GPU memory that the unit uses.")),
+      unit_utilisation_(gpu_unit_desc(
+          "utilization_ratio", "Fraction of the time in which the unit used the GPU's SMs.")) {}
 
 void GpuMetrics::add(const gpu::DeviceState& device,
                      std::uint64_t still,
@@ -360,10 +360,10 @@ void GpuMetrics::add_units(const gpu::DeviceState& device,
 
 using gpu::Vendor;
 
-constexpr std::array kVendors = {Vendor::kNvidia, Vendor::kAmd, Vendor::kIntel};
+constexpr std::array kGpuVendors = {Vendor::kNvidia, Vendor::kAmd, Vendor::kIntel};
 
 // A walk of the cgroups within this time, by a sampler or another collector, is shared.
-constexpr auto kSharedAge = std::chrono::milliseconds(100);
+constexpr auto kGpuSharedAge = std::chrono::milliseconds(100);
 
 class GpuCollector final : public Collector {
  public:
@@ -432,7 +432,7 @@ class GpuCollector final : public Collector {
       return;
     }
     for (const auto& source : units_) {
-      const auto snapshot = source->snapshot(kSharedAge);
+      const auto snapshot = source->snapshot(kGpuSharedAge);
       if (!snapshot) {
         continue;  // the collector of these units reports the error
       }
@@ -502,7 +502,7 @@ class Setup {
     if (host::is_directory((context.paths.proc / "driver/nvidia/gpus").string())) {
       found.insert(Vendor::kNvidia);
     }
-    for (const Vendor vendor : kVendors) {
+    for (const Vendor vendor : kGpuVendors) {
       const bool other = !gpus_->type().empty() && gpus_->type() != to_string(vendor);
       if (other) {
         found.erase(vendor);

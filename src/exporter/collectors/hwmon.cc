@@ -8,21 +8,22 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr double kMicroPerUnit = 1e6;
+constexpr double kHwmonMicroPerUnit = 1e6;
 constexpr auto kSearchAgainAfter = std::chrono::minutes(1);
 
-metrics::Desc make_desc(const char* name, const char* help) {
+metrics::Desc hwmon_desc(const char* name, const char* help) {
   // All are gauges, including energy, as in the reference.
   return {name, help, metrics::Type::kGauge, {"hostname", "index", "sensor", "chip", "chip_name"}};
 }
 /// In the order of HwmonProperty.
 const std::array kPower{
-    make_desc("ceems_hwmon_power_current_watts", "Power that the sensor reads now, in watts."),
-    make_desc("ceems_hwmon_power_avg_watts", "Average power over the sensor's interval, in watts."),
-    make_desc("ceems_hwmon_power_min_watts", "Lowest power that the sensor has seen, in watts."),
-    make_desc("ceems_hwmon_power_max_watts", "Highest power that the sensor has seen, in watts.")};
+    hwmon_desc("ceems_hwmon_power_current_watts", "Power that the sensor reads now, in watts."),
+    hwmon_desc("ceems_hwmon_power_avg_watts",
+               "Average power over the sensor's interval, in watts."),
+    hwmon_desc("ceems_hwmon_power_min_watts", "Lowest power that the sensor has seen, in watts."),
+    hwmon_desc("ceems_hwmon_power_max_watts", "Highest power that the sensor has seen, in watts.")};
 const metrics::Desc kEnergy =
-    make_desc("ceems_hwmon_energy_current_joules", "Energy counter of the sensor, in joules.");
+    hwmon_desc("ceems_hwmon_energy_current_joules", "Energy counter of the sensor, in joules.");
 
 const metrics::Desc* desc_of(const host::HwmonFile& file) {
   if (file.type == host::HwmonType::kPower) {
@@ -42,7 +43,7 @@ class HwmonCollector final : public Collector {
       const metrics::Desc* desc = desc_of(sensor.file);
       const auto value = desc != nullptr ? host::read_hwmon_value(sensor.path) : 0;
       if (value && *value > 0) {
-        sink.add(*desc, static_cast<double>(*value) / kMicroPerUnit,
+        sink.add(*desc, static_cast<double>(*value) / kHwmonMicroPerUnit,
                  {hostname_, sensor.index, sensor.sensor, sensor.chip, sensor.chip_name});
       }
     }

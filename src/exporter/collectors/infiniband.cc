@@ -20,10 +20,10 @@ namespace {
 constexpr const char* kExcludeDevices = "collector.infiniband.device-exclude";
 constexpr const char* kHwCountersFlag = "collector.infiniband.hw-counters";
 
-metrics::Desc make_desc(const char* stem,
-                        const char* help,
-                        metrics::Type type,
-                        std::vector<std::string> labels = {"device", "port"}) {
+metrics::Desc infiniband_desc(const char* stem,
+                              const char* help,
+                              metrics::Type type,
+                              std::vector<std::string> labels = {"device", "port"}) {
   return {std::string("ceems_infiniband_") + stem, help, type, std::move(labels)};
 }
 
@@ -142,7 +142,7 @@ constexpr std::array kHwCounters{
     CounterInfo{"rx_icrc_encapsulated_errors_total", "hw_counters/rx_icrc_encapsulated", 1,
                 "Received packets with a wrong checksum."}};
 
-struct Options {
+struct InfinibandOptions {
   std::string exclude;
   bool hw_counters = false;
 };
@@ -189,8 +189,9 @@ class InfinibandCollector final : public Collector {
 
   void add_counters(std::span<const CounterInfo> list) {
     for (const CounterInfo& counter : list) {
-      counters_.push_back({.info = &counter,
-                           .desc = make_desc(counter.stem, counter.help, metrics::Type::kCounter)});
+      counters_.push_back(
+          {.info = &counter,
+           .desc = infiniband_desc(counter.stem, counter.help, metrics::Type::kCounter)});
     }
   }
 
@@ -241,22 +242,23 @@ class InfinibandCollector final : public Collector {
   std::string sys_;
   std::unique_ptr<const RE2> exclude_;
   bool reported_ = false;
-  metrics::Desc info_ = make_desc("info",
-                                  "What the InfiniBand device is; the value is always 1.",
-                                  metrics::Type::kGauge,
-                                  {"device", "board_id", "firmware_version", "hca_type"});
-  metrics::Desc state_ = make_desc("state_id",
-                                   "State of the port (0: no change, 1: down, 2: init, 3: armed, "
-                                   "4: active, 5: active defer).",
-                                   metrics::Type::kGauge);
-  metrics::Desc physical_state_ =
-      make_desc("physical_state_id",
-                "Physical state of the port (0: no change, 1: sleep, 2: polling, 3: disabled, 4: "
-                "training, 5: link up, 6: error recovery, 7: phy test).",
-                metrics::Type::kGauge);
-  metrics::Desc rate_ = make_desc("rate_bytes_per_second",
-                                  "Signal rate of the port in bytes per second.",
-                                  metrics::Type::kGauge);
+  metrics::Desc info_ = infiniband_desc("info",
+                                        "What the InfiniBand device is; the value is always 1.",
+                                        metrics::Type::kGauge,
+                                        {"device", "board_id", "firmware_version", "hca_type"});
+  metrics::Desc state_ =
+      infiniband_desc("state_id",
+                      "State of the port (0: no change, 1: down, 2: init, 3: armed, "
+                      "4: active, 5: active defer).",
+                      metrics::Type::kGauge);
+  metrics::Desc physical_state_ = infiniband_desc(
+      "physical_state_id",
+      "Physical state of the port (0: no change, 1: sleep, 2: polling, 3: disabled, 4: "
+      "training, 5: link up, 6: error recovery, 7: phy test).",
+      metrics::Type::kGauge);
+  metrics::Desc rate_ = infiniband_desc("rate_bytes_per_second",
+                                        "Signal rate of the port in bytes per second.",
+                                        metrics::Type::kGauge);
   std::vector<Counter> counters_;
 };
 
@@ -266,7 +268,7 @@ class InfinibandCollector final : public Collector {
 /// including Omni-Path adapters (hfi1). The series have no label `hostname`. An error in one
 /// device, port or counter removes only its own series, with one line in the log.
 CollectorSpec infiniband_collector() {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InfinibandOptions>();
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",
           .add_flags =

@@ -31,7 +31,7 @@ constexpr int kCommandSaves = 5;                           // times the device's
 constexpr int kSensorSaves = 5;
 
 constexpr auto kSensorPeriod = std::chrono::seconds(10);  // there may be dozens
-constexpr auto kMaxAge = std::chrono::minutes(5);
+constexpr auto kDcmiMaxAge = std::chrono::minutes(5);
 
 const metrics::Desc kSensorReading{
     "ceems_ipmi_sensor_reading_current",
@@ -69,7 +69,7 @@ class IpmiDcmiCollector final : public Collector {
         source_({.collector = "ipmi_dcmi",
                  .source = "ipmi",
                  .period = setup.period,
-                 .max_age = kMaxAge,
+                 .max_age = kDcmiMaxAge,
                  .patience = options.patience,
                  .fresh_enough = setup.by_command ? kCommandSaves * options.fresh_enough
                                                   : options.fresh_enough},
@@ -86,7 +86,7 @@ class IpmiDcmiCollector final : public Collector {
       sensors_.emplace(SlowSourceOptions{.collector = "ipmi_dcmi",
                                          .source = "ipmi_sensors",
                                          .period = kSensorPeriod,
-                                         .max_age = kMaxAge,
+                                         .max_age = kDcmiMaxAge,
                                          .patience = options.patience,
                                          .fresh_enough = kSensorSaves * options.fresh_enough},
                        clock_,
@@ -161,7 +161,7 @@ class IpmiDcmiCollector final : public Collector {
     }
     const auto now = clock_.steady_now();
     for (const ipmi::SensorReading& reading : readings->value) {
-      if (now - reading.time > kMaxAge) {
+      if (now - reading.time > kDcmiMaxAge) {
         continue;
       }
       sink.add(kSensorReading, reading.value, {hostname_, reading.name, reading.units});
@@ -288,11 +288,11 @@ void prepare_sensors(const IpmiDcmiOptions& options, const Clock& clock, PowerSe
   }
   setup.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that reappears
   setup.sensors =
-      std::make_unique<ipmi::SensorReader>(std::move(device), options.sensors, kMaxAge, clock);
+      std::make_unique<ipmi::SensorReader>(std::move(device), options.sensors, kDcmiMaxAge, clock);
 }
 
 /// Values of the flags.
-struct Flags {
+struct DcmiFlags {
   std::string command;
   long device_number = 0;
   bool power_sensors = false;
@@ -301,7 +301,7 @@ struct Flags {
   bool test_mode = false;
 };
 
-Result<ipmi::SensorSelection> selection_of(const Flags& flags) {
+Result<ipmi::SensorSelection> selection_of(const DcmiFlags& flags) {
   ipmi::SensorSelection selection{.power_and_energy = flags.power_sensors, .numbers = {}};
   for (const std::string& text : flags.sensor_ids) {
     const auto number = parse_int<std::uint8_t>(text);
@@ -315,7 +315,8 @@ Result<ipmi::SensorSelection> selection_of(const Flags& flags) {
   return selection;
 }
 
-Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
+Result<std::unique_ptr<Collector>> create_dcmi(const DcmiFlags& flags,
+                                               const CollectorContext& context) {
   if (flags.device_number < 0) {
     return fail(ErrorCode::kInvalidArgument,
                 "--collector.ipmi_dcmi.dev-num: expected the number of an IPMI "
@@ -352,7 +353,7 @@ Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorConte
 /// --collector.ipmi_dcmi, which CEEMS 0.11 and later call --collector.ipmi: power of the node from
 /// its BMC. Provides it as a meter.
 CollectorSpec ipmi_dcmi_collector() {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<DcmiFlags>();
   return {
       .name = "ipmi_dcmi",
       .help =
@@ -377,7 +378,7 @@ CollectorSpec ipmi_dcmi_collector() {
                     {.help = "Run the command as the exporter's own user only", .hidden = true});
           },
       .create = [flags](const CollectorContext& context,
-                        const Sources&) { return create(*flags, context); }};
+                        const Sources&) { return create_dcmi(*flags, context); }};
 }
 
 }  // namespace ceems::exporter

@@ -26,7 +26,7 @@ using ipmi::FakePort;
 using ipmi::good_reading;
 using std::chrono::milliseconds;
 
-constexpr const char* kPage =
+constexpr const char* kDcmiPage =
     "ceems_ipmi_dcmi_avg_watts{hostname=\"n1\"} 300\n"
     "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 321\n"
     "ceems_ipmi_dcmi_max_watts{hostname=\"n1\"} 500\n"
@@ -36,9 +36,9 @@ constexpr const char* kTool =
     "Power Measurement : Active\n";
 
 /// A node with a BMC whose answer a test changes. With an empty answer it does not answer.
-class Node {
+class DcmiNode {
  public:
-  Node() : host_(tools_.path()) {
+  DcmiNode() : host_(tools_.path()) {
     host_.context.power_names = PowerNames::kOld;
     options_.search_path = tools_.path().string();
     options_.runner = &runner_;
@@ -89,12 +89,12 @@ class Node {
 };
 
 TEST(IpmiDcmi, ReadsTheDeviceWithoutPrivilegesToRunThings) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   node.add_tool("ipmitool");
   const auto collector = node.start();
   Result<> result;
-  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_EQ(samples_of(*collector, &result), kDcmiPage);
   EXPECT_TRUE(result);
   EXPECT_EQ(collector->capabilities(), std::vector<os::Capability>{CAP_DAC_READ_SEARCH});
   EXPECT_TRUE(node.runner_.calls().empty());
@@ -107,9 +107,9 @@ TEST(IpmiDcmi, ExportsTheNamesOfEachRelease) {
       "ceems_ipmi_dcmi_power_max_watts{hostname=\"n1\"} 500\n"
       "ceems_ipmi_dcmi_power_min_watts{hostname=\"n1\"} 100\n";
   for (const auto& [names, page] :
-       {std::pair(PowerNames::kBoth, kPage + later),
-        std::pair(PowerNames::kOld, std::string(kPage)), std::pair(PowerNames::kNew, later)}) {
-    Node node;
+       {std::pair(PowerNames::kBoth, kDcmiPage + later),
+        std::pair(PowerNames::kOld, std::string(kDcmiPage)), std::pair(PowerNames::kNew, later)}) {
+    DcmiNode node;
     node.add_device();
     node.host_.context.power_names = names;
     EXPECT_EQ(samples_of(*node.start()), page);
@@ -117,7 +117,7 @@ TEST(IpmiDcmi, ExportsTheNamesOfEachRelease) {
 }
 
 /// A node whose BMC has sensors.
-class SensorNode : public Node {
+class SensorNode : public DcmiNode {
  public:
   SensorNode() {
     bmc_.add(ipmi::event_record(1, "Watchdog"));
@@ -145,13 +145,13 @@ TEST(IpmiSensors, AreExportedBesideThePower) {
   node.options_.force_native = true;
   const auto collector = node.start();
   Result<> result;
-  EXPECT_EQ(samples_of(*collector, &result), std::string(kPage) + kSensors);
+  EXPECT_EQ(samples_of(*collector, &result), std::string(kDcmiPage) + kSensors);
   EXPECT_TRUE(result);
   ASSERT_EQ(collector->source_ages().size(), 2U);
   EXPECT_EQ(collector->source_ages()[1].source, "ipmi_sensors");
   node.bmc_.set_silent(true);
   node.host_.clock.advance(std::chrono::minutes(5));
-  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors);
+  EXPECT_EQ(samples_of(*collector), std::string(kDcmiPage) + kSensors);
   node.host_.clock.advance(std::chrono::seconds(1));
   EXPECT_EQ(samples_of(*collector, &result), "");
   EXPECT_FALSE(result);
@@ -161,14 +161,15 @@ TEST(IpmiSensors, AreNotShownLongerThanFiveMinutesAfterTheyWereRead) {
   SensorNode node;
   node.options_.force_native = true;
   const auto collector = node.start();
-  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors);
+  EXPECT_EQ(samples_of(*collector), std::string(kDcmiPage) + kSensors);
   node.bmc_.set_reading(0x12, {0xCB});
   node.host_.clock.advance(std::chrono::minutes(4));
-  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors) << "PSU1 has its last reading";
+  EXPECT_EQ(samples_of(*collector), std::string(kDcmiPage) + kSensors)
+      << "PSU1 has its last reading";
   node.bmc_.set_silent(true);
   node.host_.clock.advance(std::chrono::minutes(2));
   EXPECT_EQ(samples_of(*collector),
-            std::string(kPage) +
+            std::string(kDcmiPage) +
                 "ceems_ipmi_sensor_reading_current{hostname=\"n1\",sensorname=\"PSU2 Power\","
                 "sensorunits=\"Watts\"} 200\n");
 }
@@ -203,7 +204,7 @@ TEST(IpmiSensors, DoNotKeepTheProgramFromStarting) {
 }
 
 TEST(IpmiSensors, HaveNumbersOfOneByte) {
-  Node node;
+  DcmiNode node;
   for (const std::string wrong : {"256", "-1", "0x12", "", "1 "}) {
     const auto collector = create_collector(ipmi_dcmi_collector(), node.host_.context,
                                             {"--collector.ipmi.sensor-id=" + wrong});
@@ -215,7 +216,7 @@ TEST(IpmiSensors, HaveNumbersOfOneByte) {
 }
 
 TEST(IpmiDcmi, LeavesOutZeroValues) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   Bytes answer = good_reading();
   answer[4] = 0;
@@ -227,10 +228,10 @@ TEST(IpmiDcmi, LeavesOutZeroValues) {
 }
 
 TEST(IpmiDcmi, KeepsTheLastReadingForFiveMinutes) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   const auto collector = node.start();
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kDcmiPage);
   Bytes inactive = good_reading();
   inactive[18] = 0;
   Bytes no_current = good_reading();
@@ -239,7 +240,7 @@ TEST(IpmiDcmi, KeepsTheLastReadingForFiveMinutes) {
   for (const Bytes& bad : {Bytes{0xc0}, inactive, no_current, Bytes{0x00, 0x01}}) {
     node.set_answer(bad);
     node.host_.clock.advance(std::chrono::seconds(60));
-    EXPECT_EQ(samples_of(*collector, &result), kPage);
+    EXPECT_EQ(samples_of(*collector, &result), kDcmiPage);
     EXPECT_TRUE(result);
   }
   ASSERT_EQ(collector->source_ages().size(), 1U);
@@ -251,12 +252,12 @@ TEST(IpmiDcmi, KeepsTheLastReadingForFiveMinutes) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
   node.set_answer(good_reading());
-  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_EQ(samples_of(*collector, &result), kDcmiPage);
   EXPECT_TRUE(result);
 }
 
 TEST(IpmiDcmi, ABmcWithoutPowerIsNotAFailure) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   Bytes nothing(19, 0);
   nothing[1] = 0xdc;
@@ -270,7 +271,7 @@ TEST(IpmiDcmi, ABmcWithoutPowerIsNotAFailure) {
 }
 
 TEST(IpmiDcmi, FallsBackToAToolIfTheDeviceHasNoReading) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   node.set_answer({0xc1});
   node.add_tool("ipmi-dcmi");
@@ -287,11 +288,11 @@ TEST(IpmiDcmi, FallsBackToAToolIfTheDeviceHasNoReading) {
   // And back to the device, once it works and the tool does not.
   node.runner_.reply("ipmi-dcmi", {.exit_status = 1});
   node.set_answer(good_reading());
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kDcmiPage);
 }
 
 TEST(IpmiDcmi, AConfiguredCommandComesBeforeTheDevice) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   node.add_tool("reader");
   node.runner_.reply("reader", {.output = kTool});
@@ -304,19 +305,19 @@ TEST(IpmiDcmi, AConfiguredCommandComesBeforeTheDevice) {
 }
 
 TEST(IpmiDcmi, AToolComesBeforeTheDeviceOfAnotherMachine) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   node.options_.tools_first = true;
-  EXPECT_EQ(samples_of(*node.start()), kPage) << "no tool";
+  EXPECT_EQ(samples_of(*node.start()), kDcmiPage) << "no tool";
   node.add_tool("ipmi-dcmi");
   node.runner_.reply("ipmi-dcmi", {.output = kTool});
   EXPECT_EQ(samples_of(*node.start()), "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 164\n");
   node.options_.force_native = true;
-  EXPECT_EQ(samples_of(*node.start()), kPage);
+  EXPECT_EQ(samples_of(*node.start()), kDcmiPage);
 }
 
 TEST(IpmiDcmi, ForcedNativeModeNeedsADevice) {
-  Node node;
+  DcmiNode node;
   node.options_.force_native = true;
   node.options_.command = "reader";
   const auto refused = node.create();
@@ -328,13 +329,13 @@ TEST(IpmiDcmi, ForcedNativeModeNeedsADevice) {
 }
 
 TEST(IpmiDcmi, StartsWithoutAnySourceAndLogsIt) {
-  Node node;
+  DcmiNode node;
   const auto collector = node.start();
   Result<> result;
   EXPECT_EQ(samples_of(*collector, &result), "");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
-  Node missing;
+  DcmiNode missing;
   missing.options_.command = "no-such-program-anywhere";
   const auto none = missing.start();
   EXPECT_EQ(samples_of(*none, &result), "");
@@ -343,7 +344,7 @@ TEST(IpmiDcmi, StartsWithoutAnySourceAndLogsIt) {
 }
 
 TEST(IpmiDcmi, ATestModeCommandNeedsNoPrivileges) {
-  Node node;
+  DcmiNode node;
   node.add_tool("reader");
   node.runner_.reply("reader", {.output = kTool});
   node.options_.command = "reader";
@@ -354,7 +355,7 @@ TEST(IpmiDcmi, ATestModeCommandNeedsNoPrivileges) {
 }
 
 TEST(IpmiDcmi, ProvidesTheEnergyOfTheNode) {
-  Node node;
+  DcmiNode node;
   node.add_device();
   const auto collector = node.start();
   const auto meters = collector->sources().meters;
@@ -370,7 +371,7 @@ TEST(IpmiDcmi, ProvidesTheEnergyOfTheNode) {
 }
 
 TEST(IpmiDcmi, PowerOfAWholeCrayIsNotTheNodes) {
-  Node node;
+  DcmiNode node;
   node.add_tool("capmc");
   node.runner_.reply("capmc", {.output = R"({"avg":4211,"min":4100,"max":4400})"});
   const auto collector = node.start();
@@ -379,7 +380,7 @@ TEST(IpmiDcmi, PowerOfAWholeCrayIsNotTheNodes) {
 }
 
 TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
-  Node node;
+  DcmiNode node;
   node.add_tool("ipmitool");
   std::atomic<bool> hangs = false;
   std::atomic<bool> reached = false;
@@ -405,7 +406,7 @@ TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
 }
 
 TEST(IpmiDcmi, RefusesANegativeDeviceNumber) {
-  Node node;
+  DcmiNode node;
   const auto collector = create_collector(ipmi_dcmi_collector(), node.host_.context,
                                           {"--collector.ipmi_dcmi.dev-num=-1"});
   ASSERT_FALSE(collector);

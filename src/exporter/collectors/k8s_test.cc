@@ -18,7 +18,7 @@ using ::testing::Not;
 
 const std::string kUid = "6d06282c-0377-4527-9a0f-9968bc9c4102";
 
-std::string sample(const std::string& name, const std::string& uuid, const std::string& value) {
+std::string k8s_sample(const std::string& name, const std::string& uuid, const std::string& value) {
   return "ceems_compute_unit_" + name + R"({cgrouphostname="",hostname="n1",manager="k8s",uuid=")" +
          uuid + "\"} " + value + "\n";
 }
@@ -62,10 +62,10 @@ TEST_F(K8sNode, ShowsPodsOfTheCgroupfsDriver) {
   make_pod("kubepods/burstable/pod" + kUid, "4");
   const std::string text = page();
   EXPECT_THAT(text, HasSubstr("ceems_compute_units{hostname=\"n1\",manager=\"k8s\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr(sample("cpus", kUid, "0.078")));
-  EXPECT_THAT(text, HasSubstr(sample("cpu_user_seconds_total", kUid, "2.5")));
-  EXPECT_THAT(text, HasSubstr(sample("memory_total_bytes", kUid, "1.048576e+06")));
-  EXPECT_THAT(text, HasSubstr(sample("memsw_total_bytes", kUid, "2.097152e+06")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpus", kUid, "0.078")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpu_user_seconds_total", kUid, "2.5")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("memory_total_bytes", kUid, "1.048576e+06")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("memsw_total_bytes", kUid, "2.097152e+06")));
   EXPECT_THAT(text, HasSubstr("blkio_read_total_bytes{cgrouphostname=\"\",device=\"sda\""));
   EXPECT_THAT(text, Not(HasSubstr("psi")));
 }
@@ -78,9 +78,9 @@ TEST_F(K8sNode, ShowsPodsOfTheSystemdDriver) {
   make_pod("kubepods.slice/kubepods-pod11111111_0377_4527_9a0f_9968bc9c4102.slice", "20");
   const std::string text = page("v2", {.pressure = true});
   EXPECT_THAT(text, HasSubstr("manager=\"k8s\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr(sample("cpus", kUid, "0.001")));
-  EXPECT_THAT(text, HasSubstr(sample("cpus", "11111111-0377-4527-9a0f-9968bc9c4102", "0.488")));
-  EXPECT_THAT(text, HasSubstr(sample("cpu_psi_seconds", kUid, "3")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpus", kUid, "0.001")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpus", "11111111-0377-4527-9a0f-9968bc9c4102", "0.488")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpu_psi_seconds", kUid, "3")));
   EXPECT_THAT(text, Not(HasSubstr("s-besteffort")));
 }
 
@@ -89,8 +89,8 @@ TEST_F(K8sNode, ShowsPodsOfCgroupV1) {
   write("cpu,cpuacct/kubepods/pod" + kUid + "/abc/cgroup.procs", "");
   write("cpuacct/kubepods/pod" + kUid + "/cpuacct.stat", "user 100\nsystem 50\n");
   const std::string text = page("v1");
-  EXPECT_THAT(text, HasSubstr(sample("cpus", kUid, "0.049")));
-  EXPECT_THAT(text, HasSubstr(sample("cpu_system_seconds_total", kUid, "0.5")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpus", kUid, "0.049")));
+  EXPECT_THAT(text, HasSubstr(k8s_sample("cpu_system_seconds_total", kUid, "0.5")));
 }
 
 TEST_F(K8sNode, StartsBeforeTheKubelet) {

@@ -22,7 +22,9 @@ using ::testing::Not;
 const std::string kUuid = "5d2b1c1a-0001-4e7f-9b6f-1a2b3c4d5e6f";
 const std::string kScope = R"(machine.slice/machine-qemu\x2d7\x2dinstance\x2d000000a1.scope)";
 
-std::string sample(const std::string& name, const std::string& uuid, const std::string& value) {
+std::string libvirt_sample(const std::string& name,
+                           const std::string& uuid,
+                           const std::string& value) {
   return "ceems_compute_unit_" + name +
          R"({cgrouphostname="",hostname="n1",manager="libvirt",uuid=")" + uuid + "\"} " + value +
          "\n";
@@ -85,10 +87,10 @@ TEST_F(LibvirtNode, ShowsVmsWithoutLookingForProcesses) {
   define("instance-000000a1", kUuid);
   const std::string page = samples_of(collector());
   EXPECT_THAT(page, HasSubstr("ceems_compute_units{hostname=\"n1\",manager=\"libvirt\"} 1\n"));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", kUuid, "2.5")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_system_seconds_total", kUuid, "0.5")));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "3")));
-  EXPECT_THAT(page, HasSubstr(sample("memory_total_bytes", kUuid, "1.048576e+06")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpu_user_seconds_total", kUuid, "2.5")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpu_system_seconds_total", kUuid, "0.5")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "3")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("memory_total_bytes", kUuid, "1.048576e+06")));
   for (const std::string off : {"memsw", "psi", "pressure", "blkio", "instance-"}) {
     EXPECT_THAT(page, Not(HasSubstr(off)));
   }
@@ -99,9 +101,9 @@ TEST_F(LibvirtNode, ShowsSwapPressureAndBlockIoOnRequest) {
   define("instance-000000a1", kUuid);
   const std::string page =
       samples_of(collector("v2", {.swap = true, .pressure = true, .block_io = true}));
-  EXPECT_THAT(page, HasSubstr(sample("memsw_used_bytes", kUuid, "77")));
-  EXPECT_THAT(page, HasSubstr(sample("memsw_total_bytes", kUuid, "1.048576e+06")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_psi_seconds", kUuid, "3")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("memsw_used_bytes", kUuid, "77")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("memsw_total_bytes", kUuid, "1.048576e+06")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpu_psi_seconds", kUuid, "3")));
   EXPECT_THAT(page, Not(HasSubstr("pressure_seconds")));  // jobs and pods have it
   EXPECT_THAT(page, HasSubstr("blkio_write_total_bytes{cgrouphostname=\"\",device=\"sda\""));
 }
@@ -111,27 +113,27 @@ TEST_F(LibvirtNode, CountsVcpusWithoutSystemd) {
   write("machine/qemu-4-instance-000000a2.libvirt-qemu/iothread1/cgroup.procs", "");
   define("instance-000000a2", kUuid);
   const std::string page = samples_of(collector());
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "5")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "5")));
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
 }
 
 TEST_F(LibvirtNode, UsesOnlyOneOfTheTwoRoots) {
   make_vm(kScope, 2);
   define("instance-000000a1", kUuid);
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "2")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", kUuid, "2")));
   const std::string other = "5d2b1c1a-0002-4e7f-9b6f-1a2b3c4d5e6f";
   make_vm("machine/qemu-4-instance-000000a2.libvirt-qemu", 5);
   define("instance-000000a2", other);
   collector_.reset();
   std::string page = samples_of(collector());
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", other, "5")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", other, "5")));
   EXPECT_THAT(page, Not(HasSubstr(kUuid)));
   // The second counts again while the first has no VM.
   std::filesystem::remove_all(root_.path() / "sys/fs/cgroup/machine");
   test_.clock.advance(std::chrono::seconds(15));
   page = samples_of(collector());
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "2")));
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
 }
 
@@ -143,17 +145,17 @@ TEST_F(LibvirtNode, CountsVcpusInV1) {
   write("cpuacct/" + kScope + "/cpuacct.stat", "user 100\nsystem 50\n");
   define("instance-000000a1", kUuid);
   const std::string page = samples_of(collector("v1"));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", kUuid, "1")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "2")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpu_user_seconds_total", kUuid, "1")));
 }
 
 TEST_F(LibvirtNode, ShowsTheIdUntilTheDefinitionExists) {
   make_vm(kScope, 1);
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", "instance-000000a1", "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", "instance-000000a1", "1")));
   test_.clock.advance(std::chrono::seconds(1));
   define("instance-000000a1", kUuid);
   const std::string page = samples_of(collector());
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "1")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "1")));
   EXPECT_THAT(page, Not(HasSubstr("instance-")));
 }
 
@@ -165,7 +167,7 @@ TEST_F(LibvirtNode, WaitsAMomentForTheDefinitionOfANewVm) {
   test_.clock.advance(std::chrono::seconds(2));
   EXPECT_THAT(samples_of(collector()), Not(HasSubstr("instance-")));
   test_.clock.advance(std::chrono::seconds(2));
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", "instance-000000a1", "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", "instance-000000a1", "1")));
 }
 
 TEST_F(LibvirtNode, KeepsTheUuidWhenTheDefinitionIsRemoved) {
@@ -174,7 +176,7 @@ TEST_F(LibvirtNode, KeepsTheUuidWhenTheDefinitionIsRemoved) {
   EXPECT_THAT(samples_of(collector()), HasSubstr(kUuid));
   std::filesystem::remove_all(root_.path() / "qemu");
   test_.clock.advance(std::chrono::seconds(90));
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", kUuid, "1")));
 }
 
 TEST_F(LibvirtNode, FindsVmsThatStartLaterAndDropsThoseThatEnd) {
@@ -183,7 +185,7 @@ TEST_F(LibvirtNode, FindsVmsThatStartLaterAndDropsThoseThatEnd) {
   define("instance-000000a1", kUuid);
   make_vm(kScope, 1);
   test_.clock.advance(std::chrono::seconds(15));
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", kUuid, "1")));
   std::filesystem::remove_all(root_.path() / "sys/fs/cgroup" / kScope);
   test_.clock.advance(std::chrono::seconds(15));
   EXPECT_THAT(samples_of(collector()), HasSubstr("manager=\"libvirt\"} 0\n"));
@@ -192,13 +194,13 @@ TEST_F(LibvirtNode, FindsVmsThatStartLaterAndDropsThoseThatEnd) {
 TEST_F(LibvirtNode, KeepsTheUuidOfAVmThatIsRebooted) {
   define("instance-000000a1", kUuid);
   make_vm("machine/qemu-9-instance-000000a1.libvirt-qemu", 1);
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", kUuid, "1")));
   std::filesystem::remove_all(root_.path() /
                               "sys/fs/cgroup/machine/qemu-9-instance-000000a1.libvirt-qemu");
   make_vm("machine/qemu-10-instance-000000a1.libvirt-qemu", 2);  // sorts before the old name
   test_.clock.advance(std::chrono::seconds(15));
   const std::string page = samples_of(collector());
-  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));
+  EXPECT_THAT(page, HasSubstr(libvirt_sample("cpus", kUuid, "2")));
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
   test_.clock.advance(std::chrono::seconds(15));
   EXPECT_EQ(samples_of(collector()), page);
@@ -311,7 +313,7 @@ TEST_F(LibvirtNode, StartsOnAHypervisorWhoseGpusCannotBeListed) {
     const auto collector = make_libvirt_collector(test_.context, {.force_version = "v2"}, {},
                                                   {.xml_dirs = {root_.path() / "qemu"}}, inventory);
     ASSERT_TRUE(collector) << collector.error().message;
-    EXPECT_THAT(samples_of(**collector), HasSubstr(sample("cpus", kUuid, "1")));
+    EXPECT_THAT(samples_of(**collector), HasSubstr(libvirt_sample("cpus", kUuid, "1")));
   }
 }
 
@@ -319,7 +321,7 @@ TEST_F(LibvirtNode, ShowsAVmThatIsDefinedNowhere) {
   make_vm(kScope, 1);
   root_.write("run/instance-000000a1.xml",
               "<domstatus><domain><uuid>" + kUuid + "</uuid></domain></domstatus>");
-  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(libvirt_sample("cpus", kUuid, "1")));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace ceems::exporter {
 namespace {
 
-struct Flags {
+struct LsfFlags {
   UnitMetricOptions metrics;
   std::string bjobs;
   std::string evidence = "any";
@@ -63,7 +63,7 @@ class AllocationThread final : public SubCollector {
   const std::shared_ptr<lsf::Allocations> allocations_;
 };
 
-Result<std::unique_ptr<SubCollector>> make_gpu_map(
+Result<std::unique_ptr<SubCollector>> make_lsf_gpu_map(
     const CollectorContext& context,
     bool unified,
     const LsfOptions& options,
@@ -118,8 +118,8 @@ Result<std::unique_ptr<Collector>> make_lsf_collector(
   auto units = std::make_shared<lsf::AllocatedUnits>(std::move(source), allocations);
   CEEMS_TRY(sub_collectors, subs.create(context, mount, *units));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
-    CEEMS_TRY(map, make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, options,
-                                allocations, inventory));
+    CEEMS_TRY(map, make_lsf_gpu_map(context, mount.mode == host::CgroupMode::kUnified, options,
+                                    allocations, inventory));
     units->want_processes();
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Collector>> make_lsf_collector(
 
 /// --collector.lsf: jobs of IBM Spectrum LSF.
 CollectorSpec lsf_collector(const std::shared_ptr<UnitFlags>& shared) {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<LsfFlags>();
   return {.name = "lsf",
           .help = "Enable the lsf collector (jobs of IBM Spectrum LSF on this node)",
           .stage = Stage::kJobs,

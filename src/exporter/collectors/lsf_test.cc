@@ -14,10 +14,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A page on which the answer of LSF has arrived.
-std::string page_of(const std::string& host,
-                    const std::string& version,
-                    UnitMetricOptions metrics = {},
-                    lsf::AllocationMap allocations = {}) {
+std::string lsf_page(const std::string& host,
+                     const std::string& version,
+                     UnitMetricOptions metrics = {},
+                     lsf::AllocationMap allocations = {}) {
   TestContext test(fixture(host));
   LsfOptions options;
   options.fetch = [allocations](const std::stop_token&) -> Result<lsf::AllocationMap> {
@@ -30,32 +30,32 @@ std::string page_of(const std::string& host,
   return samples_of(*collector);
 }
 
-std::string sample(const std::string& name, const std::string& job, const std::string& value) {
+std::string lsf_sample(const std::string& name, const std::string& job, const std::string& value) {
   return "ceems_compute_unit_" + name + R"({cgrouphostname="",hostname="n1",manager="lsf",uuid=")" +
          job + "\"} " + value + "\n";
 }
 
 TEST(Lsf, ShowsJobsAndElementsOfArraysOfCgroupV1) {
   const std::string page =
-      page_of("lsf-v1", "v1", {}, {{"6", {.slots = 4}}, {"7[1]", {.slots = 2}}});
+      lsf_page("lsf-v1", "v1", {}, {{"6", {.slots = 4}}, {"7[1]", {.slots = 2}}});
   EXPECT_THAT(page, HasSubstr("ceems_compute_units{hostname=\"n1\",manager=\"lsf\"} 3\n"));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", "6", "3600.5")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", "7[1]", "120")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", "7[12]", "110")));
-  EXPECT_THAT(page, HasSubstr(sample("memory_total_bytes", "6", "4.294967296e+09")));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "6", "4")));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "7[1]", "2")));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "7[12]", "0")));  // LSF does not know it
-  EXPECT_THAT(page, Not(HasSubstr("uuid=\"5\"")));             // its process is gone
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_user_seconds_total", "6", "3600.5")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_user_seconds_total", "7[1]", "120")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_user_seconds_total", "7[12]", "110")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("memory_total_bytes", "6", "4.294967296e+09")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpus", "6", "4")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpus", "7[1]", "2")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpus", "7[12]", "0")));  // LSF does not know it
+  EXPECT_THAT(page, Not(HasSubstr("uuid=\"5\"")));                 // its process is gone
   EXPECT_THAT(page, Not(HasSubstr("memsw")));
   EXPECT_THAT(page, Not(HasSubstr("blkio")));
 }
 
 TEST(Lsf, ShowsSwapAndPressureOfCgroupV2OnRequest) {
-  const std::string page = page_of("lsf-v2", "v2", {.swap = true, .pressure = true});
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", "22[3]", "100")));
-  EXPECT_THAT(page, HasSubstr(sample("memsw_used_bytes", "22[3]", "8192")));
-  EXPECT_THAT(page, HasSubstr(sample("cpu_psi_seconds", "22[3]", "0.25")));
+  const std::string page = lsf_page("lsf-v2", "v2", {.swap = true, .pressure = true});
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_user_seconds_total", "22[3]", "100")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("memsw_used_bytes", "22[3]", "8192")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_psi_seconds", "22[3]", "0.25")));
 }
 
 TEST(Lsf, ShowsJobsAlthoughLsfDoesNotAnswer) {
@@ -70,8 +70,8 @@ TEST(Lsf, ShowsJobsAlthoughLsfDoesNotAnswer) {
   Result<> done;
   const std::string page = samples_of(*collector, &done);
   EXPECT_TRUE(done);
-  EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", "6", "3600.5")));
-  EXPECT_THAT(page, HasSubstr(sample("cpus", "6", "0")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpu_user_seconds_total", "6", "3600.5")));
+  EXPECT_THAT(page, HasSubstr(lsf_sample("cpus", "6", "0")));
 }
 
 TEST(Lsf, FailsToStartWithoutBjobs) {

@@ -44,10 +44,10 @@ constexpr std::array<std::string_view, 26> kClientOperations{
     "setxattr",  "getxattr", "listxattr", "removexattr", "inode_permission",
     "page_fault"};
 
-metrics::Desc make_desc(const char* stem,
-                        const char* help,
-                        const std::vector<std::string>& more = {},
-                        metrics::Type type = metrics::Type::kCounter) {
+metrics::Desc lustre_desc(const char* stem,
+                          const char* help,
+                          const std::vector<std::string>& more = {},
+                          metrics::Type type = metrics::Type::kCounter) {
   std::vector<std::string> labels{"hostname", "filesystem"};
   labels.insert(labels.end(), more.begin(), more.end());
   return {std::string("ceems_lustre_") + stem, help, type, std::move(labels)};
@@ -58,14 +58,14 @@ metrics::Desc make_job_desc(const char* stem,
                             const std::vector<std::string>& more = {}) {
   std::vector<std::string> labels{"targets", "manager", "uuid", "jobid"};
   labels.insert(labels.end(), more.begin(), more.end());
-  return make_desc(stem, help, labels);
+  return lustre_desc(stem, help, labels);
 }
 
 const char* targets_of(bool metadata) {
   return metadata ? "mdt" : "ost";
 }
 
-struct Options {
+struct LustreOptions {
   long max_jobs = 1000;
   std::string job_id = R"((\d+)(?::.*)?)";
   std::string manager = "slurm";
@@ -101,7 +101,7 @@ using Requests = std::map<std::pair<std::string, bool>, Counts>;  // file system
 class LustreCollector final : public Collector {
  public:
   LustreCollector(const CollectorContext& context,
-                  const Options& options,
+                  const LustreOptions& options,
                   std::unique_ptr<const RE2> job_id)
       : roots_{context.paths.proc / "fs/lustre", context.paths.sys / "kernel/debug/lustre"},
         settings_{context.paths.sys / "fs/lustre", context.paths.proc / "fs/lustre"},
@@ -356,16 +356,16 @@ class LustreCollector final : public Collector {
                             metrics::Type::kGauge,
                             {"hostname", "jobid_var", "jobid_name"}};
   metrics::Desc read_bytes_ =
-      make_desc("read_bytes_total", "Bytes that this node read from the file system.");
+      lustre_desc("read_bytes_total", "Bytes that this node read from the file system.");
   metrics::Desc write_bytes_ =
-      make_desc("write_bytes_total", "Bytes that this node wrote to the file system.");
+      lustre_desc("write_bytes_total", "Bytes that this node wrote to the file system.");
   metrics::Desc operations_ =
-      make_desc("operations_total", "Operations of this node on the file system.", {"operation"});
-  metrics::Desc operation_seconds_ = make_desc(
+      lustre_desc("operations_total", "Operations of this node on the file system.", {"operation"});
+  metrics::Desc operation_seconds_ = lustre_desc(
       "operation_seconds_total", "Time that operations on the file system took.", {"operation"});
   metrics::Desc requests_ =
-      make_desc("requests_total", "Requests of this node that servers answered.", {"targets"});
-  metrics::Desc request_seconds_ = make_desc(
+      lustre_desc("requests_total", "Requests of this node that servers answered.", {"targets"});
+  metrics::Desc request_seconds_ = lustre_desc(
       "request_seconds_total", "Time that this node waited for answers of servers.", {"targets"});
   metrics::Desc job_read_bytes_ =
       make_job_desc("job_read_bytes_total", "Bytes that a job read from targets of this server.");
@@ -387,7 +387,7 @@ class LustreCollector final : public Collector {
 
 /// Errors name the flag: a number out of its range, an invalid expression or name.
 Result<std::unique_ptr<Collector>> create_lustre(const CollectorContext& context,
-                                                 const Options& options) {
+                                                 const LustreOptions& options) {
   if (options.max_jobs < 0 || options.max_jobs > kMaxMaxJobs) {
     return fail(ErrorCode::kInvalidArgument, "--{}: expected 0 to {}, got {}", kMaxJobsFlag,
                 kMaxMaxJobs, options.max_jobs);
@@ -414,7 +414,7 @@ Result<std::unique_ptr<Collector>> create_lustre(const CollectorContext& context
 /// --collector.lustre: statistics of Lustre's clients below /proc/fs/lustre or the debug file
 /// system and, on servers, of the jobs that use their targets.
 CollectorSpec lustre_collector() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LustreOptions>();
   return {.name = "lustre",
           .help = "Enable the lustre collector (Lustre clients, and jobs on Lustre servers)",
           .add_flags =

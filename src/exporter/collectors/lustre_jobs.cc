@@ -7,29 +7,30 @@
 namespace ceems::exporter {
 namespace {
 
-struct OperationName {
+struct LustreJobsOperationName {
   std::string_view name;
   LustreOperation operation;
 };
 
 /// Those that are not listed are `other`.
-constexpr std::array kOperationNames{OperationName{"open", LustreOperation::kOpen},
-                                     OperationName{"close", LustreOperation::kClose},
-                                     OperationName{"getattr", LustreOperation::kGetattr},
-                                     OperationName{"setattr", LustreOperation::kSetattr},
-                                     OperationName{"create", LustreOperation::kCreate},
-                                     OperationName{"mknod", LustreOperation::kCreate},
-                                     OperationName{"mkdir", LustreOperation::kCreate},
-                                     OperationName{"symlink", LustreOperation::kCreate},
-                                     OperationName{"link", LustreOperation::kCreate},
-                                     OperationName{"unlink", LustreOperation::kUnlink},
-                                     OperationName{"rmdir", LustreOperation::kUnlink},
-                                     OperationName{"destroy", LustreOperation::kUnlink},
-                                     OperationName{"rename", LustreOperation::kRename},
-                                     OperationName{"sync", LustreOperation::kSync}};
+constexpr std::array kLustreJobsOperationNames{
+    LustreJobsOperationName{"open", LustreOperation::kOpen},
+    LustreJobsOperationName{"close", LustreOperation::kClose},
+    LustreJobsOperationName{"getattr", LustreOperation::kGetattr},
+    LustreJobsOperationName{"setattr", LustreOperation::kSetattr},
+    LustreJobsOperationName{"create", LustreOperation::kCreate},
+    LustreJobsOperationName{"mknod", LustreOperation::kCreate},
+    LustreJobsOperationName{"mkdir", LustreOperation::kCreate},
+    LustreJobsOperationName{"symlink", LustreOperation::kCreate},
+    LustreJobsOperationName{"link", LustreOperation::kCreate},
+    LustreJobsOperationName{"unlink", LustreOperation::kUnlink},
+    LustreJobsOperationName{"rmdir", LustreOperation::kUnlink},
+    LustreJobsOperationName{"destroy", LustreOperation::kUnlink},
+    LustreJobsOperationName{"rename", LustreOperation::kRename},
+    LustreJobsOperationName{"sync", LustreOperation::kSync}};
 
 LustreOperation operation_of(std::string_view name) {
-  for (const OperationName& row : kOperationNames) {
+  for (const LustreJobsOperationName& row : kLustreJobsOperationNames) {
     if (row.name == name) {
       return row.operation;
     }

@@ -127,9 +127,9 @@ class MarksCollector final : public Collector {
                       {"reason"}};
 };
 
-Result<std::unique_ptr<Collector>> create(const std::string& socket,
-                                          const CollectorContext& context,
-                                          const Sources& sources) {
+Result<std::unique_ptr<Collector>> create_marks(const std::string& socket,
+                                                const CollectorContext& context,
+                                                const Sources& sources) {
   if (sources.units.empty() || sources.sampler == nullptr) {
     return fail(ErrorCode::kInvalidArgument,
                 "expected a collector of units and --collector.energy to be on");
@@ -160,8 +160,10 @@ CollectorSpec marks_collector() {
                 flags.add("collector.marks.socket", *socket,
                           {.help = "Socket to which jobs send marks"});
               },
-          .create = [socket](const CollectorContext& context,
-                             const Sources& sources) { return create(*socket, context, sources); }};
+          .create =
+              [socket](const CollectorContext& context, const Sources& sources) {
+                return create_marks(*socket, context, sources);
+              }};
 }
 
 }  // namespace ceems::exporter

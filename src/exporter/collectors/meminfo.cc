@@ -26,7 +26,7 @@ std::string metric_name(std::string_view key, bool is_bytes) {
   return "ceems_meminfo_" + metrics::sanitize_name(text) + (is_bytes ? "_bytes" : "");
 }
 
-metrics::Desc make_desc(std::string_view key, bool is_bytes) {
+metrics::Desc meminfo_desc(std::string_view key, bool is_bytes) {
   std::string name = metric_name(key, is_bytes);
   const auto type = name.ends_with("_total") ? metrics::Type::kCounter : metrics::Type::kGauge;
   return {std::move(name), "Memory of the node: field of /proc/meminfo.", type, {"hostname"}};
@@ -75,7 +75,7 @@ class MeminfoCollector final : public Collector {
   void add(metrics::Sink& sink, const host::MeminfoLine& line) {
     auto desc = descs_.find(line.key);
     if (desc == descs_.end()) {
-      desc = descs_.emplace(line.key, make_desc(line.key, line.is_bytes)).first;
+      desc = descs_.emplace(line.key, meminfo_desc(line.key, line.is_bytes)).first;
     }
     sink.add(desc->second, static_cast<double>(line.value), {hostname_});
   }

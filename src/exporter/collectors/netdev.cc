@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kIncludeFlag = "collector.netdev.device-include";
 constexpr std::string_view kExcludeFlag = "collector.netdev.device-exclude";
 
-metrics::Desc make_desc(const char* stem, const char* help) {
+metrics::Desc netdev_desc(const char* stem, const char* help) {
   return {std::string("ceems_netdev_") + stem + "_total",
           help,
           metrics::Type::kCounter,
@@ -23,7 +23,7 @@ metrics::Desc make_desc(const char* stem, const char* help) {
 
 /// Selects the exported network devices by RE2 expressions that may match anywhere in the name
 /// ("eth0" also matches "veth01", as in the reference). An empty expression does not filter.
-struct Options {
+struct NetdevOptions {
   std::string include;
   std::string exclude;
 };
@@ -91,29 +91,30 @@ class NetdevCollector final : public Collector {
   std::string hostname_;
   std::unique_ptr<const RE2> include_;
   std::unique_ptr<const RE2> exclude_;
-  Descs receive_{make_desc("receive_bytes", "Bytes that the device received."),
-                 make_desc("receive_packets", "Packets that the device received."),
-                 make_desc("receive_errors", "Bad packets that the device received."),
-                 make_desc("receive_dropped", "Received packets that the kernel dropped."),
-                 make_desc("receive_fifo", "Overruns of the device's receive buffer."),
-                 make_desc("receive_frame", "Framing errors of received packets."),
-                 make_desc("receive_compressed", "Compressed packets that the device received."),
-                 make_desc("receive_multicast", "Multicast frames that the device received.")};
-  Descs transmit_{make_desc("transmit_bytes", "Bytes that the device sent."),
-                  make_desc("transmit_packets", "Packets that the device sent."),
-                  make_desc("transmit_errors", "Packets that the device failed to send."),
-                  make_desc("transmit_dropped", "Packets to be sent that the kernel dropped."),
-                  make_desc("transmit_fifo", "Overruns of the device's transmit buffer."),
-                  make_desc("transmit_colls", "Collisions that the device saw when sending."),
-                  make_desc("transmit_carrier", "Losses of the carrier when sending."),
-                  make_desc("transmit_compressed", "Compressed packets that the device sent.")};
+  Descs receive_{netdev_desc("receive_bytes", "Bytes that the device received."),
+                 netdev_desc("receive_packets", "Packets that the device received."),
+                 netdev_desc("receive_errors", "Bad packets that the device received."),
+                 netdev_desc("receive_dropped", "Received packets that the kernel dropped."),
+                 netdev_desc("receive_fifo", "Overruns of the device's receive buffer."),
+                 netdev_desc("receive_frame", "Framing errors of received packets."),
+                 netdev_desc("receive_compressed", "Compressed packets that the device received."),
+                 netdev_desc("receive_multicast", "Multicast frames that the device received.")};
+  Descs transmit_{netdev_desc("transmit_bytes", "Bytes that the device sent."),
+                  netdev_desc("transmit_packets", "Packets that the device sent."),
+                  netdev_desc("transmit_errors", "Packets that the device failed to send."),
+                  netdev_desc("transmit_dropped", "Packets to be sent that the kernel dropped."),
+                  netdev_desc("transmit_fifo", "Overruns of the device's transmit buffer."),
+                  netdev_desc("transmit_colls", "Collisions that the device saw when sending."),
+                  netdev_desc("transmit_carrier", "Losses of the carrier when sending."),
+                  netdev_desc("transmit_compressed", "Compressed packets that the device sent.")};
   std::vector<host::NetDevice> devices_;
   std::string buffer_;
 };
 
 /// Errors name the flag: both filters are given, an expression is invalid, or the root of procfs is
 /// not a directory.
-Result<std::unique_ptr<Collector>> create(const CollectorContext& context, const Options& options) {
+Result<std::unique_ptr<Collector>> create_netdev(const CollectorContext& context,
+                                                 const NetdevOptions& options) {
   if (!options.include.empty() && !options.exclude.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--{} and --{} exclude each other", kIncludeFlag,
                 kExcludeFlag);
@@ -131,7 +132,7 @@ Result<std::unique_ptr<Collector>> create(const CollectorContext& context, const
 
 /// --collector.netdev: counters of <procfs>/net/dev, that is of the exporter's network namespace.
 CollectorSpec netdev_collector() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NetdevOptions>();
   return {.name = "netdev",
           .help = "Enable the netdev collector (traffic of network devices)",
           .add_flags =
@@ -144,7 +145,7 @@ CollectorSpec netdev_collector() {
                                    "--collector.netdev.device-include"});
               },
           .create = [options](const CollectorContext& context,
-                              const Sources&) { return create(context, *options); }};
+                              const Sources&) { return create_netdev(context, *options); }};
 }
 
 }  // namespace ceems::exporter

@@ -16,37 +16,38 @@ constexpr const char* kMaxMountsFlag = "collector.nfs.max-mounts";
 constexpr long kMaxMaxMounts = 10'000;
 constexpr double kMilliseconds = 1e3;  ///< of a second
 
-/// Names of the label `operation`. Operations that no row of kOperationNames has are "other".
-constexpr std::array<std::string_view, 14> kOperations{
+/// Names of the label `operation`. Operations that no row of kNfsOperationNames has are "other".
+constexpr std::array<std::string_view, 14> kNfsOperations{
     "read", "write", "commit", "getattr", "setattr", "lookup",  "access",
     "open", "close", "create", "remove",  "rename",  "readdir", "other"};
 
-struct OperationName {
+struct NfsOperationName {
   std::string_view protocol;
   std::string_view label;
 };
 
 /// Of NFS 3 and 4. Those that only keep sessions, leases and locks alive are "other".
-constexpr std::array kOperationNames{
-    OperationName{"READ", "read"},        OperationName{"READ_PLUS", "read"},
-    OperationName{"WRITE", "write"},      OperationName{"COMMIT", "commit"},
-    OperationName{"GETATTR", "getattr"},  OperationName{"SETATTR", "setattr"},
-    OperationName{"LOOKUP", "lookup"},    OperationName{"LOOKUPP", "lookup"},
-    OperationName{"ACCESS", "access"},    OperationName{"OPEN", "open"},
-    OperationName{"OPEN_NOATTR", "open"}, OperationName{"CLOSE", "close"},
-    OperationName{"CREATE", "create"},    OperationName{"MKDIR", "create"},
-    OperationName{"MKNOD", "create"},     OperationName{"SYMLINK", "create"},
-    OperationName{"LINK", "create"},      OperationName{"REMOVE", "remove"},
-    OperationName{"RMDIR", "remove"},     OperationName{"RENAME", "rename"},
-    OperationName{"READDIR", "readdir"},  OperationName{"READDIRPLUS", "readdir"}};
+constexpr std::array kNfsOperationNames{
+    NfsOperationName{"READ", "read"},        NfsOperationName{"READ_PLUS", "read"},
+    NfsOperationName{"WRITE", "write"},      NfsOperationName{"COMMIT", "commit"},
+    NfsOperationName{"GETATTR", "getattr"},  NfsOperationName{"SETATTR", "setattr"},
+    NfsOperationName{"LOOKUP", "lookup"},    NfsOperationName{"LOOKUPP", "lookup"},
+    NfsOperationName{"ACCESS", "access"},    NfsOperationName{"OPEN", "open"},
+    NfsOperationName{"OPEN_NOATTR", "open"}, NfsOperationName{"CLOSE", "close"},
+    NfsOperationName{"CREATE", "create"},    NfsOperationName{"MKDIR", "create"},
+    NfsOperationName{"MKNOD", "create"},     NfsOperationName{"SYMLINK", "create"},
+    NfsOperationName{"LINK", "create"},      NfsOperationName{"REMOVE", "remove"},
+    NfsOperationName{"RMDIR", "remove"},     NfsOperationName{"RENAME", "rename"},
+    NfsOperationName{"READDIR", "readdir"},  NfsOperationName{"READDIRPLUS", "readdir"}};
 
 std::size_t label_of(std::string_view protocol) {
-  const auto* row = std::ranges::find(kOperationNames, protocol, &OperationName::protocol);
-  const std::string_view label = row == kOperationNames.end() ? "other" : row->label;
-  return static_cast<std::size_t>(std::ranges::find(kOperations, label) - kOperations.begin());
+  const auto* row = std::ranges::find(kNfsOperationNames, protocol, &NfsOperationName::protocol);
+  const std::string_view label = row == kNfsOperationNames.end() ? "other" : row->label;
+  return static_cast<std::size_t>(std::ranges::find(kNfsOperations, label) -
+                                  kNfsOperations.begin());
 }
 
-metrics::Desc make_desc(const char* stem, const char* help, const std::vector<std::string>& more) {
+metrics::Desc nfs_desc(const char* stem, const char* help, const std::vector<std::string>& more) {
   std::vector<std::string> labels{"hostname", "export", "mountpoint"};
   labels.insert(labels.end(), more.begin(), more.end());
   return {std::string("ceems_nfs_") + stem + "_total", help, metrics::Type::kCounter,
@@ -117,7 +118,7 @@ class NfsCollector final : public Collector {
   }
 
   void add_operations(metrics::Sink& sink, const host::NfsMount& mount) const {
-    std::array<Sums, kOperations.size()> sums{};
+    std::array<Sums, kNfsOperations.size()> sums{};
     for (const host::NfsOperation& operation : mount.operations) {
       sums.at(label_of(operation.name)).add(operation);
     }
@@ -125,7 +126,7 @@ class NfsCollector final : public Collector {
       const auto add = [&](const metrics::Desc& desc, std::uint64_t value, double divisor = 1) {
         if (value != 0) {
           sink.add(desc, static_cast<double>(value) / divisor,
-                   {hostname_, mount.source, mount.mount_point, kOperations.at(i)});
+                   {hostname_, mount.source, mount.mount_point, kNfsOperations.at(i)});
         }
       };
       for (const Column& column : columns_) {
@@ -146,7 +147,7 @@ class NfsCollector final : public Collector {
                             const char* stem,
                             const char* help,
                             double divisor = 1) {
-    return {.column = column, .desc = make_desc(stem, help, {"operation"}), .divisor = divisor};
+    return {.column = column, .desc = nfs_desc(stem, help, {"operation"}), .divisor = divisor};
   }
 
   std::string path_;
@@ -155,16 +156,16 @@ class NfsCollector final : public Collector {
   std::string buffer_;
   host::NfsMounts mounts_;
   metrics::Desc read_bytes_ =
-      make_desc("read_bytes", "Bytes that programs read from the mount.", {"mode"});
+      nfs_desc("read_bytes", "Bytes that programs read from the mount.", {"mode"});
   metrics::Desc write_bytes_ =
-      make_desc("write_bytes", "Bytes that programs wrote to the mount.", {"mode"});
+      nfs_desc("write_bytes", "Bytes that programs wrote to the mount.", {"mode"});
   metrics::Desc server_read_bytes_ =
-      make_desc("server_read_bytes", "Bytes that were read from the server of the mount.", {});
+      nfs_desc("server_read_bytes", "Bytes that were read from the server of the mount.", {});
   metrics::Desc server_write_bytes_ =
-      make_desc("server_write_bytes", "Bytes that were written to the server of the mount.", {});
+      nfs_desc("server_write_bytes", "Bytes that were written to the server of the mount.", {});
   metrics::Desc retransmissions_ =
-      make_desc("operation_retransmissions", "Requests that were sent once more.", {"operation"});
-  metrics::Desc errors_ = make_desc(
+      nfs_desc("operation_retransmissions", "Requests that were sent once more.", {"operation"});
+  metrics::Desc errors_ = nfs_desc(
       "operation_errors", "Operations that the server answered with an error.", {"operation"});
   std::vector<Column> columns_{
       make_column(host::NfsColumn::kOperations, "operations", "Operations on the mount."),

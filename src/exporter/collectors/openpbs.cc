@@ -11,12 +11,12 @@
 namespace ceems::exporter {
 namespace {
 
-struct Flags {
+struct OpenpbsFlags {
   UnitMetricOptions metrics;
   OpenpbsGpuOptions gpu;
 };
 
-Result<std::unique_ptr<SubCollector>> make_gpu_map(
+Result<std::unique_ptr<SubCollector>> make_openpbs_gpu_map(
     const CollectorContext& context,
     bool unified,
     const OpenpbsGpuOptions& options,
@@ -56,7 +56,8 @@ Result<std::unique_ptr<Collector>> make_openpbs_collector(
                                      openpbs_matcher(), *context.clock));
   CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
-    CEEMS_TRY(map, make_gpu_map(context, mount.mode == host::CgroupMode::kUnified, gpu, inventory));
+    CEEMS_TRY(map, make_openpbs_gpu_map(context, mount.mode == host::CgroupMode::kUnified, gpu,
+                                        inventory));
     source->want_processes();
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
@@ -70,7 +71,7 @@ Result<std::unique_ptr<Collector>> make_openpbs_collector(
 
 /// --collector.openpbs: jobs of OpenPBS and PBS Professional.
 CollectorSpec openpbs_collector(const std::shared_ptr<UnitFlags>& shared) {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<OpenpbsFlags>();
   return {.name = "openpbs",
           .help = "Enable the openpbs collector (jobs of OpenPBS on this node)",
           .stage = Stage::kJobs,

@@ -22,7 +22,7 @@ namespace {
 using perf::FakeKernel;
 using ::testing::HasSubstr;
 
-class NoUnits final : public UnitSource {
+class PerfNoUnits final : public UnitSource {
  public:
   [[nodiscard]] std::string_view manager() const override { return "slurm"; }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
@@ -30,7 +30,7 @@ class NoUnits final : public UnitSource {
   }
 };
 
-std::string page_of(SubCollector& collector, const UnitSnapshot& snapshot) {
+std::string perf_page(SubCollector& collector, const UnitSnapshot& snapshot) {
   metrics::Sink sink;
   EXPECT_TRUE(collector.collect(snapshot, sink));
   std::string page;
@@ -52,7 +52,7 @@ TEST(Perf, ShowsWhatWasCounted) {
   root.write("sys/devices/system/cpu/online", "0\n");
   root.write("sys/fs/cgroup/job_5/cgroup.procs", "");
   TestContext test(root.path());
-  NoUnits source;
+  PerfNoUnits source;
   auto owned = std::make_unique<FakeKernel>();
   FakeKernel& kernel = *owned;
   auto collector =
@@ -61,14 +61,14 @@ TEST(Perf, ShowsWhatWasCounted) {
           .value();
   ASSERT_NE(collector, nullptr);
   EXPECT_EQ(collector->name(), "perf");
-  EXPECT_EQ(page_of(*collector, one_unit("/job_5", {})), "");  // nothing counted, no series
-  EXPECT_EQ(kernel.open_now.size(), 12U);                      // the probe is closed again
+  EXPECT_EQ(perf_page(*collector, one_unit("/job_5", {})), "");  // nothing counted, no series
+  EXPECT_EQ(kernel.open_now.size(), 12U);                        // the probe is closed again
   for (auto& [handle, opened] : kernel.open_now) {
     if (opened.config == 3) {  // cache misses and context switches
       opened.reading = {opened.type == 0 ? 40U : 3U, 10, opened.type == 0 ? 4U : 10U};
     }
   }
-  EXPECT_EQ(page_of(*collector, one_unit("/job_5", {})),
+  EXPECT_EQ(perf_page(*collector, one_unit("/job_5", {})),
             "# HELP ceems_perf_cache_misses_total Number of cache misses\n"
             "# TYPE ceems_perf_cache_misses_total counter\n"
             "ceems_perf_cache_misses_total{hostname=\"n1\",manager=\"slurm\",uuid=\"5\"} 100\n"
@@ -83,7 +83,7 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
   root.write("sys/devices/system/cpu/online", "0-1\n");
   root.write("sys/fs/cgroup/job_5/cgroup.procs", "");
   TestContext test(root.path());
-  NoUnits source;
+  PerfNoUnits source;
   auto owned = std::make_unique<FakeKernel>();
   FakeKernel& kernel = *owned;
   auto collector =
@@ -91,12 +91,12 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
                 {.hardware = {.on = true}, .software = {.on = true}, .cache = {.on = true}},
                 std::move(owned))
           .value();
-  static_cast<void>(page_of(*collector, one_unit("/job_5", {})));
+  static_cast<void>(perf_page(*collector, one_unit("/job_5", {})));
   std::uint64_t value = 0;
   for (auto& [handle, opened] : kernel.open_now) {
     opened.reading = {++value, 10, 10};
   }
-  const std::string page = page_of(*collector, one_unit("/job_5", {}));
+  const std::string page = perf_page(*collector, one_unit("/job_5", {}));
   const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/exporter/perf.txt";
   if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(golden) << page;
@@ -108,7 +108,7 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
 
 TEST(Perf, IsOffWithoutAGroup) {
   TestContext test("/nowhere");
-  NoUnits source;
+  PerfNoUnits source;
   const auto made = make_perf(test.context, host::CgroupMode::kLegacy, source, PerfOptions{},
                               std::make_unique<FakeKernel>());
   ASSERT_TRUE(made);
@@ -119,7 +119,7 @@ TEST(Perf, ReportsHowToAllowWhatTheKernelRefuses) {
   const testing::TempDir root;
   root.write("proc/sys/kernel/perf_event_paranoid", "3\n");
   TestContext test(root.path());
-  NoUnits source;
+  PerfNoUnits source;
   auto kernel = std::make_unique<FakeKernel>();
   kernel->refuse_threads = ErrorCode::kPermissionDenied;
   const auto made =
@@ -133,7 +133,7 @@ TEST(Perf, ReportsHowToAllowWhatTheKernelRefuses) {
 
 TEST(Perf, StartsOnAMachineWithoutHardwareEvents) {
   TestContext test("/nowhere");
-  NoUnits source;
+  PerfNoUnits source;
   auto kernel = std::make_unique<FakeKernel>();
   kernel->refuse_threads = ErrorCode::kNotFound;
   EXPECT_TRUE(make_perf(test.context, host::CgroupMode::kLegacy, source,
@@ -151,7 +151,7 @@ void touch_memory() {
 TEST(PerfLive, CountsEventsOfThisProcess) {
   TestContext test("/nowhere");
   test.context.paths = {};
-  NoUnits source;
+  PerfNoUnits source;
   auto made = make_perf(test.context, host::CgroupMode::kLegacy, source,
                         {.hardware = {}, .software = {.on = true}, .cache = {}},
                         std::make_unique<perf::RealKernel>());
@@ -159,7 +159,7 @@ TEST(PerfLive, CountsEventsOfThisProcess) {
     GTEST_SKIP() << made.error().message;
   }
   const UnitSnapshot self = one_unit("/no-such-cgroup", {::getpid()});
-  page_of(**made, self);
+  perf_page(**made, self);
   std::jthread([] {
     for (int i = 0; i < 20; ++i) {
       std::this_thread::yield();
@@ -167,7 +167,7 @@ TEST(PerfLive, CountsEventsOfThisProcess) {
       ::usleep(1000);
     }
   }).join();
-  const std::string page = page_of(**made, self);
+  const std::string page = perf_page(**made, self);
   EXPECT_THAT(page, HasSubstr("ceems_perf_context_switches_total{"));
   EXPECT_THAT(page, HasSubstr("ceems_perf_page_faults_total{"));
 }

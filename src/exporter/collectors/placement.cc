@@ -157,7 +157,7 @@ class PlacementReader {
   std::map<gpu::PciAddress, std::vector<int>> cpus_near_;  // in one look
 };
 
-metrics::Desc unit_desc(const char* stem, const char* help) {
+metrics::Desc placement_unit_desc(const char* stem, const char* help) {
   return {std::string("ceems_compute_unit_") + stem,
           help,
           metrics::Type::kGauge,
@@ -210,14 +210,14 @@ class PlacementCollector final : public Collector {
 
  private:
   const std::string hostname_;
-  const metrics::Desc busy_ =
-      unit_desc("busy_threads",
-                "Threads of the unit that ran or waited for a CPU for more than half of the time "
-                "between the last two looks.");
-  const metrics::Desc cpus_ =
-      unit_desc("cpu_affinity_size",
-                "CPUs on which the threads of the unit that ran since the last look may run.");
-  const metrics::Desc far_ = unit_desc(
+  const metrics::Desc busy_ = placement_unit_desc(
+      "busy_threads",
+      "Threads of the unit that ran or waited for a CPU for more than half of the time "
+      "between the last two looks.");
+  const metrics::Desc cpus_ = placement_unit_desc(
+      "cpu_affinity_size",
+      "CPUs on which the threads of the unit that ran since the last look may run.");
+  const metrics::Desc far_ = placement_unit_desc(
       "gpu_numa_far", "GPUs of the unit on NUMA nodes without a CPU on which its threads may run.");
   const metrics::Desc left_out_{"ceems_placement_units_left_out",
                                 "Units whose threads were too many to look at.",
@@ -227,10 +227,10 @@ class PlacementCollector final : public Collector {
   SlowSource<std::shared_ptr<const Placement>> source_;  // last, because its thread uses the reader
 };
 
-Result<std::unique_ptr<Collector>> create(const std::string& interval_text,
-                                          const UnitFlags& shared,
-                                          const CollectorContext& context,
-                                          const Sources& sources) {
+Result<std::unique_ptr<Collector>> create_placement(const std::string& interval_text,
+                                                    const UnitFlags& shared,
+                                                    const CollectorContext& context,
+                                                    const Sources& sources) {
   CEEMS_TRY(interval,
             energy::parse_duration("--collector.placement.interval", interval_text,
                                    std::chrono::milliseconds(100), std::chrono::minutes(10)));
@@ -263,7 +263,7 @@ CollectorSpec placement_collector(const std::shared_ptr<UnitFlags>& shared) {
               },
           .create =
               [interval, shared](const CollectorContext& context, const Sources& sources) {
-                return create(*interval, *shared, context, sources);
+                return create_placement(*interval, *shared, context, sources);
               }};
 }
 

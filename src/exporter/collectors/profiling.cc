@@ -17,7 +17,7 @@
 namespace ceems::exporter {
 namespace {
 
-struct Flags {
+struct ProfilingFlags {
   bool on = false;
   std::string config;
   bool expand = false;
@@ -81,9 +81,9 @@ class Profiling final : public SubCollector {
       make_desc("queued_profiles", "Profiles that wait to be pushed", metrics::Type::kGauge);
 };
 
-Result<std::unique_ptr<SubCollector>> create(Flags& flags,
-                                             const CollectorContext& context,
-                                             UnitSource& source) {
+Result<std::unique_ptr<SubCollector>> create_profiling(ProfilingFlags& flags,
+                                                       const CollectorContext& context,
+                                                       UnitSource& source) {
   static constexpr std::array<std::string_view, 4> kManagers = {"slurm", "lsf", "openpbs", "k8s"};
   if (!flags.on || flags.taken ||
       std::ranges::find(kManagers, source.manager()) == kManagers.end()) {
@@ -106,7 +106,7 @@ Result<std::unique_ptr<SubCollector>> create(Flags& flags,
 
 /// --profiling.ebpf*
 SubCollectorSpec profiling_sub_collector() {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<ProfilingFlags>();
   return {.name = "profiling",
           .add_flags =
               [values](config::FlagSet& flags) {
@@ -125,8 +125,9 @@ SubCollectorSpec profiling_sub_collector() {
                 flags.add("profiling.ebpf.self-profiler", values->self,
                           {.help = "Profile the exporter, too"});
               },
-          .create = [values](const CollectorContext& context, const host::CgroupMount&,
-                             UnitSource& source) { return create(*values, context, source); }};
+          .create = [values](
+                        const CollectorContext& context, const host::CgroupMount&,
+                        UnitSource& source) { return create_profiling(*values, context, source); }};
 }
 
 }  // namespace ceems::exporter

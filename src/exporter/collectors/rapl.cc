@@ -13,7 +13,7 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr double kMicroPerUnit = 1e6;
+constexpr double kRaplMicroPerUnit = 1e6;
 constexpr std::string_view kEnergyHelp =
     "Energy counter of a RAPL zone as the hardware has it, in joules.";
 constexpr std::string_view kLimitHelp = "Long-term power limit of a RAPL zone in watts.";
@@ -46,13 +46,13 @@ class RaplCollector final : public Collector {
     std::optional<Error> unreadable;
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       if (const auto energy = powercap_.energy_uj(i)) {
-        add(sink, zones_[i].joules, zones_[i], static_cast<double>(*energy) / kMicroPerUnit);
+        add(sink, zones_[i].joules, zones_[i], static_cast<double>(*energy) / kRaplMicroPerUnit);
         ++series;
       } else if (!unreadable) {
         unreadable = energy.error();
       }
       if (const auto limit = powercap_.power_limit_uw(i)) {
-        add(sink, zones_[i].limit, zones_[i], static_cast<double>(*limit) / kMicroPerUnit);
+        add(sink, zones_[i].limit, zones_[i], static_cast<double>(*limit) / kRaplMicroPerUnit);
         ++series;
       }
     }

@@ -23,7 +23,7 @@ using rdma::kPortCounters;
 using rdma::kQpCounters;
 
 constexpr std::chrono::seconds kPeriod{15};
-constexpr std::chrono::minutes kMaxAge{1};
+constexpr std::chrono::minutes kRdmaMaxAge{1};
 // Each read may run the command four times. Scrapes are seldom closer together than this.
 constexpr std::chrono::seconds kFreshEnough{5};
 constexpr std::chrono::milliseconds kModesAtStart{1000};
@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, kQpCounters.size()> kQpCounterHelp{
     "Number of times responder detected local length errors",
     "Number of times responder detected remote access errors"};
 
-metrics::Desc make_desc(std::string_view suffix,
+metrics::Desc rdma_desc(std::string_view suffix,
                         std::string_view help,
                         metrics::Type type,
                         bool of_unit) {
@@ -76,7 +76,10 @@ class Rdma final : public SubCollector {
   Rdma(const CollectorContext& context, std::unique_ptr<rdma::Reader> reader)
       : hostname_(context.hostname),
         reader_(std::move(reader)),
-        ports_({.collector = "rdma", .source = "infiniband", .period = kPeriod, .max_age = kMaxAge},
+        ports_({.collector = "rdma",
+                .source = "infiniband",
+                .period = kPeriod,
+                .max_age = kRdmaMaxAge},
                *context.clock,
                [sys = context.paths.sys.string()](const std::stop_token&) {
                  return read_ports(sys);
@@ -88,18 +91,18 @@ class Rdma final : public SubCollector {
       resources_.emplace(SlowSourceOptions{.collector = "rdma",
                                            .source = "rdma",
                                            .period = kPeriod,
-                                           .max_age = kMaxAge,
+                                           .max_age = kRdmaMaxAge,
                                            .fresh_enough = kFreshEnough},
                          *context.clock,
                          [this](const std::stop_token& stop) { return read(stop); });
     }
     for (std::size_t i = 0; i < kQpCounters.size(); ++i) {
       qp_counters_.push_back(
-          make_desc(kQpCounters.at(i), kQpCounterHelp.at(i), metrics::Type::kCounter, true));
+          rdma_desc(kQpCounters.at(i), kQpCounterHelp.at(i), metrics::Type::kCounter, true));
     }
     for (const rdma::PortCounter& counter : kPortCounters) {
       port_counters_.push_back(
-          make_desc(counter.series, counter.help, metrics::Type::kCounter, false));
+          rdma_desc(counter.series, counter.help, metrics::Type::kCounter, false));
     }
   }
 
@@ -221,16 +224,16 @@ class Rdma final : public SubCollector {
 
   std::string hostname_;
   metrics::Desc regions_ =
-      make_desc("mrs_active", "Number of active MRs", metrics::Type::kGauge, true);
+      rdma_desc("mrs_active", "Number of active MRs", metrics::Type::kGauge, true);
   metrics::Desc region_bytes_ =
-      make_desc("mrs_len_active", "Length of active MRs", metrics::Type::kGauge, true);
+      rdma_desc("mrs_len_active", "Length of active MRs", metrics::Type::kGauge, true);
   metrics::Desc queues_ =
-      make_desc("cqs_active", "Number of active CQs", metrics::Type::kGauge, true);
+      rdma_desc("cqs_active", "Number of active CQs", metrics::Type::kGauge, true);
   metrics::Desc queue_entries_ =
-      make_desc("cqe_len_active", "Length of active CQs", metrics::Type::kGauge, true);
+      rdma_desc("cqe_len_active", "Length of active CQs", metrics::Type::kGauge, true);
   metrics::Desc pairs_ =
-      make_desc("qps_active", "Number of active QPs", metrics::Type::kGauge, true);
-  metrics::Desc state_ = make_desc(
+      rdma_desc("qps_active", "Number of active QPs", metrics::Type::kGauge, true);
+  metrics::Desc state_ = rdma_desc(
       "state_id",
       "State of the InfiniBand port (0: no change, 1: down, 2: init, 3: armed, 4: active, 5: act "
       "defer)",

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class NoUnits final : public UnitSource {
+class RdmaNoUnits final : public UnitSource {
  public:
   [[nodiscard]] std::string_view manager() const override { return "slurm"; }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
@@ -62,7 +62,7 @@ struct Machine {
   testing::TempDir root;
   TestContext test{root.path()};
   testing::FakeRunner runner;
-  NoUnits source;
+  RdmaNoUnits source;
 
   Machine() {
     const std::filesystem::path port = "sys/class/infiniband/mlx5_0/ports/1";
@@ -185,7 +185,7 @@ TEST(Rdma, ShowsPortsIfTheCommandFails) {
 TEST(Rdma, HasNoDataWithoutAdapters) {
   const testing::TempDir root;
   TestContext test(root.path());
-  NoUnits source;
+  RdmaNoUnits source;
   testing::FakeRunner runner;
   EXPECT_EQ(
       choose_rdma_reader(test.context, {.on = true, .command = "", .search_path = "/bin"}, runner),

@@ -24,7 +24,7 @@ namespace {
 using redfish::ChassisReading;
 using redfish::Readings;
 
-constexpr auto kMaxAge = std::chrono::minutes(5);
+constexpr auto kRedfishMaxAge = std::chrono::minutes(5);
 constexpr std::size_t kMaxConfig = std::size_t{1} << 20U;
 constexpr std::chrono::milliseconds kBmcTimeout{2000};
 
@@ -60,7 +60,7 @@ class RedfishCollector final : public Collector {
         source_({.collector = "redfish",
                  .source = "redfish",
                  .period = options.period,
-                 .max_age = kMaxAge,
+                 .max_age = kRedfishMaxAge,
                  .patience = options.patience,
                  .fresh_enough = options.fresh_enough},
                 clock_,
@@ -86,7 +86,7 @@ class RedfishCollector final : public Collector {
     }
     const auto now = clock_.steady_now();
     for (const ChassisReading& chassis : value->value.chassis) {
-      if (now - chassis.time <= kMaxAge) {
+      if (now - chassis.time <= kRedfishMaxAge) {
         const redfish::Watts& watts = chassis.watts;
         series_.add(sink, {watts.current, watts.minimum, watts.maximum, watts.average},
                     {hostname_, chassis.label});
@@ -140,7 +140,7 @@ Result<redfish::Config> load_config(const RedfishOptions& options) {
 }
 
 /// Values of the flags.
-struct Flags {
+struct RedfishFlags {
   std::string config_file;
   bool expand_environment = false;
 };
@@ -150,7 +150,8 @@ Result<std::string> find_local_bmc(std::chrono::milliseconds timeout) {
   return redfish::find_bmc_address(*port, timeout);
 }
 
-Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
+Result<std::unique_ptr<Collector>> create_redfish(const RedfishFlags& flags,
+                                                  const CollectorContext& context) {
   std::string file = flags.config_file;
   if (!file.empty()) {
     file = std::filesystem::absolute(file).lexically_normal().string();
@@ -183,7 +184,8 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
     place.name_of = options.name_of;
   }
   log::info("power is read from Redfish", {{"collector", "redfish"}, {"bmc", config.bmc_url()}});
-  redfish::ReaderOptions reader_options{.node_chassis = config.node_chassis, .max_age = kMaxAge};
+  redfish::ReaderOptions reader_options{.node_chassis = config.node_chassis,
+                                        .max_age = kRedfishMaxAge};
   CEEMS_TRY_IN(options.config_file, session, redfish::Session::create(std::move(config)));
   return std::make_unique<RedfishCollector>(
       context,
@@ -195,7 +197,7 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
 /// --collector.redfish: power of the chassis from a Redfish service. Provides that of the node as a
 /// meter.
 CollectorSpec redfish_collector() {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<RedfishFlags>();
   return {.name = "redfish",
           .help = "Enable the redfish collector (power of the chassis from a Redfish service)",
           .add_flags =
@@ -207,7 +209,7 @@ CollectorSpec redfish_collector() {
                         {.help = "Expand $NAME and ${NAME} in the configuration file"});
               },
           .create = [flags](const CollectorContext& context,
-                            const Sources&) { return create(*flags, context); }};
+                            const Sources&) { return create_redfish(*flags, context); }};
 }
 
 }  // namespace ceems::exporter

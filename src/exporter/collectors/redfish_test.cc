@@ -19,15 +19,15 @@ using redfish::MockService;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr const char* kPage =
+constexpr const char* kRedfishPage =
     "ceems_redfish_current_watts{chassis=\"Node_1\",hostname=\"n1\"} 400.25\n"
     "ceems_redfish_current_watts{chassis=\"Tray\",hostname=\"n1\"} 900\n"
     "ceems_redfish_min_watts{chassis=\"Node_1\",hostname=\"n1\"} 10\n"
     "ceems_redfish_min_watts{chassis=\"Tray\",hostname=\"n1\"} 10\n";
 
-class Node {
+class RedfishNode {
  public:
-  Node() : host_(directory_.path()) {
+  RedfishNode() : host_(directory_.path()) {
     options_.context = {.node_name = "n1", .environment = [this](const std::string& name) {
                           return name == "REDFISH_PORT" ? service_.port() : std::string();
                         }};
@@ -61,10 +61,10 @@ class Node {
 };
 
 TEST(Redfish, ExportsEachChassisAndLeavesOutZeroValues) {
-  Node node;
+  RedfishNode node;
   const auto collector = node.start();
   Result<> result;
-  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_EQ(samples_of(*collector, &result), kRedfishPage);
   EXPECT_TRUE(result);
   EXPECT_TRUE(collector->capabilities().empty());
   ASSERT_EQ(collector->source_ages().size(), 1U);
@@ -77,17 +77,17 @@ TEST(Redfish, ExportsTheNamesOfEachRelease) {
       "ceems_redfish_power_current_watts{chassis=\"Tray\",hostname=\"n1\"} 900\n"
       "ceems_redfish_power_min_watts{chassis=\"Node_1\",hostname=\"n1\"} 10\n"
       "ceems_redfish_power_min_watts{chassis=\"Tray\",hostname=\"n1\"} 10\n";
-  Node node;
+  RedfishNode node;
   node.host_.context.power_names = PowerNames::kNew;
   EXPECT_EQ(samples_of(*node.start()), later);
   node.host_.context.power_names = PowerNames::kBoth;
   const std::string both = samples_of(*node.start());
   EXPECT_THAT(both, HasSubstr(later));
-  EXPECT_EQ(both.size(), later.size() + std::string(kPage).size());
+  EXPECT_EQ(both.size(), later.size() + std::string(kRedfishPage).size());
 }
 
 TEST(Redfish, ASilentServiceDoesNotStopTheStart) {
-  Node node;
+  RedfishNode node;
   node.service_.set("/redfish/v1/", {.status = 503});
   const auto collector = node.start();
   Result<> result;
@@ -98,13 +98,13 @@ TEST(Redfish, ASilentServiceDoesNotStopTheStart) {
 }
 
 TEST(Redfish, ServesTheLastReadingsForFiveMinutes) {
-  Node node;
+  RedfishNode node;
   const auto collector = node.start();
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kRedfishPage);
   node.service_.refuse_tokens();
   node.host_.clock.advance(std::chrono::minutes(5));
   Result<> result;
-  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_EQ(samples_of(*collector, &result), kRedfishPage);
   EXPECT_TRUE(result);
   node.host_.clock.advance(std::chrono::seconds(1));
   EXPECT_EQ(samples_of(*collector, &result), "");
@@ -112,29 +112,29 @@ TEST(Redfish, ServesTheLastReadingsForFiveMinutes) {
 }
 
 TEST(Redfish, AHangingServiceNeverStallsAScrape) {
-  Node node;
+  RedfishNode node;
   const auto collector = node.start();
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kRedfishPage);
   node.options_.patience = milliseconds(200);
   const auto patient = node.start();
-  node.service_.hang("/redfish/v1/Chassis/Node-1/Power");
+  node.service_.hang("/redfish/v1/Chassis/RedfishNode-1/Power");
   const auto begin = std::chrono::steady_clock::now();
   for (auto waits = milliseconds(0); waits < testing::kPatience; waits += node.options_.patience) {
-    EXPECT_EQ(samples_of(*patient), kPage);
+    EXPECT_EQ(samples_of(*patient), kRedfishPage);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, testing::kPatience) << "each has waited";
   node.service_.release();
 }
 
 TEST(Redfish, EndsItsSessionWhenItStops) {
-  Node node;
+  RedfishNode node;
   node.start().reset();
   EXPECT_EQ(node.service_.count("POST /redfish/v1/Sessions"), 1);
   EXPECT_EQ(node.service_.requests().back(), "DELETE /redfish/v1/Sessions/1");
 }
 
 TEST(Redfish, ProvidesTheEnergyOfTheNode) {
-  Node node;
+  RedfishNode node;
   const auto collector = node.start();
   const auto meters = collector->sources().meters;
   ASSERT_EQ(meters.size(), 1U);
@@ -148,7 +148,7 @@ TEST(Redfish, ProvidesTheEnergyOfTheNode) {
 }
 
 TEST(Redfish, AsksTheBmcForItsAddress) {
-  Node node;
+  RedfishNode node;
   node.write("redfish_collector: {protocol: http, port: $REDFISH_PORT}\n");
   const auto none = node.create();
   ASSERT_FALSE(none);
@@ -161,12 +161,12 @@ TEST(Redfish, AsksTheBmcForItsAddress) {
     return "127.0.0.1";
   };
   const auto collector = node.start();
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kRedfishPage);
   EXPECT_EQ(looked_up, "192.0.2.1");
 }
 
 TEST(Redfish, ASilentNameServerDelaysTheStartNoLongerThanTheDeadline) {
-  Node node;
+  RedfishNode node;
   node.write("redfish_collector: {protocol: http, port: $REDFISH_PORT}\n");
   node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "127.0.0.1"; };
   std::binary_semaphore answer(0);
@@ -180,11 +180,11 @@ TEST(Redfish, ASilentNameServerDelaysTheStartNoLongerThanTheDeadline) {
   collector->wait_first(std::chrono::steady_clock::now() + milliseconds(50));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, testing::kPatience);
   answer.release();
-  EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(samples_of(*collector), kRedfishPage);
 }
 
 TEST(Redfish, KeepsWhatItNeedsToReadSecretsOfRoot) {
-  Node node;
+  RedfishNode node;
   const std::string secret = node.directory_.write("password", "pw\n");
   node.write(
       "redfish_collector:\n  protocol: http\n  hostname: 127.0.0.1\n  port: ${REDFISH_PORT}\n"
@@ -196,7 +196,7 @@ TEST(Redfish, KeepsWhatItNeedsToReadSecretsOfRoot) {
 }
 
 TEST(Redfish, AnInvalidConfigurationStopsTheStart) {
-  Node node;
+  RedfishNode node;
   node.write("redfish_collector:\n  protocol: http\n  hostname: x\n  prot: 1\n");
   EXPECT_THAT(node.create().error().message, HasSubstr("redfish.yml:4"));
   node.write("redfish_collector: {protocol: http, hostname: x, tls_config: {min_version: TLS9}}");

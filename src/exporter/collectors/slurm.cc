@@ -15,14 +15,14 @@
 namespace ceems::exporter {
 namespace {
 
-struct Flags {
+struct SlurmFlags {
   UnitMetricOptions metrics;
   SlurmGpuOptions gpu;
 };
 
 /// The GPU map of jobs. gres.conf and the list of MIG capabilities are read now; without them GPUs
 /// are not shared.
-Result<std::unique_ptr<SubCollector>> make_gpu_map(
+Result<std::unique_ptr<SubCollector>> make_slurm_gpu_map(
     const CollectorContext& context,
     bool unified,
     const SlurmGpuOptions& options,
@@ -109,7 +109,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
   CEEMS_TRY(sub_collectors, subs.create(context, mount, *source));
   if (inventory != nullptr && !inventory->has_no_gpus()) {
     const bool unified = mount.mode == host::CgroupMode::kUnified;
-    CEEMS_TRY(map, make_gpu_map(context, unified, gpu, inventory));
+    CEEMS_TRY(map, make_slurm_gpu_map(context, unified, gpu, inventory));
     source->want_processes();
     sub_collectors.insert(sub_collectors.begin(), std::move(map));
   }
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
 
 /// --collector.slurm: jobs of SLURM. Also adds the flags that all unit collectors share.
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared) {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<SlurmFlags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",
           .stage = Stage::kJobs,

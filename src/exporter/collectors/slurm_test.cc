@@ -12,16 +12,18 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string page_of(const std::string& host,
-                    const std::string& version,
-                    UnitMetricOptions options = {}) {
+std::string slurm_page(const std::string& host,
+                       const std::string& version,
+                       UnitMetricOptions options = {}) {
   TestContext test(fixture(host));
   auto collector =
       make_slurm_collector(test.context, {.force_version = version}, {}, options).value();
   return samples_of(*collector);
 }
 
-std::string sample(const std::string& name, const std::string& labels, const std::string& value) {
+std::string slurm_sample(const std::string& name,
+                         const std::string& labels,
+                         const std::string& value) {
   return "ceems_compute_" + name + "{" + labels + "} " + value + "\n";
 }
 
@@ -30,21 +32,22 @@ const std::string kJob87 = R"(cgrouphostname="",hostname="n1",manager="slurm",uu
 const std::string kJob88 = R"(cgrouphostname="front0",hostname="n1",manager="slurm",uuid="88")";
 
 TEST(Slurm, ShowsJobsOfCgroupV2) {
-  const std::string page = page_of("slurm-v2", "v2");
-  EXPECT_THAT(page, HasSubstr(sample("units", R"(hostname="n1",manager="slurm")", "5")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_user_seconds_total", kJob501, "7200.5")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_system_seconds_total", kJob501, "90.25")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpus", kJob501, "8")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_rss_bytes", kJob501, "2.147483648e+09")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_cache_bytes", kJob501, "5.36870912e+08")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_used_bytes", kJob501, "2.79e+09")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_total_bytes", kJob501, "1.7179869184e+10")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_fail_count", kJob501, "2")));
-  // Without a limit the machine's memory counts.
+  const std::string page = slurm_page("slurm-v2", "v2");
+  EXPECT_THAT(page, HasSubstr(slurm_sample("units", R"(hostname="n1",manager="slurm")", "5")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_user_seconds_total", kJob501, "7200.5")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_system_seconds_total", kJob501, "90.25")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpus", kJob501, "8")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_rss_bytes", kJob501, "2.147483648e+09")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_cache_bytes", kJob501, "5.36870912e+08")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_used_bytes", kJob501, "2.79e+09")));
   EXPECT_THAT(page,
-              HasSubstr(sample("unit_memory_total_bytes",
-                               R"(cgrouphostname="",hostname="n1",manager="slurm",uuid="502")",
-                               "6.7108864e+10")));
+              HasSubstr(slurm_sample("unit_memory_total_bytes", kJob501, "1.7179869184e+10")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_fail_count", kJob501, "2")));
+  // Without a limit the machine's memory counts.
+  EXPECT_THAT(
+      page, HasSubstr(slurm_sample("unit_memory_total_bytes",
+                                   R"(cgrouphostname="",hostname="n1",manager="slurm",uuid="502")",
+                                   "6.7108864e+10")));
 }
 
 TEST(Slurm, LeavesOutCpuTimeThatCgroupV1DoesNotCount) {
@@ -74,77 +77,80 @@ TEST(Slurm, LeavesOutCpuTimeThatCgroupV1DoesNotCount) {
 }
 
 TEST(Slurm, ShowsRdmaObjects) {
-  const std::string page = page_of("slurm-v2", "v2");
+  const std::string page = slurm_page("slurm-v2", "v2");
   const std::string labels =
       R"(cgrouphostname="",device="mlx5_0",hostname="n1",manager="slurm",uuid="501")";
-  EXPECT_THAT(page, HasSubstr(sample("unit_rdma_hca_handles", labels, "12")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_rdma_hca_objects", labels, "345")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_rdma_hca_handles", labels, "12")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_rdma_hca_objects", labels, "345")));
   EXPECT_THAT(page, Not(HasSubstr("mlx5_1")));  // no handle, no series
 }
 
 TEST(Slurm, ShowsVirtualNodesAndSluids) {
-  const std::string page = page_of("slurm-v2", "v2");
+  const std::string page = slurm_page("slurm-v2", "v2");
   EXPECT_THAT(
-      page, HasSubstr(sample("unit_cpus",
-                             R"(cgrouphostname="front0",hostname="n1",manager="slurm",uuid="902")",
-                             "2")));
+      page, HasSubstr(slurm_sample(
+                "unit_cpus", R"(cgrouphostname="front0",hostname="n1",manager="slurm",uuid="902")",
+                "2")));
   EXPECT_THAT(
       page,
-      HasSubstr(sample(
+      HasSubstr(slurm_sample(
           "unit_cpus",
           R"(cgrouphostname="front0",hostname="n1",manager="slurm",uuid="sZZZZZZZZZZZZZ")", "1")));
 }
 
 TEST(Slurm, ShowsErrorsOfTheirUnitOnly) {
-  const std::string page = page_of("slurm-v2", "v2");
+  const std::string page = slurm_page("slurm-v2", "v2");
   const std::string broken = R"(cgrouphostname="front0",hostname="n1",manager="slurm",uuid="903")";
-  EXPECT_THAT(page, HasSubstr(sample("collect_error", broken, "1")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_user_seconds_total", broken, "0")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("collect_error", broken, "1")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_user_seconds_total", broken, "0")));
   EXPECT_EQ(page.find("collect_error"), page.rfind("collect_error"));
 }
 
 TEST(Slurm, LeavesOutCgroupsThatAreNotRunningJobs) {
-  const std::string page = page_of("slurm-v2", "v2");
+  const std::string page = slurm_page("slurm-v2", "v2");
   for (const char* const text : {"\"499\"", "\"7\"", "12x", "sshd", "psi", "memsw", "blkio"}) {
     EXPECT_THAT(page, Not(HasSubstr(text)));
   }
 }
 
 TEST(Slurm, ShowsSwapAndPressureOnRequest) {
-  const std::string page = page_of("slurm-v2", "v2", {.swap = true, .pressure = true});
-  EXPECT_THAT(page, HasSubstr(sample("unit_memsw_used_bytes", kJob501, "4096")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memsw_total_bytes", kJob501, "8.589934592e+09")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memsw_fail_count", kJob501, "0")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_psi_seconds", kJob501, "2.5")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_psi_seconds", kJob501, "0.125")));
+  const std::string page = slurm_page("slurm-v2", "v2", {.swap = true, .pressure = true});
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memsw_used_bytes", kJob501, "4096")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memsw_total_bytes", kJob501, "8.589934592e+09")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memsw_fail_count", kJob501, "0")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_psi_seconds", kJob501, "2.5")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_psi_seconds", kJob501, "0.125")));
 }
 
 TEST(Slurm, ShowsJobsOfCgroupV1) {
-  const std::string page = page_of("slurm-v1", "v1", {.swap = true});
-  EXPECT_THAT(page, HasSubstr(sample("units", R"(hostname="n1",manager="slurm")", "3")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_user_seconds_total", kJob87, "3600")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpu_system_seconds_total", kJob87, "12.5")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_cpus", kJob87, "8")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_rss_bytes", kJob87, "1e+06")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_cache_bytes", kJob87, "4096")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_used_bytes", kJob87, "2e+06")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_fail_count", kJob87, "7")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memsw_used_bytes", kJob87, "2.0001e+06")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_total_bytes", kJob87, "8.589934592e+09")));
+  const std::string page = slurm_page("slurm-v1", "v1", {.swap = true});
+  EXPECT_THAT(page, HasSubstr(slurm_sample("units", R"(hostname="n1",manager="slurm")", "3")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_user_seconds_total", kJob87, "3600")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpu_system_seconds_total", kJob87, "12.5")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_cpus", kJob87, "8")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_rss_bytes", kJob87, "1e+06")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_cache_bytes", kJob87, "4096")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_used_bytes", kJob87, "2e+06")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_fail_count", kJob87, "7")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memsw_used_bytes", kJob87, "2.0001e+06")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_memory_total_bytes", kJob87, "8.589934592e+09")));
   // As in the reference, the kernel's number for "no limit" is exported.
-  EXPECT_THAT(page, HasSubstr(sample("unit_memory_total_bytes", kJob88, "9.223372036854772e+18")));
+  EXPECT_THAT(page,
+              HasSubstr(slurm_sample("unit_memory_total_bytes", kJob88, "9.223372036854772e+18")));
   EXPECT_THAT(page, Not(HasSubstr("collect_error")));
 }
 
 TEST(Slurm, ShowsBlockIoOfV1WithDevicesThatOnlyWrote) {
-  const std::string page = page_of("slurm-v1", "v1", {.block_io = true});
+  const std::string page = slurm_page("slurm-v1", "v1", {.block_io = true});
   const auto labels = [](const std::string& device) {
     return R"(cgrouphostname="",device=")" + device +
            R"(",hostname="n1",manager="slurm",uuid="87")";
   };
-  EXPECT_THAT(page, HasSubstr(sample("unit_blkio_read_total_bytes", labels("nvme0n1"), "4096")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_blkio_write_total_requests", labels("nvme0n1"), "2")));
-  EXPECT_THAT(page, HasSubstr(sample("unit_blkio_write_total_bytes", labels("8:16"), "512")));
+  EXPECT_THAT(page,
+              HasSubstr(slurm_sample("unit_blkio_read_total_bytes", labels("nvme0n1"), "4096")));
+  EXPECT_THAT(page,
+              HasSubstr(slurm_sample("unit_blkio_write_total_requests", labels("nvme0n1"), "2")));
+  EXPECT_THAT(page, HasSubstr(slurm_sample("unit_blkio_write_total_bytes", labels("8:16"), "512")));
   EXPECT_THAT(page, Not(HasSubstr("blkio_read_total_bytes{cgrouphostname=\"\",device=\"8:16\"")));
 }
 
@@ -163,11 +169,12 @@ TEST(Slurm, StartsBeforeSlurmAndFindsItLater) {
   TestContext test(root.path());
   auto collector = make_slurm_collector(test.context, {.force_version = "v2"}, {}, {});
   ASSERT_TRUE(collector);
-  EXPECT_EQ(samples_of(**collector), sample("units", R"(hostname="n1",manager="slurm")", "0"));
+  EXPECT_EQ(samples_of(**collector),
+            slurm_sample("units", R"(hostname="n1",manager="slurm")", "0"));
   root.write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_4/cgroup.procs", "9\n");
   test.clock.advance(std::chrono::seconds(15));
   EXPECT_THAT(samples_of(**collector),
-              HasSubstr(sample("units", R"(hostname="n1",manager="slurm")", "1")));
+              HasSubstr(slurm_sample("units", R"(hostname="n1",manager="slurm")", "1")));
 }
 
 TEST(Slurm, RefusesToStartWithoutCgroups) {

@@ -14,7 +14,7 @@ namespace ceems::exporter {
 namespace {
 
 // A walk of the cgroups that a sampler made within this time is shared.
-constexpr auto kSharedAge = std::chrono::milliseconds(100);
+constexpr auto kUnitsSharedAge = std::chrono::milliseconds(100);
 
 Result<> collect(SubCollector& sub, const UnitSnapshot& snapshot, metrics::Sink& sink) {
   try {
@@ -30,7 +30,7 @@ class UnitCollector final : public Collector {
       : parts_(std::move(parts)), clock_(clock), outcomes_(parts_.subs.size()) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    CEEMS_TRY(snapshot, parts_.source->snapshot(kSharedAge));
+    CEEMS_TRY(snapshot, parts_.source->snapshot(kUnitsSharedAge));
     parts_.metrics.add(*snapshot, sink);
     if (parts_.extra) {
       parts_.extra(*snapshot, sink);

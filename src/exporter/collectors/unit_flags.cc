@@ -11,7 +11,8 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr std::array kVendors{gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel};
+constexpr std::array kUnitFlagsVendors{gpu::Vendor::kNvidia, gpu::Vendor::kAmd,
+                                       gpu::Vendor::kIntel};
 
 }  // namespace
 
@@ -23,7 +24,7 @@ void GpuFlags::add_to(config::FlagSet& flags) {
             {.help = "Path of nvidia-smi", .hidden = true});
   flags.add("collector.gpu.rocm-smi-path", rocm_smi_, {.help = "Path of rocm-smi", .hidden = true});
   flags.add("collector.gpu.amd-smi-path", amd_smi_, {.help = "Path of amd-smi", .hidden = true});
-  for (const gpu::Vendor vendor : kVendors) {
+  for (const gpu::Vendor vendor : kUnitFlagsVendors) {
     flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
               libraries_.at(static_cast<std::size_t>(vendor)),
               {.help = "Absolute path of this vendor's library", .hidden = true});
@@ -38,8 +39,9 @@ std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& cont
   if (inventory_ == nullptr) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
     const char* path = std::getenv("PATH");
-    const bool ask = std::ranges::any_of(
-        kVendors, [&](gpu::Vendor vendor) { return may_use_library(vendor, context.paths); });
+    const bool ask = std::ranges::any_of(kUnitFlagsVendors, [&](gpu::Vendor vendor) {
+      return may_use_library(vendor, context.paths);
+    });
     inventory_ =
         gpu::Inventory::create({.paths = context.paths,
                                 .type = type_,

@@ -21,7 +21,7 @@ Desc unit_desc(std::string_view name, std::string help, Type type = Type::kGauge
           {"manager", "hostname", "cgrouphostname", "uuid"}};
 }
 
-Desc device_desc(std::string_view name, std::string help) {
+Desc unit_device_desc(std::string_view name, std::string help) {
   return {"ceems_compute_" + std::string(name),
           std::move(help),
           Type::kGauge,
@@ -67,13 +67,16 @@ UnitMetrics::UnitMetrics(std::string hostname, UnitMetricOptions options)
       swap_used_(unit_desc("unit_memsw_used_bytes", "Swap used in bytes")),
       swap_total_(unit_desc("unit_memsw_total_bytes", "Swap total in bytes")),
       swap_fails_(unit_desc("unit_memsw_fail_count", "Swap fail count")),
-      read_bytes_(device_desc("unit_blkio_read_total_bytes", "Total block IO read bytes")),
-      write_bytes_(device_desc("unit_blkio_write_total_bytes", "Total block IO write bytes")),
-      read_requests_(device_desc("unit_blkio_read_total_requests", "Total block IO read requests")),
+      read_bytes_(unit_device_desc("unit_blkio_read_total_bytes", "Total block IO read bytes")),
+      write_bytes_(unit_device_desc("unit_blkio_write_total_bytes", "Total block IO write bytes")),
+      read_requests_(
+          unit_device_desc("unit_blkio_read_total_requests", "Total block IO read requests")),
       write_requests_(
-          device_desc("unit_blkio_write_total_requests", "Total block IO write requests")),
-      rdma_handles_(device_desc("unit_rdma_hca_handles", "Current number of RDMA HCA handles")),
-      rdma_objects_(device_desc("unit_rdma_hca_objects", "Current number of RDMA HCA objects")),
+          unit_device_desc("unit_blkio_write_total_requests", "Total block IO write requests")),
+      rdma_handles_(
+          unit_device_desc("unit_rdma_hca_handles", "Current number of RDMA HCA handles")),
+      rdma_objects_(
+          unit_device_desc("unit_rdma_hca_objects", "Current number of RDMA HCA objects")),
       error_(unit_desc("collect_error", "Indicates collection error, 0=no error, 1=error")) {}
 
 UnitMetricOptions for_mount(UnitMetricOptions options,

@@ -10,7 +10,7 @@
 namespace ceems::exporter {
 namespace {
 
-const std::string kV2 = "cgroup/system.slice/slurmstepd.scope/job_7/";
+const std::string kJobV2 = "cgroup/system.slice/slurmstepd.scope/job_7/";
 
 /// A tree of plain files with the job 7.
 class CgroupUnitProbe : public ::testing::Test {
@@ -40,10 +40,10 @@ class CgroupUnitProbe : public ::testing::Test {
 
 TEST_F(CgroupUnitProbe, ReadsMemoryAboveALimitAndIo) {
   write("proc/4242/status", "");
-  write(kV2 + "cgroup.procs", "4242\n");
-  write(kV2 + "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
-  write(kV2 + "memory.current", "9000\n");
-  write(kV2 + "memory.stat", "anon 1000\nfile 5000\nkernel 30\nshmem 200\ninactive_file 1\n");
+  write(kJobV2 + "cgroup.procs", "4242\n");
+  write(kJobV2 + "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+  write(kJobV2 + "memory.current", "9000\n");
+  write(kJobV2 + "memory.stat", "anon 1000\nfile 5000\nkernel 30\nshmem 200\ninactive_file 1\n");
   const auto mode = host::CgroupMode::kUnified;
   UnitProbe probe =
       ask(mode, {.cgrouphostname = "", .uuid = "7", .memory_above = 8999, .io = true});
@@ -56,29 +56,29 @@ TEST_F(CgroupUnitProbe, ReadsMemoryAboveALimitAndIo) {
   EXPECT_EQ(probe.memory_charged_bytes, 9000U);
   EXPECT_EQ(probe.memory_held_bytes, std::nullopt);
 
-  write(kV2 + "io.pressure",
+  write(kJobV2 + "io.pressure",
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\n"
         "full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
   probe = ask(mode, {.cgrouphostname = "", .uuid = "7", .io = true});
   EXPECT_EQ(probe.io_stalled_seconds, 2.5);
   EXPECT_EQ(probe.memory_charged_bytes, std::nullopt) << "not asked for";
 
-  write(kV2 + "io.stat",
+  write(kJobV2 + "io.stat",
         "8:0 rbytes=100 wbytes=20 rios=1 wios=1 dbytes=9 dios=1\n"
         "8:16 rbytes=3 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n");
   probe = ask(mode, {.cgrouphostname = "", .uuid = "7", .io = true});
   EXPECT_EQ(probe.io_bytes, 123);
   EXPECT_EQ(probe.io_stalled_seconds, std::nullopt);
 
-  write(kV2 + "io.stat", "");
+  write(kJobV2 + "io.stat", "");
   EXPECT_EQ(ask(mode, {.cgrouphostname = "", .uuid = "7", .io = true}).io_bytes, 0)
       << "counted, and there was none";
 }
 
 TEST_F(CgroupUnitProbe, KeepsTheTrafficThatWasNoted) {
   write("proc/4242/status", "");
-  write(kV2 + "cgroup.procs", "4242\n");
-  write(kV2 + "cpu.stat", "usage_usec 1\n");
+  write(kJobV2 + "cgroup.procs", "4242\n");
+  write(kJobV2 + "cpu.stat", "usage_usec 1\n");
   const auto mode = host::CgroupMode::kUnified;
   const UnitProbe question{.cgrouphostname = "", .uuid = "7", .io = true};
   EXPECT_EQ(ask(mode, question).traffic_bytes, std::nullopt) << "not counted";
@@ -94,13 +94,13 @@ TEST_F(CgroupUnitProbe, KeepsTheTrafficThatWasNoted) {
 
 TEST_F(CgroupUnitProbe, HasNoAnswerForAnUnknownUnitOrBadFiles) {
   write("proc/4242/status", "");
-  write(kV2 + "cgroup.procs", "4242\n");
-  write(kV2 + "cpu.stat", "usage_usec 1\n");
+  write(kJobV2 + "cgroup.procs", "4242\n");
+  write(kJobV2 + "cpu.stat", "usage_usec 1\n");
   const auto mode = host::CgroupMode::kUnified;
   UnitProbe probe = ask(mode, {.cgrouphostname = "", .uuid = "8", .memory_above = 0, .io = true});
   EXPECT_EQ(probe.memory_charged_bytes, std::nullopt);
   EXPECT_EQ(probe.io_bytes, std::nullopt);
-  write(kV2 + "io.pressure", "nonsense\n");
+  write(kJobV2 + "io.pressure", "nonsense\n");
   probe = ask(mode, {.cgrouphostname = "", .uuid = "7", .memory_above = 0, .io = true});
   EXPECT_EQ(probe.memory_charged_bytes, std::nullopt);
   EXPECT_EQ(probe.memory_held_bytes, std::nullopt);

@@ -41,7 +41,7 @@ TEST(VisibleDevices, AreBounded) {
   EXPECT_THAT(*parse_visible_devices(text, "PBS_JOBID", "1"), SizeIs(1024));
 }
 
-constexpr std::string_view kQuery =
+constexpr std::string_view kBatchQuery =
     "<nvidia_smi_log><gpu id=\"0:7:0.0\"><uuid>GPU-a</uuid><minor_number>1</minor_number></gpu>"
     "<gpu id=\"0:8:0.0\"><uuid>GPU-b</uuid><minor_number>0</minor_number></gpu>"
     "<gpu id=\"0:9:0.0\"><uuid>GPU-c</uuid><minor_number>2</minor_number>"
@@ -86,7 +86,7 @@ class BatchClaimsTest : public ::testing::Test {
     if (inventory_ == nullptr) {
       runner_.answer("nvidia-smi", [](const os::Command& command) {
         return os::CommandResult{
-            .output = std::string(command.arguments.front() == "-L" ? kList : kQuery)};
+            .output = std::string(command.arguments.front() == "-L" ? kList : kBatchQuery)};
       });
       InventoryOptions inventory;
       inventory.paths = options_.paths;

@@ -85,7 +85,7 @@ TEST(DeviceMajor, IsThatOfTheCharacterDevice) {
   EXPECT_EQ(parse_device_major("", "mem"), std::nullopt);
 }
 
-constexpr std::string_view kQuery =
+constexpr std::string_view kSlurmQuery =
     "<nvidia_smi_log><gpu id=\"0:7:0.0\"><uuid>GPU-a</uuid><minor_number>0</minor_number></gpu>"
     "<gpu id=\"0:8:0.0\"><uuid>GPU-b</uuid><minor_number>1</minor_number></gpu>"
     "<gpu id=\"0:9:0.0\"><uuid>GPU-c</uuid><minor_number>2</minor_number>"
@@ -158,7 +158,7 @@ class SlurmClaimsTest : public ::testing::Test {
   testing::TempDir dir_;
   testing::FakeRunner runner_;
   SlurmClaimOptions options_;
-  std::string query_{kQuery};
+  std::string query_{kSlurmQuery};
   UnitSnapshot snapshot_;
   std::unique_ptr<ClaimSource> source_;
 };
@@ -314,7 +314,7 @@ TEST_F(SlurmClaimsTest, PrefersTheDeviceGroupToTheEnvironment) {
 
 TEST_F(SlurmClaimsTest, InstancesOfPermutedGpusAreKnownByFilesAndUuids) {
   // The library lists the split GPU c last, and the driver first.
-  query_ = kQuery;
+  query_ = kSlurmQuery;
   for (const auto& [from, to] : {std::pair("<minor_number>2", "<minor_number>x"),
                                  std::pair("<minor_number>0", "<minor_number>2"),
                                  std::pair("<minor_number>x", "<minor_number>0")}) {

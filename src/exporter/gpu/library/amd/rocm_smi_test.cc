@@ -16,13 +16,15 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 /// The id that rsmi_dev_pci_id_get returns.
-std::string pci_id(std::uint64_t bus, std::uint64_t partition = 0, std::uint64_t function = 0) {
+std::string rocm_pci_id(std::uint64_t bus,
+                        std::uint64_t partition = 0,
+                        std::uint64_t function = 0) {
   return std::to_string((partition << 28U) | (bus << 8U) | function);
 }
 
 FakeScenario::Values mi250() {
   return {{"count", "1"},
-          {"0.pci", pci_id(0xc1)},
+          {"0.pci", rocm_pci_id(0xc1)},
           {"0.serial", "PCB123"},
           {"0.name", "AMD Instinct MI250X"},
           {"0.power", "90000000"},
@@ -92,17 +94,17 @@ TEST(RocmSmiLibrary, UsesTheAveragePowerIfThereIsNoOther) {
 
 TEST(RocmSmiLibrary, PartitionsOfOneBoardAreInstances) {
   const FakeScenario scenario({{"count", "3"},
-                               {"0.pci", pci_id(0xc8)},
+                               {"0.pci", rocm_pci_id(0xc8)},
                                {"0.serial", "S1"},
                                {"0.power", "150000000"},
                                {"0.busy", "10"},
                                {"0.memory_total", "1000"},
-                               {"1.pci", pci_id(0xc8, 1)},
+                               {"1.pci", rocm_pci_id(0xc8, 1)},
                                {"1.serial", "S1"},
                                {"1.busy", "50"},
                                {"1.memory_total", "2000"},
                                {"1.processes", "10:7"},
-                               {"2.pci", pci_id(0xd1)},
+                               {"2.pci", rocm_pci_id(0xd1)},
                                {"2.serial", "S1"},
                                {"pids", "10"}});
   const auto library = load();
@@ -125,9 +127,9 @@ TEST(RocmSmiLibrary, PartitionsOfOneBoardAreInstances) {
 
 TEST(RocmSmiLibrary, APartitionsUseIsItsOwnAndTheGpusIsTheirMean) {
   FakeScenario scenario({{"count", "2"},
-                         {"0.pci", pci_id(0xc8)},
+                         {"0.pci", rocm_pci_id(0xc8)},
                          {"0.busy", "10"},
-                         {"1.pci", pci_id(0xc8, 1)},
+                         {"1.pci", rocm_pci_id(0xc8, 1)},
                          {"1.busy", "50"}});
   const auto library = load();
   ASSERT_TRUE(library->start());
@@ -156,8 +158,10 @@ TEST(RocmSmiLibrary, ReadsClocksLinksAndTheUseOfPartitionsFromTheDriver) {
   put(312, std::uint32_t{20});        // %
   put(312 + 168, std::uint32_t{40});  // %
   dir.write("sys/bus/pci/devices/0000:c8:00.0/gpu_metrics", table);
-  const FakeScenario scenario(
-      {{"count", "2"}, {"0.pci", pci_id(0xc8)}, {"0.busy", "99"}, {"1.pci", pci_id(0xc8, 1)}});
+  const FakeScenario scenario({{"count", "2"},
+                               {"0.pci", rocm_pci_id(0xc8)},
+                               {"0.busy", "99"},
+                               {"1.pci", rocm_pci_id(0xc8, 1)}});
   auto library = load_library(Vendor::kAmd, CEEMS_FAKE_ROCM_SMI, dir.path() / "sys");
   ASSERT_TRUE(library);
   ASSERT_TRUE((*library)->start());

@@ -40,13 +40,13 @@ FakeScenario::Values ponte_vecchio() {
           {"1.link_received1", "7"}};
 }
 
-std::unique_ptr<GpuLibrary> load() {
+std::unique_ptr<GpuLibrary> load_level_zero() {
   auto library = load_library(Vendor::kIntel, CEEMS_FAKE_LEVEL_ZERO);
   EXPECT_TRUE(library) << library.error().message;
   return library ? *std::move(library) : nullptr;
 }
 
-std::vector<DeviceState> read(GpuLibrary& library) {
+std::vector<DeviceState> read_level_zero(GpuLibrary& library) {
   auto devices = library.read(true);
   EXPECT_TRUE(devices) << devices.error().message;
   return devices ? *std::move(devices) : std::vector<DeviceState>{};
@@ -54,9 +54,9 @@ std::vector<DeviceState> read(GpuLibrary& library) {
 
 TEST(LevelZero, ReadsADevice) {
   FakeScenario scenario(ponte_vecchio());
-  const auto library = load();
+  const auto library = load_level_zero();
   ASSERT_TRUE(library->start());
-  const auto first = read(*library);
+  const auto first = read_level_zero(*library);
   ASSERT_THAT(first, SizeIs(1)) << "graphics of the processor is not a GPU";
   EXPECT_FALSE(first[0].power_watts) << "known from the second reading on";
   EXPECT_FALSE(first[0].utilisation);
@@ -64,7 +64,7 @@ TEST(LevelZero, ReadsADevice) {
   scenario.set("1.energy2", "605000000");
   scenario.set("1.active1", "1000100");
   scenario.set("1.active2", "200");
-  const DeviceState gpu = read(*library)[0];
+  const DeviceState gpu = read_level_zero(*library)[0];
   EXPECT_EQ(gpu.vendor, Vendor::kIntel);
   EXPECT_EQ(gpu.name, "Max 1550");
   EXPECT_EQ(gpu.link.sent_bytes, 11);
@@ -88,14 +88,14 @@ TEST(LevelZero, ReadsADevice) {
 
 TEST(LevelZero, DecreasingCountersYieldNoPower) {
   FakeScenario scenario(ponte_vecchio());
-  const auto library = load();
+  const auto library = load_level_zero();
   ASSERT_TRUE(library->start());
-  read(*library);
+  read_level_zero(*library);
   scenario.set("time", "2000000");
   scenario.set("1.energy2", "1");
   scenario.set("1.active1", "0");
   scenario.set("1.active2", "0");
-  const auto devices = read(*library);
+  const auto devices = read_level_zero(*library);
   EXPECT_FALSE(devices[0].power_watts);
   EXPECT_FALSE(devices[0].utilisation);
 }
@@ -109,9 +109,9 @@ TEST(LevelZero, SurvivesGarbage) {
   scenario.set("1.engines", "4000000000");
   scenario.set("process_count", "4294967295");
   scenario.set("1.processes", "4294967295:1");
-  const auto library = load();
+  const auto library = load_level_zero();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_level_zero(*library);
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_FALSE(devices[0].temperature_celsius);
   EXPECT_EQ(devices[0].memory_total_bytes, 1000);
@@ -120,7 +120,7 @@ TEST(LevelZero, SurvivesGarbage) {
 
 TEST(LevelZero, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"zesInit", "2013265921"}});
-  const auto library = load();
+  const auto library = load_level_zero();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "zesInit returned 0x78000001");

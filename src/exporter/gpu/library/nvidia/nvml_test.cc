@@ -54,13 +54,13 @@ FakeScenario::Values h100() {
           {"0.process_utilization", "100:30 300:5"}};
 }
 
-std::unique_ptr<GpuLibrary> load(const char* path = CEEMS_FAKE_NVML) {
+std::unique_ptr<GpuLibrary> load_nvml(const char* path = CEEMS_FAKE_NVML) {
   auto library = load_library(Vendor::kNvidia, path);
   EXPECT_TRUE(library) << library.error().message;
   return library ? *std::move(library) : nullptr;
 }
 
-std::vector<DeviceState> read(GpuLibrary& library, bool everything = true) {
+std::vector<DeviceState> read_nvml(GpuLibrary& library, bool everything = true) {
   auto devices = library.read(everything);
   EXPECT_TRUE(devices) << devices.error().message;
   return devices ? *std::move(devices) : std::vector<DeviceState>{};
@@ -68,9 +68,9 @@ std::vector<DeviceState> read(GpuLibrary& library, bool everything = true) {
 
 TEST(Nvml, ReadsADevice) {
   const FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(1));
   const DeviceState& gpu = devices[0];
   EXPECT_EQ(gpu.uuid, "GPU-aaaa");
@@ -101,9 +101,9 @@ TEST(Nvml, ReadsADevice) {
 
 TEST(Nvml, ReadsProcessesAndTheirUse) {
   const FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(1));
   const auto& processes = devices[0].processes;
   ASSERT_THAT(processes, SizeIs(3));
@@ -119,10 +119,10 @@ TEST(Nvml, ReadsProcessesAndTheirUse) {
 
 TEST(Nvml, HasGpmMetricsFromTheSecondReadingOn) {
   const FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  EXPECT_FALSE(read(*library)[0].activity.sm_active);
-  const Activity activity = read(*library, false)[0].activity;
+  EXPECT_FALSE(read_nvml(*library)[0].activity.sm_active);
+  const Activity activity = read_nvml(*library, false)[0].activity;
   EXPECT_EQ(activity.sm_active, 0.5);
   EXPECT_EQ(activity.sm_occupancy, 0.255);
   EXPECT_EQ(activity.tensor, 0.12);
@@ -134,24 +134,24 @@ TEST(Nvml, HasGpmMetricsFromTheSecondReadingOn) {
 
 TEST(Nvml, KeepsWhatChangesSlowly) {
   FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  read(*library);
+  read_nvml(*library);
   scenario.set("0.temperature", "50");
   scenario.set("0.power", "100000");
-  const auto often = read(*library, false);
+  const auto often = read_nvml(*library, false);
   EXPECT_EQ(often[0].temperature_celsius, 38);
   EXPECT_EQ(often[0].power_watts, 100);
-  EXPECT_EQ(read(*library)[0].temperature_celsius, 50);
+  EXPECT_EQ(read_nvml(*library)[0].temperature_celsius, 50);
 }
 
 TEST(Nvml, CountsXids) {
   FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
   scenario.set("xids", "0:79 0:13 0:79 7:1");
-  read(*library);
-  EXPECT_THAT(read(*library)[0].xids, ElementsAre(Pair(79, 2), Pair(13, 1)));
+  read_nvml(*library);
+  EXPECT_THAT(read_nvml(*library)[0].xids, ElementsAre(Pair(79, 2), Pair(13, 1)));
 }
 
 TEST(Nvml, ReadsPcieRatesWithoutCounters) {
@@ -160,9 +160,9 @@ TEST(Nvml, ReadsPcieRatesWithoutCounters) {
   scenario.erase("0.field198");
   scenario.set("0.pcie0", "5");
   scenario.set("0.pcie1", "6");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   EXPECT_FALSE(devices[0].pcie.sent_bytes);
   EXPECT_EQ(devices[0].pcie.sent_bytes_per_second, 5120);
   EXPECT_EQ(devices[0].pcie.received_bytes_per_second, 6144);
@@ -183,10 +183,10 @@ TEST(Nvml, ReadsMigDevices) {
   scenario.set("0.3.sms", "16");
   scenario.set("0.gi1.gpm2", "90");
   scenario.set("0.gi5.gpm2", "10");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  read(*library);
-  const auto devices = read(*library);
+  read_nvml(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_TRUE(devices[0].split);
   EXPECT_FALSE(devices[0].activity.sm_active) << "the whole GPU has none in MIG mode";
@@ -205,9 +205,9 @@ TEST(Nvml, ReadsMigDevices) {
 
 TEST(Nvml, WorksWithoutOptionalFunctions) {
   const FakeScenario scenario(h100());
-  const auto library = load(CEEMS_FAKE_NVML_MINIMAL);
+  const auto library = load_nvml(CEEMS_FAKE_NVML_MINIMAL);
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_EQ(devices[0].uuid, "GPU-aaaa");
   EXPECT_EQ(devices[0].power_watts, 75.5);
@@ -221,9 +221,9 @@ TEST(Nvml, AnErrorOfOneFunctionLosesItsValueOnly) {
   FakeScenario scenario(h100());
   scenario.set("nvmlDeviceGetPowerUsage", "999");
   scenario.set("nvmlDeviceGetMemoryInfo_v2", "3");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_FALSE(devices[0].power_watts);
   EXPECT_EQ(devices[0].memory_total_bytes, 85899345920) << "from the older function";
@@ -235,12 +235,12 @@ TEST(Nvml, AGpuThatIsLostKeepsItsPlaceAndCounters) {
   scenario.set("count", "2");
   scenario.set("1.uuid", "GPU-bbbb");
   scenario.set("1.power", "1000");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  EXPECT_THAT(read(*library), SizeIs(2));
+  EXPECT_THAT(read_nvml(*library), SizeIs(2));
   scenario.set("0.nvmlDeviceGetPowerUsage", "15");
   scenario.set("xids", "0:79");
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(2));
   EXPECT_THAT(devices[0].lost, HasSubstr("fallen off the bus (15); look for Xid"));
   EXPECT_DOUBLE_EQ(devices[0].energy_joules.value_or(0), 123456.789);
@@ -252,8 +252,8 @@ TEST(Nvml, AGpuThatIsLostKeepsItsPlaceAndCounters) {
   EXPECT_EQ(devices[1].uuid, "GPU-bbbb");
   EXPECT_EQ(devices[1].lost, "");
   scenario.erase("0.nvmlDeviceGetPowerUsage");
-  EXPECT_EQ(read(*library)[0].lost, "") << "it answers again";
-  EXPECT_THAT(read(*library)[0].xids, ElementsAre(Pair(79, 1)));
+  EXPECT_EQ(read_nvml(*library)[0].lost, "") << "it answers again";
+  EXPECT_THAT(read_nvml(*library)[0].xids, ElementsAre(Pair(79, 1)));
 }
 
 TEST(Nvml, AGpuThatIsLostAtTheStartHasItsNumber) {
@@ -263,9 +263,9 @@ TEST(Nvml, AGpuThatIsLostAtTheStartHasItsNumber) {
   scenario.set("2.uuid", "GPU-cccc");
   scenario.set("1.nvmlDeviceGetHandleByIndex_v2", "15");
   scenario.set("2.nvmlDeviceGetUUID", "999");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(3));
   EXPECT_EQ(devices[0].lost, "");
   EXPECT_THAT(devices[1].lost, HasSubstr("(15)"));
@@ -279,14 +279,14 @@ TEST(Nvml, AGpuThatIsLostAtTheStartHasItsNumber) {
 
 TEST(Nvml, AGpuThatFailsAtEveryCallIsLost) {
   FakeScenario scenario(h100());
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
   for (const char* function : {"nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
                                "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMigMode"}) {
-    read(*library);
+    read_nvml(*library);
     scenario.set(function, "999");
   }
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   EXPECT_THAT(devices[0].lost, HasSubstr("(999)"));
   EXPECT_THAT(devices[0].errors, ElementsAre(Pair("unknown", 9)));
 }
@@ -297,9 +297,9 @@ TEST(Nvml, TheServerOfMpsIsNoUser) {
   scenario.set("0.process_utilization", "900:60 100:20");
   scenario.set("0.mps_clients", "100:1048576 101:2097152");
   scenario.set("mps_server", "900");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   EXPECT_TRUE(devices[0].mps);
   const auto& processes = devices[0].processes;
   ASSERT_THAT(processes, SizeIs(2));
@@ -312,7 +312,7 @@ TEST(Nvml, TheServerOfMpsIsNoUser) {
 
 TEST(Nvml, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"nvmlInit_v2", "9"}});
-  const auto library = load();
+  const auto library = load_nvml();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message,
@@ -331,27 +331,27 @@ TEST(Nvml, AddsUpWhatTheDriverSampledSinceTheLastReading) {
   scenario.set("0.gpm", "0");
   scenario.set("0.utilization", "100");
   scenario.set("0.utilization_samples", "1000:80 2000:90");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  EXPECT_FALSE(read(*library, false).at(0).busy) << "samples of before the start";
-  EXPECT_FALSE(read(*library, false).at(0).busy) << "no new sample";
+  EXPECT_FALSE(read_nvml(*library, false).at(0).busy) << "samples of before the start";
+  EXPECT_FALSE(read_nvml(*library, false).at(0).busy) << "no new sample";
   scenario.set("0.utilization_samples", "1000:80 2000:90 3000:100 4000:0 5000:50 6000:4294967295");
-  const auto devices = read(*library, false);
+  const auto devices = read_nvml(*library, false);
   EXPECT_EQ(devices.at(0).busy, 0.5) << "a value above 100 % is left out";
   EXPECT_EQ(devices.at(0).utilisation, 1);
   scenario.set("nvmlDeviceGetSamples", "999");
-  EXPECT_FALSE(read(*library, false).at(0).busy);
+  EXPECT_FALSE(read_nvml(*library, false).at(0).busy);
 }
 
 TEST(Nvml, PrefersTheMeanOfGpmToSamples) {
   FakeScenario scenario(h100());
   scenario.set("0.gpm1", "25");
   scenario.set("0.utilization_samples", "1000:80");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  static_cast<void>(read(*library, false));
+  static_cast<void>(read_nvml(*library, false));
   scenario.set("0.utilization_samples", "2000:80");
-  EXPECT_EQ(read(*library, false).at(0).busy, 0.25);
+  EXPECT_EQ(read_nvml(*library, false).at(0).busy, 0.25);
 }
 
 TEST(Nvml, SurvivesGarbage) {
@@ -371,9 +371,9 @@ TEST(Nvml, SurvivesGarbage) {
   scenario.set("0.mig_places", "4294967295");
   scenario.set("1.process_count", "4294967295");
   scenario.set("1.processes", "4294967295:1 0:1 42:18446744073709551615");
-  const auto library = load();
+  const auto library = load_nvml();
   ASSERT_TRUE(library->start());
-  const auto devices = read(*library);
+  const auto devices = read_nvml(*library);
   ASSERT_THAT(devices, SizeIs(3));
   EXPECT_TRUE(is_utf8(devices[0].uuid));
   EXPECT_THAT(devices[0].uuid, HasSubstr("\\xfe"));

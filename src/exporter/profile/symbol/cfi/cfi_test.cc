@@ -25,9 +25,9 @@ std::string little_endian(std::uint64_t value, unsigned bytes) {
 }
 
 /// Writes an .eh_frame section as GCC does: 4-byte lengths, pointers relative to themselves.
-class Section {
+class FrameSection {
  public:
-  Section() { cie("zR", std::string("\x01\x1b", 2)); }
+  FrameSection() { cie("zR", std::string("\x01\x1b", 2)); }
 
   /// Code alignment 1, data alignment -8, CFA rsp + 8, return address at CFA - 8.
   void cie(std::string_view augmentation,
@@ -78,7 +78,7 @@ UnwindRow rsp(std::uint32_t pc, std::int32_t offset) {
 }
 
 TEST(Cfi, FollowsAPrologueAndAnEpilogue) {
-  Section section;
+  FrameSection section;
   // push %rbp; mov %rsp,%rbp; …; leave; ret
   section.function(0x1000, 0x40,
                    std::string_view("\x41\x0e\x10\x86\x02\x43\x0d\x06\x70\x0c\x07\x08", 12));
@@ -98,7 +98,7 @@ TEST(Cfi, FollowsAPrologueAndAnEpilogue) {
 }
 
 TEST(Cfi, RemembersAndRestores) {
-  Section section;
+  FrameSection section;
   // +1: CFA 16, rbp saved; +1: remember; CFA 8, restore rbp; +1: restore state
   section.function(0, 0x10,
                    std::string_view("\x41\x0e\x10\x86\x02\x41\x0a\x0e\x08\xc6\x41\x0b", 12));
@@ -109,7 +109,7 @@ TEST(Cfi, RemembersAndRestores) {
 }
 
 TEST(Cfi, ReadsEachWayToAdvanceAndToDefine) {
-  Section section;
+  FrameSection section;
   section.function(0, 0x2000000,
                    std::string_view("\x02\x05\x13\x7e"          // +5: def_cfa_offset_sf -2 * -8
                                     "\x03\x00\x01\x12\x07\x7d"  // +0x100: def_cfa_sf rsp, -3 * -8
@@ -135,7 +135,7 @@ TEST(Cfi, ReadsEachWayToAdvanceAndToDefine) {
 }
 
 UnwindRow row_with(std::string_view instructions) {
-  Section section;
+  FrameSection section;
   section.function(0, 0x10, instructions);
   return section.table().rows.front();
 }
@@ -177,7 +177,7 @@ TEST(Cfi, StopsWhereARowCannotSayMore) {
 }
 
 TEST(Cfi, SaysWhereNothingIsDescribed) {
-  Section section;
+  FrameSection section;
   section.function(0x200, 0x10, "");
   section.function(0x100, 0x15, "");  // 11 bytes of padding up to the next one
   section.function(0x120, 0x10, std::string_view("\x0e\x10", 2));
@@ -186,7 +186,7 @@ TEST(Cfi, SaysWhereNothingIsDescribed) {
 }
 
 TEST(Cfi, CutsFunctionsThatOverlap) {
-  Section section;
+  FrameSection section;
   section.function(0x100, 0x100, std::string_view("\x0e\x10", 2));
   section.function(0x140, 0x10, "");
   section.function(0x140, 0x08, std::string_view("\x0e\x18", 2));
@@ -196,7 +196,7 @@ TEST(Cfi, CutsFunctionsThatOverlap) {
 }
 
 TEST(Cfi, StaysBelowItsLimits) {
-  Section section;
+  FrameSection section;
   for (std::uint64_t i = 0; i < 100; ++i) {
     section.function(0x100 * i, 0x80, "");
   }
@@ -212,7 +212,7 @@ TEST(Cfi, StaysBelowItsLimits) {
 
 TEST(Cfi, LeavesOutWhatIsMalformed) {
   {  // An unknown instruction: what came before it holds.
-    Section section;
+    FrameSection section;
     section.function(0, 0x20, std::string_view("\x44\x0e\x10\x44\x3f", 5));
     const auto table = section.table();
     EXPECT_THAT(
@@ -222,14 +222,14 @@ TEST(Cfi, LeavesOutWhatIsMalformed) {
     EXPECT_EQ(table.malformed, 1U);
   }
   {  // Instructions beyond the end of the function, and a state that nothing remembered.
-    Section section;
+    FrameSection section;
     section.function(0, 0x20, std::string_view("\x7f\x0e\x10", 3));
     section.function(0x20, 0x20, std::string_view("\x0b", 1));
     EXPECT_EQ(section.table().malformed, 2U);
     EXPECT_EQ(section.table().find(0x1f)->cfa_offset, 8);
   }
   {  // A function that refers to itself, or to another function, as its common part.
-    Section section;
+    FrameSection section;
     section.add(little_endian(4, 4) + std::string(16, '\0'));
     section.function(0x100, 0x10, "");
     section.add(little_endian(24, 4) + std::string(16, '\0'));
@@ -238,7 +238,7 @@ TEST(Cfi, LeavesOutWhatIsMalformed) {
     EXPECT_EQ(table.functions, 1U);
   }
   {  // A length beyond the end.
-    Section section;
+    FrameSection section;
     section.function(0, 0x10, "");
     section.bytes += little_endian(4000, 4);
     EXPECT_EQ(section.table().malformed, 1U);
@@ -251,7 +251,7 @@ TEST(Cfi, LeavesOutWhatIsMalformed) {
                                                           {"zR", "\x01\x2b"},
                                                           {"R", "\x1b"},
                                                           {"zR", "\x7f\x1b"}}) {
-      Section section;
+      FrameSection section;
       section.cie(augmentation, data);
       section.function(0, 0x10, "");
       EXPECT_EQ(section.table().functions, 0U) << augmentation;
@@ -259,7 +259,7 @@ TEST(Cfi, LeavesOutWhatIsMalformed) {
     }
   }
   {  // A function below the binary, and one that wraps around.
-    Section section;
+    FrameSection section;
     section.function(0 - std::uint64_t{0x10}, 0x8, "");
     EXPECT_EQ(section.table().functions, 0U);
     EXPECT_EQ(section.table().malformed, 1U);
@@ -270,16 +270,16 @@ TEST(Cfi, LeavesOutWhatIsMalformed) {
 }
 
 TEST(Cfi, RemembersABoundedNumberOfStates) {
-  Section section;
+  FrameSection section;
   section.function(0, 0x10, std::string(1000, '\x0a'));
   EXPECT_EQ(section.table().malformed, 1U);
-  Section fits;
+  FrameSection fits;
   fits.function(0, 0x10, std::string(32, '\x0a'));
   EXPECT_EQ(fits.table().malformed, 0U);
 }
 
 TEST(Cfi, SkipsThePersonalityAndReadsSignalFrames) {
-  Section section;
+  FrameSection section;
   // "zPLRS": personality pcrel|sdata4|indirect, LSDA pcrel|sdata4, addresses pcrel|sdata4
   section.cie("zPLRS", std::string_view("\x07\x9b\x01\x02\x03\x04\x1b\x1b", 8));
   section.function(0x10, 0x10, std::string_view("\x0e\x20", 2));
@@ -300,7 +300,7 @@ TEST(Cfi, ReadsDebugFrames) {
 }
 
 TEST(Cfi, EndsAtAZeroLengthOnlyWhereTheSizeIsUnknown) {
-  Section section;
+  FrameSection section;
   section.function(0x10, 0x10, "");
   section.bytes += little_endian(0, 4);
   section.function(0x100, 0x10, "");

@@ -46,18 +46,19 @@ std::string name_of(std::uint64_t address) {
 }
 
 template <class Function>
-std::uint64_t address_of(Function* function) {
+std::uint64_t address_of_function(Function* function) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as a number
   return reinterpret_cast<std::uint64_t>(function);
 }
 
 TEST(Symbols, NameFunctionsOfThisProcess) {
-  EXPECT_EQ(name_of(address_of(&parse_maps)),
+  EXPECT_EQ(name_of(address_of_function(&parse_maps)),
             "_ZN5ceems8exporter7profile10parse_mapsESt17basic_string_viewIcSt11char_traitsIcEE");
-  EXPECT_EQ(name_of(address_of(&parse_maps) + 7),
+  EXPECT_EQ(name_of(address_of_function(&parse_maps) + 7),
             "_ZN5ceems8exporter7profile10parse_mapsESt17basic_string_viewIcSt11char_traitsIcEE");
-  EXPECT_EQ(name_of(address_of(&::qsort)), "qsort");
-  EXPECT_EQ(name_of(address_of(&::getpid)), "getpid");  // not __getpid, which is the same function
+  EXPECT_EQ(name_of(address_of_function(&::qsort)), "qsort");
+  EXPECT_EQ(name_of(address_of_function(&::getpid)),
+            "getpid");  // not __getpid, which is the same function
 }
 
 /// The addresses that nm lists, by name.
@@ -251,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(Symbols, GoProgram, ::testing::Values("", "-s -w"));
 
 // --- Line tables of other Go versions ----------------------------------------------------------
 
-std::string little_endian(std::uint64_t value, unsigned bytes) {
+std::string elf_bytes(std::uint64_t value, unsigned bytes) {
   std::string out;
   for (unsigned i = 0; i < bytes; ++i) {
     out += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
@@ -265,19 +266,18 @@ ElfFile go_program(const std::string& table) {
   constexpr std::uint64_t kTable = 64 + 56;
   const std::uint64_t sections = kTable + table.size() + names.size();
   std::string elf = std::string(ELFMAG) + "\x02\x01\x01" + std::string(9, '\0');
-  elf += little_endian(ET_EXEC, 2) + little_endian(EM_X86_64, 2) + little_endian(1, 4);
-  elf += little_endian(0, 8) + little_endian(64, 8) + little_endian(sections, 8);
-  elf += little_endian(0, 4) + little_endian(64, 2) + little_endian(56, 2) + little_endian(1, 2);
-  elf += little_endian(64, 2) + little_endian(4, 2) + little_endian(3, 2);
-  elf += little_endian(PT_LOAD, 4) + little_endian(PF_X, 4) + little_endian(0, 8);
-  elf += little_endian(0x1000, 8) + little_endian(0x1000, 8) + little_endian(0x3000, 8);
-  elf += little_endian(0x3000, 8) + little_endian(0, 8);
+  elf += elf_bytes(ET_EXEC, 2) + elf_bytes(EM_X86_64, 2) + elf_bytes(1, 4);
+  elf += elf_bytes(0, 8) + elf_bytes(64, 8) + elf_bytes(sections, 8);
+  elf += elf_bytes(0, 4) + elf_bytes(64, 2) + elf_bytes(56, 2) + elf_bytes(1, 2);
+  elf += elf_bytes(64, 2) + elf_bytes(4, 2) + elf_bytes(3, 2);
+  elf += elf_bytes(PT_LOAD, 4) + elf_bytes(PF_X, 4) + elf_bytes(0, 8);
+  elf += elf_bytes(0x1000, 8) + elf_bytes(0x1000, 8) + elf_bytes(0x3000, 8);
+  elf += elf_bytes(0x3000, 8) + elf_bytes(0, 8);
   elf += table + names;
   const auto section = [](std::uint32_t name, std::uint32_t type, std::uint64_t address,
                           std::uint64_t offset, std::uint64_t size) {
-    return little_endian(name, 4) + little_endian(type, 4) + little_endian(0, 8) +
-           little_endian(address, 8) + little_endian(offset, 8) + little_endian(size, 8) +
-           little_endian(0, 24);
+    return elf_bytes(name, 4) + elf_bytes(type, 4) + elf_bytes(0, 8) + elf_bytes(address, 8) +
+           elf_bytes(offset, 8) + elf_bytes(size, 8) + elf_bytes(0, 24);
   };
   elf += std::string(64, '\0');
   elf += section(1, SHT_PROGBITS, 0x2000, 0, 0x1000);
@@ -299,37 +299,36 @@ std::vector<std::string> go_names(const std::string& table) {
 const std::string kNames = std::string("main.a\0main.b", 13) + '\0';
 
 std::string table_of_go12() {
-  std::string table = little_endian(0xFFFFFFFB, 4) + std::string("\0\0\1\x08", 4);
-  table += little_endian(2, 8);
+  std::string table = elf_bytes(0xFFFFFFFB, 4) + std::string("\0\0\1\x08", 4);
+  table += elf_bytes(2, 8);
   const std::uint64_t details = table.size() + 16 + 16 + 8;
-  table += little_endian(0x2000, 8) + little_endian(details, 8);
-  table += little_endian(0x2040, 8) + little_endian(details + 12, 8) + little_endian(0x2080, 8);
-  table += little_endian(0x2000, 8) + little_endian(details + 24, 4);
-  table += little_endian(0x2040, 8) + little_endian(details + 31, 4);
+  table += elf_bytes(0x2000, 8) + elf_bytes(details, 8);
+  table += elf_bytes(0x2040, 8) + elf_bytes(details + 12, 8) + elf_bytes(0x2080, 8);
+  table += elf_bytes(0x2000, 8) + elf_bytes(details + 24, 4);
+  table += elf_bytes(0x2040, 8) + elf_bytes(details + 31, 4);
   return table + kNames;
 }
 
 std::string table_of_go116() {
-  std::string table = little_endian(0xFFFFFFFA, 4) + std::string("\0\0\1\x08", 4);
+  std::string table = elf_bytes(0xFFFFFFFA, 4) + std::string("\0\0\1\x08", 4);
   const std::uint64_t names = 64;
-  table += little_endian(2, 8) + little_endian(0, 8) + little_endian(names, 8);
-  table += little_endian(0, 24) + little_endian(names + kNames.size(), 8) + kNames;
-  table += little_endian(0x2000, 8) + little_endian(40, 8);
-  table += little_endian(0x2040, 8) + little_endian(52, 8) + little_endian(0x2080, 8);
-  table += little_endian(0x2000, 8) + little_endian(0, 4);
-  return table + little_endian(0x2040, 8) + little_endian(7, 4);
+  table += elf_bytes(2, 8) + elf_bytes(0, 8) + elf_bytes(names, 8);
+  table += elf_bytes(0, 24) + elf_bytes(names + kNames.size(), 8) + kNames;
+  table += elf_bytes(0x2000, 8) + elf_bytes(40, 8);
+  table += elf_bytes(0x2040, 8) + elf_bytes(52, 8) + elf_bytes(0x2080, 8);
+  table += elf_bytes(0x2000, 8) + elf_bytes(0, 4);
+  return table + elf_bytes(0x2040, 8) + elf_bytes(7, 4);
 }
 
 std::string table_of_go118(std::uint32_t magic, std::uint64_t text) {
-  std::string table = little_endian(magic, 4) + std::string("\0\0\1\x08", 4);
+  std::string table = elf_bytes(magic, 4) + std::string("\0\0\1\x08", 4);
   const std::uint64_t names = 72;
-  table += little_endian(2, 8) + little_endian(0, 8) + little_endian(text, 8);
-  table += little_endian(names, 8) + little_endian(0, 24);
-  table += little_endian(names + kNames.size(), 8) + kNames;
-  table += little_endian(0, 4) + little_endian(20, 4) + little_endian(0x40, 4) +
-           little_endian(28, 4) + little_endian(0x80, 4);
-  return table + little_endian(0, 4) + little_endian(0, 4) + little_endian(0x40, 4) +
-         little_endian(7, 4);
+  table += elf_bytes(2, 8) + elf_bytes(0, 8) + elf_bytes(text, 8);
+  table += elf_bytes(names, 8) + elf_bytes(0, 24);
+  table += elf_bytes(names + kNames.size(), 8) + kNames;
+  table += elf_bytes(0, 4) + elf_bytes(20, 4) + elf_bytes(0x40, 4) + elf_bytes(28, 4) +
+           elf_bytes(0x80, 4);
+  return table + elf_bytes(0, 4) + elf_bytes(0, 4) + elf_bytes(0x40, 4) + elf_bytes(7, 4);
 }
 
 TEST(GoSymbols, AreReadInEachLayout) {
