@@ -121,4 +121,13 @@ class Condition {
   std::condition_variable_any condition_;
 };
 
+/// Sleeps for `time`, or less if a stop is requested.
+template <typename Duration>
+void sleep_for(Duration time, const std::stop_token& stop) {
+  Mutex mutex;
+  Condition never;
+  MutexLock lock(mutex);
+  never.wait_for(lock, stop, time, [] { return false; });
+}
+
 }  // namespace ceems

@@ -95,6 +95,14 @@ std::optional<double> parse_double(std::string_view text) {
   return value;
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) {
+    word += c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1);
+  }
+  return word + "'";
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   static constexpr std::array<char, 17> kHex{"0123456789abcdef"};
   std::string out;

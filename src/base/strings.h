@@ -69,6 +69,9 @@ std::optional<Int> parse_int(std::string_view text) {
 /// The whole text as a floating-point number, regardless of the locale; nothing on anything else.
 std::optional<double> parse_double(std::string_view text);
 
+/// The text in single quotes, as one word of a POSIX shell.
+std::string shell_quoted(std::string_view text);
+
 /// Makes untrusted input safe for a log line or message: control bytes and invalid UTF-8 become
 /// \xNN, and text beyond about `limit` bytes becomes "...".
 std::string printable(std::string_view text, std::size_t limit = 128);

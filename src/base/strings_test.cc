@@ -34,6 +34,12 @@ TEST(Strings, NumbersMustFillTheWholeText) {
   EXPECT_EQ(parse_double("1.5x"), std::nullopt);
 }
 
+TEST(Strings, QuotedIsOneWordOfAShell) {
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b;$(c)"), "'a b;$(c)'");
+  EXPECT_EQ(shell_quoted("it's '"), R"('it'\''s '\''')");
+}
+
 TEST(Strings, PrintableShowsHostileBytes) {
   EXPECT_EQ(printable("a\nb\x01\xff"), "a\\x0ab\\x01\\xff");
   EXPECT_EQ(printable("h\xc3\xa9"), "h\xc3\xa9");

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -105,6 +106,24 @@ bool is_printable(char32_t code_point) {
                              (code_point >= 0x202A && code_point <= 0x202E) ||
                              (code_point >= 0x2066 && code_point <= 0x2069);
   return !control && !separator && !bidirectional;
+}
+
+std::string terminal_safe(std::string_view text, std::size_t limit) {
+  std::string out;
+  out.reserve(std::min(text.size(), limit));
+  for (std::size_t count = 0; !text.empty(); ++count) {
+    if (count == limit) {
+      return out + "…";
+    }
+    const std::size_t length = utf8_length(text);
+    if (length > 0 && is_printable(code_point(text.substr(0, length)))) {
+      out += text.substr(0, length);
+    } else {
+      out += kReplacementCharacter;
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
 }
 
 bool is_code_point(char32_t value) {

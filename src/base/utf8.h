@@ -23,6 +23,11 @@ bool is_utf8(std::string_view text);
 /// False for characters that control a terminal, break a line or change the direction of writing.
 bool is_printable(char32_t code_point);
 
+/// Replaces characters that could change what a terminal shows elsewhere: control characters (C0,
+/// C1, DEL), line and paragraph separators, bidirectional controls, malformed UTF-8. What is beyond
+/// `limit` characters becomes "…".
+std::string terminal_safe(std::string_view text, std::size_t limit = std::string_view::npos);
+
 /// Whether the number is a code point that UTF-8 can encode.
 bool is_code_point(char32_t value);
 

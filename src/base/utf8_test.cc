@@ -90,5 +90,21 @@ TEST(Utf8, CleanTextReplacesNulsAndEachMalformedByte) {
   EXPECT_EQ(out, "before \uFFFD\uFFFD\uFFFD");
 }
 
+TEST(TerminalSafe, ReplacesWhatControlsATerminal) {
+  EXPECT_EQ(terminal_safe("naïve 名 job-1"), "naïve 名 job-1");
+  EXPECT_EQ(terminal_safe("a\x1b[31mb\x07\r\n\tc\x7f"),
+            "a\uFFFD[31mb\uFFFD\uFFFD\uFFFD\uFFFDc\uFFFD");
+  EXPECT_EQ(terminal_safe("a\u009b31mb"), "a\uFFFD31mb");      // CSI as one C1 character
+  EXPECT_EQ(terminal_safe("\u202Egpj.exe"), "\uFFFDgpj.exe");  // right-to-left override
+  EXPECT_EQ(terminal_safe("x\xff\xfey"), "x\uFFFD\uFFFDy");
+  EXPECT_EQ(terminal_safe(std::string("a\0b", 3)), "a\uFFFDb");
+}
+
+TEST(TerminalSafe, SaysWhatItCut) {
+  EXPECT_EQ(terminal_safe("名名名", 3), "名名名");
+  EXPECT_EQ(terminal_safe("名名\xff名", 3), "名名\uFFFD…");
+  EXPECT_EQ(terminal_safe("", 0), "");
+}
+
 }  // namespace
 }  // namespace ceems

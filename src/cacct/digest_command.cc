@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_reader.h"
+#include "base/utf8.h"
 #include "cacct/api.h"
 #include "cacct/commands.h"
 #include "cacct/output/answer.h"

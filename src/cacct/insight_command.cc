@@ -14,6 +14,7 @@
 #include "base/text/cells.h"
 #include "base/time/time_text.h"
 #include "base/time/time_zone.h"
+#include "base/utf8.h"
 #include "cacct/api.h"
 #include "cacct/commands.h"
 #include "cacct/insight_fleet.h"

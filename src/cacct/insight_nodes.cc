@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "cacct/insight_fleet.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/columns.h"

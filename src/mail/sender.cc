@@ -102,13 +102,6 @@ bool Sender::is_dry(std::string_view kind) const {
   return kind == kBudgetMail ? budgets_are_dry() : kind != kPlainMail && dry();
 }
 
-void Sender::wait(milliseconds time, const std::stop_token& stop) {
-  Mutex mutex;
-  Condition condition;
-  MutexLock lock(mutex);
-  static_cast<void>(condition.wait_for(lock, stop, time, [] { return false; }));
-}
-
 void Sender::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const auto done = work(stop);
@@ -117,7 +110,7 @@ void Sender::run(const std::stop_token& stop) {
       log::warn("mails wait", {{"err", problem}});
     }
     last_problem_ = problem;
-    wait(kRound, stop);
+    sleep_for(kRound, stop);
   }
 }
 
@@ -378,7 +371,7 @@ Result<> Sender::drop(const Mail& mail, bool muted) {
 void Sender::keep_rate(const std::stop_token& stop) {
   const auto now = clock_.steady_now();
   if (now < next_send_) {
-    wait(std::chrono::ceil<milliseconds>(next_send_ - now), stop);
+    sleep_for(std::chrono::ceil<milliseconds>(next_send_ - now), stop);
   }
   next_send_ = std::max(clock_.steady_now(), next_send_) +
                std::chrono::duration_cast<Clock::SteadyTime::duration>(

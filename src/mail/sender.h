@@ -165,7 +165,6 @@ class Sender {
   Result<LetterOptions> letter_options(const std::string& user);
   void keep_rate(const std::stop_token& stop);
   Result<> keep_house();
-  void wait(std::chrono::milliseconds time, const std::stop_token& stop);
   [[nodiscard]] bool dry() const;
   [[nodiscard]] bool months_are_dry() const;
   [[nodiscard]] bool budgets_are_dry() const;

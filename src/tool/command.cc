@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "cacct/output/answer.h"
+#include "base/utf8.h"
 
 namespace ceems::tool {
 
@@ -23,7 +23,7 @@ void StandardConsole::say(std::string_view line) {
   // Names of jobs, targets and chassis come from other machines.
   for (bool more = true; more;) {
     more = line.find('\n') != std::string_view::npos;
-    fmt::print(stderr, "{}\n", cacct::terminal_safe(take_until(line, '\n')));
+    fmt::print(stderr, "{}\n", terminal_safe(take_until(line, '\n')));
   }
 }
 

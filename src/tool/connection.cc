@@ -136,10 +136,7 @@ Result<std::unique_ptr<TsdbConnection>> TsdbConnection::open(const ServerFlags& 
       std::make_unique<tsdb::Client>(std::move(address), std::move(*transport), real_clock());
   connection->deadline_ =
       std::jthread([client = connection->client_.get()](const std::stop_token& stop) {
-        Mutex mutex;
-        MutexLock lock(mutex);
-        Condition stopped;
-        stopped.wait_for(lock, stop, kDeadline, [] { return false; });
+        sleep_for(kDeadline, stop);
         if (!stop.stop_requested()) {
           client->cancel();
         }

@@ -15,23 +15,6 @@ constexpr std::size_t kMaxName = 200;  ///< characters
 /// The depth at which the values of unknown members are.
 constexpr int kDepth = 4;
 
-std::string shown_name(std::string_view text) {
-  std::string out;
-  for (std::size_t count = 0; !text.empty(); ++count) {
-    if (count == kMaxName) {
-      return out + "…";
-    }
-    const std::size_t length = utf8_length(text);
-    if (length > 0 && is_printable(code_point(text.substr(0, length)))) {
-      out += text.substr(0, length);
-    } else {
-      out += kReplacementCharacter;
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
-
 /// Takes "null" or calls `element` for each element of a list.
 template <typename Element>
 bool each_element(JsonScanner& scanner, const Element& element) {
@@ -99,7 +82,7 @@ bool take_flame(JsonScanner& scanner, Flame& flame) {
       std::string name;
       return each_element(scanner, [&] {
         const bool taken = scanner.string(name);
-        flame.names.push_back(shown_name(name));
+        flame.names.push_back(terminal_safe(name, kMaxName));
         return taken;
       });
     }

@@ -121,11 +121,7 @@ std::optional<std::string> shell_word(std::string_view text) {
   if (has_only_words(text, kPlain)) {
     return std::string(text);
   }
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
+  return shell_quoted(text);
 }
 
 void add_flavor(const Evidence& evidence,

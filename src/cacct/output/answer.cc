@@ -80,21 +80,6 @@ std::int64_t Record::whole(std::string_view tag) const {
   return parse_int<std::int64_t>(text(tag)).value_or(0);
 }
 
-std::string terminal_safe(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length > 0 && is_printable(code_point(text.substr(0, length)))) {
-      out += text.substr(0, length);
-    } else {
-      out += kReplacementCharacter;
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
-
 Result<std::vector<Record>> parse_answer(std::string body) {
   sj::parser parser;
   if (const auto error = parser.allocate(body.size(), kMaxDepth)) {

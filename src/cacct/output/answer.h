@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/utf8.h"
 
 namespace ceems::cacct {
 
@@ -33,10 +34,7 @@ class Record {
 /// deeper than 16 levels.
 Result<std::vector<Record>> parse_answer(std::string body);
 
-/// Replaces characters that could change what a terminal shows elsewhere: control characters (C0,
-/// C1, DEL), line and paragraph separators, bidirectional controls, malformed UTF-8.
-std::string terminal_safe(std::string_view text);
-/// The same for several lines, whose ends it keeps.
+/// terminal_safe() for several lines, whose ends it keeps.
 std::string safe_lines(std::string_view text);
 
 }  // namespace ceems::cacct

@@ -19,6 +19,7 @@
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "base/time/time_zone.h"
+#include "base/utf8.h"
 #include "cacct/output/answer.h"
 #include "cacct/output/box.h"
 #include "cacct/output/json_values.h"

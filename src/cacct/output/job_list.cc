@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "base/time/time_text.h"
+#include "base/utf8.h"
 #include "cacct/output/columns.h"
 #include "cacct/output/json_values.h"
 #include "cacct/output/quantity.h"

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "cacct/output/answer.h"
 
 namespace ceems::cacct {

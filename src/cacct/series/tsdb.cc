@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::cacct {
 

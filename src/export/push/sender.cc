@@ -39,13 +39,6 @@ std::string reason(const net::ClientResponse& response) {
   return fmt::format("status {}{}{}", response.status, shown.empty() ? "" : ": ", shown);
 }
 
-void sleep(milliseconds time, const std::stop_token& stop) {
-  Mutex mutex;
-  Condition never;
-  MutexLock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Sender>> Sender::create(Target target,
@@ -104,7 +97,7 @@ Sender::Sender(Target target,
 void Sender::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (const milliseconds wait = step(stop); wait > kAtOnce) {
-      sleep(wait, stop);
+      sleep_for(wait, stop);
     }
   }
   targets_.reset();  // before the database closes
@@ -287,7 +280,7 @@ Result<> Senders::set_targets() {
 void Senders::run(const std::stop_token& stop) {
   for (; !known_; known_ = set_targets()) {
     log::debug("the targets of exports are not stored yet", {{"err", known_.error().message}});
-    sleep(options_.poll, stop);
+    sleep_for(options_.poll, stop);
     if (stop.stop_requested()) {
       return;
     }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 
 namespace ceems::exporter::profile {
@@ -110,8 +111,6 @@ ProfilerCounters ContinuousProfiler::counters() const {
 
 void ContinuousProfiler::run(const std::stop_token& stop) {
   const SamplingConfig& config = options_.config.sampling;
-  Mutex pause;
-  Condition wake;
   begin_ = clock_.now();
   auto next_push = std::chrono::steady_clock::now() + config.collect_interval;
   auto next_discovery = std::chrono::steady_clock::now();
@@ -126,8 +125,7 @@ void ContinuousProfiler::run(const std::stop_token& stop) {
       push();
       next_push = now + config.collect_interval;
     }
-    MutexLock lock(pause);
-    wake.wait_for(lock, stop, kDrainEvery, [] { return false; });
+    sleep_for(kDrainEvery, stop);
   }
 }
 

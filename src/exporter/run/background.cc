@@ -129,9 +129,9 @@ Result<> start_in_background(const Options& options, Job job) {
   if (directory.empty()) {
     return fail(ErrorCode::kUnavailable, "nothing is measured");
   }
-  fmt::print("export {}={}\n", kDirectoryVariable, shell_word(directory));
+  fmt::print("export {}={}\n", kDirectoryVariable, shell_quoted(directory));
   if (!socket.empty()) {
-    fmt::print("export {}={}\n", kMarkVariable, shell_word(socket));
+    fmt::print("export {}={}\n", kMarkVariable, shell_quoted(socket));
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+
 namespace ceems::exporter::run {
 
 Result<Fanout> choose_fanout(std::string_view text, const Job& job) {
@@ -21,14 +23,6 @@ Result<Fanout> choose_fanout(std::string_view text, const Job& job) {
          : text == "blaunch" ? Fanout::kBlaunch
          : text == "ssh"     ? Fanout::kSsh
                              : Fanout::kNone;
-}
-
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) {
-    word += c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1);
-  }
-  return word + "'";
 }
 
 std::vector<std::vector<std::string>> fanout_commands(Fanout fanout,
@@ -60,7 +54,7 @@ std::vector<std::vector<std::string>> fanout_commands(Fanout fanout,
     case Fanout::kSsh: {
       std::string line;
       for (const std::string& word : agent) {
-        line += (line.empty() ? "" : " ") + shell_word(word);
+        line += (line.empty() ? "" : " ") + shell_quoted(word);
       }
       for (const std::string& node : job.nodes) {
         // A name that looks like an option would be one.

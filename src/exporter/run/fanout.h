@@ -22,7 +22,4 @@ std::vector<std::vector<std::string>> fanout_commands(Fanout fanout,
                                                       const Job& job,
                                                       const std::vector<std::string>& agent);
 
-/// A word of a POSIX shell that stands for the text.
-std::string shell_word(std::string_view text);
-
 }  // namespace ceems::exporter::run
