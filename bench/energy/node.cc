@@ -87,11 +87,11 @@ Hardware random_hardware(std::mt19937_64& random) {
 double Job::load(double time) const {
   switch (what) {
     case JobClass::kIdle:
-      return 0.002;
+      return pace * 0.002;
     case JobClass::kPhased:
-      return std::fmod(time - begin, 2 * phase_seconds) < phase_seconds ? 1 : 0.05;
+      return std::fmod(time - begin, 2 * phase_seconds) < phase_seconds ? pace : pace * 0.05;
     default:
-      return 0.99;
+      return pace * 0.99;
   }
 }
 

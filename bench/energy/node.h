@@ -71,6 +71,7 @@ struct Job {
   double memory_bytes = 0;   ///< in use
   double memory_limit = 0;   ///< reserved
   double phase_seconds = 0;  ///< of kPhased, and of GPUs: length of each phase
+  double pace = 1;           ///< its load is that of its class times this
   std::size_t first_gpu = 0;
   std::size_t gpus = 0;  ///< that it holds, one after another
   double gpu_watts = 0;  ///< of each above its idle power, at full load

@@ -43,6 +43,11 @@ constexpr double kMaxWake = 0.2;
 constexpr double kMinIdleWatts = 0.1;
 constexpr double kMinCoreWatts = 0.05;
 
+/// A unit has watts of its own as far as less than kUntold is left of their assumed variance, and
+/// all of them from kTold on.
+constexpr double kUntold = 0.9;
+constexpr double kTold = 0.6;
+
 double squared(double value) {
   return value * value;
 }
@@ -91,6 +96,18 @@ std::optional<PowerEstimate> UnitWatts::of_unit(std::uint64_t key) const {
   return unit == units_.end() || unit->second.place == kNone
              ? std::nullopt
              : std::optional(estimate(unit->second.place));
+}
+
+/// How far a unit's watts per core are known, 0...1, by how much is left of the assumed variance.
+double UnitWatts::trust(const Unit& unit) const {
+  if (!assumed_.doubts) {
+    return 1;
+  }
+  const std::size_t count = mean_.size();
+  const auto at = [&](std::size_t i, std::size_t j) { return covariance_[i * count + j]; };
+  const double own =
+      at(unit.place, unit.place) - 2 * at(unit.place, kAverage) + at(kAverage, kAverage);
+  return std::clamp((kUntold - own / unit.assumed) / (kUntold - kTold), 0.0, 1.0);
 }
 
 double UnitWatts::core_watts() const {
@@ -187,22 +204,34 @@ void UnitWatts::divide(double cores, std::span<const Use> units) {
     return used * std::clamp(watts, kMinWatts * average, kMaxWatts * average);
   };
   drawn_.clear();
-  total_watts_ = 0;
+  trusts_.clear();
+  double unknown_cores = 0;
+  double unknown_watts = 0;
   for (const Use& use : units) {
     double watts = begun ? mean_[kAverage] : average;  // of one without a full window yet
+    double known = 1;
     if (restored && use.before != nullptr && use.before->plausible()) {
       watts = use.before->watts;
     }
     if (const auto unit = begun && use.cores > 0 ? units_.find(use.key) : units_.end();
         unit != units_.end()) {
-      const std::size_t place = unit->second.beyond           ? kSystem
-                                : unit->second.place == kNone ? kAverage
-                                                              : unit->second.place;
-      watts = mean_[place];
+      const bool placed = unit->second.place != kNone;
+      watts = mean_[unit->second.beyond ? kSystem : placed ? unit->second.place : kAverage];
+      known = placed ? trust(unit->second) : 1;
     }
     drawn_.push_back(drawn(watts, use.cores));
-    total_watts_ += drawn_.back();
+    trusts_.push_back(known);
+    unknown_cores += (1 - known) * use.cores;
+    unknown_watts += (1 - known) * drawn_.back();
     cores -= use.cores;
+  }
+  total_watts_ = 0;
+  for (std::size_t i = 0; i < drawn_.size(); ++i) {
+    if (trusts_[i] < 1) {  // and so unknown_cores > 0
+      drawn_[i] = trusts_[i] * drawn_[i] +
+                  (1 - trusts_[i]) * units[i].cores * unknown_watts / unknown_cores;
+    }
+    total_watts_ += drawn_[i];
   }
   const double system = begun                          ? mean_[kSystem]
                         : restored && restored_.system ? restored_.system->watts
@@ -339,6 +368,7 @@ void UnitWatts::begin(double watts, double cores) {
 /// Gives units that used something a place in the state, and takes it from those that are gone.
 void UnitWatts::adopt_units() {
   const std::size_t old = mean_.size();
+  const double spread = squared(assumed_.spread * core_watts());
   std::vector<std::size_t> from = {kIdle, kAverage, kWake, kTurbo, kLosses, kSystem};
   bool changed = false;
   for (auto& [key, unit] : units_) {
@@ -350,6 +380,7 @@ void UnitWatts::adopt_units() {
       continue;
     }
     from.push_back(unit.place);
+    unit.assumed = unit.place == kNone ? spread : unit.assumed;
     changed = changed || unit.place != from.size() - 1;
     unit.place = from.size() - 1;
     unit.beyond = false;
@@ -366,7 +397,6 @@ void UnitWatts::adopt_units() {
       before[unit.place] = unit.before;
     }
   }
-  const double spread = squared(assumed_.spread * core_watts());
   const auto source = [&from](std::size_t i) { return from[i] == kNone ? kAverage : from[i]; };
   for (std::size_t i = 0; i < count; ++i) {
     mean[i] = mean_[source(i)];

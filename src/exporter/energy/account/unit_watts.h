@@ -104,6 +104,8 @@ class UnitWatts {
     double window = kWindow;
     /// By what part of it the estimate of the noise moves with each window.
     double noise_step = 0.01;
+    /// Units of which little is known share by use what they draw together.
+    bool doubts = false;
   };
   /// With counters, whose windows are short: one that falls faster trusts what small units seem to
   /// draw too early, and other accounts of the same node then see other watts (bench/RESULTS.md).
@@ -120,7 +122,8 @@ class UnitWatts {
             .turbo_deviation = 0.25,
             .wake_watts = kWakeWatts * sockets,
             .spread = 0.4,
-            .noise_step = kNoiseStep};
+            .noise_step = kNoiseStep,
+            .doubts = true};
   }
   /// The same at the wall, where fans and the losses of the supply add a tenth.
   static Assumptions wall(double full_load_idle, double sockets = 1) {
@@ -129,11 +132,13 @@ class UnitWatts {
     assumptions.losses = kAtWall - 1;
     assumptions.losses_deviation = 0.06;
     assumptions.noise_step = Assumptions().noise_step;
+    assumptions.doubts = false;
     return assumptions;
   }
   /// Most units hardly use memory's bandwidth, and a few use most of it.
   static Assumptions memory(double full_load_idle) {
-    return {.full_load_idle = full_load_idle, .spread = 2, .noise_step = kNoiseStep};
+    return {
+        .full_load_idle = full_load_idle, .spread = 2, .noise_step = kNoiseStep, .doubts = true};
   }
 
   explicit UnitWatts(const Assumptions& assumptions)
@@ -212,6 +217,7 @@ class UnitWatts {
     bool alive = false;
     std::size_t place = kNone;  ///< in the state
     bool beyond = false;        ///< there was no place for it
+    double assumed = 0;         ///< variance of what sets it apart, when it got its place
     std::optional<PowerEstimate> before = {};
   };
 
@@ -233,6 +239,7 @@ class UnitWatts {
     return covariance_[row * mean_.size() + column];
   }
   [[nodiscard]] PowerEstimate estimate(std::size_t place) const;
+  [[nodiscard]] double trust(const Unit& unit) const;
   /// The average watts of a core, but at least a little.
   [[nodiscard]] double core_watts() const;
   void take(const Interval& interval, std::span<const Use> units);
@@ -261,6 +268,7 @@ class UnitWatts {
 
   // Of one interval.
   std::vector<double> drawn_;
+  std::vector<double> trusts_;
   double total_watts_ = 0;
 };
 

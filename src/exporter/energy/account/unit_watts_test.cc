@@ -49,6 +49,102 @@ class Socket {
   double idle_;
 };
 
+/// 25 small units that work by turns beside other work, as three accounts with other phases of the
+/// second see them, whose readings are late at other moments.
+class ThreeAccounts {
+ public:
+  explicit ThreeAccounts(const UnitWatts::Assumptions& assumptions)
+      : accounts_(3, Account(assumptions)) {
+    accounts_[1].next = 7.3;
+    accounts_[2].next = 21.65;
+  }
+
+  /// How far apart they are in what they charge a unit from the tenth minute on, at most.
+  double apart() {
+    constexpr double kStep = 0.01;
+    while (time_ < 1500) {
+      time_ += kStep;
+      const double busy = std::fmod(time_, 11) < 5.5 ? 1 : 0.05;
+      const double system = std::fmod(time_, 14) < 7 ? 1 : 0.05;
+      double units = 0;
+      for (std::size_t i = 0; i < kUnits; ++i) {
+        const double cores = busy * 0.9 * static_cast<double>(i + 1) / kSum;
+        cores_.at(i) += cores * kStep;
+        units += cores;
+      }
+      all_ += (units + system) * kStep;
+      joules_ += (8 + 12 * (units + system)) * kStep;
+      for (Account& account : accounts_) {
+        if (time_ >= account.next) {
+          read(account);
+        }
+      }
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < kUnits; ++i) {
+      const auto [low, high] = std::ranges::minmax(
+          {accounts_[0].charged.at(i), accounts_[1].charged.at(i), accounts_[2].charged.at(i)});
+      EXPECT_GT(low, 0) << i;
+      worst = std::max(worst, high / low - 1);
+    }
+    return worst;
+  }
+
+ private:
+  static constexpr std::size_t kUnits = 25;
+  static constexpr double kSum = kUnits * (kUnits + 1) / 2.0;
+  struct Account {
+    explicit Account(const UnitWatts::Assumptions& assumptions) : watts(assumptions) {}
+    UnitWatts watts;
+    double next = 0;
+    double time = 0;
+    double joules = 0;
+    double all = 0;
+    std::array<double, kUnits> cores{};
+    std::array<double, kUnits> charged{};
+  };
+
+  void read(Account& account) {
+    std::exponential_distribution<double> late(250);  // 4 ms
+    const double joules = joules_ - 30 * late(random_);
+    const double seconds = time_ - account.time;
+    std::vector<Use> uses;
+    for (std::size_t i = 0; i < kUnits; ++i) {
+      uses.push_back({.key = i + 1, .cores = (cores_.at(i) - account.cores.at(i)) / seconds});
+    }
+    if (account.time > 0) {
+      account.watts.observe({.joules = joules - account.joules,
+                             .seconds = seconds,
+                             .cores_max = 4,
+                             .cores = (all_ - account.all) / seconds},
+                            uses);
+      for (std::size_t i = 0; time_ >= 600 && i < kUnits; ++i) {
+        account.charged.at(i) += account.watts.watts()[i] * seconds;
+      }
+    }
+    account.time = time_;
+    account.next += 1;
+    account.joules = joules;
+    account.all = all_;
+    account.cores = cores_;
+  }
+
+  double time_ = 0;
+  double joules_ = 0;
+  double all_ = 0;
+  std::array<double, kUnits> cores_{};
+  std::mt19937_64 random_{1};
+  std::vector<Account> accounts_;
+};
+
+TEST(UnitWatts, ThreeAccountsOfSmallUnitsAgree) {
+  UnitWatts::Assumptions assumed = UnitWatts::memory(0.5);
+  EXPECT_LE(ThreeAccounts(assumed).apart(), 0.03);
+  EXPECT_LE(ThreeAccounts(UnitWatts::packages(0.5)).apart(), 0.03);
+  assumed.doubts = false;
+  EXPECT_GT(ThreeAccounts(assumed).apart(), 0.03);  // so it is this rule
+}
+
 TEST(UnitWatts, CountsByCoresBeforeTheFirstWindow) {
   Socket socket(80);
   socket.run(1, {{{.key = 1, .cores = 3}, 2}, {{.key = 2, .cores = 1}, 2}});
