@@ -128,7 +128,7 @@ test("a year has its months beside those of the year before, and files of all it
   await page.goBack();
   await title(page, `Year ${year}`);
   await page.setViewportSize({ width: 320, height: 640 });
-  await fits(page);
+  await becomes(() => fits(page), true, "at 320 px");
 });
 
 test("an official report says how each line is known, keeps its question in the address, and is saved in each format", async (t) => {

@@ -162,6 +162,8 @@ class Mock:
                                        "points": [[int(1000 * (first + k * hour)), 0 if i % 8 == 7 else (i * 13 + 25 * k) % 100 + 1] for k in range(4)]} for i in range(self.gpus)]
                         else:
                             lines += [line(metric, "percent", 100 * part, labels={"quantile": str(part)}) for part in (0, 0.25, 0.5, 0.75, 1)]
+                    elif metric == "gpu_use" and by == "sum" and gpus:
+                        lines.append(line(metric, "percent", use))
                     elif metric == "gpu_use" and by == "gpu" and gpus:  # the first half does all the work
                         lines += [line(metric, "percent", use if 2 * i < gpus else 0, labels={"hostname": "n1", "index": str(i), "gpuuuid": "GPU-%d" % i})
                                   for i in range(gpus)]
