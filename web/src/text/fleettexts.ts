@@ -1,4 +1,4 @@
-// Texts of the page of nodes and of the forecast of the grid, loaded with them.
+// Texts of the pages of nodes and of the grid, loaded with them.
 
 import { addTexts, currentLanguage } from "./i18n";
 import en from "./locales/fleet.en.json";

@@ -1,4 +1,4 @@
-// Texts of the page of a unit, loaded with it.
+// Texts of the pages of a unit and of comparisons, loaded with them.
 
 import { addTexts, currentLanguage } from "./i18n";
 import en from "./locales/unit.en.json";

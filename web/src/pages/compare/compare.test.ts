@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { read, write, type Route } from "../address";
+import { addTexts } from "../../text/i18n";
+import en from "../../text/locales/unit.en.json";
 import { differenceOf, kWhole, labelsOf, sinceStart, textsOf, type Field } from "./compare";
+
+addTexts(en, null);
 
 test("addresses of comparisons keep every name, and drop what is too much", () => {
   const units = [
