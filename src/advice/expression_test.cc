@@ -218,6 +218,17 @@ TEST(Expression, SaysWhereAMistakeIs) {
   }
 }
 
+TEST(Expression, HasAtMost64Levels) {
+  for (const auto& [open, close] : {std::pair('!', ""), {'-', ""}, {'(', ")"}}) {
+    std::string text = std::string(63, open) + "n";  // the whole is the first level
+    for (int i = 0; i < 63; ++i) {
+      text += close;
+    }
+    EXPECT_TRUE(Expression::compile(text)) << text;
+    EXPECT_FALSE(Expression::compile(open + text + close)) << text;
+  }
+}
+
 TEST(Expression, HasAtMostAThousandParts) {
   std::string sum = "1";
   for (int i = 0; i < 499; ++i) {

@@ -84,6 +84,14 @@ TEST(Digest, IsOneTextWithOwnTrend) {
 TEST(Digest, ShowsTheSameDigitsInEveryForm) {
   const Digest digest = some_digest();
   const json::object object = json::parse(to_json(digest, {})).as_object();
+  EXPECT_EQ(object.at("month"), "2026-11");
+  EXPECT_EQ(object.at("user"), "ada");
+  EXPECT_TRUE(object.at("project").is_null());
+  EXPECT_EQ(object.at("so_far"), false);
+  EXPECT_EQ(object.at("band_only"), false);
+  EXPECT_EQ(object.at("method"), "measured");
+  EXPECT_TRUE(object.at("unmeasured").as_array().empty());
+  EXPECT_EQ(object.at("hours_change"), -0.12);
   const json::object& month = object.at("months").as_array().at(0).as_object();
   EXPECT_EQ(month.at("kwh"), 41.3);
   EXPECT_EQ(month.at("core_hours").to_number<double>(), 12346);

@@ -56,6 +56,10 @@ TEST(Expectation, TakesZerosByTheirOrder) {
   EXPECT_DOUBLE_EQ(range->low, 0);
   EXPECT_DOUBLE_EQ(range->high, 60);
   EXPECT_DOUBLE_EQ(expect(std::vector<double>{0})->high, 0);
+  // Ranks 1.3 and 11.7 of 12.
+  const auto between = expect(std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20});
+  EXPECT_DOUBLE_EQ(between->low, 0.3);
+  EXPECT_DOUBLE_EQ(between->high, 17);
 }
 
 TEST(Expectation, HoldsBackOnlyWhatHasEnoughBefore) {

@@ -77,6 +77,7 @@ TEST(Table, AsWorkbook) {
   EXPECT_THAT(sheet, Not(HasSubstr("r=\"C3\"")));      // not known
   EXPECT_THAT(sheet, HasSubstr(R"(state="frozen")"));  // the head
   EXPECT_THAT(sheet, HasSubstr(R"(ySplit="1")"));
+  EXPECT_THAT(sheet, Not(HasSubstr("xSplit")));
   const std::string notes = file_in(*workbook, "xl/worksheets/sheet2.xml");
   for (const std::string& xml : {sheet, notes}) {
     EXPECT_THAT(xml, Not(HasSubstr("<f>")));  // no formula

@@ -26,6 +26,10 @@ TEST(ChartLines, AreReadFromAnswers) {
   EXPECT_EQ(lines->at(0).limit, 100);
   EXPECT_THAT(lines->at(0).points, ElementsAre(std::pair(1000, 97.2), std::pair(2000, 50.0)));
   EXPECT_EQ(lines->at(1).collector, "perf");
+  const auto last =
+      parse_chart_lines(R"({"data":[{"points":[[253402300799999,1],[253402300800000,1],[0,2]]}]})");
+  ASSERT_TRUE(last);
+  EXPECT_THAT(last->at(0).points, ElementsAre(std::pair(0, 2.0), std::pair(253402300799999, 1.0)));
   for (const char* bad : {"", "{}", R"({"data":1})", R"({"data":[1]})"}) {
     EXPECT_FALSE(parse_chart_lines(bad)) << bad;
   }
