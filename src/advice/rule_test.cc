@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,6 +116,20 @@ TEST(Rules, OfASiteMayBeNew) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].text.at("en"), "The nodes big-1 to big-8 help with 128 GiB.");
   EXPECT_FALSE(findings[0].text.contains("de"));
+}
+
+TEST(Rules, AreAtMostTwoHundred) {
+  std::string text = "rules:\n";
+  for (std::size_t i = core_rules().rules.size(); i < 200; ++i) {
+    text += fmt::format("- {{id: r-{}, when: 'true', clear: 'true', text: {{en: Ask us.}}}}\n", i);
+  }
+  const auto most = add_rules(core_rules(), text, "site.yml");
+  ASSERT_TRUE(most) << most.error().message;
+  EXPECT_EQ(most->rules.size(), 200U);
+  const auto more = add_rules(
+      *most, "rules:\n- {id: x, when: 'true', clear: 'true', text: {en: Ask us.}}\n", "b.yml");
+  ASSERT_FALSE(more);
+  EXPECT_THAT(more.error().message, HasSubstr("there are more than 200 rules"));
 }
 
 TEST(Rules, HaveLinesForEachManager) {
