@@ -232,15 +232,27 @@ std::string request_body(const std::string& cluster_id,
   return body;
 }
 
-/// Ends the program when the time is over, whatever it waits for: a name service, a file system.
-void end_after(std::chrono::milliseconds time) {
-  std::signal(SIGALRM, [](int) { ::_exit(0); });
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
-  itimerval timer{};
-  timer.it_value.tv_sec = seconds.count();
-  timer.it_value.tv_usec = std::chrono::microseconds(time - seconds).count();
-  static_cast<void>(::setitimer(ITIMER_REAL, &timer, nullptr));
-}
+/// While it lives, ends the program when the time is over, whatever that waits for: a name service,
+/// a file system.
+class TimeLimit {
+ public:
+  explicit TimeLimit(std::chrono::milliseconds time) {
+    std::signal(SIGALRM, [](int) { ::_exit(0); });
+    set(time);
+  }
+  ~TimeLimit() { set(std::chrono::milliseconds(0)); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  static void set(std::chrono::milliseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    itimerval timer{};
+    timer.it_value.tv_sec = seconds.count();
+    timer.it_value.tv_usec = std::chrono::microseconds(time - seconds).count();
+    static_cast<void>(::setitimer(ITIMER_REAL, &timer, nullptr));
+  }
+};
 
 class Check {
  public:
@@ -360,8 +372,9 @@ int run_check(const CheckOptions& options, const Caller& caller) {
               fmt::format("--timeout: expected a number from 0 to {}", kMaxTimeout)});
     return 1;
   }
+  std::optional<TimeLimit> limit;
   if (options.brief) {
-    end_after(std::chrono::milliseconds(check.time_limit()));
+    limit.emplace(std::chrono::milliseconds(check.time_limit()));
   }
   auto session = open_session(caller);
   if (const auto read = check.read(session); !read) {

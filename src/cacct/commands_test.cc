@@ -1,5 +1,6 @@
 #include "cacct/commands.h"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -201,7 +202,8 @@ TEST_F(Commands, CheckAScriptBeforeItIsSubmitted) {
                           R"("directives":["--gres=gpu:4","--mem=1G","--nodes=1","--time=90"]})"));
   EXPECT_EQ(check({.words = {script}, .json = true}).first,
             "{\"data\":[{\"basis\":{\"kind\":\"none\"}}]}\n");
-  EXPECT_EQ(check({.words = {script}, .brief = true}), std::pair(std::string(), std::string()));
+  EXPECT_EQ(check({.words = {script}, .brief = true, .timeout = 60'000}),
+            std::pair(std::string(), std::string()));
   EXPECT_EQ(
       check({.words = {"-l", "select=2:ncpus=4"}, .form = "pbs", .deadline = "tomorrow"}).second,
       "");
@@ -211,15 +213,21 @@ TEST_F(Commands, CheckAScriptBeforeItIsSubmitted) {
   // The whole command, as it is typed to submit.
   static_cast<void>(check({.words = {"qsub", "-N", "x", script}}));
   EXPECT_THAT(targets().back(), HasSubstr(R"("form":"pbs","request":{"name":"x")"));
+  static_cast<void>(check({.words = {"bsub", script}}));
+  EXPECT_THAT(targets().back(), HasSubstr(R"("form":"lsf","request":{)"));
   // A script without directives: the server knows the form of its cluster.
   const std::string plain = directory_.write("plain.sh", "#!/bin/sh\nhostname\n");
   static_cast<void>(check({.words = {plain}}));
   EXPECT_THAT(targets().back(), Not(HasSubstr("form")));
+  itimerval timer{};
+  ASSERT_EQ(::getitimer(ITIMER_REAL, &timer), 0);
+  EXPECT_EQ(timer.it_value.tv_sec, 0) << "the limit of --brief ends with the command";
   // The server does not decide whether the job may be submitted.
   set_answer(500, "broken");
   EXPECT_EQ(check({.words = {script}}).second,
             "cacct: error: the API server answered with HTTP status 500\n");
-  EXPECT_EQ(check({.words = {script}, .brief = true}), std::pair(std::string(), std::string()));
+  EXPECT_EQ(check({.words = {script}, .brief = true, .timeout = 60'000}),
+            std::pair(std::string(), std::string()));
   set_answer(404, "404 page not found");
   EXPECT_EQ(check({.words = {script}}).second,
             "cacct: error: this version of the API server does not check jobs\n");
@@ -242,7 +250,7 @@ TEST_F(Commands, RefuseToCheckWhatIsNoScript) {
   EXPECT_THAT(refused({.words = {bare}}), HasSubstr("does not begin with #!"));
   EXPECT_THAT(refused({.words = {yaml}, .form = "k8s"}),
               HasSubstr("expected a manifest of a Pod, Job or CronJob"));
-  EXPECT_THAT(refused({.words = {"x"}, .json = true, .brief = true}),
+  EXPECT_THAT(refused({.words = {"x"}, .json = true, .brief = true, .timeout = 60'000}),
               HasSubstr("exclude each other"));
   EXPECT_THAT(refused({.words = {"x"}, .timeout = 60'001}), HasSubstr("--timeout: expected"));
   EXPECT_THAT(refused({.words = {"--nodes=2"}, .deadline = "soon"}),
@@ -272,6 +280,25 @@ TEST(CheckArguments, EndWhereThoseOfTheSubmissionBegin) {
   EXPECT_EQ(arranged({"check", "@job"}), "check -- @job");
   EXPECT_EQ(arranged({"check", "--deadline"}), "check --deadline");
   EXPECT_EQ(arranged({"check"}), "check");
+}
+
+TEST_F(Commands, AskForInsightIntoProjects) {
+  set_answer(200, R"({"data":[]})");
+  const auto insight = [this](const InsightOptions& options) {
+    return run_command(0, [&] { return run_insight(options, caller_); }).first;
+  };
+  EXPECT_EQ(insight({.topic = {"idle"}, .projects = {"a,b", "c"}, .month = "2026-11"}),
+            "No idle jobs right now.\n");
+  static_cast<void>(insight({.topic = {"bill"}, .month = "2026-11"}));
+  static_cast<void>(insight({.topic = {"idle"}, .csv = true, .all_users = true, .by = "user"}));
+  static_cast<void>(insight({.topic = {"stragglers", "7"}, .json = true}));
+  static_cast<void>(insight({.topic = {"neighbours"}, .node = "n1"}));
+  EXPECT_THAT(targets(),
+              ElementsAre("/api/v1/insight/idle?cluster_id=c&project=a&project=b&project=c",
+                          "/api/v1/insight/bill/admin?cluster_id=c&month=2026-11",
+                          "/api/v1/insight/idle/admin?cluster_id=c&by=user",
+                          "/api/v1/insight/stragglers?cluster_id=c&uuid=7",
+                          "/api/v1/insight/neighbours/admin?cluster_id=c&host=n1"));
 }
 
 TEST_F(Commands, SaveTheSeriesOfJobsThatRan) {
