@@ -7,6 +7,7 @@ namespace ceems::cacct {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string answer(const std::string& rows) {
   return R"({"status":"success","data":[)" + rows + "]}";
@@ -29,6 +30,7 @@ TEST(InsightText, ListsIdleJobs) {
   EXPECT_THAT(shown, HasSubstr("\n  7100_4 "));
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
   EXPECT_EQ(text("idle", ""), "No idle jobs right now.\n");
+  EXPECT_THAT(text("idle", R"({"uuid":"1","watts":0.4})"), StartsWith("1 idle job, 0 W\n"));
 }
 
 TEST(InsightText, NamesSickNodesWithTheirEvidence) {
@@ -165,8 +167,10 @@ TEST(InsightText, SaysWhichDeviceIsSlowAndWhy) {
       "windows). Not your code.\n");
   EXPECT_EQ(text("stragglers", ""), "No node or GPU differs from its peers.\n");
   EXPECT_THAT(*insight_csv("stragglers", false, answer(rows)),
-              HasSubstr("\r\ng14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,hardware_thermal,false,"
-                        "0.41\r\nn1,,activity,9,0.25,10/10,imbalance,,true,\r\n"));
+              StartsWith("node,device,metric,z,deviation,windows,kind,cause,your_code,"
+                         "waiting_kwh_max\r\n"
+                         "g14,3,gpu_clock,-6.1,-0.11,8/10,slow_device,hardware_thermal,false,"
+                         "0.41\r\nn1,,activity,9,0.25,10/10,imbalance,,true,\r\n"));
   const std::string list =
       R"({"cluster_id":"hpc-a","uuid":"4711","user":"ada","project":"fluids","partition":"gpu",)"
       R"("node":"g14","device":"3","metric":"gpu_clock","z":-6.1,"deviation":-0.11,)"

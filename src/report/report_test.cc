@@ -448,6 +448,7 @@ TEST(Report, CountsOneAsOne) {
   report.job.nodes = 1;
   report.job.cpus = 1;
   report.job.gpus = 1;
+  report.findings.front().runs = 1;  // "likely", without a number of runs
   const auto texts_of = [&](const std::string& language) {
     const View view{.language = language, .width = 200};
     return std::vector{to_text(report, view), to_markdown(report, view), to_html(report, view)};
@@ -461,7 +462,7 @@ TEST(Report, CountsOneAsOne) {
       for (const char* word : words) {
         EXPECT_THAT(text, HasSubstr(word)) << language;
       }
-      for (const char* word : {"1 nodes", "1 CPUs", "1 GPUs", "1 nœuds"}) {
+      for (const char* word : {"1 nodes", "1 CPUs", "1 GPUs", "1 nœuds", "1 runs"}) {
         EXPECT_THAT(text, Not(HasSubstr(word))) << language;
       }
     }

@@ -143,6 +143,8 @@ TEST_F(JobList, ReadsAnswersOfTheList) {
                           R"({"data":{"columns":["a"]}})"}) {
     EXPECT_FALSE(parse_job_lines(bad)) << bad;
   }
+  EXPECT_EQ(parse_job_lines(R"({"data":{"columns":["uuid"],"rows":[["7",1,2]]}})")->at(0).uuid,
+            "7");
   EXPECT_EQ(
       parse_job_lines(R"({"data":{"columns":["started"],"rows":[[1e300]]}})")->at(0).started_ms, 0);
 }

@@ -111,6 +111,7 @@ TEST_F(InstantTest, ItsFieldIsShownOnRequestAndIsSafe) {
   EXPECT_EQ(field.title, "Power(W)");
   EXPECT_EQ(field.help, "mean power\uFFFD[2J");
   EXPECT_TRUE(field.instant);
+  EXPECT_EQ(field.max, 12U);
   EXPECT_FALSE(field.by_default);
   EXPECT_EQ(number_text(field.kind, 1.5), "1.500000");
 }
