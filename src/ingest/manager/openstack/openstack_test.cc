@@ -239,6 +239,20 @@ TEST(Openstack, GivesServersAsUnitsWithNames) {
   EXPECT_EQ(f.cloud.count("changes-since=2026-01-01T07%3A55%3A00%2B0000"), 1U);
 }
 
+TEST(Openstack, RemembersWhatWasOffAtTheEndOfTheLastWindow) {
+  Fixture f;
+  f.live = {server_json("a", "SHUTOFF")};
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+  std::string started = server_json("a");
+  const std::string_view before = "07:00:10Z";  // "updated"
+  started.replace(started.find(before), before.size(), "09:15:00Z");
+  f.live = {started};
+  const model::Window next{.start_ms = kWindow.end_ms, .end_ms = kWindow.end_ms + 3'600'000};
+  const auto units = f.manager().fetch_units(next, {});
+  ASSERT_TRUE(units) << units.error().message;
+  EXPECT_EQ(units->at(0).total_time_seconds.at("walltime"), 2700);
+}
+
 TEST(Openstack, FailsWhileNamesAreNotKnownRatherThanStoringNone) {
   Fixture f;
   f.live = {server_json("a")};
