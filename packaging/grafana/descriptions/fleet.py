@@ -45,7 +45,7 @@ FLEET = Dashboard(
               width=8, levels=NONE_OR_SOME),
         Panel("bars", "Throttled GPUs", "Share of the range in which heat, a power brake or the hardware kept the clock down: the %d GPUs that"
               " suffer most." % MOST, "percentunit",
-              (Prom("topk(%d, max by (hostname, index, reason) (avg_over_time(ceems_gpu_clock_reason{%s}[$__range])))" % (MOST, FAULTS),
+              (Prom("topk(%d, max by (hostname, index, reason) (rate(ceems_gpu_clock_reason_seconds_total{%s}[$__range])))" % (MOST, FAULTS),
                     "{{hostname}} GPU {{index}} {{reason}}", instant=True),), "exporter", width=8, levels=NONE_OR_SOME),
         Panel("bars", "Errors of GPUs", "Xids that programs do not cause, and memory errors that could not be corrected, in the range.", "count",
               (Prom("topk(%d, sum by (hostname) (({%s} unless {%s} offset $__range) or increase({%s}[$__range])))" % (MOST, ERRORS, ERRORS, ERRORS), "{{hostname}}", instant=True),), "exporter",
