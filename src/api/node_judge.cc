@@ -79,7 +79,7 @@ std::vector<fleet::NodeHistory> node_histories(const std::vector<store::NodeEffe
   return all;
 }
 
-Result<std::shared_ptr<const fleet::FleetHealth>> NodeJudge::judge(const SiteCluster& cluster) {
+Result<std::shared_ptr<const JudgedNodes>> NodeJudge::judge(const SiteCluster& cluster) {
   const auto now = sources_.clock->steady_now();
   {
     const MutexLock lock(mutex_);
@@ -92,16 +92,18 @@ Result<std::shared_ptr<const fleet::FleetHealth>> NodeJudge::judge(const SiteClu
   CEEMS_TRY(rows, sources_.reader->node_effects(
                       cluster.id, sources_.clock->now_ms() - store::kNodeEffectsKeptMs));
   auto nodes = node_histories(rows, known);
+  bool without_signs = false;
   if (sources_.fleet != nullptr && cluster.series) {
     const auto signs = sources_.fleet->hard_signs(cluster.id);
     if (signs) {
       add_signs(*signs, nodes);
     } else {
+      without_signs = true;
       log::warn("cannot read signs of broken hardware",
                 {{"cluster_id", cluster.id}, {"err", signs.error().message}});
     }
   }
-  auto health = std::make_shared<fleet::FleetHealth>(fleet::judge_nodes(nodes));
+  auto health = std::make_shared<const JudgedNodes>(fleet::judge_nodes(nodes), without_signs);
   const MutexLock lock(mutex_);
   for (const std::string& small : health->small_classes) {
     if (!small.empty() && !kept_.contains(cluster.id)) {  // said once
@@ -109,8 +111,8 @@ Result<std::shared_ptr<const fleet::FleetHealth>> NodeJudge::judge(const SiteClu
                 {{"cluster_id", cluster.id}, {"class", small}});
     }
   }
-  kept_[cluster.id] = {.until = now + kJudgedKept, .health = health};
-  return std::shared_ptr<const fleet::FleetHealth>(std::move(health));
+  kept_[cluster.id] = {.until = now + (without_signs ? kFleetKept : kJudgedKept), .health = health};
+  return health;
 }
 
 void NodeJudge::set_gauges() {

@@ -20,6 +20,11 @@ namespace ceems::api {
 
 class Fleet;
 
+/// The sick nodes of a cluster.
+struct JudgedNodes : fleet::FleetHealth {
+  bool without_signs = false;  ///< the TSDB did not respond
+};
+
 /// Judges which nodes of a cluster are sick (fleet/node_health.h): from what nodes drew in units
 /// and how those ended, as the database has it, and from signs of broken hardware in the TSDB. Safe
 /// for concurrent use.
@@ -35,9 +40,9 @@ class NodeJudge {
   /// All outlive it.
   explicit NodeJudge(const Sources& sources) : sources_(sources) {}
 
-  /// Kept for some minutes. Without a TSDB, or if it does not respond, the signs of hardware are
-  /// missing. Passes on errors of the reader.
-  Result<std::shared_ptr<const fleet::FleetHealth>> judge(const SiteCluster& cluster)
+  /// Kept for some minutes, or for one if the TSDB does not respond. Then, or without a TSDB, the
+  /// signs of hardware are missing. Passes on errors of the reader.
+  Result<std::shared_ptr<const JudgedNodes>> judge(const SiteCluster& cluster)
       CEEMS_EXCLUDES(mutex_);
 
   /// Sets ceems_node_health_effect, ceems_node_health_score and ceems_api_server_straggler_units by
@@ -47,7 +52,7 @@ class NodeJudge {
  private:
   struct Kept {
     Clock::SteadyTime until;
-    std::shared_ptr<const fleet::FleetHealth> health;
+    std::shared_ptr<const JudgedNodes> health;
   };
   void measure_all();
   void count_stragglers(const SiteCluster& cluster);

@@ -92,6 +92,8 @@ int run_insight(const InsightOptions& options, const Caller& caller);
 /// kParse if it is not such an answer.
 Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer);
 Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer);
+/// A line for each cluster whose TSDB did not respond.
+std::string insight_missing(const std::string& answer);
 
 /// The command line of `cacct check`.
 struct CheckOptions {

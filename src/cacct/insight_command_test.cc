@@ -33,6 +33,15 @@ TEST(InsightText, ListsIdleJobs) {
   EXPECT_THAT(text("idle", R"({"uuid":"1","watts":0.4})"), StartsWith("1 idle job, 0 W\n"));
 }
 
+TEST(InsightText, NamesClustersThatDidNotRespond) {
+  EXPECT_EQ(
+      insight_missing(R"({"data":[],"missing":[{"cluster_id":"a\u001b","reason":"unavailable"},)"
+                      R"({"cluster_id":"b","reason":"no_tsdb"}]})"),
+      "cacct: cluster a\uFFFD is missing: its time-series server does not respond\n");
+  EXPECT_EQ(insight_missing(answer("")), "");
+  EXPECT_EQ(insight_missing("no JSON"), "");
+}
+
 TEST(InsightText, NamesSickNodesWithTheirEvidence) {
   EXPECT_EQ(text("nodes", ""), "No node looks sick.\n");
   EXPECT_EQ(

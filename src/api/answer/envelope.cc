@@ -121,7 +121,8 @@ void answer_tsdb_failure(net::Response& response) {
 void answer_data(net::Response& response,
                  std::string_view data,
                  std::string_view next,
-                 std::string_view previous) {
+                 std::string_view previous,
+                 std::string_view missing) {
   set_json(response, 200);
   response.body.clear();
   JsonWriter json(response.body);
@@ -131,6 +132,9 @@ void answer_data(net::Response& response,
   }
   if (!previous.empty()) {
     json.member("previous", previous);
+  }
+  if (!missing.empty()) {
+    json.raw_member("missing", missing);
   }
   json.end_object();
   response.body += '\n';

@@ -56,11 +56,12 @@ void answer_tsdb_failure(net::Response& response);
 void answer_nobody(net::Response& response, std::string_view login);
 
 /// Answers {"status":"success","data":DATA}; `data` is JSON. `next` and `previous` are cursors of
-/// other pages; if not empty, they become members.
+/// other pages; if not empty, they become members. So does `missing`, which is JSON.
 void answer_data(net::Response& response,
                  std::string_view data,
                  std::string_view next = {},
-                 std::string_view previous = {});
+                 std::string_view previous = {},
+                 std::string_view missing = {});
 
 /// Writes rows as JSON objects with the fields in their order. Not thread-safe.
 class RowFormat {

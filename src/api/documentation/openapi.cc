@@ -271,6 +271,10 @@ void add_success(JsonWriter& json, const Endpoint& endpoint) {
         R"({"type":"string","description":"Cursor of this neighbouring page, if there is one."})";
     json.raw_member("next", kCursor).raw_member("previous", kCursor);
   }
+  if (endpoint.by_cluster) {
+    json.key("missing");
+    add_reference(json, "schemas", "MissingClusters");
+  }
   if (endpoint.login) {  // with `anonymous`, for a caller without identity
     json.key("login");
     add_reference(json, "schemas", "Login");

@@ -135,7 +135,8 @@ struct Endpoint {
   /// Number of columns in the key of a row, for listings that accept `limit` and `cursor`;
   /// otherwise 0.
   std::size_t page_key = 0;
-  bool table = false;  ///< it accepts them in its own way
+  bool table = false;       ///< it accepts them in its own way
+  bool by_cluster = false;  ///< its answers name the clusters that they lack
   /// The answer depends only on the request, the caller and the database, so it gets an entity tag.
   bool tagged = true;
   bool waits = false;   ///< its answers may need a TSDB: see ApiServer::waits()

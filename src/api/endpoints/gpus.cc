@@ -175,7 +175,7 @@ void get_gpus(const Services& services, Call& call) {
     answer.value(time);
   }
   answer.end_array().raw_member("rows", rows);
-  append_missing(answer, missing);
+  answer.raw_member("missing", clusters_json(missing));
   answer.end_object();
   answer_data(*call.response, data);
 }

@@ -15,10 +15,10 @@
 #include "api/accounting/accounting.h"
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/time/durations.h"
 
 namespace ceems::api {
@@ -55,13 +55,8 @@ class IdleNow {
       if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
         continue;
       }
-      if (auto done = read(cluster); !done && !tsdb_failed_) {
+      if (const auto done = read(cluster); !done) {
         answer_failure(*call_.response, done.error());
-        return;
-      } else if (!done) {
-        log::warn("cannot read which units are idle",
-                  {{"cluster_id", cluster.id}, {"err", done.error().message}});
-        answer_tsdb_failure(*call_.response);
         return;
       }
     }
@@ -76,18 +71,23 @@ class IdleNow {
       append(json, row);
     }
     json.end_array();
-    answer_data(*call_.response, data);
+    asked_.answer(*call_.response, data);
   }
 
  private:
   /// A cluster without a TSDB, or whose TSDB does not know such series, has no rows.
   Result<> read(const SiteCluster& cluster) {
     if (services_.fleet == nullptr || !cluster.series) {
+      asked_.without_tsdb(cluster.id);
       return {};
     }
-    auto answer = services_.fleet->idle_units(cluster.id);
-    tsdb_failed_ = !answer;
-    CEEMS_TRY(idle, std::move(answer));
+    const auto answer = services_.fleet->idle_units(cluster.id);
+    if (!answer) {
+      asked_.failed(cluster.id, answer.error());
+      return {};
+    }
+    asked_.answered();
+    const std::vector<IdleUnit>& idle = *answer;
     if (idle.empty()) {
       return {};
     }
@@ -181,7 +181,7 @@ class IdleNow {
   Call& call_;
   Costs costs_ = services_.accounting->costs();
   std::vector<IdleRow> rows_;
-  bool tsdb_failed_ = false;
+  AskedClusters asked_{"cannot read which units are idle"};
 };
 
 constexpr std::array<std::pair<std::string_view, Fact>, 4> kShareBy{
@@ -306,6 +306,7 @@ Endpoints insight_idle_endpoints() {
                R"("cost":0.31,"exempt":null})"},
       .params = {Param::kClusterId, Param::kProject, Param::kFrom, Param::kTo, Param::kBy},
       .window = WindowKind::kOwn,
+      .by_cluster = true,
       .tagged = false,
       .waits = true};
   return {idle.for_users(

@@ -6,6 +6,7 @@
 
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/node_judge.h"
 #include "api/request/list_params.h"
 #include "base/json.h"
@@ -83,6 +84,7 @@ void append_sick(JsonWriter& json,
 
 void get_sick_nodes(const Services& services, Call& call) {
   const auto wanted = split_lists(call.params.clusters);
+  std::vector<MissingCluster> missing;  // of which signs of broken hardware are
   std::string data;
   JsonWriter json(data);
   json.begin_array();
@@ -95,6 +97,11 @@ void get_sick_nodes(const Services& services, Call& call) {
       answer_failure(*call.response, health.error());
       return;
     }
+    if (services.fleet == nullptr || !cluster.series) {
+      missing.push_back({cluster.id, kNoTsdb});
+    } else if ((*health)->without_signs) {
+      missing.push_back({cluster.id, kUnavailable});
+    }
     for (const fleet::SickNode& node : (*health)->nodes) {
       append_sick(json, services, cluster.id, node);
     }
@@ -103,7 +110,7 @@ void get_sick_nodes(const Services& services, Call& call) {
     }
   }
   json.end_array();
-  answer_data(*call.response, data);
+  answer_data(*call.response, data, {}, {}, clusters_json(missing));
 }
 
 }  // namespace
@@ -148,6 +155,7 @@ Endpoints insight_nodes_endpoints() {
                 R"("signs":{"throttle":5400},"suggested":"scontrol update nodename=g14 state=drain reason=\"ceems: )"
                 R"(throttled for 5400 s; draws 6.3 % more than its peers in 30 jobs of 9 users\""})"},
        .params = {Param::kClusterId},
+       .by_cluster = true,
        .tagged = false,
        .waits = true,
        .audited = false}};

@@ -94,7 +94,8 @@ TEST_F(SickNodes, AreForThoseWhoSeeTheSite) {
 }
 
 TEST_F(SickNodes, WithoutJobsAreNone) {
-  EXPECT_THAT(body("insight/nodes/admin", "root"), HasSubstr(R"("data":[])"));
+  EXPECT_THAT(body("insight/nodes/admin", "root"),
+              HasSubstr(R"("data":[],"missing":[{"cluster_id":"hpc-a","reason":"no_tsdb"}])"));
 }
 
 TEST_F(SickNodes, AreGauges) {

@@ -13,16 +13,20 @@
 #include "api/answer/numbers.h"
 #include "api/endpoints/all.h"
 #include "api/endpoints/find_run.h"
+#include "api/endpoints/missing_clusters.h"
 #include "api/request/list_params.h"
 #include "api/tsdb/fleet.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/time/durations.h"
 
 namespace ceems::api {
 namespace {
 
 using fleet::Straggler;
 using fleet::StragglerKind;
+
+constexpr std::string_view kCannotRead = "cannot read the slow members of units";
 
 /// The members of an object that names a straggler.
 void append_straggler(JsonWriter& json, const Straggler& row) {
@@ -75,8 +79,7 @@ std::string stragglers_json(const std::vector<Straggler>& rows) {
 
 void answer_failed(Call& call, const std::string& cluster, const Error& error) {
   if (!tsdb::CancelScope::cancelled()) {
-    log::warn("cannot read the slow members of units",
-              {{"cluster_id", cluster}, {"err", error.message}});
+    log::warn(kCannotRead, {{"cluster_id", cluster}, {"err", error.message}});
   }
   answer_tsdb_failure(*call.response);
 }
@@ -85,8 +88,8 @@ struct Owner {
   std::string user, project, partition;
 };
 
-/// Whose these running units of a cluster are. A unit that the database does not know yet is
-/// absent.
+/// Whose these units of a cluster are, which ran a moment ago. A unit that the database does not
+/// know yet is absent.
 Result<std::map<std::string, Owner>> owners_of(const Services& services,
                                                const Call& call,
                                                const std::string& cluster,
@@ -95,14 +98,15 @@ Result<std::map<std::string, Owner>> owners_of(const Services& services,
   std::map<std::string, Owner> owners;
   store::FactListQuery query;
   query.filter.clusters = {cluster};
-  query.filter.state_running = true;
+  query.filter.ended = store::TimeRange{services.now_ms() - kHourMs, services.now_ms() + kHourMs};
+  query.filter.running = true;
   for (const StragglersOfUnit& unit : units) {
     query.filter.uuids.push_back(unit.uuid);
   }
   access::list_everybodys(call.identity, {}, query.filter);
   query.columns = {Fact::kUuid, Fact::kUser, Fact::kProject, Fact::kPartition};
-  query.sort = Fact::kUuid;
-  query.limit = units.size() * 2;
+  query.sort = Fact::kStarted;  // the newest run of an ID comes last
+  query.descending = false;
   QueryTimer timer(*services.metrics, Query::kUnits);
   CEEMS_TRY(rows, timer.run([&] { return services.reader->unit_facts(query); }));
   while (true) {
@@ -117,52 +121,66 @@ Result<std::map<std::string, Owner>> owners_of(const Services& services,
   }
 }
 
+/// Appends the rows of a cluster, or of some of its projects.
+Result<> append_units(JsonWriter& json,
+                      const Services& services,
+                      const Call& call,
+                      const std::string& cluster,
+                      const std::vector<StragglersOfUnit>& units) {
+  const auto projects = split_lists(call.params.projects);
+  if (units.empty()) {
+    return {};
+  }
+  CEEMS_TRY(owners, owners_of(services, call, cluster, units));
+  for (const StragglersOfUnit& unit : units) {
+    const auto known = owners.find(unit.uuid);
+    const Owner owner = known == owners.end() ? Owner{} : known->second;
+    if (!projects.empty() && std::ranges::find(projects, owner.project) == projects.end()) {
+      continue;
+    }
+    for (const Straggler& row : unit.rows) {
+      json.begin_object()
+          .member("cluster_id", cluster)
+          .member("uuid", unit.uuid)
+          .member("user", owner.user)
+          .member("project", owner.project)
+          .member("partition", owner.partition);
+      append_straggler(json, row);
+      json.end_object();
+    }
+  }
+  return {};
+}
+
 /// The slow members of all running units, by cluster and unit.
 void list_stragglers(const Services& services, Call& call) {
   const auto wanted = split_lists(call.params.clusters);
-  const auto projects = split_lists(call.params.projects);
   call.foreign = true;
+  AskedClusters asked(kCannotRead);
   std::string data;
   JsonWriter json(data);
   json.begin_array();
   for (const SiteCluster& cluster : services.site->clusters) {
-    if (services.fleet == nullptr || !cluster.series ||
-        (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end())) {
+    if (!wanted.empty() && std::ranges::find(wanted, cluster.id) == wanted.end()) {
+      continue;
+    }
+    if (services.fleet == nullptr || !cluster.series) {
+      asked.without_tsdb(cluster.id);
       continue;
     }
     const auto units = services.fleet->all_stragglers(cluster.id);
     if (!units) {
-      answer_failed(call, cluster.id, units.error());
-      return;
-    }
-    if ((*units)->empty()) {
+      asked.failed(cluster.id, units.error());
       continue;
     }
-    const auto owners = owners_of(services, call, cluster.id, **units);
-    if (!owners) {
-      answer_failure(*call.response, owners.error());
+    asked.answered();
+    if (const auto done = append_units(json, services, call, cluster.id, **units); !done) {
+      answer_failure(*call.response, done.error());
       return;
-    }
-    for (const StragglersOfUnit& unit : **units) {
-      const auto known = owners->find(unit.uuid);
-      const Owner owner = known == owners->end() ? Owner{} : known->second;
-      if (!projects.empty() && std::ranges::find(projects, owner.project) == projects.end()) {
-        continue;
-      }
-      for (const Straggler& row : unit.rows) {
-        json.begin_object()
-            .member("cluster_id", cluster.id)
-            .member("uuid", unit.uuid)
-            .member("user", owner.user)
-            .member("project", owner.project)
-            .member("partition", owner.partition);
-        append_straggler(json, row);
-        json.end_object();
-      }
     }
   }
   json.end_array();
-  answer_data(*call.response, data);
+  asked.answer(*call.response, data);
 }
 
 void get_stragglers(const Services& services, Call& call) {
@@ -211,7 +229,7 @@ Endpoints insight_stragglers_endpoints() {
         "properties": {
           "cluster_id": {"type": "string", "description": "Of the list of all running units: ID of the cluster."},
           "uuid": {"type": "string", "description": "Likewise: ID of the unit."},
-          "user": {"type": "string", "description": "Likewise: its user; empty while the database does not have the unit, or once it has ended."},
+          "user": {"type": "string", "description": "Likewise: its user; empty while the database does not have the unit."},
           "project": {"type": "string", "description": "Likewise: its project."},
           "partition": {"type": "string", "description": "Likewise: its partition."},
           "node": {"type": "string", "description": "Name of the node."},
@@ -237,6 +255,7 @@ Endpoints insight_stragglers_endpoints() {
   Endpoint anybodys = stragglers;
   anybodys.handler = get_anybodys_stragglers;
   anybodys.required = {};
+  anybodys.by_cluster = true;
   return {
       stragglers.for_users("insight/stragglers",
                            "Slow GPUs and nodes of one of the caller's units."),

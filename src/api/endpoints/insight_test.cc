@@ -80,7 +80,7 @@ class Insight : public ServerTest {
       return nonsense_ == "html" ? FakeTransport::ok("<html>log in</html>")
                                  : FakeTransport::ok(vector_of({{"10", nonsense_}}));
     }
-    if (down_) {
+    if (down_ || (cluster == "hpc-b" && other_down_)) {
       return fail(ErrorCode::kUnavailable, "http://secret: refused");
     }
     if (request.path.ends_with("_range")) {
@@ -161,6 +161,7 @@ class Insight : public ServerTest {
   AccountingOptions accounting_;
   std::string range_;
   bool down_ = false;
+  bool other_down_ = false;              ///< hpc-b's alone
   std::string nonsense_;                 ///< every answer is a page or has this value
   std::atomic<bool> hangs_ = false;      ///< questions for prices wait
   mutable std::atomic<int> priced_ = 0;  ///< how many there were
@@ -208,6 +209,22 @@ TEST_F(Insight, AsksLittleOfTheTsdb) {
   const auto response = get("/api/v1/insight/idle/admin", "root");
   EXPECT_EQ(response.status, 503);
   EXPECT_THAT(response.body, Not(HasSubstr("secret")));
+}
+
+TEST_F(Insight, AClusterWhoseTsdbFailsDoesNotHideTheOthers) {
+  write_idle_units();
+  const auto missing = [this](const std::string& path) {
+    return text_of(json::parse(get("/api/v1/" + path, "root").body).at("missing"));
+  };
+  EXPECT_EQ(missing("insight/idle/admin"), "[]");
+  other_down_ = true;
+  clock_.advance(std::chrono::minutes(2));
+  EXPECT_EQ(data("insight/idle/admin").as_array().size(), 2U);
+  const std::string other = R"([{"cluster_id":"hpc-b","reason":"unavailable"}])";
+  EXPECT_EQ(missing("insight/idle/admin"), other);
+  EXPECT_EQ(missing("insight/idle/admin?cluster_id=hpc-a"), "[]");
+  EXPECT_EQ(get("/api/v1/insight/idle/admin?cluster_id=hpc-b", "root").status, 503);
+  EXPECT_EQ(missing("insight/nodes/admin"), other) << "the signs of broken hardware";
 }
 
 TEST_F(Insight, NonsenseOfATsdbIsItsFailure) {

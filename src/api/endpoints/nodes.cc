@@ -309,7 +309,7 @@ void get_nodes(const Services& services, Call& call) {
                           ? std::optional(rounded(
                                 std::min(hours / measured / std::max(month_hours, 1.0), 1.0), 3))
                           : std::nullopt);
-  append_missing(json, missing);
+  json.raw_member("missing", clusters_json(missing));
   json.end_object();
   // The list is at most a minute old, so a place in it is its number.
   const auto cursor = [&](bool there, std::size_t skip) {

@@ -167,7 +167,7 @@ void get_nodes_map(const Services& services, Call& call) {
   }
   json.end_array().raw_member("times", times.empty() ? "[]" : times);
   json.member("left_off", static_cast<std::int64_t>(count - std::min(count, kMaxMapNodes)));
-  append_missing(json, missing);
+  json.raw_member("missing", clusters_json(missing));
   json.end_object();
   answer_data(*call.response, data);
 }

@@ -257,7 +257,7 @@ Result<Sums> read_before(const Services& services,
 
 /// Clusters that are left out of hours.
 void append_gaps(JsonWriter& json, const Sums& sums) {
-  append_missing(json, sums.missing);
+  json.raw_member("missing", clusters_json(sums.missing));
   if (sums.partial) {
     json.member("partial", true);
   }

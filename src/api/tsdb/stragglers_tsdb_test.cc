@@ -351,7 +351,8 @@ TEST_F(StragglersAnswer, ListsAndCountsThoseOfAllRunningUnits) {
   EXPECT_THAT(all.body, HasSubstr(R"({"cluster_id":"hpc-a","uuid":"a","user":"","project":"",)"
                                   R"("partition":"","node":"g4","device":null,)"));
   EXPECT_EQ(asked_, 3);
-  EXPECT_EQ(get(path + "?cluster_id=hpc-a", "root").body, all.body);
+  const std::string rows = all.body.substr(0, all.body.find(R"(,"missing")"));
+  EXPECT_EQ(get(path + "?cluster_id=hpc-a", "root").body, rows + ",\"missing\":[]}\n");
   EXPECT_THAT(get(path + "?project=fluids", "root").body,
               AllOf(HasSubstr(R"("uuid":"10")"), Not(HasSubstr(R"("uuid":"a")"))));
   EXPECT_THAT(get(path + "?cluster_id=hpc-b", "root").body, HasSubstr(R"("data":[])"));
@@ -369,6 +370,48 @@ TEST_F(StragglersAnswer, ListsAndCountsThoseOfAllRunningUnits) {
   EXPECT_EQ(get(path, "ada").status, 403);
   EXPECT_EQ(get(path + "?uuid=10", "root").status, 400) << "of which cluster?";
   EXPECT_EQ(get("/api/v1/insight/stragglers", "ada").status, 400);
+}
+
+TEST_F(StragglersAnswer, AClusterWhoseTsdbFailsDoesNotHideTheOthers) {
+  wide_ = many_units;
+  tsdbs_["hpc-b"].client = std::make_unique<tsdb::Client>(
+      "http://t",
+      std::make_unique<FakeTransport>(
+          [](const FakeTransport::Request&) -> Result<net::ClientResponse> {
+            return fail(ErrorCode::kUnavailable, "http://secret: refused");
+          }),
+      clock_);
+  ApiOptions options;
+  options.fleet = &fleet_;
+  options.site.clusters = {{.id = "hpc-b", .manager = "slurm", .series = true},
+                           {.id = "hpc-a", .manager = "slurm", .series = true},
+                           {.id = "cloud", .manager = "openstack", .series = false}};
+  make(std::move(options));
+  const auto all = get("/api/v1/insight/stragglers/admin", "root");
+  EXPECT_EQ(all.status, 200);
+  EXPECT_THAT(all.body,
+              AllOf(HasSubstr(R"("data":[{"cluster_id":"hpc-a","uuid":"10","user":"ada",)"),
+                    HasSubstr(R"("missing":[{"cluster_id":"hpc-b","reason":"unavailable"},)"
+                              R"({"cluster_id":"cloud","reason":"no_tsdb"}])"),
+                    Not(HasSubstr("secret"))));
+  EXPECT_EQ(get("/api/v1/insight/stragglers/admin?cluster_id=hpc-b", "root").status, 503);
+}
+
+TEST_F(StragglersAnswer, KnowsWhoseUnitsThatHaveJustEndedWere) {
+  wide_ = many_units;
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + kHour};
+  model::Unit before = job("a", "bob", "optics");  // another run of the same ID
+  before.started_at_ts = kNow - kHour;
+  before.ended_at_ts = kNow - kHour / 2;
+  model::Unit now = job("a", "eve", "climate");
+  now.started_at_ts = kNow - kHour / 3;
+  now.ended_at_ts = kNow;
+  update.units = {now, before};
+  write(update);
+  EXPECT_THAT(body("insight/stragglers/admin", "root"),
+              HasSubstr(R"({"cluster_id":"hpc-a","uuid":"a","user":"eve","project":"climate",)"));
 }
 
 TEST_F(StragglersAnswer, SaysThatTheListCannotBeRead) {
