@@ -57,10 +57,10 @@ int main(int argc, char** argv) {
   std::size_t any = 0;
   for (std::size_t i = 0; i < nodes; ++i) {
     const Storm storm = simulate_storm(true, random);
-    const auto storms = ceems::fleet::find_io_storms(storm.systems, storm.stalled);
+    const auto storms = ceems::fleet::find_io_storms(storm.systems, storm.waits);
     first += !storms.empty() && storms.front().uuid == storm.at_fault ? 1 : 0;
     const Storm calm = simulate_storm(false, random);
-    any += ceems::fleet::find_io_storms(calm.systems, calm.stalled).empty() ? 0 : 1;
+    any += ceems::fleet::find_io_storms(calm.systems, calm.waits).empty() ? 0 : 1;
   }
   fmt::print(
       "\n| Metadata storms | Culprit named first | Calm hours | With a storm |\n"

@@ -137,10 +137,16 @@ Storm simulate_storm(bool storm, std::mt19937_64& random) {
     }
     out.systems.push_back(std::move(system));
   }
-  for (std::size_t i = 0; i < kUnits; ++i) {
-    WindowValues& waits = out.stalled[fmt::format("{}", 100 + i)];
+  constexpr std::size_t kOthers = 3;
+  for (std::size_t i = 0; i < kUnits + kOthers; ++i) {
+    const std::string uuid = fmt::format("{}", 100 + i);
+    if (i < kUnits) {
+      out.waits.users["home"].insert(uuid);
+      out.waits.users["scratch"].insert(uuid);
+    }
+    WindowValues& waits = out.waits.stalled[uuid];
     const double own = between(0, 0.1, random);
-    const bool hit = storm && i != culprit && i % 2 == 0;
+    const bool hit = storm && i != culprit && (i % 2 == 0 || i >= kUnits);
     for (std::size_t k = 0; k < kNodeMinutes; ++k) {
       const double more = hit && k >= first && k < first + lasts ? between(3, 8, random) : 1;
       const double value = own * more * between(0.5, 1.5, random);

@@ -28,12 +28,13 @@ SharedNode simulate_node(double coupling, std::mt19937_64& random);
 
 struct Storm {
   std::vector<ceems::fleet::FileSystem> systems;
-  std::map<std::string, ceems::fleet::WindowValues> stalled;
+  ceems::fleet::Waits waits;
   std::string at_fault;  ///< empty: a day without a storm
 };
 
 /// Two hours of two file systems with 60 units. In a storm of 15 to 60 minutes, one unit creates
-/// and opens files until half of the others wait; meanwhile another unit reads most of all bytes,
+/// and opens files until half of the others wait, as do three units that use neither file system;
+/// meanwhile another unit reads most of all bytes,
 /// which holds no one up.
 Storm simulate_storm(bool storm, std::mt19937_64& random);
 

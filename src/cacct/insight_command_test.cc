@@ -201,7 +201,9 @@ TEST(InsightText, SaysWhoSlowsWhomDown) {
       R"({"cluster_id":"hpc-a","kind":"node","node":"c017","suspect":"5102","activity":"bytes",)"
       R"("victim":"5098","signal":"cpi","with":1.31,"without":0.83,"bins":[40,80],"times":7},)"
       R"({"cluster_id":"hpc-a","kind":"storm","file_system":"scratch","suspect":"5102",)"
-      R"("victims":37,"rate":21000,"of":"metadata","share":0.86,"seconds":1200},)"
+      R"("victims":37,"victims_of":"file_system","rate":21000,"of":"metadata","share":0.86,)"
+      R"("seconds":1200},{"kind":"storm","file_system":"","suspect":"7","victims":8,)"
+      R"("victims_of":"cluster","rate":90,"of":"metadata","share":0.6,"seconds":600},)"
       R"({"cluster_id":"hpc-a","kind":"top","file_system":"","suspect":"\u001b[31m","bytes":null,)"
       R"("requests":12.4,"metadata":null,"share":0.12})";
   EXPECT_EQ(
@@ -210,6 +212,8 @@ TEST(InsightText, SaysWhoSlowsWhomDown) {
       "writes much, 0.83 otherwise (40 and 80 minutes, 7 changes).\n"
       "I/O storm on scratch: 5102 has 86 % of the requests of metadata, 21,000/s, for 20 min; "
       "37 jobs wait.\n"
+      "I/O storm: 7 has 60 % of the requests of metadata, 90/s, for 10 min; 8 jobs of the cluster "
+      "wait.\n"
       "FILE SYSTEM  JOB    BYTES/S  REQUESTS/S  METADATA/S  SHARE\n"
       "(unknown)    \uFFFD[31m        -          12           -   12 %\n");
   EXPECT_EQ(text("neighbours",

@@ -69,10 +69,11 @@ std::string storm_text(const sj::element& row) {
     return fmt::format("{} waits for {}: another job has {}, for {}.\n", text_of(row, "victim"),
                        name.empty() ? "a file system" : name, what, lasted);
   }
-  return fmt::format("I/O storm{}: {} has {}, {}/s, for {}; {:.0f} jobs wait.\n",
+  return fmt::format("I/O storm{}: {} has {}, {}/s, for {}; {:.0f} jobs{} wait.\n",
                      name.empty() ? "" : " on " + name, suspect, what,
                      grouped(number_of(row, "rate").value_or(0)), lasted,
-                     number_of(row, "victims").value_or(0));
+                     number_of(row, "victims").value_or(0),
+                     text_of(row, "victims_of") == "cluster" ? " of the cluster" : "");
 }
 
 }  // namespace

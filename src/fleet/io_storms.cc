@@ -75,10 +75,27 @@ std::pair<std::size_t, std::size_t> longest_of(const WindowValues& own,
 
 }  // namespace
 
-std::vector<IoStorm> find_io_storms(std::span<const FileSystem> systems,
-                                    const std::map<std::string, WindowValues>& stalled) {
+std::vector<std::string> loaded_file_systems(std::span<const FileSystem> systems) {
+  std::vector<std::string> names;
+  for (const FileSystem& system : systems) {
+    if (std::ranges::any_of(kStormKinds, [&system](const StormKind& kind) {
+          const std::vector<double> totals = totals_of(system, kind);
+          return std::ranges::any_of(system.units, [&](const FileSystemUse& unit) {
+            const auto [first, end] = longest_of(unit.*kind.of_unit, totals);
+            return end - first >= kLeastStorm;
+          });
+        })) {
+      names.push_back(system.name);
+    }
+  }
+  return names;
+}
+
+std::vector<IoStorm> find_io_storms(std::span<const FileSystem> systems, const Waits& waits) {
   std::vector<IoStorm> storms;
   for (const FileSystem& system : systems) {
+    const auto users = waits.users.find(system.name);
+    const bool shared = users != waits.users.end();
     for (const StormKind& kind : kStormKinds) {
       const std::vector<double> totals = totals_of(system, kind);
       for (const FileSystemUse& unit : system.units) {
@@ -92,9 +109,11 @@ std::vector<IoStorm> find_io_storms(std::span<const FileSystem> systems,
                       .kind = kind.name,
                       .first = first,
                       .windows = end - first,
-                      .victims = {}};
-        for (const auto& [uuid, waits] : stalled) {
-          if (uuid != unit.uuid && waits_longer(waits, first, end, totals.size())) {
+                      .victims = {},
+                      .shared = shared};
+        for (const auto& [uuid, stalled] : waits.stalled) {
+          if (uuid != unit.uuid && (!shared || users->second.contains(uuid)) &&
+              waits_longer(stalled, first, end, totals.size())) {
             storm.victims.push_back(uuid);
           }
         }

@@ -59,6 +59,7 @@ class NeighbourRows {
     if (victim_.empty()) {
       json_.member("suspect", storm.uuid);
       json_.member("victims", static_cast<std::int64_t>(storm.victims.size()));
+      json_.member("victims_of", storm.shared ? "file_system" : "cluster");
       number("rate", storm.rate);
     } else {
       json_.member("victim", victim_);
@@ -220,6 +221,7 @@ Endpoints insight_neighbours_endpoints() {
           "confidence": {"enum": ["likely"]},
           "file_system": {"type": "string", "description": "Name or mount point; empty: it is not known which."},
           "victims": {"type": "integer", "description": "Of a storm: units that waited more than twice as long as otherwise."},
+          "victims_of": {"enum": ["file_system", "cluster"], "description": "Of a storm: which units were counted, those that use the file system, or, if that is not known, all of the cluster."},
           "of": {"enum": ["requests", "metadata"], "description": "Of a storm: what it asks for."},
           "share": {"type": ["number", "null"], "description": "Share of what all units asked for; of `top`, the highest of the three."},
           "rate": {"type": "number", "description": "Of a storm: requests a second."},

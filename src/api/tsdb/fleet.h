@@ -168,7 +168,7 @@ class Fleet {
       const std::string& cluster_id);
 
   /// The pairs of units of these nodes of which one slows the other down, in the two hours up to
-  /// this time. Three queries; kept for a minute.
+  /// this time. One query; kept for a minute.
   Result<std::vector<NodeNeighbours>> neighbours(const std::string& cluster_id,
                                                  const std::vector<std::string>& nodes,
                                                  std::int64_t until_ms);
@@ -176,7 +176,7 @@ class Fleet {
   [[nodiscard]] Result<std::vector<std::string>> nodes_of(const std::string& cluster_id,
                                                           const std::string& uuid,
                                                           std::int64_t until_ms) const;
-  /// Who asks what of the file systems. Three queries; kept for a minute.
+  /// Who asks what of the file systems. At most two queries; kept for a minute.
   Result<std::shared_ptr<const IoLoad>> io_load(const std::string& cluster_id);
 
   /// The names of node_series().

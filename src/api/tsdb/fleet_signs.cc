@@ -18,7 +18,9 @@ constexpr std::size_t kMaxSignSeries = 100'000;
 
 /// Each gives numbers by host and sign; `{0}` stands for the matchers of the cluster, each after a
 /// comma. Xids 13, 31, 43 and 45 come from programs. A series that a day ago was not there counts
-/// as a whole: its exporter has counted from 0 since. The series of links have no hostname.
+/// as a whole: its exporter has counted from 0 since. The series of links have no hostname. An
+/// older exporter has no seconds of reasons, but what held at each scrape. A lost GPU is known by
+/// the only series that every GPU has, with or without permissions.
 constexpr std::array<std::string_view, 3> kSignQueries{
     "label_replace(sum by (hostname) ((ceems_gpu_xid_errors_total{{xid!~\"13|31|43|45\"{0}}}"
     " unless ceems_gpu_xid_errors_total offset 1d)"
@@ -26,7 +28,9 @@ constexpr std::array<std::string_view, 3> kSignQueries{
     " \"sign\", \"xid\", \"\", \"\")"
     " or label_replace(sum by (hostname) (increase("
     "ceems_gpu_ecc_errors_total{{type=\"uncorrected\"{0}}}[1d])), \"sign\", \"ecc\", \"\", \"\")",
-    "label_replace(86400 * max by (hostname) (avg_over_time("
+    "label_replace(max by (hostname) (increase("
+    "ceems_gpu_clock_reason_seconds_total{{reason=~\"hardware_thermal|power_brake\"{0}}}[1d]))"
+    " or 86400 * max by (hostname) (avg_over_time("
     "ceems_gpu_clock_reason{{reason=~\"hardware_thermal|power_brake\"{0}}}[1d])),"
     " \"sign\", \"throttle\", \"\", \"\")"
     " or label_replace(sum by (hostname) ((increase("
@@ -36,10 +40,9 @@ constexpr std::array<std::string_view, 3> kSignQueries{
     " topk by (job, instance) (1, max by (job, instance, hostname)"
     " (ceems_node_info{{hostname!=\"\"{0}}}))),"
     " \"sign\", \"link\", \"\", \"\")",
-    "label_replace(max by (hostname) (max_over_time(count by (hostname) (count by (hostname,"
-    " gpuuuid) (ceems_gpu_utilization_ratio{{hostname!=\"\"{0}}}))[1d:10m]))"
-    " - count by (hostname) (count by (hostname, gpuuuid) "
-    "(ceems_gpu_utilization_ratio{{hostname!=\"\"{0}}})),"
+    "label_replace(max_over_time(sum by (hostname) (max by (hostname, gpuuuid)"
+    " (ceems_gpu_up{{hostname!=\"\"{0}}}))[1d:10m])"
+    " - sum by (hostname) (max by (hostname, gpuuuid) (ceems_gpu_up{{hostname!=\"\"{0}}})),"
     " \"sign\", \"lost_gpu\", \"\", \"\")"};
 
 }  // namespace

@@ -353,6 +353,8 @@ TEST_F(FleetTest, FindsSignsOfBrokenHardwareByThreeQueries) {
   ASSERT_EQ(queries.size(), 3U);
   // The names that the GPU libraries give (exporter/gpu/library).
   EXPECT_TRUE(queries[1].contains(R"({reason=~"hardware_thermal|power_brake")")) << queries[1];
+  EXPECT_THAT(queries[1], HasSubstr("increase(ceems_gpu_clock_reason_seconds_total{"));
+  EXPECT_THAT(queries[2], HasSubstr("ceems_gpu_up{"));  // each GPU has it
   body("insight/nodes/admin?cluster_id=hpc-a", "root");
   EXPECT_EQ(queries.size(), 3U);  // kept
 }

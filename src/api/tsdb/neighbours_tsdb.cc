@@ -24,16 +24,14 @@ constexpr std::int64_t kNeighbourSpanMs = 2 * kHourMs;
 constexpr std::size_t kMaxNeighbourSeries = 50'000;
 constexpr std::size_t kTopOfFileSystem = 10;
 
-/// `{0}` are matchers, `{1}` is the range of rates. The label `of` keeps the parts apart.
-constexpr std::string_view kOfUnits =
+/// `{0}` are matchers, `{1}` is the range of rates. The label `of` keeps the parts apart. Block
+/// devices count where eBPF does not.
+constexpr std::string_view kOnNodes =
     R"q(label_replace(sum by (hostname, uuid) (rate(ceems_compute_unit_cpu_user_seconds_total{{{0}}}[{1}]) + rate(ceems_compute_unit_cpu_system_seconds_total{{{0}}}[{1}])), "of", "cpus", "", ""))q"
-    R"q( or label_replace(sum by (hostname, uuid) (rate(ceems_perf_cpucycles_total{{{0}}}[{1}])) / sum by (hostname, uuid) (rate(ceems_perf_instructions_total{{{0}}}[{1}])), "of", "cpi", "", ""))q";
-constexpr std::string_view kStalls =
-    R"q(label_replace(max by (hostname, uuid) (rate(ceems_compute_unit_pressure_seconds_total{{resource="io",kind="some",{0}}}[{1}])), "of", "io", "", ""))q"
-    R"q( or label_replace(max by (hostname, uuid) (rate(ceems_compute_unit_memory_psi_seconds{{{0}}}[{1}])), "of", "memory", "", ""))q";
-/// Block devices where eBPF does not count.
-constexpr std::string_view kOfFiles =
-    R"q(label_replace(sum by (hostname, uuid) (label_replace(rate(ceems_ebpf_read_bytes_total{{{0}}}[{1}]), "part", "r", "", "") or label_replace(rate(ceems_ebpf_write_bytes_total{{{0}}}[{1}]), "part", "w", "", "")))q"
+    R"q( or label_replace(sum by (hostname, uuid) (rate(ceems_perf_cpucycles_total{{{0}}}[{1}])) / sum by (hostname, uuid) (rate(ceems_perf_instructions_total{{{0}}}[{1}])), "of", "cpi", "", ""))q"
+    R"q( or label_replace(max by (hostname, uuid) (rate(ceems_compute_unit_pressure_seconds_total{{resource="io",kind="some",{0}}}[{1}])), "of", "io", "", ""))q"
+    R"q( or label_replace(max by (hostname, uuid) (rate(ceems_compute_unit_memory_psi_seconds{{{0}}}[{1}])), "of", "memory", "", ""))q"
+    R"q( or label_replace(sum by (hostname, uuid) (label_replace(rate(ceems_ebpf_read_bytes_total{{{0}}}[{1}]), "part", "r", "", "") or label_replace(rate(ceems_ebpf_write_bytes_total{{{0}}}[{1}]), "part", "w", "", "")))q"
     R"q( or sum by (hostname, uuid) (label_replace(rate(ceems_compute_unit_blkio_read_total_bytes{{{0}}}[{1}]), "part", "r", "", "") or label_replace(rate(ceems_compute_unit_blkio_write_total_bytes{{{0}}}[{1}]), "part", "w", "", "")), "of", "bytes", "", ""))q"
     R"q( or label_replace(sum by (hostname, uuid) (label_replace(rate(ceems_ebpf_read_requests_total{{{0}}}[{1}]), "part", "r", "", "") or label_replace(rate(ceems_ebpf_write_requests_total{{{0}}}[{1}]), "part", "w", "", "") or label_replace(rate(ceems_ebpf_open_requests_total{{{0}}}[{1}]), "part", "o", "", ""))q"
     R"q( or label_replace(rate(ceems_ebpf_create_requests_total{{{0}}}[{1}]), "part", "c", "", "") or label_replace(rate(ceems_ebpf_unlink_requests_total{{{0}}}[{1}]), "part", "u", "", "")))q"
@@ -64,6 +62,11 @@ constexpr std::string_view kLocalMounts = "/|/(boot|dev|proc|run|sys|tmp|var)(/.
 /// A unit waits on the nodes where it waits most. What is below 2 % of the time is not read.
 constexpr std::string_view kUnitsThatWait =
     R"q(max by (uuid) (rate(ceems_compute_unit_pressure_seconds_total{{uuid!="",resource="io",kind="some"{0}}}[{1}])) > 0.02)q";
+/// Which file systems `{2}` units use. Metadata alone that eBPF counts says nothing.
+constexpr std::string_view kUses =
+    R"q(rate(ceems_lustre_job_operations_total{{uuid!="",filesystem=~"{2}"{0}}}[{1}]) > 0)q"
+    R"q( or label_replace(rate(ceems_ebpf_read_requests_total{{uuid!="",mountpoint=~"{2}"{0}}}[{1}]), "filesystem", "$1", "mountpoint", "(.+)") > 0)q"
+    R"q( or label_replace(rate(ceems_ebpf_write_requests_total{{uuid!="",mountpoint=~"{2}"{0}}}[{1}]), "filesystem", "$1", "mountpoint", "(.+)") > 0)q";
 
 class RangeReader {
  public:
@@ -171,6 +174,35 @@ std::vector<FileSystemTop> top_of(const std::string& name,
   return rows;
 }
 
+/// Which units wait, and which of these use the loaded file systems.
+Result<fleet::Waits> read_waits(RangeReader& reader, const std::vector<std::string>& loaded) {
+  const std::string waiting =
+      fmt::format(fmt::runtime(kUnitsThatWait), reader.cluster(), reader.range());
+  std::string query = waiting;
+  std::vector<std::string> named = loaded;
+  std::erase(named, "");
+  fleet::Waits waits;
+  if (!named.empty()) {
+    query += fmt::format(R"( or (group by (filesystem, uuid) ({}) and on (uuid) ({})))",
+                         fmt::format(fmt::runtime(kUses), reader.cluster(), reader.range(),
+                                     tsdb::quote_text(tsdb::exact_regex(named))),
+                         waiting);
+    for (const std::string& name : named) {
+      waits.users[name];
+    }
+  }
+  CEEMS_TRY(reader.ask(query, [&](const tsdb::Series& series) {
+    const std::string uuid(series.labels.get("uuid"));
+    const std::string name(series.labels.get("filesystem"));
+    if (name.empty()) {
+      waits.stalled[uuid] = reader.windows().values_of(series);
+    } else {
+      waits.users[name].insert(uuid);
+    }
+  }));
+  return waits;
+}
+
 }  // namespace
 
 Result<std::vector<NodeNeighbours>> read_neighbours(const ClusterTsdb& tsdb,
@@ -181,24 +213,20 @@ Result<std::vector<NodeNeighbours>> read_neighbours(const ClusterTsdb& tsdb,
   const std::string matchers = fmt::format(
       R"(hostname=~"{}",uuid!=""{})", tsdb::quote_text(tsdb::exact_regex(nodes)), reader.cluster());
   std::map<std::string, std::map<std::string, NodeUnit>> by_node;
-  for (const std::string_view text : {kOfUnits, kStalls, kOfFiles}) {
-    CEEMS_TRY(reader.ask(
-        fmt::format(fmt::runtime(text), matchers, reader.range()), [&](const tsdb::Series& series) {
-          const std::string host(series.labels.get("hostname"));
-          const std::string uuid(series.labels.get("uuid"));
-          if (std::ranges::find(nodes, host) == nodes.end() || uuid.empty()) {
-            return;
-          }
-          NodeUnit& unit = by_node[host][uuid];
-          unit.uuid = uuid;
-          if (WindowValues* const values = values_named(unit, series.labels.get("of"))) {
-            *values = reader.windows().values_of(series);
-          }
-        }));
-    if (std::ranges::none_of(by_node, [](const auto& node) { return node.second.size() > 1; })) {
-      return std::vector<NodeNeighbours>{};  // no unit has a neighbour
-    }
-  }
+  CEEMS_TRY(reader.ask(fmt::format(fmt::runtime(kOnNodes), matchers, reader.range()),
+                       [&](const tsdb::Series& series) {
+                         const std::string host(series.labels.get("hostname"));
+                         const std::string uuid(series.labels.get("uuid"));
+                         if (std::ranges::find(nodes, host) == nodes.end() || uuid.empty()) {
+                           return;
+                         }
+                         NodeUnit& unit = by_node[host][uuid];
+                         unit.uuid = uuid;
+                         if (WindowValues* const values =
+                                 values_named(unit, series.labels.get("of"))) {
+                           *values = reader.windows().values_of(series);
+                         }
+                       }));
   std::vector<NodeNeighbours> rows;
   for (auto& [host, units] : by_node) {
     std::vector<NodeUnit> all;
@@ -239,42 +267,31 @@ Result<IoLoad> read_io_load(const ClusterTsdb& tsdb,
                             std::int64_t until_ms) {
   RangeReader reader(tsdb, cluster_id, until_ms);
   const Windows& windows = reader.windows();
-  std::string top;
-  std::string total;
+  std::string both;
   for (const FileSystemKind& kind : kFileSystemKinds) {
     const std::string asked =
         fmt::format(fmt::runtime(kind.query), reader.cluster(), reader.range(), kLocalMounts);
-    top += fmt::format(
-        R"({}label_replace(topk by (filesystem) ({}, sum by (filesystem, uuid) ({})), "of", "{}", "", ""))",
-        top.empty() ? "" : " or ", kTopOfFileSystem, asked, kind.name);
-    total += fmt::format(R"({}label_replace(sum by (filesystem) ({}), "of", "{}", "", ""))",
-                         total.empty() ? "" : " or ", asked, kind.name);
+    both += fmt::format(
+        R"({0}label_replace(topk by (filesystem) ({1}, sum by (filesystem, uuid) ({2})), "of", "{3}", "", ""))"
+        R"( or label_replace(sum by (filesystem) ({2}), "of", "{3}", "", ""))",
+        both.empty() ? "" : " or ", kTopOfFileSystem, asked, kind.name);
   }
   std::map<std::string, ReadSystem> systems;
-  CEEMS_TRY(reader.ask(top, [&](const tsdb::Series& series) {
+  CEEMS_TRY(reader.ask(both, [&](const tsdb::Series& series) {
     const std::string uuid(series.labels.get("uuid"));
-    fleet::FileSystemUse& use = systems[std::string(series.labels.get("filesystem"))].units[uuid];
+    const std::string of(series.labels.get("of"));
+    ReadSystem& system = systems[std::string(series.labels.get("filesystem"))];
+    if (uuid.empty()) {
+      system.all[of] = windows.values_of(series);
+      return;
+    }
+    fleet::FileSystemUse& use = system.units[uuid];
     use.uuid = uuid;
-    if (WindowValues* const values = values_named(use, series.labels.get("of"))) {
+    if (WindowValues* const values = values_named(use, of)) {
       *values = windows.values_of(series);
     }
   }));
   IoLoad load{.storms = {}, .top = {}, .from_ms = windows.from_ms, .step_ms = windows.step_ms};
-  if (systems.empty()) {
-    return load;
-  }
-  CEEMS_TRY(reader.ask(total, [&](const tsdb::Series& series) {
-    const auto found = systems.find(std::string(series.labels.get("filesystem")));
-    if (found != systems.end()) {
-      found->second.all[std::string(series.labels.get("of"))] = windows.values_of(series);
-    }
-  }));
-  std::map<std::string, WindowValues> stalled;
-  CEEMS_TRY(reader.ask(fmt::format(fmt::runtime(kUnitsThatWait), reader.cluster(), reader.range()),
-                       [&](const tsdb::Series& series) {
-                         stalled[std::string(series.labels.get("uuid"))] =
-                             windows.values_of(series);
-                       }));
   std::vector<fleet::FileSystem> judged;
   for (auto& [name, system] : systems) {
     auto rows = top_of(name, system, windows);
@@ -287,7 +304,12 @@ Result<IoLoad> read_io_load(const ClusterTsdb& tsdb,
       one.units.push_back(std::move(use));
     }
   }
-  load.storms = fleet::find_io_storms(judged, stalled);
+  const std::vector<std::string> loaded = fleet::loaded_file_systems(judged);
+  if (loaded.empty()) {
+    return load;
+  }
+  CEEMS_TRY(waits, read_waits(reader, loaded));
+  load.storms = fleet::find_io_storms(judged, waits);
   const auto hour = static_cast<std::size_t>(kHourMs / windows.step_ms);
   std::erase_if(load.storms, [&](const fleet::IoStorm& storm) {
     return storm.first + storm.windows + hour <= windows.count;

@@ -36,7 +36,7 @@ struct IoLoad {
   std::int64_t step_ms = 0;
 };
 
-/// Three range queries over the two hours up to `until_ms`. Nodes with one unit have no pairs.
+/// A range query over the two hours up to `until_ms`. Nodes with one unit have no pairs.
 /// Passes on errors of tsdb::Client; kUnavailable for more series than are read.
 Result<std::vector<NodeNeighbours>> read_neighbours(const ClusterTsdb& tsdb,
                                                     std::string_view cluster_id,
@@ -49,9 +49,10 @@ Result<std::vector<std::string>> read_nodes_of(const ClusterTsdb& tsdb,
                                                std::string_view uuid,
                                                std::int64_t until_ms);
 
-/// Likewise by three range queries over two hours: the units that ask most of each file system, by
-/// Lustre's servers and by eBPF, what all units ask of it, and the units that wait for I/O. Local
-/// directories are left out. What eBPF counts of metadata has no file system; its name is empty.
+/// Likewise over two hours: the units that ask most of each file system, by Lustre's servers and by
+/// eBPF, and what all units ask of it; where one asks for most, by a second query the units that
+/// wait for I/O. Local directories are left out. What eBPF counts of metadata has no file system;
+/// its name is empty.
 Result<IoLoad> read_io_load(const ClusterTsdb& tsdb,
                             std::string_view cluster_id,
                             std::int64_t until_ms);
