@@ -305,7 +305,7 @@ test("a map of 512 nodes with 4 GPUs each is small and quick", async (t) => {
 });
 
 test("the month of the site has its sums, days, groups and idle energy, and prints", async (t) => {
-  const page = await visit(t, "/?user=sue#/site", { server: { many: 30 } });
+  const page = await visit(t, "/?user=sue#/site", { month: true, server: { many: 30 } });
   await title(page, /^Site – /);
   await page.getByText(/^Free parts of nodes used 3\.71 MWh/).waitFor();
   const projects = page.getByRole("region", { name: "Projects that use the most energy" });

@@ -37,12 +37,20 @@ export async function control(values) {
   assert.equal(answer.status, 200);
 }
 
-/** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
+/** A time in a month that has days before it: on the first days of a month, some days ago. */
+function inMonth() {
+  const now = Date.now();
+  return new Date(now).getUTCDate() < 4 ? now - 4 * 86_400_000 : now;
+}
+
+/** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere.
+ * With the option `month`, the browser and the server believe in a day on which the month has bars. */
 export async function visit(t, path, options = {}) {
   // For each test, the units run as long as if it were the first.
-  const begin = begun.has(t) ? {} : { begin: Date.now() / 1000 };
+  const now = options.month ? inMonth() : Date.now();
+  const begin = begun.has(t) ? {} : { begin: now / 1000 };
   begun.add(t);
-  await control({ ...begin, mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", idle: 0, gpus: 0, profiles: "none", tokens: null, answering: true, ...options.server });
+  await control({ ...begin, mode: "ok", proxy_user: null, login: null, many: 0, commit: null, lists: true, reports: "ok", fleet: "ok", insight: "ok", hours: "ok", currency: "", ended: null, managers: [], name: "", idle: 0, gpus: 0, profiles: "none", tokens: null, answering: true, ...(options.month ? { commit: now / 1000 } : {}), ...options.server });
   const page = await open(browser, options.context, { far: false });
   const faults = [];
   page.requests = [];
@@ -64,6 +72,7 @@ export async function visit(t, path, options = {}) {
   });
   // Early in a quarter of an hour: lists are asked for in whole ones.
   if (options.clock) await page.clock.install({ time: Math.floor(Date.now() / 900_000) * 900_000 + 10_000 });
+  if (options.month) await page.clock.install({ time: now });
   await page.goto(url + path);
   // The page takes the name out of the address and keeps it; before that, another address would lose it.
   if (path.startsWith("/?user=")) await becomes(() => page.url().includes("?user="), false, "the name leaves the address");
