@@ -98,16 +98,20 @@ std::optional<PowerEstimate> UnitWatts::of_unit(std::uint64_t key) const {
              : std::optional(estimate(unit->second.place));
 }
 
-/// How far a unit's watts per core are known, 0...1, by how much is left of the assumed variance.
-double UnitWatts::trust(const Unit& unit) const {
-  if (!assumed_.doubts) {
-    return 1;
+/// How far each unit's watts per core are known, by how much is left of the assumed variance. What
+/// was known stays so: while nothing changes the variance grows, but the watts are the best guess.
+void UnitWatts::note_trust() {
+  for (auto& [key, unit] : units_) {
+    if (unit.place == kNone) {
+      continue;
+    }
+    const double all = covariance(unit.place, unit.place);
+    // One whose watts are known, beside an average that is not, is known.
+    const double own =
+        std::min(all, all - 2 * covariance(unit.place, kAverage) + covariance(kAverage, kAverage));
+    unit.trust = std::max(unit.trust,
+                          std::clamp((kUntold - own / unit.assumed) / (kUntold - kTold), 0.0, 1.0));
   }
-  const std::size_t count = mean_.size();
-  const auto at = [&](std::size_t i, std::size_t j) { return covariance_[i * count + j]; };
-  const double own =
-      at(unit.place, unit.place) - 2 * at(unit.place, kAverage) + at(kAverage, kAverage);
-  return std::clamp((kUntold - own / unit.assumed) / (kUntold - kTold), 0.0, 1.0);
 }
 
 double UnitWatts::core_watts() const {
@@ -217,7 +221,7 @@ void UnitWatts::divide(double cores, std::span<const Use> units) {
         unit != units_.end()) {
       const bool placed = unit->second.place != kNone;
       watts = mean_[unit->second.beyond ? kSystem : placed ? unit->second.place : kAverage];
-      known = placed ? trust(unit->second) : 1;
+      known = placed && assumed_.doubts ? unit->second.trust : 1;
     }
     drawn_.push_back(drawn(watts, use.cores));
     trusts_.push_back(known);
@@ -265,6 +269,7 @@ void UnitWatts::close_window(double seconds, double elapsed) {
     learn_from(sums_, &Unit::window);
     steady_length_ = assumed_.window;
   }
+  note_trust();
   restart_window();
 }
 

@@ -218,6 +218,7 @@ class UnitWatts {
     std::size_t place = kNone;  ///< in the state
     bool beyond = false;        ///< there was no place for it
     double assumed = 0;         ///< variance of what sets it apart, when it got its place
+    double trust = 0;           ///< how far its own watts count, 0...1
     std::optional<PowerEstimate> before = {};
   };
 
@@ -239,7 +240,7 @@ class UnitWatts {
     return covariance_[row * mean_.size() + column];
   }
   [[nodiscard]] PowerEstimate estimate(std::size_t place) const;
-  [[nodiscard]] double trust(const Unit& unit) const;
+  void note_trust();
   /// The average watts of a core, but at least a little.
   [[nodiscard]] double core_watts() const;
   void take(const Interval& interval, std::span<const Use> units);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -501,6 +502,39 @@ TEST(UnitWatts, ContinuesWithWhatUnitsDrew) {
   Socket forgetful(100);
   forgetful.run(3, {{{.key = 7, .cores = 8}, 4}, {{.key = 8, .cores = 8}, 1.5}});
   EXPECT_NEAR(forgetful.watts.watts()[0] / forgetful.watts.watts()[1], 1, 0.1);
+}
+
+/// A constant load shows nothing new, so that the variance grows; what was learned holds.
+TEST(UnitWatts, KeepsUnitsApartThatWereToldApart) {
+  Socket socket(100);
+  const Use hot{.key = 1, .cores = 24};
+  const Use cool{.key = 2, .cores = 24};
+  socket.run(60, {});
+  socket.run(600, {{hot, 4}});
+  socket.run(600, {{hot, 4}, {cool, 1.5}});
+  const double ratio = socket.watts.watts()[0] / socket.watts.watts()[1];
+  EXPECT_GT(ratio, 1.8);
+  socket.run(12 * 3600, {{hot, 4}, {cool, 1.5}});
+  EXPECT_NEAR(socket.watts.watts()[0] / socket.watts.watts()[1], ratio, 0.1 * ratio);
+}
+
+TEST(UnitWatts, KeepsUnitsApartOverManyRestarts) {
+  auto socket = std::make_unique<Socket>(100);
+  socket->run(60, {});
+  socket->run(600, {{{.key = 1, .cores = 24}, 4}});
+  socket->run(600, {{{.key = 1, .cores = 24}, 4}, {{.key = 2, .cores = 24}, 1.5}});
+  const double ratio = socket->watts.watts()[0] / socket->watts.watts()[1];
+  for (int restart = 0; restart < 20; ++restart) {
+    const auto of_hot = socket->watts.of_unit(1);
+    const auto of_cool = socket->watts.of_unit(2);
+    ASSERT_TRUE(of_hot && of_cool) << restart;
+    auto next = std::make_unique<Socket>(100);
+    next->watts.restore(socket->watts.state());
+    next->run(600, {{{.key = 1, .cores = 24, .before = &*of_hot}, 4},
+                    {{.key = 2, .cores = 24, .before = &*of_cool}, 1.5}});
+    socket = std::move(next);
+  }
+  EXPECT_NEAR(socket->watts.watts()[0] / socket->watts.watts()[1], ratio, 0.15 * ratio);
 }
 
 TEST(UnitWattsIdle, CanBeFixed) {
