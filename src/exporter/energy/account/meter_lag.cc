@@ -12,6 +12,8 @@ namespace {
 constexpr double kMinChange = 0.02;
 constexpr double kMinChangeWatts = 4;
 constexpr double kMinChangeCpus = 1;
+/// Seconds after which meters that tell afterwards what they drew have told it.
+constexpr double kToldAfter = 2.5;
 /// Seconds after which a value that has not changed shows that it does not.
 constexpr double kTimeToChange = 30;
 /// What remains of older changes after a new one.
@@ -85,6 +87,7 @@ void MeterLag::advance(double seconds, double known_joules, double busy_seconds,
   if (newest_.time - marks_[(mark_count_ - 1) % kMarks].time >= kSpacing) {
     marks_[mark_count_++ % kMarks] = newest_;
   }
+  learn_waiting();
 }
 
 /// The counters at a time; nothing if it is before the oldest mark.
@@ -210,6 +213,7 @@ void MeterLag::correct(double watts, double age) {
   if (!std::isfinite(watts) || !valid(age)) {
     return;
   }
+  corrected_ = true;
   const double begin = newest_.time - age;
   for (std::size_t i = mark_count_; i > 0 && i + kMarks > mark_count_; --i) {
     Mark& mark = marks_[(i - 1) % kMarks];
@@ -237,7 +241,25 @@ void MeterLag::learn(double watts, double age) {
   if (!valid(watts) || mark_count_ == 0 || !std::isfinite(age)) {
     return;
   }
-  const double time = newest_.time - std::max(age, 0.0);
+  waiting_.at(waiting_end_++ % kWaiting) = {.time = newest_.time - std::max(age, 0.0),
+                                            .watts = watts};
+  waiting_begin_ = std::max(waiting_begin_, waiting_end_ > kWaiting ? waiting_end_ - kWaiting : 0);
+  learn_waiting();
+}
+
+/// Learns from values once all meters have told what they showed at their time.
+void MeterLag::learn_waiting() {
+  while (waiting_begin_ < waiting_end_) {
+    const Waiting& waiting = waiting_.at(waiting_begin_ % kWaiting);
+    if (corrected_ && newest_.time - waiting.time < kToldAfter) {
+      return;
+    }
+    ++waiting_begin_;
+    learn_at(waiting.watts, waiting.time);
+  }
+}
+
+void MeterLag::learn_at(double watts, double time) {
   for (std::size_t delay = 0; delay < kDelays.size(); ++delay) {
     const double end = time - kDelays.at(delay);
     const auto last = at(end);
@@ -420,9 +442,13 @@ void MeterLag::restart_history() {
   for (Candidate& candidate : candidates_) {
     candidate.last.reset();
     candidate.now.reset();
+    if (!best_) {
+      candidate.by_power = {};  // other domains did not explain the changes
+    }
   }
   reference_watts_.reset();
   steady_.reset();
+  waiting_begin_ = waiting_end_;
   kept_begin_ = kept_end_;
   held_known_watts_.reset();
   former_known_watts_.reset();

@@ -85,7 +85,8 @@ class MeterLag {
     learn(watts, age);
     hold(watts, age);
   }
-  /// The first half of take(), where all known domains have told what they drew.
+  /// The first half of take(), where all known domains have told what they drew, or will tell it
+  /// with correct() within seconds: the value is used then.
   void learn(double watts, double age);
   /// The other half, which comparable_joules() needs at once.
   void hold(double watts, double age);
@@ -135,6 +136,7 @@ class MeterLag {
   static constexpr double kSpacing = 0.8;      // seconds between two marks, at least
   static constexpr std::size_t kMarks = 1024;  // so that they reach back to the oldest kept value
   static constexpr std::size_t kKept = 256;
+  static constexpr std::size_t kWaiting = 8;
   static constexpr double kKeptSpacing = 2;  // seconds between two values that are kept, at least
 
   /// Counters at one time.
@@ -165,6 +167,11 @@ class MeterLag {
     double watts = 0;
     double made_after = 0;  // the meter made it between this and `time`
     double seconds = 0;     // since the value before it
+  };
+  /// A value of the meter, about whose time not all known domains have told yet.
+  struct Waiting {
+    double time = 0;
+    double watts = 0;
   };
   /// When the meter makes its values.
   struct Updates {
@@ -197,6 +204,8 @@ class MeterLag {
   static bool similar(const Means& a, const Means& b);
   [[nodiscard]] bool steady() const;
   std::optional<AlignedReading> align(std::size_t candidate, const Kept& kept);
+  void learn_waiting();
+  void learn_at(double watts, double time);
   void compare(double watts, double time);
   void choose();
 
@@ -209,11 +218,15 @@ class MeterLag {
   double reference_time_ = 0;
   Updates learned_;
   Updates shown_;
-  std::optional<double> last_kept_;       // time of the last value that was kept
-  std::optional<double> last_returned_;   // time of the last value that was returned
-  std::optional<AlignedReading> steady_;  // the newest value if any time would do
-  std::array<Kept, kKept> kept_{};        // a ring
-  std::size_t kept_begin_ = 0;            // positions count on; modulo kKept they are indexes
+  std::optional<double> last_kept_;          // time of the last value that was kept
+  std::optional<double> last_returned_;      // time of the last value that was returned
+  std::optional<AlignedReading> steady_;     // the newest value if any time would do
+  bool corrected_ = false;                   // some tell afterwards what they drew
+  std::array<Waiting, kWaiting> waiting_{};  // a ring, like kept_
+  std::size_t waiting_begin_ = 0;
+  std::size_t waiting_end_ = 0;
+  std::array<Kept, kKept> kept_{};  // a ring
+  std::size_t kept_begin_ = 0;      // positions count on; modulo kKept they are indexes
   std::size_t kept_end_ = 0;
   std::optional<double> held_known_watts_;  // of the time that the newest value describes
   Line line_;

@@ -194,6 +194,50 @@ TEST(MeterLag, ReturnsWhatItSawBeforeItKnewTheLag) {
   }
 }
 
+/// A GPU has a reading once a second, so that a step of its power is known a second later than the
+/// wall meter shows it.
+TEST(MeterLag, WaitsUntilDevicesHaveToldWhatTheyDrew) {
+  MeterLag lag;
+  std::mt19937 random(1);
+  double gpu = 100;
+  double held = gpu;  // by its last reading
+  std::size_t returned = 0;
+  for (int second = 0; second < 120; ++second) {
+    gpu = random() % 5 == 0 ? 700 - gpu : gpu;
+    lag.advance(1, 300 + held, 8);
+    lag.take(100 + 1.1 * (300 + gpu), 0);
+    while (const auto reading = lag.next()) {
+      EXPECT_NEAR(reading->watts, 100 + 1.1 * reading->known_watts, 1e-6) << second;
+      ++returned;
+    }
+    lag.correct(gpu - held, 1);
+    held = gpu;
+  }
+  EXPECT_EQ(lag.lag(), (MeterLag::Lag{.delay = 0, .window = 1}));
+  EXPECT_GT(returned, 60U);
+  EXPECT_NEAR(lag.watts_at(200).value_or(0), 320, 1);
+}
+
+TEST(MeterLag, ForgetsChangesThatOtherDomainsDidNotExplain) {
+  MeterLag lag;
+  std::mt19937 random(1);
+  double gpu = 100;
+  const auto run = [&](int seconds, bool gpu_known) {
+    for (int second = 0; second < seconds; ++second) {
+      gpu = random() % 5 == 0 ? 700 - gpu : gpu;
+      lag.advance(1, 300 + (gpu_known ? gpu : 0), 8);
+      lag.take(100 + 1.1 * (300 + gpu), 0);
+      while (lag.next()) {
+      }
+    }
+  };
+  run(300, false);
+  EXPECT_EQ(lag.lag(), std::nullopt);
+  lag.restart_history();
+  run(60, true);
+  EXPECT_EQ(lag.lag(), (MeterLag::Lag{.delay = 0, .window = 1}));
+}
+
 TEST(MeterLag, OfAMeterThatIsStuckStaysUnknown) {
   MeterLag lag;
   for (int i = 0; i < 3600; ++i) {
