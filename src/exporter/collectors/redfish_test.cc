@@ -117,7 +117,7 @@ TEST(Redfish, AHangingServiceNeverStallsAScrape) {
   EXPECT_EQ(samples_of(*collector), kRedfishPage);
   node.options_.patience = milliseconds(200);
   const auto patient = node.start();
-  node.service_.hang("/redfish/v1/Chassis/RedfishNode-1/Power");
+  node.service_.hang("/redfish/v1/Chassis/Node-1/Power");
   const auto begin = std::chrono::steady_clock::now();
   for (auto waits = milliseconds(0); waits < testing::kPatience; waits += node.options_.patience) {
     EXPECT_EQ(samples_of(*patient), kRedfishPage);
