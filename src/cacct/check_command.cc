@@ -384,6 +384,7 @@ int run_check(const CheckOptions& options, const Caller& caller) {
   const auto answer = session ? check.ask(*session) : fail(session.error());
   if (answer) {
     static_cast<void>(show(*answer, false));
+    static_cast<void>(std::fflush(stdout));  // within the limit
   } else if (!options.brief) {
     complain(answer.error());
   }

@@ -93,7 +93,7 @@ int run_insight(const InsightOptions& options, const Caller& caller);
 Result<std::string> insight_text(std::string_view topic, bool by, const std::string& answer);
 Result<std::string> insight_csv(std::string_view topic, bool by, const std::string& answer);
 /// A line for each cluster whose TSDB did not respond.
-std::string insight_missing(const std::string& answer);
+std::string insight_missing(std::string_view topic, const std::string& answer);
 
 /// The command line of `cacct check`.
 struct CheckOptions {

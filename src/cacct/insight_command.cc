@@ -359,7 +359,7 @@ Result<std::string> print(const InsightOptions& options, const Caller& caller) {
                          .host = options.node,
                          .all_users = options.all_users || topic == "bill" || topic == "feedback" ||
                                       topic == "nodes" || (may_have_job && !of_job)}));
-  fmt::print(stderr, "{}", insight_missing(answer));
+  fmt::print(stderr, "{}", insight_missing(topic, answer));
   const bool by = topic == "idle" ? !options.by.empty() : topic == "stragglers" && !of_job;
   if (options.json) {
     std::string out;
@@ -406,16 +406,17 @@ Result<std::string> insight_text(std::string_view topic, bool by, const std::str
   return topic == "budgets" ? budget_text(rows) : bill_text(rows);
 }
 
-std::string insight_missing(const std::string& answer) {
+std::string insight_missing(std::string_view topic, const std::string& answer) {
   sj::parser parser;
   sj::array clusters;
   std::string out;
   if (parser.parse(answer)["missing"].get(clusters) == simdjson::SUCCESS) {
     for (const sj::element cluster : clusters) {
       if (text_of(cluster, "reason") == "unavailable") {
-        out +=
-            fmt::format("cacct: cluster {} is missing: its time-series server does not respond\n",
-                        text_of(cluster, "cluster_id"));
+        // Nodes are listed anyway, by the jobs that failed on them.
+        out += fmt::format("cacct: cluster {}: {}: its time-series server does not respond\n",
+                           text_of(cluster, "cluster_id"),
+                           topic == "nodes" ? "no signs of broken hardware" : "not in the list");
       }
     }
   }

@@ -34,12 +34,16 @@ TEST(InsightText, ListsIdleJobs) {
 }
 
 TEST(InsightText, NamesClustersThatDidNotRespond) {
-  EXPECT_EQ(
-      insight_missing(R"({"data":[],"missing":[{"cluster_id":"a\u001b","reason":"unavailable"},)"
-                      R"({"cluster_id":"b","reason":"no_tsdb"}]})"),
-      "cacct: cluster a\uFFFD is missing: its time-series server does not respond\n");
-  EXPECT_EQ(insight_missing(answer("")), "");
-  EXPECT_EQ(insight_missing("no JSON"), "");
+  const std::string some =
+      R"({"data":[],"missing":[{"cluster_id":"a\u001b","reason":"unavailable"},)"
+      R"({"cluster_id":"b","reason":"no_tsdb"}]})";
+  EXPECT_EQ(insight_missing("idle", some),
+            "cacct: cluster a\uFFFD: not in the list: its time-series server does not respond\n");
+  EXPECT_EQ(insight_missing("nodes", some),
+            "cacct: cluster a\uFFFD: no signs of broken hardware: its time-series server does not "
+            "respond\n");
+  EXPECT_EQ(insight_missing("idle", answer("")), "");
+  EXPECT_EQ(insight_missing("idle", "no JSON"), "");
 }
 
 TEST(InsightText, NamesSickNodesWithTheirEvidence) {
