@@ -300,18 +300,21 @@ void OurRule::read_gpus(const Node& node) {
 std::vector<exporter::energy::DeviceSample> OurRule::devices(const Node& node, double time) {
   std::vector<exporter::energy::DeviceSample> samples;
   for (std::size_t gpu = 0; gpu < gpus_.joules.size(); ++gpu) {
-    if (!gpus_.joules[gpu]) {
-      continue;
+    auto& before = gpus_before_[gpu];
+    if (!gpus_.joules[gpu] && !before) {
+      continue;  // its existence is not known
     }
     exporter::energy::DeviceSample& sample = samples.emplace_back();
     sample.source = {.name = fmt::format("GPU-{}", gpu), .domain = Domain::kGpu};
-    sample.fresh = steady(gpus_.taken);
-    auto& before = gpus_before_[gpu];
-    if (before && before->second < gpus_.taken && gpus_.taken - before->second <= kGpuGap) {
-      sample.joules = std::round((*gpus_.joules[gpu] - before->first) * 1000) / 1000;
-      sample.seconds = gpus_.taken - before->second;
+    sample.silent = !gpus_.joules[gpu];
+    if (!sample.silent) {
+      sample.fresh = steady(gpus_.taken);
+      if (before && before->second < gpus_.taken && gpus_.taken - before->second <= kGpuGap) {
+        sample.joules = std::round((*gpus_.joules[gpu] - before->first) * 1000) / 1000;
+        sample.seconds = gpus_.taken - before->second;
+      }
+      before = {*gpus_.joules[gpu], gpus_.taken};
     }
-    before = {*gpus_.joules[gpu], gpus_.taken};
     sample.utilisation = std::round(100 * gpus_.load[gpu]) / 100;
     sample.total_use = *sample.utilisation;
     for (const Job& job : node.jobs()) {

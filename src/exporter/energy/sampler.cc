@@ -245,15 +245,17 @@ void Sampler::take_sample(bool may_block) {
     devices_used = devices->read_use(managers_, device_uses_) || devices_used;
   }
   double device_joules = 0;
+  std::size_t devices_shown = 0;
   for (const DeviceSample& device : device_samples_) {
     device_joules += device.joules;
+    devices_shown += device.silent ? 0 : 1;
   }
   gate_.judge({.time = now,
                .suspended = context.suspended,
                .utilisation = context.utilisation,
                .sockets = use.sockets,
                .device_joules = device_joules,
-               .devices = device_samples_.size(),
+               .devices = devices_shown,
                .readings = readings_});
   const MutexLock account_lock(account_mutex_);
   account_.advance({.time = now,

@@ -551,29 +551,24 @@ bool DeviceEnergy::advance(const std::string& name,
   return true;
 }
 
-void DeviceEnergy::read(const energy::MeterContext& context,
+void DeviceEnergy::read(const Reading& reading,
+                        const Assignments::List& assignments,
+                        const energy::MeterContext& context,
                         std::span<const energy::ManagerUnits> managers,
                         std::vector<DeviceSample>& samples) {
-  const auto reading = monitor_->latest();
-  if (reading == nullptr) {
-    return;
-  }
-  const Assignments::List assignments =
-      inventory_ == nullptr ? Assignments::List()
-                            : live_assignments(*inventory_->assignments().all(), managers);
-  const auto processes = unit_processes(reading->devices, managers);
-  auto meters = meters_of(reading->devices);
+  const auto processes = unit_processes(reading.devices, managers);
+  auto meters = meters_of(reading.devices);
   for (Meter& meter : meters) {
     DeviceSample whole;
     whole.source = {.name = {}, .domain = energy::Domain::kGpu};
-    const auto place = static_cast<std::size_t>(meter.shown_by - reading->devices.data());
+    const auto place = static_cast<std::size_t>(meter.shown_by - reading.devices.data());
     DeviceState without;
-    if (mirrors(reading->devices, place)) {
+    if (mirrors(reading.devices, place)) {
       without = *meter.shown_by;
       without.energy_joules.reset();
       meter.shown_by = &without;
     }
-    if (!advance(meter.name, *meter.shown_by, reading->taken, whole)) {
+    if (!advance(meter.name, *meter.shown_by, reading.taken, whole)) {
       continue;
     }
     const auto parts = parts_of_module(meter.dies);
@@ -588,6 +583,35 @@ void DeviceEnergy::read(const energy::MeterContext& context,
         const bool sampled = !die.split;
         watts_.try_emplace({sample.source.name, sampled}, sampled).first->second.weigh(sample);
       }
+    }
+  }
+}
+
+void DeviceEnergy::read(const energy::MeterContext& context,
+                        std::span<const energy::ManagerUnits> managers,
+                        std::vector<DeviceSample>& samples) {
+  const auto reading = monitor_->latest();
+  last_ = reading == nullptr ? last_ : reading;
+  if (last_ == nullptr) {
+    return;
+  }
+  const Assignments::List assignments =
+      inventory_ == nullptr ? Assignments::List()
+                            : live_assignments(*inventory_->assignments().all(), managers);
+  const std::size_t first = samples.size();
+  if (reading != nullptr) {
+    read(*reading, assignments, context, managers, samples);
+  }
+  const auto processes = unit_processes(last_->devices, managers);
+  const std::size_t shown = samples.size();
+  for (const DeviceState& device : last_->devices) {
+    const auto told = std::span(samples).subspan(first, shown - first);
+    if (std::ranges::none_of(
+            told, [&](const DeviceSample& one) { return one.source.name == device.uuid; })) {
+      DeviceSample& sample = samples.emplace_back();
+      sample.source = {.name = device.uuid, .domain = energy::Domain::kGpu};
+      sample.silent = true;
+      find_holders(device, assignments, processes, sample);
     }
   }
 }

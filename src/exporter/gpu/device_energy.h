@@ -152,7 +152,7 @@ bool mirrors(const std::vector<DeviceState>& devices, std::size_t place);
 std::vector<double> parts_of_module(std::span<const DeviceState* const> dies);
 
 /// The GPUs of a monitor for the energy sampler. The names of the sources are the uuids of the
-/// GPUs.
+/// GPUs. One that does not answer any more is silent, with those that hold it now.
 class DeviceEnergy final : public energy::DeviceMeters {
  public:
   /// `inventory` may be null; the holders are then unknown.
@@ -176,12 +176,18 @@ class DeviceEnergy final : public energy::DeviceMeters {
                const DeviceState& device,
                Clock::SteadyTime taken,
                energy::DeviceSample& sample);
+  void read(const Reading& reading,
+            const Assignments::List& assignments,
+            const energy::MeterContext& context,
+            std::span<const energy::ManagerUnits> managers,
+            std::vector<energy::DeviceSample>& samples);
 
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;
   std::map<std::string, DeviceCounter> counters_;  // by uuid
   /// By uuid, and whether the use is sampled.
   std::map<std::pair<std::string, bool>, DeviceWatts> watts_;
+  std::shared_ptr<const Reading> last_;
   std::optional<Clock::SteadyTime> used_;  // the reading of the last read_use()
   mutable Mutex mutex_;
   std::map<std::string, std::uint64_t> still_ CEEMS_GUARDED_BY(mutex_);

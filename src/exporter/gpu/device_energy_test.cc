@@ -539,6 +539,23 @@ TEST_F(ModuleEnergyTest, DiesThatBothShowTheirOwnHaveTheirOwn) {
   EXPECT_THAT(after_a_second(), ElementsAre(420, 90));
 }
 
+TEST_F(ModuleEnergyTest, OnesThatNoLongerAnswerAreSilent) {
+  static_cast<void>(after_a_second());
+  ASSERT_TRUE(scenario_.hang("rsmi_dev_power_get"));
+  clock_.advance(seconds(31));
+  ASSERT_EQ(monitor_->latest(), nullptr);
+  std::vector<DeviceSample> samples;
+  energy_->read({}, {}, samples);
+  ASSERT_THAT(samples, SizeIs(2));
+  for (const DeviceSample& sample : samples) {
+    EXPECT_TRUE(sample.silent) << sample.source.name;
+    EXPECT_EQ(sample.joules, 0);
+    EXPECT_EQ(sample.seconds, 0);
+  }
+  EXPECT_NE(samples[0].source.name, samples[1].source.name);
+  scenario_.erase("hang");
+}
+
 TEST_F(DeviceCounterTest, HasNoValueWithoutEither) {
   DeviceSample sample;
   EXPECT_FALSE(counter_.advance(DeviceState{}, now_, sample));

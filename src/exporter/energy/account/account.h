@@ -44,7 +44,7 @@ struct Sample {
   std::span<const std::optional<Reading>> readings;  ///< by source, in the order of add_source()
   NodeUse node;
   std::span<const ManagerUnits> managers;
-  std::span<const DeviceSample> devices = {};  ///< devices that have a value, with unique names
+  std::span<const DeviceSample> devices = {};  ///< with unique names
   Timing timing = {};                          ///< of CPU times, and of packages and memory
 };
 
@@ -198,6 +198,7 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> find_or_add_device(const SourceInfo& info);
   void take_devices(const Sample& sample, Interval& interval);
   void split_devices(const Sample& sample);
+  void hold_missing(const DeviceSample& silent);
   void hold_devices(Interval& interval);
   void claim_device(std::span<const DeviceHolder> holders);
   void find_unused_device(std::optional<double> utilisation, double total_use);

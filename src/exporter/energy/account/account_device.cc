@@ -44,6 +44,10 @@ std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
 void Account::take_devices(const Sample& sample, Interval& interval) {
   corrections_.clear();
   for (const DeviceSample& reading : sample.devices) {
+    if (reading.silent) {
+      hold_missing(reading);
+      continue;
+    }
     const auto position = find_or_add_device(reading.source);
     if (!position) {
       continue;
@@ -57,8 +61,8 @@ void Account::take_devices(const Sample& sample, Interval& interval) {
     interval.known_joules += joules;
     interval.known_source = interval.known_source || source.joules.value() > 0;
     known_.at(domain) = true;
+    Device& device = devices_[*position];
     if (joules > 0 && reading.seconds > 0) {
-      Device& device = devices_[*position];
       known_set_.see(device.place);
       const double watts = joules / reading.seconds;
       const auto length = std::chrono::duration<double>(reading.seconds);
@@ -74,6 +78,23 @@ void Account::take_devices(const Sample& sample, Interval& interval) {
       device.holders = reading.holders;
       device.total_use = reading.total_use;
     }
+  }
+}
+
+/// Units come and go while a device is silent. What each of them does there is not known.
+void Account::hold_missing(const DeviceSample& silent) {
+  const auto source = std::ranges::find(
+      device_sources_, silent.source.name,
+      [](const SourceAccount& one) -> const std::string& { return one.info.name; });
+  if (source == device_sources_.end()) {
+    return;
+  }
+  Device& device = devices_[static_cast<std::size_t>(source - device_sources_.begin())];
+  device.holders = silent.holders;
+  device.total_use = 0;
+  for (DeviceHolder& holder : device.holders) {
+    holder.use = holder.alloc;
+    device.total_use += holder.use;
   }
 }
 
@@ -124,9 +145,9 @@ void Account::charge_device(Domain domain, double joules, double idle_joules, do
 
 void Account::split_devices(const Sample& sample) {
   for (const DeviceSample& device : sample.devices) {
-    const auto position = find_or_add_device(device.source);
     const double joules = plausible_joules(device.joules);
-    if (!position || joules <= 0) {
+    const auto position = joules > 0 ? find_or_add_device(device.source) : std::nullopt;
+    if (!position) {
       continue;
     }
     devices_[*position].idle.observe(
@@ -197,15 +218,29 @@ Account::Losses Account::split_losses(const Interval& interval, double other, do
 }
 
 /// While devices are missing, what the wall meter shows beyond the expected rest of the node is
-/// theirs, up to the most that they ever drew: they work on where only their library hangs. It is
-/// charged as part of `other`, because it was not measured, to those that held them. Returns it.
+/// theirs, up to the most that any ever drew: they work on where only their library hangs. It is
+/// charged as part of `other`, because it was not measured, to those that hold them. Returns it.
 double Account::split_missing(const Interval& interval, double other, double comparable_watts) {
   const auto expected = expected_rest(comparable_watts);
-  double highest = 0;
+  double busy = 0;
   for (const Device& device : devices_) {
-    highest += known_set_.missing(device.place) ? device.highest_watts : 0;
+    busy = std::max(busy, device.highest_watts);
   }
-  if (!expected || highest <= 0) {
+  // One that no unit holds is at rest; one that was never busy may be so now, like the others.
+  const auto most_watts = [this, busy](std::size_t device) {
+    return devices_[device].holders.empty()
+               ? std::min(devices_[device].highest_watts, device_idle_watts(device))
+               : busy;
+  };
+  double highest = 0;
+  double weights = 0;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (known_set_.missing(devices_[i].place)) {
+      highest += std::max(devices_[i].highest_watts, most_watts(i));
+      weights += most_watts(i);
+    }
+  }
+  if (!expected || weights <= 0) {
     return 0;
   }
   const double most = std::min(other, highest * interval.seconds);
@@ -215,7 +250,7 @@ double Account::split_missing(const Interval& interval, double other, double com
     if (known_set_.missing(device.place)) {
       claim_device(device.holders);
       find_unused_device(device.utilisation, device.total_use);
-      charge_device(Domain::kOther, joules * device.highest_watts / highest,
+      charge_device(Domain::kOther, joules * most_watts(i) / weights,
                     device_idle_watts(i) * interval.seconds, device.total_use);
     }
   }

@@ -1,7 +1,9 @@
 // The figures of the rest of a node while the known domains change.
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,27 +32,63 @@ class IdleGpuNode {
                    : std::nullopt,
           Reading{.joules = wall, .fresh = now_, .idle_watts = {}, .watts = wall}};
       std::vector<DeviceSample> devices;
-      for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
-        const bool works = gpu < busy;
-        devices.push_back({.source = {.name = "GPU-" + std::to_string(gpu), .domain = Domain::kGpu},
-                           .joules = works ? 575.0 : 75.0,
-                           .seconds = 1,
-                           .fresh = now_,
-                           .utilisation = works ? 1.0 : 0.0});
+      for (std::size_t gpu = 0; gpu < std::max(gpus, silent); ++gpu) {
+        DeviceSample& device = devices.emplace_back();
+        device.source = {.name = "GPU-" + std::to_string(gpu), .domain = Domain::kGpu};
+        device.silent = gpu >= gpus;
+        if (gpu < holders.size()) {
+          device.holders = {{.manager = "slurm",
+                             .cgrouphostname = "",
+                             .uuid = holders[gpu],
+                             .alloc = 1,
+                             .use = device.silent ? 0.0 : 1.0}};
+          device.total_use = 1;  // by a process of before, while it is silent
+        }
+        if (!device.silent) {
+          const bool works = gpu < busy;
+          device.joules = works ? 575.0 : 75.0;
+          device.seconds = 1;
+          device.fresh = now_;
+          device.utilisation = works ? 1.0 : 0.0;
+        }
       }
+      units_.taken = now_;
+      const std::vector<ManagerUnits> managers = {{.manager = "slurm", .snapshot = &units_}};
       account.advance({.time = now_,
                        .readings = readings,
                        .node = {.busy_cpus = 0.0, .cpus_online = 64, .memory_total_bytes = 256e9},
-                       .managers = {},
+                       .managers = managers,
                        .devices = devices});
     }
+  }
+  /// From now on these run, each on the GPU of its place.
+  void start(std::vector<std::string> names) {
+    units_.manager = "slurm";
+    units_.units.clear();
+    for (const std::string& name : names) {
+      Unit& unit = units_.units.emplace_back();
+      unit.id = unit.uuid = name;
+      unit.stats.reserved_cpus = 16;
+    }
+    holders = std::move(names);
+  }
+  double unit(const std::string& name, Domain domain) {
+    for (const auto& entry : account.units()) {
+      if (entry->uuid == name) {
+        return entry->joules(domain);
+      }
+    }
+    return -1;
   }
   double other() { return account.idle_watts(Domain::kOther).value_or(-1); }
   double idle(Domain domain) { return account.idle_watts(domain).value_or(-1); }
   Account account{{}};
   bool has_dram = true;
+  std::size_t silent = 0;  ///< the account gets so many GPUs, whether they answer or not
+  std::vector<std::string> holders;
 
  private:
+  UnitSnapshot units_;
   Clock::SteadyTime now_{std::chrono::seconds(1000)};
 };
 
@@ -107,6 +145,29 @@ TEST(AccountKnownSet, KnowsAGpuThatIsBusyWhenTheExporterStarts) {
   EXPECT_NEAR(node.idle(Domain::kGpu), 4 * 75, 4);
   EXPECT_EQ(node.account.idle_basis(Domain::kGpu), IdleBasis::kLearned);
   EXPECT_NEAR(node.other(), 139, 5);
+}
+
+/// What the wall shows of them while their library hangs is that of the units that hold them then.
+TEST(AccountKnownSet, AUnitThatStartsOnASilentGpuIsChargedForIt) {
+  IdleGpuNode node;
+  node.run(300, 4);
+  node.start({"a"});
+  node.run(300, 4, 1);
+  node.silent = 4;
+  node.run(60, 0, 1);
+  const double before = node.unit("a", Domain::kOther);
+  node.start({"b", "c"});
+  node.run(600, 0, 2);
+  const double rest = 0.25 * 139;  // of which each unit has reserved a quarter of the CPUs
+  for (const char* unit : {"b", "c"}) {
+    EXPECT_NEAR(node.unit(unit, Domain::kOther), (575 + rest) * 600, 0.05 * 575 * 600) << unit;
+    EXPECT_EQ(node.unit(unit, Domain::kGpu), 0) << unit;
+  }
+  EXPECT_EQ(node.unit("a", Domain::kOther), before) << "it has ended";
+  const double charged = node.unit("b", Domain::kOther);
+  node.run(60, 4, 2);
+  EXPECT_NEAR(node.unit("b", Domain::kGpu), 575 * 60, 575);
+  EXPECT_NEAR(node.unit("b", Domain::kOther) - charged, rest * 60, 0.4 * rest * 60);
 }
 
 /// The library answers late, and what its GPUs drew before is not known.

@@ -31,6 +31,8 @@ struct DeviceSample {
   std::optional<double> utilisation = {};  ///< 0...1
   double total_use = 0;                    ///< use by everything, units or not
   std::vector<DeviceHolder> holders = {};  ///< a unit may be listed more than once
+  /// It does not answer now. Only its name and its holders are set.
+  bool silent = false;
 };
 
 /// What one unit did on one GPU, or on one instance of a GPU, since the previous reading.
@@ -52,7 +54,8 @@ struct DeviceUse {
 class DeviceMeters {
  public:
   virtual ~DeviceMeters() = default;
-  /// Appends the devices that have a value now. Never blocks.
+  /// Appends the devices that have a value now, and those that had one and are silent. Never
+  /// blocks.
   virtual void read(const MeterContext& context,
                     std::span<const ManagerUnits> managers,
                     std::vector<DeviceSample>& samples) = 0;
