@@ -344,6 +344,14 @@ test("idle reservations stay when they cannot be refreshed, and say so", async (
   await passUntil(page, async () => (await page.getByText("could not be refreshed").count()) === 0);
 });
 
+test("a cluster whose database does not respond is named beside the idle units of the others", async (t) => {
+  const page = await visit(t, "/?user=operator#/idle", { server: { insight: "part" } });
+  await settled(page, ["47001", "48214", "46999", "47002"]);
+  await page.getByRole("main").getByText("The time-series database of gpu-b does not answer.").waitFor();
+  await page.getByRole("region", { name: "Alerts" }).getByText("A time-series database does not respond.").waitFor();
+  await accessible(page, "idle units without one cluster");
+});
+
 // The corner cases; matrix_test.mjs has all themes and widths.
 for (const [name, context] of [
   ["dark", { viewport: { width: 1440, height: 900 }, colorScheme: "dark" }],

@@ -136,6 +136,7 @@ interface Envelope {
   error?: string;
   warnings?: string[];
   login?: Login;
+  missing?: { cluster_id?: unknown; reason?: unknown }[];
 }
 
 export interface Answer<T> {
@@ -144,6 +145,7 @@ export interface Answer<T> {
   next: string | null; // cursor of the next page
   previous: string | null;
   warnings: string[];
+  missing: string[]; // clusters whose time-series database does not respond, so that the data lack them
   serverTime: number; // ms, clock of the server
 }
 
@@ -239,6 +241,7 @@ export class Api {
         next: typeof body.next === "string" && body.next !== "" ? body.next : null,
         previous: typeof body.previous === "string" && body.previous !== "" ? body.previous : null,
         warnings: body.warnings ?? [],
+        missing: (Array.isArray(body.missing) ? body.missing : []).filter((one) => one?.reason === "unavailable").map((one) => String(one.cluster_id)),
         serverTime: Number.isNaN(date) ? Date.now() : date,
       };
     } catch (error) {

@@ -26,12 +26,13 @@ export const list = (value: unknown): Fields[] => (Array.isArray(value) ? (value
 /** An answer with the time of the server. */
 export interface Told<T> {
   data: T;
+  missing: string[];
   serverTime: number;
 }
 
 async function ask<T>(api: Api, path: string, query: Query, signal: AbortSignal, of: (rows: Fields[]) => T): Promise<Told<T>> {
   const answer = await api.get<unknown>(path, query, signal);
-  return { data: of(list(answer.data)), serverTime: answer.serverTime };
+  return { data: of(list(answer.data)), missing: answer.missing, serverTime: answer.serverTime };
 }
 
 /** A day in the zone of the server, at whose midnight months and bills begin; in that of the browser if it does not know that one. */
