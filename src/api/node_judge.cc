@@ -103,7 +103,8 @@ Result<std::shared_ptr<const JudgedNodes>> NodeJudge::judge(const SiteCluster& c
                 {{"cluster_id", cluster.id}, {"err", signs.error().message}});
     }
   }
-  auto health = std::make_shared<const JudgedNodes>(fleet::judge_nodes(nodes), without_signs);
+  auto health =
+      std::make_shared<const JudgedNodes>(JudgedNodes{{fleet::judge_nodes(nodes)}, without_signs});
   const MutexLock lock(mutex_);
   for (const std::string& small : health->small_classes) {
     if (!small.empty() && !kept_.contains(cluster.id)) {  // said once
