@@ -7,7 +7,7 @@ The units are invented but consistent: energy is power times time, CPU time is c
 changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
 "short-series" | "unmetered" | "series-error", "commit": time or null, "many": number of further units, "lists": false for an older server, "reports": "ok" | "none" | "refused" | "error", "fleet": "ok" | "none" | "silent",
 "hours": "ok" | "gaps" | "none" | "silent" for usage by hour,
-"insight": "ok" | "none" | "empty" | "no-meter" | "busy", "ended": ID of a unit
+"insight": "ok" | "none" | "empty" | "no-meter" | "busy" | "silent" (of hpc-a), "ended": ID of a unit
 that ends now or null, "managers": those of the clusters that the site names, "name": its own, "idle": seconds by which the unit with an idle GPU began earlier,
 "gpus": of each unit with GPUs, if not 0, "tokens": personal tokens or null,
 "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
@@ -276,9 +276,10 @@ class Mock:
                 return good(mock_insight.helped(visible))
             if "by" in query:
                 return good(mock_insight.shares(visible, query["by"][0]))
-            status, answer = good(mock_insight.idle(visible, now, self.currency))
-            # One of several databases may not respond.
-            return status, answer | {"missing": [{"cluster_id": "gpu-b", "reason": "unavailable"}] if self.insight == "part" else []}
+            rows, missing = mock_insight.idle(visible, now, self.currency), []
+            if self.insight == "silent":
+                rows, missing = [row for row in rows if row["cluster_id"] != "hpc-a"], [{"cluster_id": "hpc-a", "reason": "unavailable"}]
+            return 200, {"status": "success", "data": rows, "missing": missing}
         if path in ("nodes/admin", "nodes/series/admin", "units/on-node/admin"):
             if what == "nodes":
                 answer = mock_fleet.nodes(query, now, self.fleet)

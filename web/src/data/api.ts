@@ -135,8 +135,14 @@ interface Envelope {
   previous?: string;
   error?: string;
   warnings?: string[];
+  missing?: Missing[];
   login?: Login;
-  missing?: { cluster_id?: unknown; reason?: unknown }[];
+}
+
+/** A cluster that a list lacks: it has no TSDB, or its TSDB did not respond. */
+export interface Missing {
+  cluster_id: string;
+  reason: "no_tsdb" | "unavailable";
 }
 
 export interface Answer<T> {
@@ -145,7 +151,7 @@ export interface Answer<T> {
   next: string | null; // cursor of the next page
   previous: string | null;
   warnings: string[];
-  missing: string[]; // clusters whose time-series database does not respond, so that the data lack them
+  missing: Missing[];
   serverTime: number; // ms, clock of the server
 }
 
@@ -241,7 +247,7 @@ export class Api {
         next: typeof body.next === "string" && body.next !== "" ? body.next : null,
         previous: typeof body.previous === "string" && body.previous !== "" ? body.previous : null,
         warnings: body.warnings ?? [],
-        missing: (Array.isArray(body.missing) ? body.missing : []).filter((one) => one?.reason === "unavailable").map((one) => String(one.cluster_id)),
+        missing: body.missing ?? [],
         serverTime: Number.isNaN(date) ? Date.now() : date,
       };
     } catch (error) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Api } from "./api";
-import { changeIn, changeOf, columnName, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, inColumn, monthName, monthsLater, sumOf, uncovered, usage, type Usage } from "./usage";
+import { changeIn, changeOf, columnName, dayCount, dayPeriod, daysOf, daysOfMonth, energyOf, fieldText, hoursOf, inColumn, monthName, monthsLater, notCompared, sumOf, uncovered, usage, type Usage } from "./usage";
 
 const kNow = Date.UTC(2031, 3, 5, 8, 15);
 const noon = (...ymd: [number, number, number]) => Date.UTC(...ymd, 12) / 1000;
@@ -15,6 +15,16 @@ test("idle power is compared only where it was known on most days", () => {
   assert.equal(changeIn(months, "idle_kwh", "before"), null);
   assert.equal(uncovered(months, "kwh"), null);
   assert.equal(uncovered({ ...months, compared: { ...compared, idle_coverage: 0.8 } }, "idle_kwh"), null);
+});
+
+test("the note below the tiles says of each field what its own data lacks", () => {
+  const of = (kwh: number | null, grams: number | null, idle_kwh: number | null) => notCompared([{ field: "kwh", less: kwh }, { field: "grams", less: grams }, { field: "idle_kwh", less: idle_kwh }, { field: "units", less: null }]);
+  assert.deepEqual(of(0.6, 0.6, 0), ["Energy, Emissions: not compared, because only 60 % of one period has data; 80 % is needed.", "Idle power: not compared, because one period has no data."]);
+  assert.deepEqual(of(null, 0.25, 0.6), ["Emissions: not compared, because only 25 % of one period has data; 80 % is needed.", "Idle power: not compared, because only 60 % of one period has data; 80 % is needed."]);
+  assert.deepEqual(of(0.6, 0.6, 0.6001), ["Not compared: only 60 % of one period has data; 80 % is needed."], "what reads the same is said once");
+  assert.deepEqual(of(0, 0, 0), ["Not compared: one period has no data."]);
+  assert.deepEqual(of(null, null, 0), ["Not compared: one period has no data."]);
+  assert.deepEqual(of(null, null, null), []);
 });
 
 test("periods become days, from noon to noon", () => {

@@ -50,6 +50,20 @@ export function uncovered(usage: Usage, field: Field): number | null {
   return share < kLeastCoverage ? share : null;
 }
 
+/** Why fields are not compared: once for all of which the same share is known, and with their names if there are several shares. */
+export function notCompared(of: readonly { field: (typeof kFields)[number]; less: number | null }[]): string[] {
+  const found = new Map<string, string[]>(); // by the share as it is written; "": nothing is known
+  for (const { field, less } of of) {
+    if (less === null) continue;
+    const share = less > 0 ? format.percent(100 * less) : "";
+    found.set(share, [...(found.get(share) ?? []), fieldName(field)]);
+  }
+  return [...found].map(([share, names]) => {
+    if (found.size === 1) return share ? t("change.uncovered", { share }) : t("change.noData");
+    return t(share ? "change.uncoveredOf" : "change.noDataOf", { share, fields: names.join(", ") });
+  });
+}
+
 /** The change of a field against the same days before, of one group or of all. */
 export function changeIn(usage: Usage, field: Field, when: string, group?: number): Change | null {
   if (!usage.compared || uncovered(usage, field) !== null) return null;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { addTexts } from "../text/i18n";
 import texts from "../text/locales/alerts.en.json";
-import { dismiss, exceeded, idleGpus, kLateMs, lateOf, readDismissed, silent } from "./alerts";
+import { dismiss, exceeded, idleGpus, kLateMs, lateOf, measuredAlerts, readDismissed, silent } from "./alerts";
 
 addTexts(texts, null);
 
@@ -40,6 +40,14 @@ test("idle GPUs are shown to the user who holds them", () => {
 test("those who look after the site learn what does not answer", () => {
   assert.equal(silent(user).text, "Power and use cannot be read right now.");
   assert.equal(silent(support).text, "A time-series database does not respond.");
+});
+
+test("one cluster that does not answer is told beside what is known of others", () => {
+  const data = [{ uuid: "1", user: "ada", gpus: 4, exempt: null }];
+  const ids = (reasons: ("no_tsdb" | "unavailable")[]) => measuredAlerts({ data, missing: reasons.map((reason) => ({ cluster_id: "b", reason })) }, user).map(({ id }) => id);
+  assert.deepEqual(ids(["no_tsdb", "unavailable"]), ["silent", "idle 1"]);
+  assert.deepEqual(ids(["no_tsdb"]), ["idle 1"], "that none is configured is no failure");
+  assert.deepEqual(ids([]), ["idle 1"]);
 });
 
 test("what is dismissed stays so, whatever else is in the store", () => {

@@ -1,6 +1,6 @@
 // What needs the reader, of what the server says anyway. Loaded after the first view.
 
-import type { Identity, Site } from "../data/api";
+import type { Answer, Identity, Site } from "../data/api";
 import { maySeeSite } from "../data/identity";
 import { addTexts, currentLanguage, t } from "../text/i18n";
 import * as format from "../text/format";
@@ -62,6 +62,12 @@ export function idleGpus(data: unknown, user: string): Alert[] {
 }
 
 export const silent = (identity: Identity): Alert => ({ id: "silent", title: t("alert.silent"), text: t(maySeeSite(identity) ? "alert.silentSite" : "alert.silentText"), href: null });
+
+/** What an answer of insight/idle tells: that a TSDB does not respond, and GPUs that the reader does not use. */
+export const measuredAlerts = ({ data, missing }: Pick<Answer<unknown>, "data" | "missing">, identity: Identity): Alert[] => [
+  ...(missing.some(({ reason }) => reason === "unavailable") ? [silent(identity)] : []),
+  ...idleGpus(data, identity.user),
+];
 
 // Dismissed in this session of the browser
 

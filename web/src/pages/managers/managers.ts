@@ -1,7 +1,7 @@
 // Bills, budgets and idle reservations: docs/api/insight.md. Their pages are loaded when they are needed, with their texts.
 
 import { monthText, type Month } from "../../data/period";
-import { ApiError, failureOf as inGeneral, pathOf, scopeOf, type Api, type Query, type View } from "../../data/api";
+import { ApiError, failureOf as inGeneral, pathOf, scopeOf, type Api, type Missing, type Query, type View } from "../../data/api";
 import { element } from "../../tables/cells";
 import * as format from "../../text/format";
 import { addTexts, currentLanguage, t } from "../../text/i18n";
@@ -26,7 +26,7 @@ export const list = (value: unknown): Fields[] => (Array.isArray(value) ? (value
 /** An answer with the time of the server. */
 export interface Told<T> {
   data: T;
-  missing: string[];
+  missing: Missing[];
   serverTime: number;
 }
 
