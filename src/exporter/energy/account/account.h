@@ -195,6 +195,7 @@ class Account {
                         double total_use,
                         std::span<const Claim> claims,
                         std::span<const double> unused);
+  [[nodiscard]] std::optional<std::size_t> find_device(std::string_view name) const;
   [[nodiscard]] std::optional<std::size_t> find_or_add_device(const SourceInfo& info);
   void take_devices(const Sample& sample, Interval& interval);
   void split_devices(const Sample& sample);

@@ -23,11 +23,18 @@ double Account::device_idle_watts(std::size_t device) const {
   return watts * idle_scale();
 }
 
-std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
+std::optional<std::size_t> Account::find_device(std::string_view name) const {
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    if (device_sources_[i].info.name == info.name) {
+    if (device_sources_[i].info.name == name) {
       return i;
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
+  if (const auto found = find_device(info.name)) {
+    return found;
   }
   if (device_sources_.size() == kMaxDevices) {
     return std::nullopt;
@@ -83,13 +90,11 @@ void Account::take_devices(const Sample& sample, Interval& interval) {
 
 /// Units come and go while a device is silent. What each of them does there is not known.
 void Account::hold_missing(const DeviceSample& silent) {
-  const auto source = std::ranges::find(
-      device_sources_, silent.source.name,
-      [](const SourceAccount& one) -> const std::string& { return one.info.name; });
-  if (source == device_sources_.end()) {
+  const auto position = find_device(silent.source.name);
+  if (!position) {
     return;
   }
-  Device& device = devices_[static_cast<std::size_t>(source - device_sources_.begin())];
+  Device& device = devices_[*position];
   device.holders = silent.holders;
   device.total_use = 0;
   for (DeviceHolder& holder : device.holders) {
